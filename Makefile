@@ -1,0 +1,57 @@
+# run   the local workspace over sample documents        test   every test
+# check linters, types, contracts                        fix    what can be mended by machine
+# bench ratios, measured in one run                      lock   renew the hash-locked requirements
+# Each target makes and keeps its own .venv, hash-locked.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+PORT ?= 8765
+
+.PHONY: run test check fix bench lock clean
+
+.venv/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Orion needs Python 3.11 or newer; '$(PYTHON)' is not. Install one, or name it: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "This Python has no 'venv'. On Debian or Ubuntu: apt-get install python3-venv"; exit 2; }
+	@echo "Setting up .venv (once) …"
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.runtime: .venv/.python requirements.txt pyproject.toml
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.dev: .venv/.runtime requirements-dev.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+run: .venv/.runtime
+	@$(PY) -m bot local --port $(PORT) $(ARGS)
+
+test: .venv/.dev
+	@$(PY) -m pytest -n 2 --dist loadscope --cov --cov-report=term $(ARGS)
+
+check: .venv/.dev
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+	@.venv/bin/lint-imports
+	@.venv/bin/deptry .
+
+fix: .venv/.dev
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+bench: .venv/.dev
+	@$(PY) -m bot bench $(ARGS)
+
+# Needs uv. Hashes yes, addresses no: the files name no registry.
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet
+lock:
+	$(LOCK) pyproject.toml --group build -o requirements.txt
+	$(LOCK) pyproject.toml --group build --group dev --group bench -c requirements.txt -o requirements-dev.txt
+
+clean:
+	rm -rf .venv .orion .mypy_cache .ruff_cache .hypothesis

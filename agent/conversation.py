@@ -1,0 +1,50 @@
+"""Who asked what, where: the values that enter and leave the agent. Free of any Slack payload's shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadKey:
+    """One conversation: a thread, or a direct chat (``thread_ts`` is then the channel's own id)."""
+
+    team: str
+    channel: str
+    thread_ts: str
+
+    def __str__(self) -> str:
+        """``team:channel:thread_ts``, the form used in keys, logs and traces."""
+        return f"{self.team}:{self.channel}:{self.thread_ts}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedFile:
+    """A file that came with a question: its text where it could be read, else why not."""
+
+    name: str
+    text: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One message addressed to Orion. ``mentioned`` are the user ids it names (Orion's own left out)."""
+
+    thread: ThreadKey
+    user: str
+    text: str
+    ts: str
+    files: tuple[AttachedFile, ...] = ()
+    mentioned: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One line of the conversation so far. ``role`` says who spoke; ``user`` is an id, empty for Orion."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    user: str = ""
+    ts: str = ""

@@ -1,0 +1,123 @@
+"""The model seam: two channels. ``decide`` carries structure and no prose, ``write`` prose and no structure.
+
+Promises: an implementation raises only ``ModelError`` (and its kinds) for anything the far end did; any other exception
+is a bug. ``write`` yields the raw stream (tags included); whoever reads it types it with ``agent.tag_stream``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from agent.actions import Action
+from agent.budget import Budget, Usage
+from agent.conversation import Message, Question
+from agent.plan import Plan
+from agent.tools.tool import ToolResult, ToolSpec
+from verification.answer import Source
+
+ModelErrorKind = Literal[
+    "ConfigurationError",
+    "AuthenticationError",
+    "TokenLimitError",
+    "TimeoutError",
+    "RateLimitError",
+    "RefusalError",
+    "MalformedControlError",
+    "LLMError",
+]
+
+
+class ModelError(Exception):
+    """The far end failed. ``kind`` is what happened, ``hints`` what to do; the text is for logs, never for a person."""
+
+    def __init__(self, kind: ModelErrorKind, detail: str, *, hints: tuple[str, ...] = ()) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+        self.detail = detail
+        self.hints = hints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecideContext:
+    """All that one decision may depend on. ``complaint`` says what was wrong with the last, malformed decision."""
+
+    mission: str
+    question: Question
+    plan: Plan | None
+    history: tuple[Message, ...]
+    answers: dict[str, str]
+    results: tuple[ToolResult, ...]
+    sources: tuple[Source, ...]
+    tools: tuple[ToolSpec, ...]
+    budget: Budget
+    used: Usage
+    complaint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One action and what it cost."""
+
+    action: Action
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteContext:
+    """The lean context of phase two (B2). ``sources`` are in full; ``feedback`` is empty on the first attempt.
+
+    ``kept`` is the part of an answer that was already shown and must not be written again.
+    """
+
+    mission: str
+    question: Question
+    history: tuple[Message, ...]
+    answers: dict[str, str]
+    results: tuple[ToolResult, ...]
+    sources: tuple[Source, ...]
+    feedback: str = ""
+    previous_draft: str = ""
+    kept: str = ""
+
+
+@dataclass(slots=True)
+class WriteStream:
+    """The text of phase two as it arrives, and, once it ended, what it cost.
+
+    ``pieces`` yields ``("content", text)`` for the raw stream and ``("reasoning", text)`` for a server's separate
+    ``reasoning_content``. ``usage`` is complete when ``pieces`` is exhausted.
+    """
+
+    pieces: AsyncIterator[tuple[Literal["content", "reasoning"], str]]
+    usage: Usage = field(default_factory=Usage)
+
+
+class Model(Protocol):
+    """Whoever thinks: a server, or the keyless engine that quotes."""
+
+    @property
+    def name(self) -> str:
+        """What logs, traces and the trust modal call it."""
+        ...
+
+    @property
+    def quotes_only(self) -> bool:
+        """True when answers are quotations put together by code: they are labelled as such."""
+        ...
+
+    async def decide(self, context: DecideContext) -> Decision:
+        """Choose one action. Raises ``ModelError``; kind ``MalformedControlError`` when the output made no sense."""
+        ...
+
+    def write(self, context: WriteContext) -> WriteStream:
+        """Start phase two. Errors surface as ``ModelError`` while iterating."""
+        ...
+
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
+        """Plain text for the ``llm_generate`` tool. Raises ``ModelError``."""
+        ...
+
+
+JsonObject = dict[str, Any]

@@ -1,0 +1,92 @@
+"""How a turn can end. Outcomes are values; cancellation from outside and bugs are exceptions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from verification.answer import Answer
+
+OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """Every rule passed."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partial:
+    """What was verified was kept, the rest dropped; marked so."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsourced:
+    """No source was found; a general answer under a label. Neither pass nor fail."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Orion asked back; the turn goes on with the person's next message."""
+
+    answer: Answer
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Nothing that answers the question was found; ``answer`` says so and names the nearest documents."""
+
+    answer: Answer
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Nothing verified could be said, or the model was out of reach; ``answer`` is the graceful message.
+
+    ``reason`` is ``verification`` or a ``ModelError`` kind or ``internal``.
+    """
+
+    answer: Answer
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutOfBudget:
+    """A limit of the turn was reached; ``answer`` says so."""
+
+    answer: Answer
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled:
+    """Stopped on request, or superseded by an edit."""
+
+    reason: str = ""
+
+
+TurnOutcome = Answered | Partial | Unsourced | Asked | Refused | Failed | OutOfBudget | Cancelled
+
+NAMES: dict[type, OutcomeName] = {
+    Answered: "answered",
+    Partial: "partial",
+    Unsourced: "unsourced",
+    Asked: "asked",
+    Refused: "refused",
+    Failed: "failed",
+    OutOfBudget: "out_of_budget",
+    Cancelled: "cancelled",
+}
+
+
+def outcome_name(outcome: TurnOutcome) -> OutcomeName:
+    """The name as the outside contract spells it."""
+    return NAMES[type(outcome)]

@@ -1,0 +1,1 @@
+"""Slack's side: the only package that speaks to Slack."""

@@ -1,0 +1,1 @@
+"""A leaf: logs, metrics, traces, counters. Imports nothing of ours."""

@@ -1,0 +1,143 @@
+"""The nouns of verification: what is judged, against what, and what came out.
+
+Promises: plain frozen values, no behaviour beyond small read-only properties. Must never import anything of ours.
+Offsets are character positions in ``Verdict.text`` (after repair), half open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Dialect = Literal["mrkdwn", "markdown"]
+Severity = Literal["error", "warning"]
+
+RuleName = Literal[
+    "not_empty",
+    "minimum_length",
+    "no_markdown_bold",
+    "no_blockquotes",
+    "mrkdwn",
+    "no_broadcast",
+    "addresses_question",
+    "coherent",
+    "cites_sources",
+    "citation_resolves",
+    "claim_supported",
+    "no_secrets",
+    "no_injection",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One numbered piece of evidence: the exact text the model saw.
+
+    ``id`` is the n of ``[n]``. ``url`` is empty when there is nothing to link to. ``origin`` names what brought it
+    (``document``, ``thread``, ``file``, ``tool:<name>``). ``updated_at`` is an ISO 8601 date or timestamp, or empty.
+    ``audience`` is ``public`` or a comma-separated list of the channel and user ids that may see it.
+    """
+
+    id: int
+    title: str
+    url: str = ""
+    text: str = ""
+    origin: str = "document"
+    updated_at: str = ""
+    audience: str = "public"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A text to be judged, with all that a judgement may depend on.
+
+    ``known_text`` is more text whose numbers, names and links count as known (the thread so far, the user's answers).
+    ``mentions`` are the user ids the question named: only they may be mentioned. ``own_words`` exempts a text made from
+    the person's own words from grounding. ``unsourced`` marks a general answer that goes out under a label.
+    ``private_texts`` are texts that must not be repeated (the system prompt). ``repair`` off makes each form fault a
+    violation.
+    """
+
+    text: str
+    question: str = ""
+    sources: tuple[Source, ...] = ()
+    dialect: Dialect = "mrkdwn"
+    known_text: str = ""
+    mentions: frozenset[str] = frozenset()
+    link_hosts: frozenset[str] = frozenset()
+    private_texts: tuple[str, ...] = ()
+    own_words: bool = False
+    unsourced: bool = False
+    repair: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """One kind of pure form fault that was mended, and how often. ``kind`` is a short name such as ``bold``."""
+
+    kind: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One broken rule. ``words`` is the text in question, ``remedy`` tells the model how to mend it (English)."""
+
+    rule: RuleName
+    severity: Severity
+    start: int = 0
+    end: int = 0
+    words: str = ""
+    detail: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A sentence of the answer that states something, with what it cites.
+
+    ``supported`` is the deterministic tier's opinion: ``yes``, ``no`` (hard evidence against it) or ``suspicious``
+    (only a judge can tell). ``score`` is between 0 and 1, high means supported.
+    """
+
+    text: str
+    start: int
+    end: int
+    cited: tuple[int, ...] = ()
+    supported: Literal["yes", "no", "suspicious"] = "yes"
+    score: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What ``check`` found. ``text`` is the repaired text, citations as ``[n]``; ``chunks`` are what Slack gets."""
+
+    passed: bool
+    text: str
+    chunks: tuple[str, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    claims: tuple[Claim, ...] = field(default=())
+
+    @property
+    def errors(self) -> tuple[Violation, ...]:
+        """The violations that fail the answer."""
+        return tuple(v for v in self.violations if v.severity == "error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A text that may be shown: it passed, or it is one of Orion's own messages.
+
+    ``text`` is mrkdwn with ``[n]``; ``chunks`` are what Slack gets; ``sources`` are those the text cites (or the
+    nearest ones for a refusal). ``label`` is a line shown above the text, such as the "not verified" one.
+    """
+
+    text: str
+    chunks: tuple[str, ...]
+    sources: tuple[Source, ...] = ()
+    verified: bool = False
+    attempts: int = 0
+    repairs: tuple[Repair, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    label: str = ""
