@@ -42,9 +42,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One line of the conversation so far. ``role`` says who spoke; ``user`` is an id, empty for Orion."""
+    """One line of the conversation so far. ``role`` says who spoke; ``user`` is an id, empty for Orion.
+
+    ``addressed`` marks a message written to Orion: a question is no evidence, what people told each other may be.
+    """
 
     role: Literal["user", "assistant"]
     text: str
     user: str = ""
     ts: str = ""
+    addressed: bool = True

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from agent.actions import PlannedStep
+
 StepStatus = Literal["open", "done", "failed", "skipped"]
+
+MAX_STEPS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +36,32 @@ class Plan:
     def finished(self) -> bool:
         """No step is open any more (an empty plan is not finished: there was nothing to finish)."""
         return bool(self.steps) and all(step.status != "open" for step in self.steps)
+
+
+def make_plan(plan_id: str, proposed: Sequence[PlannedStep], mission: str) -> Plan:
+    """The plan the model proposed, or one step that is the mission itself when it proposed none."""
+    steps = tuple(
+        Step(description=step.description, tool=step.tool, acceptance=step.acceptance) for step in proposed[:MAX_STEPS]
+    )
+    return Plan(id=plan_id, steps=steps or (Step(description=mission),))
+
+
+def finish(plan: Plan, number: int, result: str, *, status: StepStatus = "done") -> Plan:
+    """Step ``number`` (counted from 1) is over. An unknown number changes nothing: the model cannot break a plan."""
+    if not 1 <= number <= len(plan.steps):
+        return plan
+    step = replace(plan.steps[number - 1], status=status, result=result)
+    return replace(plan, steps=(*plan.steps[: number - 1], step, *plan.steps[number:]))
+
+
+def fail_next(plan: Plan, result: str) -> Plan:
+    """The first open step failed."""
+    for number, step in enumerate(plan.steps, 1):
+        if step.status == "open":
+            return finish(plan, number, result, status="failed")
+    return plan
+
+
+def close(plan: Plan, *, status: StepStatus) -> Plan:
+    """Every open step gets ``status``: the turn is over (E3)."""
+    return replace(plan, steps=tuple(replace(s, status=status) if s.status == "open" else s for s in plan.steps))

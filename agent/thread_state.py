@@ -1,17 +1,28 @@
 """What Orion remembers of a thread (A2, E1 to E4), and its transitions. Pure: no I/O, no clock, no randomness.
 
-``from_json`` reads every older schema and refuses none: an unknown field is left out, a missing one has a default.
+``from_json`` reads every older schema and refuses none: an unknown field is left out, a missing one has a default, and
+one that is not of the expected form falls back to it. Must never raise on anything a former or future version wrote.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, TypeVar, get_args
 
 from agent.conversation import Message
-from agent.plan import Plan
+from agent.plan import Plan, Step, StepStatus
 from verification.answer import Source
 
 SCHEMA = 1
+HISTORY_KEPT = 40
+"""Messages kept in a state: twenty turns. Phase two sees the last five, the rest serves follow-ups."""
+SOURCES_KEPT = 8
+
+
+class StateNotSaved(Exception):  # noqa: N818 - it states a fact; the turn goes on (E4)
+    """The state could not be written: the store is away, or somebody else wrote first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +48,90 @@ class ThreadState:
     pending_question: PendingQuestion | None = None
     sources: tuple[Source, ...] = ()
     preferences: dict[str, str] = field(default_factory=dict)
+
+
+def remember(state: ThreadState, *messages: Message) -> ThreadState:
+    """The state with these messages at the end of its history, the oldest dropped."""
+    return replace(state, history=(*state.history, *messages)[-HISTORY_KEPT:])
+
+
+def take_answer(state: ThreadState, user: str, text: str) -> ThreadState | None:
+    """The state after the person answered the pending question, or None when this message does not answer it (B6)."""
+    pending = state.pending_question
+    if pending is None or pending.user != user:
+        return None
+    return replace(state, answers={**state.answers, pending.key: text}, pending_question=None)
+
+
+def to_json(state: ThreadState) -> str:
+    """One line of JSON; ``from_json`` gives the same state back."""
+    return json.dumps(asdict(state), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_json(text: str | bytes) -> ThreadState:
+    """The state as far as it can be read. Anything that is no JSON object gives a fresh state."""
+    try:
+        raw = json.loads(text)
+    except ValueError:
+        return ThreadState()
+    if not isinstance(raw, dict):
+        return ThreadState()
+    version = raw.get("version")
+    return ThreadState(
+        version=version if isinstance(version, int) else 0,
+        mission=_text(raw.get("mission")),
+        todolist_id=_text(raw.get("todolist_id")) or None,
+        plan=_plan(raw.get("plan")),
+        history=_each(Message, raw.get("history")),
+        answers=_strings(raw.get("answers")),
+        pending_question=_one(PendingQuestion, raw.get("pending_question")),
+        sources=_each(Source, raw.get("sources")),
+        preferences=_strings(raw.get("preferences")),
+    )
+
+
+Record = TypeVar("Record", Message, Source, Step, PendingQuestion)
+
+_FORMS: dict[str, type] = {"str": str, "int": int, "bool": bool}
+
+
+def _one(kind: type[Record], raw: Any) -> Record | None:
+    """One flat record, its unknown fields left out; None when a field is missing or has another type."""
+    if not isinstance(raw, Mapping):
+        return None
+    known: dict[str, Any] = {}
+    for spec in fields(kind):
+        if spec.name in raw:
+            expected = _FORMS.get(str(spec.type), str)
+            if not isinstance(raw[spec.name], expected):
+                return None
+            known[spec.name] = raw[spec.name]
+    try:
+        return kind(**known)
+    except TypeError:
+        return None
+
+
+def _each(kind: type[Record], raw: Any) -> tuple[Record, ...]:
+    if not isinstance(raw, list):
+        return ()
+    read = (_one(kind, item) for item in raw)
+    return tuple(item for item in read if item is not None)
+
+
+def _plan(raw: Any) -> Plan | None:
+    if not isinstance(raw, Mapping) or not _text(raw.get("id")):
+        return None
+    steps = _each(Step, raw.get("steps"))
+    known = get_args(StepStatus)
+    return Plan(id=raw["id"], steps=tuple(s if s.status in known else replace(s, status="skipped") for s in steps))
+
+
+def _text(raw: Any) -> str:
+    return raw if isinstance(raw, str) else ""
+
+
+def _strings(raw: Any) -> dict[str, str]:
+    if not isinstance(raw, Mapping):
+        return {}
+    return {str(key): value for key, value in raw.items() if isinstance(value, str)}
