@@ -1,0 +1,108 @@
+"""What all tests share: a real Valkey on a unix socket, and a guard that keeps every test on this machine.
+
+``redis_client`` and ``redis_url`` start each test on an empty database; each pytest process has a server of its own.
+``no_leaked_keys`` is opt-in: it fails a test that leaves keys behind which nothing will ever remove.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from redis.asyncio import Redis
+
+from bot.embedded_redis import find_server
+
+
+class NetworkForbiddenError(RuntimeError):
+    """A test tried to leave this machine. Deliberately no ``OSError``: no outage handling shall swallow it."""
+
+
+def is_local(host: object) -> bool:
+    """Whether a host stays on this machine. Names other than localhost count as elsewhere."""
+    if isinstance(host, bytes):
+        host = host.decode()
+    if host in (None, "", "localhost", "0.0.0.0", "::"):  # noqa: S104 (compared with, never bound)
+        return True
+    try:
+        return ipaddress.ip_address(str(host).partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def forbid_network(event: str, arguments: tuple[Any, ...]) -> None:
+    """Audit hook: connections and look-ups beyond loopback and unix sockets fail."""
+    if event == "socket.getaddrinfo":
+        host = arguments[0]
+    elif event in ("socket.connect", "socket.sendto") and arguments[0].family != socket.AF_UNIX:
+        host = arguments[1][0]
+    else:
+        return
+    if not is_local(host):
+        message = f"tests stay on this machine, but this one wanted {host!r} ({event})"
+        raise NetworkForbiddenError(message)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _network_guard() -> None:
+    # An audit hook stands below asyncio, aiohttp, redis and httpx alike, and replaces no function of anybody.
+    sys.addaudithook(forbid_network)
+
+
+@pytest.fixture(scope="session")
+def redis_socket() -> Iterator[Path]:
+    """A Valkey of this pytest process alone. The directory is short: a socket's path has little more than 100 bytes."""
+    directory = Path(tempfile.mkdtemp(prefix="orion-t-"))
+    path = directory / "redis.sock"
+    options = ["--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no", "--dir", directory]
+    with (
+        (directory / "log").open("wb") as log,
+        subprocess.Popen([find_server(), *options], stdout=log, stderr=log) as server,
+    ):
+        try:
+            with redis.Redis(
+                unix_socket_path=str(path), retry=redis.retry.Retry(redis.backoff.ConstantBackoff(0.02), 500)
+            ) as probe:
+                probe.ping()
+            yield path
+        finally:
+            server.kill()
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def redis_url(redis_socket: Path) -> str:
+    """``REDIS_URL`` of an empty database."""
+    with redis.Redis(unix_socket_path=str(redis_socket)) as client:
+        client.flushall()
+    return f"unix://{redis_socket}"
+
+
+@pytest.fixture
+async def redis_client(redis_url: str) -> AsyncIterator[Redis]:
+    """A client like the product's own (answers are ``str``) on an empty database."""
+    async with Redis.from_url(redis_url, decode_responses=True) as client:
+        yield client
+
+
+@pytest.fixture
+async def no_leaked_keys(redis_client: Redis) -> AsyncIterator[list[str]]:
+    """After the test every key must have a TTL. The list takes glob patterns of keys that may stay."""
+    allowed: list[str] = []
+    yield allowed
+    leaked = [
+        key
+        async for key in redis_client.scan_iter(count=1000)
+        if await redis_client.ttl(key) == -1 and not any(fnmatchcase(key, pattern) for pattern in allowed)
+    ]
+    assert leaked == [], "these keys have no TTL and would stay forever"
