@@ -64,7 +64,7 @@ def redis_socket() -> Iterator[Path]:
     """A Valkey of this pytest process alone. The directory is short: a socket's path has little more than 100 bytes."""
     directory = Path(tempfile.mkdtemp(prefix="orion-t-"))
     path = directory / "redis.sock"
-    options = ["--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no", "--dir", directory]
+    options = ["--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no", "--dir", str(directory)]
     with (
         (directory / "log").open("wb") as log,
         subprocess.Popen([find_server(), *options], stdout=log, stderr=log) as server,
