@@ -1,0 +1,169 @@
+"""Phase two: write, type, verify, feed back; at most three attempts, the best one counts (B2, B3, F3, F4).
+
+Promises: what comes out is an outcome whose ``answer`` passed every rule, or one of Orion's own messages. Must never
+hand on a draft that failed: not whole, not in pieces, not in an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+import structlog
+from verification.feedback import retry_text
+from verification.rules import better, check
+from verification.salvage import salvage
+
+from agent.conversation import Question
+from agent.events import ModelEnd, ModelStart, Thinking, Token, Verification
+from agent.model import ModelError, WriteContext
+from agent.outcome import Answered, Failed, Partial, TurnOutcome, Unsourced
+from agent.own_words import from_own_words
+from agent.progress import Progress
+from agent.prompts import NOT_FOUND, private_texts
+from agent.replies import Label, failed_verification, out_of_budget, refused, shown
+from agent.tag_stream import DraftReader
+from verification.answer import Draft, Verdict
+
+log = structlog.get_logger()
+
+MESSAGES_SEEN = 5
+RESULTS_SEEN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One draft and what the rules made of it."""
+
+    number: int
+    draft: Draft
+    verdict: Verdict
+
+
+async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
+    """Up to ``budget.attempts`` drafts. ``first`` is a summary the control channel already gave (B5): attempt one."""
+    best: Attempt | None = None
+    judged = 0
+    for number in range(1, progress.budget.attempts + 1):
+        if progress.exhausted() and not (number == 1 and first):
+            break
+        text = first if number == 1 and first else await _write(progress, number, best)
+        if _says_not_found(text):
+            break
+        attempt = await _judge(progress, number, text)
+        judged = number
+        if best is None or better(attempt.verdict, best.verdict):
+            best = attempt
+        if attempt.verdict.passed:
+            return _pass(progress, attempt)
+    if best is not None:
+        return _give_up(progress, best, judged)
+    limit = progress.exhausted()
+    return out_of_budget(progress, limit) if limit else refused(progress, "not_in_sources")
+
+
+async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
+    """One draft. Its usage is counted also when the stream breaks."""
+    context = _write_context(progress, best)
+    progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=number))
+    stream = progress.model.write(context)
+    reader = DraftReader()
+    error = ""
+    try:
+        async for channel, piece in stream.pieces:
+            _tell(progress, reader.feed(piece, reasoning=channel == "reasoning"), number)
+    except ModelError as failure:
+        error = failure.kind
+        raise
+    finally:
+        _tell(progress, reader.close(), number)
+        spent = replace(stream.usage, model_calls=max(1, stream.usage.model_calls))
+        progress.spend(spent)
+        progress.emit(ModelEnd(phase="write", output=reader.draft, usage=spent, error=error, attempt=number))
+    if reader.fallback:
+        log.info("draft_without_answer_tag", thread=str(progress.question.thread), attempt=number)
+    return reader.draft
+
+
+def _tell(progress: Progress, typed: tuple[tuple[str, str], ...], number: int) -> None:
+    for kind, text in typed:
+        progress.emit(Token(text=text, attempt=number) if kind == "answer" else Thinking(text=text))
+
+
+def _write_context(progress: Progress, best: Attempt | None) -> WriteContext:
+    state = progress.state
+    return WriteContext(
+        mission=state.mission,
+        question=progress.question,
+        history=state.history[-MESSAGES_SEEN:],
+        answers=state.answers,
+        results=tuple(progress.results[-RESULTS_SEEN:]),
+        sources=tuple(progress.sources),
+        feedback=retry_text(best.verdict, tuple(progress.sources)) if best else "",
+        previous_draft=best.draft.text if best else "",
+    )
+
+
+async def _judge(progress: Progress, number: int, text: str) -> Attempt:
+    """Judge off the event loop: the rules are pure, and a long answer must not hold up other threads."""
+    draft = draft_of(progress, text)
+    verdict = await asyncio.to_thread(check, draft)
+    log.info(
+        "attempt_verified",
+        thread=str(progress.question.thread),
+        attempt=number,
+        passed=verdict.passed,
+        rules=sorted({v.rule for v in verdict.errors}),
+        repairs=sum(repair.count for repair in verdict.repairs),
+        draft_length=len(text),
+    )
+    progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
+    return Attempt(number=number, draft=draft, verdict=verdict)
+
+
+def draft_of(progress: Progress, text: str) -> Draft:
+    """The draft with all that this turn knows."""
+    question = progress.question
+    own = from_own_words(question.text)
+    return Draft(
+        text=text,
+        question=question.text,
+        sources=tuple(progress.sources),
+        known_text="\n".join([*_said_by_people(progress, question), *progress.state.answers.values()]),
+        mentions=question.mentioned,
+        link_hosts=progress.policy.link_hosts,
+        private_texts=private_texts(),
+        own_words=own,
+        unsourced=not own and not progress.sources,
+    )
+
+
+def _said_by_people(progress: Progress, question: Question) -> list[str]:
+    return [m.text for m in progress.state.history if m.role == "user" and m.user == question.user]
+
+
+def _says_not_found(text: str) -> bool:
+    return text.strip().strip("`*_.").startswith(NOT_FOUND)
+
+
+def _pass(progress: Progress, attempt: Attempt) -> TurnOutcome:
+    if attempt.draft.unsourced and not progress.model.quotes_only and attempt.verdict.claims:
+        return _general(progress, attempt)
+    label: Label | None = "own_words" if attempt.draft.own_words and attempt.verdict.claims else None
+    return Answered(answer=shown(progress, attempt.verdict, attempts=attempt.number, label=label))
+
+
+def _general(progress: Progress, attempt: Attempt) -> TurnOutcome:
+    """No source at all: the deployment decides (F1, ``ORION_GENERAL``)."""
+    if progress.policy.general == "refuse":
+        return refused(progress, "no_source")
+    text = shown(progress, attempt.verdict, attempts=attempt.number, label="general")
+    return Unsourced(answer=replace(text, verified=False))
+
+
+def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcome:
+    """Keep what is verified; else say gracefully what could not be (F4)."""
+    kept = salvage(best.draft, best.verdict)
+    if kept is not None and kept.passed:
+        return Partial(answer=shown(progress, kept, attempts=judged, label="partial"))
+    return Failed(answer=failed_verification(progress, best.verdict, attempts=judged), reason="verification")

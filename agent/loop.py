@@ -1,0 +1,211 @@
+"""One turn: meet the message, search once, decide until there is something to say, say it verified.
+
+Promises: every ending the turn itself can bring about is an outcome, also a model out of reach or a limit reached; only
+cancellation from outside and bugs are exceptions. Must never show anything: it returns what may be shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+import structlog
+from verification.rules import check
+
+from agent.actions import Action, AskUser, Complete, FinishStep, Respond, ToolCall, ToolCalls
+from agent.budget import Budget, Usage
+from agent.conversation import Message, Question
+from agent.drafting import answer, draft_of
+from agent.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
+from agent.mission import change_plan, close_steps, ensure_plan, meet_message
+from agent.model import DecideContext, Model, ModelError
+from agent.outcome import Asked, Cancelled, TurnOutcome, outcome_name
+from agent.plan import fail_next, finish
+from agent.progress import Policy, Progress, Save, keep_in_memory
+from agent.query import search_query
+from agent.replies import failed_model, out_of_budget, plain_answer
+from agent.thread_state import PendingQuestion, ThreadState, remember
+from agent.tools.tool import Tool, ToolResult, call_tool
+
+log = structlog.get_logger()
+
+COMPLAINTS_MOST = 1
+"""Malformed control output is fed back once, then counts as a failed step (B1)."""
+
+
+async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from where, with what, how far, who listens
+    question: Question,
+    state: ThreadState,
+    *,
+    model: Model,
+    tools: Mapping[str, Tool],
+    budget: Budget,
+    emit: Emit,
+    policy: Policy | None = None,
+    save: Save = keep_in_memory,
+) -> tuple[TurnOutcome, ThreadState]:
+    """Answer one question. Returns how it ended and the state to be saved.
+
+    ``save`` stores a state in between (a mission reset) and raises ``StateNotSaved`` if it cannot.
+    """
+    progress = Progress(
+        question=question,
+        state=state,
+        model=model,
+        tools=tools,
+        budget=budget,
+        emit=emit,
+        policy=policy or Policy(),
+        save=save,
+    )
+    try:
+        async with asyncio.timeout(budget.deadline_s):
+            outcome = await _work(progress)
+    except TimeoutError:
+        outcome = out_of_budget(progress, "deadline")
+    except ModelError as error:
+        log.warning("model_failed", thread=str(question.thread), error_type=error.kind)
+        outcome = failed_model(progress, error.kind)
+    _settle(progress, outcome)
+    emit(Done(outcome=outcome_name(outcome), usage=progress.used))
+    return outcome, progress.state
+
+
+async def _work(progress: Progress) -> TurnOutcome:
+    await meet_message(progress)
+    await _search_first(progress)
+    progress.earlier_messages()
+    for source in progress.state.sources:
+        progress.add_source(source)
+    while True:
+        if progress.exhausted():
+            return out_of_budget(progress, progress.exhausted())
+        action = await _decide(progress)
+        ensure_plan(progress, action.plan)
+        outcome = await _act(progress, action)
+        if outcome is not None:
+            return outcome
+
+
+async def _search_first(progress: Progress) -> None:
+    """The question is searched once before the first decision, so that an easy question needs one decision."""
+    if "search" not in progress.tools:
+        return
+    query = search_query(progress.question.text, progress.state.history)
+    if query.strip():
+        await _call_all(progress, (ToolCall(call_id="first-search", tool="search", input={"query": query}),))
+
+
+async def _decide(progress: Progress) -> Action:
+    """One action. What makes no sense is fed back once; after that Orion answers from what it has."""
+    if progress.used.model_calls >= progress.budget.model_calls - progress.budget.attempts:
+        return Respond()
+    complaint = ""
+    for _ in range(COMPLAINTS_MOST + 1):
+        action, complaint = await _decide_once(progress, complaint)
+        if action is not None:
+            return action
+    log.warning("control_output_malformed", thread=str(progress.question.thread))
+    if progress.state.plan is not None:
+        change_plan(progress, fail_next(progress.state.plan, "malformed control output"))
+    return Respond()
+
+
+async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | None, str]:
+    progress.emit(ModelStart(phase="decide", model=progress.model.name))
+    try:
+        decision = await progress.model.decide(_decide_context(progress, complaint))
+    except ModelError as error:
+        spent = Usage(model_calls=1)
+        progress.spend(spent)
+        progress.emit(ModelEnd(phase="decide", output="", usage=spent, error=error.kind))
+        if error.kind != "MalformedControlError":
+            raise
+        return None, error.detail
+    spent = replace(decision.usage, model_calls=max(1, decision.usage.model_calls))
+    progress.spend(spent)
+    progress.emit(ModelEnd(phase="decide", output=type(decision.action).__name__, usage=spent))
+    return _acceptable(progress, decision.action)
+
+
+def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]:
+    """What a person sees of the control channel passes the form and safety rules too (B1)."""
+    if not isinstance(action, AskUser):
+        return action, ""
+    verdict = check(replace(draft_of(progress, action.question), sources=(), unsourced=True, own_words=False))
+    if verdict.passed:
+        return replace(action, question=verdict.text), ""
+    return None, "; ".join(violation.remedy for violation in verdict.errors)
+
+
+def _decide_context(progress: Progress, complaint: str) -> DecideContext:
+    state = progress.state
+    return DecideContext(
+        mission=state.mission,
+        question=progress.question,
+        plan=state.plan,
+        history=state.history,
+        answers=state.answers,
+        results=tuple(progress.results),
+        sources=tuple(progress.sources),
+        tools=tuple(tool.spec for tool in progress.tools.values()),
+        budget=progress.budget,
+        used=progress.used,
+        complaint=complaint,
+    )
+
+
+async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
+    """Do what was decided; None means: decide again."""
+    match action:
+        case ToolCalls(calls=calls):
+            await _call_all(progress, calls)
+        case FinishStep(step=step, result=result):
+            if progress.state.plan is not None:
+                change_plan(progress, finish(progress.state.plan, step, result))
+        case AskUser(question=text, key=key):
+            pending = PendingQuestion(key=key, text=text, user=progress.question.user)
+            progress.update(replace(progress.state, pending_question=pending), pending_question=key)
+            return Asked(answer=plain_answer(text), key=key)
+        case Respond():
+            return await answer(progress)
+        case Complete(summary=summary):
+            return await answer(progress, first=summary)
+    return None
+
+
+async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
+    """Tools of one step run at once; their sources are numbered in the order of the calls (D5)."""
+    progress.spend(Usage(tool_calls=len(calls)))
+    if progress.used.tool_calls > progress.budget.tool_calls:
+        return
+    for call in calls:
+        progress.emit(ToolStart(call_id=call.call_id, tool=call.tool, input=call.input))
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(_call(progress, call), name=f"tool:{call.tool}") for call in calls]
+    for task in running:
+        progress.add_result(task.result())
+
+
+async def _call(progress: Progress, call: ToolCall) -> ToolResult:
+    policy = progress.policy
+    result = await call_tool(progress.tools, call, timeout_s=policy.tool_timeout_s, max_chars=policy.tool_most)
+    progress.emit(
+        ToolEnd(call_id=call.call_id, tool=call.tool, ok=result.ok, content=result.content, error=result.error)
+    )
+    return result
+
+
+def _settle(progress: Progress, outcome: TurnOutcome) -> None:
+    """The conversation remembers what was said; open steps are closed unless Orion asked back (E3)."""
+    question = progress.question
+    said = [Message(role="user", text=question.text, user=question.user, ts=question.ts)]
+    if not isinstance(outcome, Cancelled):
+        said.append(Message(role="assistant", text=outcome.answer.text))
+        kept = progress.sources_to_keep(outcome.answer.sources) or progress.state.sources
+        progress.state = replace(progress.state, sources=kept)
+    progress.state = remember(progress.state, *said)
+    if not isinstance(outcome, Asked):
+        good = outcome_name(outcome) in ("answered", "partial", "unsourced")
+        close_steps(progress, "done" if good else "failed")

@@ -1,0 +1,117 @@
+"""Outcomes put into words: a verified answer ready to be shown, or one of Orion's own messages (F4, I6).
+
+Promises: the text is mrkdwn in the language of the question. Must never show a draft, an exception, a prompt or a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from verification.citations import cited_ids
+
+from agent.model import ModelErrorKind
+from agent.outcome import Cancelled, Failed, OutOfBudget, Refused, TurnOutcome
+from agent.phrases import Phrase, say
+from agent.progress import Progress
+from verification.answer import Answer, RuleName, Source, Verdict
+from verification.language import detect
+
+NEAREST = 3
+
+Label = Literal["partial", "general", "own_words"]
+
+_REASONS: dict[RuleName, Phrase] = {
+    "claim_supported": "reason_claim",
+    "cites_sources": "reason_citation",
+    "citation_resolves": "reason_citation",
+    "no_broadcast": "reason_safety",
+    "no_secrets": "reason_safety",
+    "no_injection": "reason_safety",
+}
+
+_MODEL_PHRASES: dict[ModelErrorKind, Phrase] = {
+    "ConfigurationError": "model_setup",
+    "AuthenticationError": "model_setup",
+    "TokenLimitError": "too_long",
+    "RefusalError": "model_refused",
+}
+
+
+def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label | None = None) -> Answer:
+    """The verified text as an answer, with the sources it cites and the label line it needs."""
+    ids = cited_ids(verdict.text)
+    return Answer(
+        text=verdict.text,
+        chunks=verdict.chunks,
+        sources=tuple(source for source in progress.sources if source.id in ids),
+        verified=True,
+        attempts=attempts,
+        repairs=verdict.repairs,
+        violations=verdict.violations,
+        label=say(label, _language(progress)) if label else "",
+    )
+
+
+def refused(progress: Progress, reason: str) -> Refused:
+    """No answer in the documents: the nearest ones are named."""
+    return Refused(answer=_message(progress, "not_found"), reason=reason)
+
+
+def failed_verification(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:
+    """What could not be verified and why, in plain words; never the draft itself."""
+    language = _language(progress)
+    reasons = dict.fromkeys(_REASONS.get(violation.rule, "reason_form") for violation in verdict.errors)
+    why = [f"• {say(reason, language)}" for reason in reasons]
+    answer = _message(progress, "not_verified", why)
+    return replace(answer, attempts=attempts, violations=verdict.violations)
+
+
+def failed_model(progress: Progress, kind: ModelErrorKind) -> Failed:
+    """The model was out of reach, or not willing."""
+    text = say(_MODEL_PHRASES.get(kind, "model_down"), _language(progress))
+    return Failed(answer=plain_answer(text), reason=kind)
+
+
+def out_of_budget(progress: Progress, limit: str) -> TurnOutcome:
+    """A limit of the turn was reached."""
+    return OutOfBudget(answer=_message(progress, "out_of_budget"), reason=limit or "attempts")
+
+
+def stopped(reason: str) -> Cancelled:
+    """The turn was stopped from outside."""
+    return Cancelled(reason=reason)
+
+
+def plain_answer(text: str) -> Answer:
+    """One of Orion's own messages as it goes out: nothing in it claims anything."""
+    return Answer(text=text, chunks=(text,))
+
+
+def _message(progress: Progress, phrase: Phrase, lines: list[str] | None = None) -> Answer:
+    language = _language(progress)
+    parts = [say(phrase, language), *(lines or [])]
+    near = nearest(progress)
+    if near:
+        parts += ["", say("nearest", language), *(f"• {_link(source)}" for source in near)]
+    parts += ["", say("try_rephrase", language)]
+    text = "\n".join(parts)
+    return Answer(text=text, chunks=(text,), sources=near)
+
+
+def nearest(progress: Progress) -> tuple[Source, ...]:
+    """The best passages, one a document, in the order the search ranked them."""
+    seen: dict[str, Source] = {}
+    for source in progress.sources:
+        if source.origin != "thread":
+            seen.setdefault(source.url.partition("#")[0] or source.title, source)
+    return tuple(seen.values())[:NEAREST]
+
+
+def _link(source: Source) -> str:
+    title = source.title.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"<{source.url}|{title.replace('|', '¦')}>" if source.url else title
+
+
+def _language(progress: Progress) -> str | None:
+    return detect(progress.question.text)

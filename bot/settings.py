@@ -1,0 +1,123 @@
+"""All settings, read once at the door: the environment and a ``.env`` file (DESIGN 6 fixes the names).
+
+Promises: a wrong value is refused with the variable's name and what it should be. Nothing else in Orion reads the
+environment. Must never print a secret: secrets are ``SecretStr``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+Names = Annotated[frozenset[str], NoDecode]
+Folders = Annotated[tuple[Path, ...], NoDecode]
+
+
+class SettingsError(Exception):
+    """Settings that cannot be used; the text names each variable and how to mend it."""
+
+
+def _env(name: str, default: Any, **limits: Any) -> Any:
+    return Field(default, validation_alias=AliasChoices(name), **limits)
+
+
+class Settings(BaseSettings):
+    """What an admin decides. Field names are the variables' names in lower case, less the ``ORION_``."""
+
+    model_config = SettingsConfigDict(env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True)
+
+    slack_bot_token: SecretStr = _env("SLACK_BOT_TOKEN", SecretStr(""))
+    slack_app_token: SecretStr = _env("SLACK_APP_TOKEN", SecretStr(""))
+    slack_signing_secret: SecretStr = _env("SLACK_SIGNING_SECRET", SecretStr(""))
+    slack_api_url: str = _env("SLACK_API_URL", "https://slack.com/api/")
+    openai_api_key: SecretStr = _env("OPENAI_API_KEY", SecretStr(""))
+    openai_base_url: str = _env("OPENAI_BASE_URL", "")
+    model: str = _env("ORION_MODEL", "")
+    write_model: str = _env("ORION_WRITE_MODEL", "")
+    judge_model: str = _env("ORION_JUDGE_MODEL", "")
+    redis_url: SecretStr = _env("REDIS_URL", SecretStr(""))
+    langfuse_public_key: str = _env("LANGFUSE_PUBLIC_KEY", "")
+    langfuse_secret_key: SecretStr = _env("LANGFUSE_SECRET_KEY", SecretStr(""))
+    langfuse_host: str = _env("LANGFUSE_HOST", "https://cloud.langfuse.com")
+    docs: Folders = _env("ORION_DOCS", ())
+    docs_url: str = _env("ORION_DOCS_URL", "")
+    home: Path = _env("ORION_HOME", Path(".orion"))
+    port: int = _env("ORION_PORT", 3000, ge=0, le=65535)
+    max_attempts: int = _env("ORION_MAX_ATTEMPTS", 3, ge=1, le=3)
+    general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
+    link_hosts: Names = _env("ORION_LINK_HOSTS", frozenset())
+    trace_content: bool = _env("ORION_TRACE_CONTENT", default=True)
+    allow_users: Names = _env("ORION_ALLOW_USERS", frozenset())
+    deny_users: Names = _env("ORION_DENY_USERS", frozenset())
+    allow_channels: Names = _env("ORION_ALLOW_CHANNELS", frozenset())
+    deny_channels: Names = _env("ORION_DENY_CHANNELS", frozenset())
+    allow_bots: Names = _env("ORION_ALLOW_BOTS", frozenset())
+    debug: bool = _env("ORION_DEBUG", default=False)
+
+    @field_validator(
+        "link_hosts", "allow_users", "deny_users", "allow_channels", "deny_channels", "allow_bots", mode="before"
+    )
+    @classmethod
+    def _names(cls, value: Any) -> Any:
+        """A list of names, separated by commas or white space."""
+        return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+    @field_validator("docs", mode="before")
+    @classmethod
+    def _folders(cls, value: Any) -> Any:
+        """Folders, ``:`` between them (the host's own separator works too)."""
+        if not isinstance(value, str):
+            return value
+        return tuple(Path(part).expanduser() for part in value.split(os.pathsep) if part.strip())
+
+    @field_validator("debug", "trace_content", mode="before")
+    @classmethod
+    def _switch(cls, value: Any) -> Any:
+        """An empty switch means its default is off for debug, on for content."""
+        return value.strip() or "off" if isinstance(value, str) else value
+
+    @property
+    def model_name(self) -> str:
+        """The deciding model; a server with a key but no name gets OpenAI's small default."""
+        return self.model or ("gpt-5-mini" if self.uses_server else "")
+
+    @property
+    def uses_server(self) -> bool:
+        """Whether a model server is configured; if not, Orion quotes."""
+        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
+
+    @property
+    def index_path(self) -> Path:
+        """Where the document index lives."""
+        return self.home / "knowledge.sqlite3"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every configured secret, for redaction."""
+        fields = (getattr(self, name) for name in type(self).model_fields)
+        return tuple(f.get_secret_value() for f in fields if isinstance(f, SecretStr) and f.get_secret_value())
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """The settings in force. ``overrides`` are fields that a command's options set. Raises ``SettingsError``."""
+    try:
+        settings = Settings()
+        return settings.model_copy(update={name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        lines = [f"  {_variable(item['loc'])}: {item['msg']} (got {_shown(item)})" for item in error.errors()]
+        raise SettingsError("These settings cannot be used:\n" + "\n".join(lines)) from None
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    return str(location[0]) if location else "settings"
+
+
+def _shown(item: Mapping[str, Any]) -> str:
+    """The offending value, unless the variable may hold a secret."""
+    secret = any(word in _variable(item["loc"]) for word in ("TOKEN", "SECRET", "KEY", "REDIS"))
+    return "a value not shown here" if secret else repr(item["input"])
