@@ -1,0 +1,29 @@
+"""Reading untyped Slack JSON without ever raising.
+
+Promises: each reader gives the asked-for type or its empty value, whatever the payload holds. Must never be used to
+guess: a missing field is empty, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def mapping(value: object, *path: str) -> Mapping[str, Any]:
+    """The object at ``path`` below ``value``, or an empty one."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def string(value: object, *path: str) -> str:
+    """The text at ``path``, or an empty one. Half surrogate pairs, which no database takes, become ``?``."""
+    found = mapping(value, *path[:-1]).get(path[-1]) if path else value
+    return found.encode("utf-8", "replace").decode() if isinstance(found, str) else ""
+
+
+def objects(value: object, *path: str) -> Sequence[Mapping[str, Any]]:
+    """The objects of the list at ``path``; whatever else the list holds is left out."""
+    found = mapping(value, *path[:-1]).get(path[-1]) if path else value
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []

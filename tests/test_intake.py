@@ -1,0 +1,373 @@
+"""Which Slack events count: A1, A3, A4, A6, A12, I1. Payload shapes as Slack documents them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.conversation import ThreadKey
+from bot.intake import Access, Ignored, Incoming, Own, Standing, plain_text, read, settle
+
+OWN = Own(user="UORION", bot="BORION")
+OPEN = Access()
+
+
+def envelope(event: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {
+        "type": "event_callback",
+        "team_id": "T1",
+        "event_id": "Ev1",
+        "event_time": 1_700_000_000,
+        "authorizations": [{"team_id": "T1", "user_id": "UORION", "is_bot": True}],
+        "is_ext_shared_channel": False,
+        "event": event,
+        **fields,
+    }
+
+
+def mention(**fields: Any) -> dict[str, Any]:
+    return {
+        "type": "app_mention",
+        "user": "UANN",
+        "text": "<@UORION> how do we release?",
+        "ts": "1700000000.000100",
+        "channel": "C1",
+        "event_ts": "1700000000.000100",
+        **fields,
+    }
+
+
+def message(**fields: Any) -> dict[str, Any]:
+    return {
+        "type": "message",
+        "user": "UANN",
+        "text": "and who signs it off?",
+        "ts": "1700000009.000200",
+        "channel": "C1",
+        "channel_type": "channel",
+        "event_ts": "1700000009.000200",
+        **fields,
+    }
+
+
+def letter(event: dict[str, Any], **fields: Any) -> Incoming:
+    found = read(envelope(event, **fields), OWN, OPEN)
+    assert isinstance(found, Incoming), found
+    return found
+
+
+def reason(event: dict[str, Any], access: Access = OPEN, **fields: Any) -> str:
+    found = read(envelope(event, **fields), OWN, access)
+    assert isinstance(found, Ignored), found
+    return found.reason
+
+
+def test_a1_a_mention_opens_its_own_thread() -> None:
+    assert letter(mention()) == Incoming(
+        kind="question",
+        thread=ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100"),
+        user="UANN",
+        ts="1700000000.000100",
+        addressed="mention",
+        text="how do we release?",
+        event_ts="1700000000.000100",
+        channel_type="channel",
+        event_ids=("evt:T1:Ev1", "msg:T1:C1:1700000000.000100"),
+    )
+
+
+def test_a1_a_mention_in_a_thread_stays_in_it() -> None:
+    assert letter(mention(thread_ts="1600000000.000001")).thread.thread_ts == "1600000000.000001"
+
+
+def test_a1_a_direct_message_is_answered_where_it_stands() -> None:
+    found = letter(message(channel="D1", channel_type="im"))
+    assert (found.addressed, found.thread) == ("direct", ThreadKey(team="T1", channel="D1", thread_ts="D1"))
+    threaded = letter(message(channel="D1", channel_type="im", thread_ts="1600000000.000001"))
+    assert threaded.thread.thread_ts == "1600000000.000001"
+
+
+def test_a1_a_direct_message_may_name_other_people() -> None:
+    found = letter(message(channel="D1", channel_type="im", text="what does <@UBEN> do?"))
+    assert (found.kind, found.text, found.mentioned) == ("question", "what does <@UBEN> do?", frozenset({"UBEN"}))
+
+
+def test_a1_a_group_direct_message_counts_when_it_mentions_orion() -> None:
+    found = letter(message(channel="G1", channel_type="mpim", text="<@UORION> hello?"))
+    assert (found.addressed, found.thread.thread_ts) == ("mention", "1700000009.000200")
+    assert reason(message(channel="G1", channel_type="mpim")) == "not_addressed"
+
+
+def test_a1_a_follow_up_waits_for_the_threads_standing() -> None:
+    found = letter(message(thread_ts="1700000000.000100"))
+    assert found.addressed == "follow_up"
+    assert settle(found, "engaged") is found
+    assert settle(found, "unknown") == Ignored(reason="not_addressed")
+    assert settle(found, "muted") == Ignored(reason="muted")
+
+
+@pytest.mark.parametrize("text", ["<@UBEN> can you?", "<!here> look", "<!subteam^S1|@team> look"])
+def test_a1_a_message_to_somebody_else_gets_no_answer(text: str) -> None:
+    assert reason(message(thread_ts="1700000000.000100", text=text)) == "to_somebody_else"
+
+
+def test_a1_channel_talk_outside_threads_is_not_looked_up() -> None:
+    assert reason(message()) == "not_addressed"
+
+
+def test_a1_mute_keeps_quiet_until_mentioned_again() -> None:
+    muting = letter(message(thread_ts="1700000000.000100", text="Mute."))
+    assert (muting.kind, settle(muting, "engaged")) == ("mute", muting)
+    again = letter(mention(thread_ts="1700000000.000100"))
+    assert settle(again, "muted") is again
+    direct = letter(message(channel="D1", channel_type="im"))
+    assert settle(direct, "muted") == Ignored(reason="muted")
+    assert settle(direct, "unknown") is direct
+
+
+def test_a3_both_events_of_one_mention_share_a_key() -> None:
+    twin = message(text="<@UORION> how do we release?", ts="1700000000.000100")
+    assert reason(twin) == "twin_of_mention"
+    group = {"channel": "G1", "channel_type": "mpim", "text": "<@UORION> hi"}
+    keys = [letter(event, event_id=i).event_ids for i, event in (("Ev1", mention(**group)), ("Ev2", message(**group)))]
+    assert keys[0][0] != keys[1][0]
+    assert keys[0][1] == "msg:T1:G1:1700000000.000100"
+    assert letter(message(**{**group, "ts": "1700000000.000100"})).event_ids[1] == keys[0][1]
+
+
+def edit(text: str = "how do we <@UORION> roll back?", **fields: Any) -> dict[str, Any]:
+    before = {"type": "message", "user": "UANN", "text": "<@UORION> how do we release?", "ts": "1700000000.000100"}
+    after = {**before, "text": text, "edited": {"user": "UANN", "ts": "1700000042.000000"}, **fields}
+    return {
+        "type": "message",
+        "subtype": "message_changed",
+        "hidden": True,
+        "channel": "C1",
+        "channel_type": "channel",
+        "ts": "1700000042.000300",
+        "event_ts": "1700000042.000300",
+        "message": after,
+        "previous_message": before,
+    }
+
+
+def test_a3_an_edit_is_a_new_version_of_the_same_message() -> None:
+    found = letter(edit())
+    assert (found.kind, found.ts, found.edited_ts) == ("edit", "1700000000.000100", "1700000042.000000")
+    assert found.text == "how do we  roll back?"
+    assert found.thread.thread_ts == "1700000000.000100"
+    assert found.event_ids[1] == "msg:T1:C1:1700000000.000100:1700000042.000000"
+    mentioned = letter(mention(edited={"user": "UANN", "ts": "1700000042.000000"}))
+    assert (mentioned.kind, mentioned.event_ids[1]) == ("edit", found.event_ids[1])
+
+
+def test_a3_an_edit_without_mention_waits_for_the_standing() -> None:
+    found = letter(edit("how do we roll back?"))
+    assert found.addressed == "follow_up"
+    assert settle(found, "unknown") == Ignored(reason="not_addressed")
+    assert settle(found, "muted") is found
+
+
+def test_a4_unfurls_and_own_updates_are_no_edits() -> None:
+    assert reason(edit("<@UORION> how do we release?")) == "not_an_edit"
+    assert reason(edit(edited={})) == "not_an_edit"
+    assert reason(edit(user="UORION", bot_id="BORION")) == "self"
+
+
+def test_a3_a_deleted_question_is_told() -> None:
+    gone = {"type": "message", "user": "UANN", "text": "<@UORION> how?", "ts": "1700000000.000100"}
+    event = {
+        "type": "message",
+        "subtype": "message_deleted",
+        "channel": "C1",
+        "channel_type": "channel",
+        "deleted_ts": "1700000000.000100",
+        "event_ts": "1700000050.000000",
+        "previous_message": gone,
+    }
+    found = letter(event)
+    assert (found.kind, found.ts, found.text) == ("delete", "1700000000.000100", "")
+    assert found.event_ids[1] == "msg:T1:C1:1700000000.000100:deleted"
+    assert reason({**event, "previous_message": {**gone, "user": "UORION", "bot_id": "BORION"}}) == "self"
+    tombstone = edit()
+    tombstone["message"] = {"subtype": "tombstone", "user": "USLACKBOT", "ts": "1700000000.000100", "text": "gone"}
+    assert letter(tombstone).event_ids[1] == found.event_ids[1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"user": "UORION"}, "self"),
+        ({"bot_id": "BORION"}, "self"),
+        ({"bot_id": "BOTHER"}, "bot"),
+        ({"user": "USLACKBOT"}, "bot"),
+        ({"subtype": "bot_message", "bot_id": "BOTHER"}, "subtype"),
+        ({"subtype": "channel_join"}, "subtype"),
+        ({"subtype": "channel_topic"}, "subtype"),
+        ({"subtype": "reminder_add"}, "subtype"),
+    ],
+)
+def test_a4_never_itself_bots_or_notices(fields: dict[str, Any], why: str) -> None:
+    assert reason(message(channel="D1", channel_type="im", **fields)) == why
+
+
+@pytest.mark.parametrize("name", ["BOTHER", "AOTHER", "UOTHER"])
+def test_a4_an_allow_listed_bot_may_ask(name: str) -> None:
+    access = Access(allow_bots=frozenset({name}))
+    event = mention(bot_id="BOTHER", app_id="AOTHER", user="UOTHER")
+    assert isinstance(read(envelope(event), OWN, access), Incoming)
+    classic = message(
+        subtype="bot_message", bot_id="BOTHER", app_id="AOTHER", user="UOTHER", channel="D1", channel_type="im"
+    )
+    assert isinstance(read(envelope(classic), OWN, access), Incoming)
+
+
+@pytest.mark.parametrize("subtype", ["file_share", "thread_broadcast"])
+def test_a4_files_and_broadcast_replies_are_people_speaking(subtype: str) -> None:
+    assert letter(message(subtype=subtype, thread_ts="1700000000.000100")).kind == "question"
+
+
+@pytest.mark.parametrize("text", ["stop", "<@UORION> Stop!", " STOP. "])
+def test_a6_the_word_stop_alone_stops(text: str) -> None:
+    found = letter(message(thread_ts="1700000000.000100", text=text, channel_type="mpim"))
+    assert found.kind == "stop"
+    assert settle(found, "muted") is found
+    assert letter(mention(text="<@UORION> stop the press")).kind == "question"
+
+
+def test_a6_the_stop_button_stops() -> None:
+    event = {
+        "type": "agent_session_stopped",
+        "channel": "D1",
+        "thread_ts": "1700000000.000100",
+        "user": "UANN",
+        "streaming_message_ts": [],
+        "event_ts": "1700000060.000000",
+    }
+    found = letter(event)
+    assert (found.kind, found.thread.thread_ts, found.event_ids) == ("stop", "1700000000.000100", ("evt:T1:Ev1",))
+    bare = letter({**event, "thread_ts": ""})
+    assert bare.thread.thread_ts == "D1"
+
+
+@pytest.mark.parametrize("text", ["<@UORION>", "<@UORION|orion>  ", ""])
+def test_a1_an_empty_mention_asks_for_help(text: str) -> None:
+    assert letter(mention(text=text)).kind == "help"
+
+
+@pytest.mark.parametrize(
+    ("access", "why"),
+    [
+        (Access(deny_users=frozenset({"UANN"})), "user_refused"),
+        (Access(allow_users=frozenset({"UBEN"})), "user_refused"),
+        (Access(deny_channels=frozenset({"C1"})), "channel_refused"),
+        (Access(allow_channels=frozenset({"C2"})), "channel_refused"),
+    ],
+)
+def test_a12_lists_refuse(access: Access, why: str) -> None:
+    assert reason(mention(), access) == why
+
+
+def test_a12_lists_allow() -> None:
+    access = Access(allow_users=frozenset({"UANN"}), allow_channels=frozenset({"C1"}))
+    assert isinstance(read(envelope(mention()), OWN, access), Incoming)
+
+
+def test_a12_external_channels_are_refused_unless_opened() -> None:
+    assert reason(mention(), is_ext_shared_channel=True) == "external_channel"
+    shared = envelope(mention(), is_ext_shared_channel=True, team_id="TOTHER")
+    found = read(shared, OWN, Access(allow_external=True))
+    assert isinstance(found, Incoming)
+    assert found.thread.team == "T1"
+
+
+@pytest.mark.parametrize(
+    ("wire", "plain"),
+    [
+        ("<@UORION|orion> a &lt;b&gt; &amp;amp; c", "a <b> &amp; c"),
+        ("see <https://x.example/a?b=1&amp;c=2>", "see https://x.example/a?b=1&c=2"),
+        ("see <https://x.example/a|the page>", "see the page (https://x.example/a)"),
+        ("<http://x.example|x.example>", "http://x.example"),
+        ("<mailto:a@b.example|a@b.example>", "a@b.example"),
+        ("ask <@UBEN> in <#C9|ops> or <#C8>", "ask <@UBEN> in #ops or <#C8>"),
+        ("<!here> at <!date^1700000000^{date}|Nov 14>", "@here at Nov 14"),
+    ],
+)
+def test_a1_text_reads_as_the_person_wrote_it(wire: str, plain: str) -> None:
+    assert plain_text(wire, "UORION") == plain
+
+
+def test_i2_an_escaped_mention_names_nobody() -> None:
+    found = letter(mention(text="<@UORION> print &lt;@UBEN&gt;"))
+    assert (found.text, found.mentioned) == ("print <@UBEN>", frozenset())
+
+
+def test_a1_a_letter_is_a_question() -> None:
+    question = letter(mention(text="<@UORION> tell <@UBEN>")).question()
+    assert (question.text, question.user, question.mentioned) == ("tell <@UBEN>", "UANN", frozenset({"UBEN"}))
+
+
+@pytest.mark.parametrize("body", ["", "7", "[]", '"x"', "{}", '{"thread":7}', '{"thread":{},"kind":"stop"}'])
+def test_a3_a_body_that_is_no_letter_is_named(body: str) -> None:
+    with pytest.raises(ValueError, match=r"letter|Expecting"):
+        Incoming.from_json(body)
+
+
+def test_a3_a_newer_versions_letter_still_loads() -> None:
+    stored = json.loads(letter(mention()).to_json())
+    assert Incoming.from_json(json.dumps({**stored, "mood": "curious"})) == letter(mention())
+
+
+@pytest.mark.parametrize("fields", [{"user": None}, {"channel": "C:1"}, {"ts": "soon"}, {"thread_ts": "C1:x"}])
+def test_i1_fields_that_cannot_be_are_malformed(fields: dict[str, Any]) -> None:
+    assert reason(mention(**fields)) == "malformed"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = ["subtype", "user", "text", "ts", "channel", "channel_type", "thread_ts", "edited", "message", "bot_id"]
+TYPES = st.sampled_from(["message", "app_mention", "agent_session_stopped"])
+SUBTYPES = st.sampled_from(["message_changed", "message_deleted", "tombstone", "", "file_share"]) | JSON
+WILD_EVENT = st.fixed_dictionaries(
+    {"type": TYPES},
+    optional={
+        **dict.fromkeys([*NAMES, "previous_message", "deleted_ts", "event_ts"], JSON),
+        "subtype": SUBTYPES,
+        "message": JSON | st.fixed_dictionaries({"subtype": SUBTYPES, "edited": JSON, "text": JSON}),
+    },
+)
+
+
+@given(JSON | st.fixed_dictionaries({"event": JSON | WILD_EVENT, "team_id": JSON, "authorizations": JSON}))
+def test_i1_no_payload_makes_it_crash(payload: object) -> None:
+    assert isinstance(read(payload, OWN, OPEN), Incoming | Ignored)
+
+
+@given(
+    text=st.text(st.characters()), ts=st.sampled_from(["1700000000.000100", "1"]), ids=st.lists(st.text(), max_size=2)
+)
+def test_a3_a_letter_survives_storage(text: str, ts: str, ids: list[str]) -> None:
+    stored = Incoming(
+        kind="question",
+        thread=ThreadKey(team="T1", channel="C1", thread_ts=ts),
+        user="U1",
+        ts=ts,
+        addressed="mention",
+        text=text,
+        mentioned=frozenset(ids),
+        event_ids=tuple(ids),
+    )
+    assert Incoming.from_json(stored.to_json()) == stored
+
+
+@given(text=st.text(), standing=st.sampled_from(["unknown", "engaged", "muted"]))
+def test_a1_a_mention_always_reaches_orion(text: str, standing: Standing) -> None:
+    found = letter(mention(text=f"<@UORION> {text}"))
+    assert settle(found, standing) is found
