@@ -1,0 +1,125 @@
+"""Far ends for tests of the agent: a model that says what a test scripts, a tool over fixed passages.
+
+They stand behind the same seams as the real ones and are shown the same contexts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Literal
+
+from agent.actions import Action, Respond
+from agent.budget import Usage
+from agent.conversation import Question, ThreadKey
+from agent.events import TurnEvent
+from agent.model import DecideContext, Decision, ModelError, WriteContext, WriteStream
+from agent.tools.tool import ToolResult, ToolSpec
+from verification.answer import Source
+
+THREAD = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
+
+LIMITS = Source(
+    id=0,
+    title="API › Limits",
+    url="https://docs.example/api#limits",
+    text="Each key may send 120 requests a minute. Above that the API answers with error 429.",
+)
+REFUNDS = Source(
+    id=0,
+    title="Expenses › Meals",
+    url="https://docs.example/expenses#meals",
+    text="Meals on a business trip are paid back up to 45 euros a day.",
+)
+
+
+def question(text: str = "How many requests may a key send?", *, user: str = "U1", ts: str = "1.0") -> Question:
+    return Question(thread=THREAD, user=user, text=text, ts=ts)
+
+
+class ScriptedModel:
+    """Decides and writes what a test lists, in that order; the last entry repeats."""
+
+    name = "scripted"
+    quotes_only = False
+
+    def __init__(
+        self,
+        drafts: list[str | ModelError] | None = None,
+        *,
+        decisions: list[Action | ModelError] | None = None,
+        pieces: int = 7,
+    ) -> None:
+        self.drafts = drafts or ["<answer>Nothing to say.</answer>"]
+        self.decisions: list[Action | ModelError] = decisions or [Respond()]
+        self.pieces = pieces
+        self.decided: list[DecideContext] = []
+        self.written: list[WriteContext] = []
+
+    async def decide(self, context: DecideContext) -> Decision:
+        self.decided.append(context)
+        entry = self.decisions[min(len(self.decided), len(self.decisions)) - 1]
+        if isinstance(entry, ModelError):
+            raise entry
+        return Decision(action=entry, usage=Usage(model_calls=1, prompt_tokens=10, completion_tokens=2))
+
+    def write(self, context: WriteContext) -> WriteStream:
+        self.written.append(context)
+        entry = self.drafts[min(len(self.written), len(self.drafts)) - 1]
+        stream = WriteStream(pieces=self._pieces(entry))
+        stream.usage = Usage(model_calls=1, prompt_tokens=20, completion_tokens=5)
+        return stream
+
+    async def _pieces(self, entry: str | ModelError) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+        if isinstance(entry, ModelError):
+            raise entry
+        for start in range(0, len(entry), self.pieces):
+            yield "content", entry[start : start + self.pieces]
+
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
+        return f"{len(prompt)} {max_tokens} {temperature}", Usage(model_calls=1)
+
+
+class PassageTool:
+    """A search that finds what it was given, and remembers what it was asked."""
+
+    def __init__(self, *sources: Source, name: str = "search") -> None:
+        self.sources = sources
+        self.name = name
+        self.asked: list[Mapping[str, Any]] = []
+
+    @property
+    def spec(self) -> ToolSpec:
+        properties = {"query": {"type": "string"}, "limit": {"type": "integer"}}
+        return ToolSpec(
+            name=self.name,
+            description="Finds passages.",
+            parameters={"type": "object", "properties": properties, "required": ["query"]},
+        )
+
+    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+        self.asked.append(arguments)
+        return ToolResult(call_id=call_id, tool=self.name, ok=True, content="found", sources=self.sources)
+
+
+class BrokenTool:
+    """A tool with a bug."""
+
+    spec = ToolSpec(name="broken", description="Breaks.", parameters={"type": "object", "properties": {}})
+
+    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+        raise RuntimeError(f"bug with {len(arguments)} arguments in {call_id}")
+
+
+class Listener:
+    """Keeps every event of a turn."""
+
+    def __init__(self) -> None:
+        self.events: list[TurnEvent] = []
+
+    def __call__(self, event: TurnEvent) -> None:
+        self.events.append(event)
+
+    def kinds(self) -> list[str]:
+        """The events' names, runs of the same one folded."""
+        names = [type(event).__name__ for event in self.events]
+        return [name for index, name in enumerate(names) if index == 0 or names[index - 1] != name]

@@ -1,0 +1,90 @@
+"""State and its transitions: what one version wrote another reads."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.conversation import Message
+from agent.plan import Plan, Step, close, fail_next, finish, make_plan
+from agent.thread_state import PendingQuestion, ThreadState, from_json, remember, take_answer, to_json
+from verification.answer import Source
+
+words = st.text(max_size=20)
+messages = st.builds(Message, role=st.sampled_from(["user", "assistant"]), text=words, user=words, ts=words)
+steps = st.builds(Step, description=words, status=st.sampled_from(["open", "done", "failed", "skipped"]), result=words)
+plans = st.builds(Plan, id=st.text(min_size=1, max_size=8), steps=st.lists(steps, max_size=3).map(tuple))
+states = st.builds(
+    ThreadState,
+    version=st.integers(0, 9),
+    mission=words,
+    todolist_id=st.none() | st.text(min_size=1, max_size=8),
+    plan=st.none() | plans,
+    history=st.lists(messages, max_size=4).map(tuple),
+    answers=st.dictionaries(words, words, max_size=3),
+    pending_question=st.none() | st.builds(PendingQuestion, key=words, text=words, user=words),
+    sources=st.lists(st.builds(Source, id=st.integers(1, 9), title=words, text=words), max_size=2).map(tuple),
+    preferences=st.dictionaries(words, words, max_size=2),
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(states)
+def test_a2_state_survives_json(state: ThreadState) -> None:
+    assert from_json(to_json(state)) == state
+
+
+@given(st.dictionaries(st.sampled_from([*ThreadState.__slots__, "new_field"]), json_values))
+def test_e4_any_version_of_a_state_loads(raw: dict[str, object]) -> None:
+    assert isinstance(from_json(json.dumps(raw)), ThreadState)
+
+
+@given(st.text() | st.binary())
+def test_e4_what_is_no_state_gives_a_fresh_one(raw: str | bytes) -> None:
+    assert isinstance(from_json(raw), ThreadState)
+
+
+def test_e4_future_schema_keeps_what_is_known() -> None:
+    future = {"schema": 99, "mission": "m", "mood": "fine", "history": [{"role": "user", "text": "t", "mood": 1}]}
+    state = from_json(json.dumps(future))
+    assert state.mission == "m"
+    assert state.history == (Message(role="user", text="t"),)
+
+
+def test_b6_only_the_person_asked_answers() -> None:
+    state = ThreadState(pending_question=PendingQuestion(key="k", text="which?", user="U1"))
+    assert take_answer(state, "U2", "me") is None
+    answered = take_answer(state, "U1", "this")
+    assert answered is not None
+    assert answered.answers == {"k": "this"}
+    assert answered.pending_question is None
+
+
+def test_a2_history_is_bounded() -> None:
+    state = ThreadState()
+    for index in range(100):
+        state = remember(state, Message(role="user", text=str(index)))
+    assert len(state.history) == 40
+    assert state.history[-1].text == "99"
+
+
+def test_e1_without_a_proposal_the_mission_is_the_one_step() -> None:
+    plan = make_plan("p", (), "find it")
+    assert [step.description for step in plan.steps] == ["find it"]
+    assert not plan.finished
+
+
+def test_e3_steps_finish_fail_and_close() -> None:
+    plan = Plan(id="p", steps=(Step(description="a"), Step(description="b"), Step(description="c")))
+    plan = fail_next(finish(plan, 1, "ok"), "no")
+    assert [step.status for step in plan.steps] == ["done", "failed", "open"]
+    assert finish(plan, 9, "?") == plan
+    plan = close(plan, status="done")
+    assert plan.finished
+    assert fail_next(plan, "again") == plan
