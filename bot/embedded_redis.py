@@ -11,12 +11,23 @@ and held by the running server itself, ``users.lock`` is shared by all who use i
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import importlib.util
+import os
 import shutil
 import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import structlog
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff, NoBackoff
+from redis.exceptions import RedisError
 
 LOG = structlog.get_logger()
 
@@ -59,3 +70,153 @@ def find_server() -> Path:
         "REDIS_URL at a running Redis or Valkey."
     )
     raise EmbeddedRedisError(message)
+
+
+def patient(redis_url: str) -> Redis:
+    """A client as Orion uses it everywhere: answers are ``str``, short hiccups are retried, nothing hangs for long."""
+    client: Redis = Redis.from_url(
+        redis_url,
+        decode_responses=True,
+        socket_timeout=5,
+        socket_connect_timeout=2,
+        health_check_interval=30,
+        retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
+    )
+    return client
+
+
+def impatient(client: Redis, *, timeout_s: float) -> Redis:
+    """A client of the same server that answers within ``timeout_s`` or fails, and never tries twice. Close it."""
+    pool = client.connection_pool
+    hasty = {"retry": Retry(NoBackoff(), 0), "socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
+    settings: dict[str, Any] = {**pool.connection_kwargs, **hasty}
+    return Redis.from_pool(ConnectionPool(connection_class=pool.connection_class, **settings))
+
+
+@asynccontextmanager
+async def connect(home: Path, redis_url: str | None = None) -> AsyncIterator[Redis]:
+    """A client of ``redis_url``, or, without one, of the embedded server under ``home`` (started if need be).
+
+    A named Redis is not contacted here: it may be away for a while, and whoever uses it must live with that anyway.
+    Raises ``EmbeddedRedisError``.
+    """
+    if redis_url:
+        async with patient(redis_url) as client:
+            yield client
+        return
+    async with EmbeddedServer(home / "redis").joined() as socket, patient(f"unix://{socket}") as client:
+        yield client
+
+
+class EmbeddedServer:
+    """The one server over the files in ``directory``: found, started, joined, left."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._log = directory / "server.log"
+        self._record = directory / "socket"
+
+    @asynccontextmanager
+    async def joined(self) -> AsyncIterator[Path]:
+        """Use the server; yields its socket. Leaving shuts it down unless somebody else still uses it."""
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (self._directory / "users.lock").open("wb") as users:
+            # Waits only while a last leaver shuts the server down.
+            if not await eventually(lambda: taken(users, fcntl.LOCK_SH)):
+                raise EmbeddedRedisError(self._complaint("is being shut down by another process, which does not end"))
+            socket = await self._running()
+            try:
+                yield socket
+            finally:
+                if taken(users, fcntl.LOCK_EX):
+                    await self._shut_down(socket)
+
+    async def _running(self) -> Path:
+        """The socket of a server that answers. Started here if none lives."""
+        started = False
+        for _ in range(round(START_S / POLL_S)):
+            with (self._directory / "server.lock").open("wb") as lock:
+                if taken(lock, fcntl.LOCK_EX):
+                    if started:
+                        raise EmbeddedRedisError(self._complaint("ended at once"))
+                    await asyncio.to_thread(self._start, lock.fileno())
+                    started = True
+            socket = self._socket()
+            if socket is not None and await answers(socket):
+                return socket
+            await asyncio.sleep(POLL_S)
+        raise EmbeddedRedisError(self._complaint(f"runs, but did not answer within {START_S:.0f} s"))
+
+    def _start(self, lock: int) -> None:
+        """Start the server, detached. It inherits ``lock`` and so holds it for as long as it lives."""
+        binary = find_server()
+        socket = self._new_socket()
+        command = [str(binary), "--daemonize", "yes", "--port", "0", "--save", "", "--maxmemory-policy", "noeviction"]
+        command += ["--unixsocket", str(socket), "--unixsocketperm", "700"]
+        command += ["--dir", str(self._directory), "--logfile", str(self._log)]
+        command += ["--appendonly", "yes", "--appendfsync", "always"]
+        started = subprocess.run(  # noqa: S603 (a server found by us, arguments of our own, no shell)
+            command, pass_fds=[lock], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=START_S
+        )
+        if started.returncode != 0:
+            raise EmbeddedRedisError(
+                self._complaint(f"could not be started ({binary.name}, exit {started.returncode})")
+            )
+        LOG.info("embedded_redis_started", binary=binary.name, socket=str(socket))
+
+    def _new_socket(self) -> Path:
+        """Where the server shall listen: beside its files, or in a temporary place where that path is too long."""
+        socket = self._socket() or self._directory.absolute() / "redis.sock"
+        if len(os.fsencode(socket)) > SOCKET_PATH_BYTES or not socket.parent.is_dir():
+            socket = Path(tempfile.mkdtemp(prefix="orion-")) / "redis.sock"
+        self._record.write_text(str(socket))
+        return socket
+
+    def _socket(self) -> Path | None:
+        with suppress(FileNotFoundError):
+            return Path(self._record.read_text())
+        return None
+
+    async def _shut_down(self, socket: Path) -> None:
+        """End the server and wait until it is gone, so that the next one finds its files at rest."""
+        async with patient(f"unix://{socket}") as client:
+            with suppress(RedisError):
+                await client.shutdown(nosave=True)
+        gone = await eventually(self._at_rest)
+        LOG.info("embedded_redis_stopped", socket=str(socket), gone=gone)
+
+    def _at_rest(self) -> bool:
+        with (self._directory / "server.lock").open("wb") as lock:
+            return taken(lock, fcntl.LOCK_EX)
+
+    def _complaint(self, what: str) -> str:
+        tail = self._log.read_text(errors="replace").splitlines()[-3:] if self._log.exists() else []
+        return f"The embedded Redis under {self._directory} {what}. Its last words: {' | '.join(tail) or 'none'}"
+
+
+async def eventually(attempt: Callable[[], bool]) -> bool:
+    """Whether ``attempt`` succeeded in the end."""
+    for _ in range(round(START_S / POLL_S)):
+        if attempt():
+            return True
+        await asyncio.sleep(POLL_S)
+    return False
+
+
+def taken(lock: BinaryIO, kind: int) -> bool:
+    """Try to take a file lock without waiting."""
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+async def answers(socket: Path) -> bool:
+    """Whether a server that has read its files answers there."""
+    try:
+        async with Redis.from_pool(ConnectionPool.from_url(f"unix://{socket}", retry=Retry(NoBackoff(), 0))) as probe:
+            async with asyncio.timeout(1):
+                return bool(await probe.ping())
+    except (RedisError, OSError, TimeoutError):
+        return False

@@ -1,0 +1,106 @@
+"""Where thread states live (A2): in Redis, under (team, channel, thread_ts), with a TTL that use refreshes.
+
+Promises: ``save`` writes only over the very version that was loaded, and, given a ``Fence``, only while its holder
+still holds it (E5); nothing is ever half written. A missing or unreadable state loads as a fresh one, so that a turn
+can go on without its past. Must never write a key without a TTL.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from agent.conversation import ThreadKey
+from agent.thread_state import StateNotSaved, ThreadState, from_json, to_json
+
+TTL_S = 30 * 24 * 3600
+
+# KEYS state, fence (or the state again)  ARGV version loaded, new version, state, TTL s, token (or empty)
+# -> 1 saved | 0 another version stands there | -1 the fence has another holder, or none any more
+SAVE = """
+if ARGV[5] ~= '' then
+  local time = redis.call('TIME')
+  local token, untl = unpack(redis.call('HMGET', KEYS[2], 'token', 'until'))
+  if token ~= ARGV[5] or tonumber(untl) < time[1] * 1000 + math.floor(time[2] / 1000) then return -1 end
+end
+if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'version', ARGV[2], 'state', ARGV[3])
+redis.call('EXPIRE', KEYS[1], ARGV[4])
+return 1
+"""
+
+
+class StateConflict(StateNotSaved):
+    """Somebody else saved since this state was loaded."""
+
+
+class StateFenced(StateNotSaved):
+    """The lease of the turn that wanted to save is lost; another turn owns the thread, or will."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Who may write: whoever's ``token`` stands in the hash ``key``, up to the time (ms) in its field ``until``."""
+
+    key: str
+    token: str
+
+
+def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
+    """``{prefix:shard}``: all keys of one thread carry it, so that in a cluster they live on one node."""
+    return f"{{{prefix}:{zlib.crc32(thread.encode('utf-8', 'replace')) % shards}}}"
+
+
+class ThreadStore:
+    """Loads and saves states. ``prefix`` and ``shards`` are those of the mailbox. Times in seconds."""
+
+    def __init__(self, redis: Redis, ttl_s: int = TTL_S, *, prefix: str = "orion", shards: int = 1) -> None:
+        self._redis = redis
+        self._ttl_s = ttl_s
+        self._prefix = prefix
+        self._shards = shards
+        self._save = redis.register_script(SAVE)
+
+    def key(self, key: ThreadKey) -> str:
+        """Where this thread's state lies."""
+        return f"{hash_tag(str(key), prefix=self._prefix, shards=self._shards)}:state:{key}"
+
+    async def load(self, key: ThreadKey) -> ThreadState:
+        """The thread's state, a fresh one if there is none. Raises ``RedisError``."""
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.hmget(self.key(key), ["version", "state"])
+            pipe.expire(self.key(key), self._ttl_s)
+            (version, text), _ = await pipe.execute()
+        if version is None:
+            return ThreadState()
+        # The hash's own version is what the next save is checked against, whatever the text says.
+        return replace(from_json(text), version=int(version))
+
+    async def save(self, key: ThreadKey, state: ThreadState, *, fence: Fence | None = None) -> ThreadState:
+        """Write ``state`` over the version it was loaded as; returns it with its new version.
+
+        Raises ``StateConflict``, ``StateFenced``, or ``StateNotSaved`` when Redis is out of reach.
+        """
+        saved = replace(state, version=state.version + 1)
+        # A lone surrogate (half an emoji, from a cut text) has no UTF-8 form: better a question mark than no state.
+        text = to_json(saved).encode("utf-8", "replace")
+        keys = [self.key(key), fence.key if fence else self.key(key)]
+        arguments: list[Any] = [state.version, saved.version, text, self._ttl_s, fence.token if fence else ""]
+        try:
+            answer = await self._save(keys=keys, args=arguments)
+        except RedisError as error:
+            message = f"Redis did not take the state: {type(error).__name__}"
+            raise StateNotSaved(message) from error
+        if answer == -1:
+            raise StateFenced(str(key))
+        if answer == 0:
+            raise StateConflict(str(key))
+        return saved
+
+    async def forget(self, key: ThreadKey) -> bool:
+        """Delete what is kept of a thread; whether there was anything. Raises ``RedisError``."""
+        return bool(await self._redis.delete(self.key(key)))

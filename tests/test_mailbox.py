@@ -1,0 +1,292 @@
+"""The mailbox over a real Valkey: what is stored is handled once, in order, by one holder at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.mailbox import BELL_TTL_S, FAREWELLS, MAX_TRIES, Claimed, Depth, Lease, LeaseLost, Mailbox, now
+from tests.waiting import wait_until
+
+THREAD = "T1:C1:1700000000.000100"
+STRUCTURAL = "*:fence"
+
+
+@pytest.fixture
+async def mailbox(redis_client: Redis) -> AsyncIterator[Mailbox]:
+    box = Mailbox(redis_client)
+    yield box
+    await box.aclose()
+
+
+async def put(mailbox: Mailbox, body: str, thread: str = THREAD) -> None:
+    assert await mailbox.enqueue(thread, body, event_ids=[f"E-{thread}-{body}"])
+
+
+async def claim_one(mailbox: Mailbox, worker: str = "w1") -> Claimed:
+    (claimed,) = await mailbox.claim(worker, 10)
+    return claimed
+
+
+async def let_lease_run_out(redis: Redis, mailbox: Mailbox, thread: str = THREAD) -> None:
+    """The lease's end lies in the past from now on, as if its length had passed."""
+    await redis.zadd(f"{mailbox.shard_of(thread)}:lease", {thread: 1}, xx=True)
+    await redis.hset(mailbox.fence_key(thread), "until", "1")
+
+
+async def let_backoff_pass(redis: Redis, mailbox: Mailbox, thread: str = THREAD) -> None:
+    await redis.zadd(f"{mailbox.shard_of(thread)}:ready", {thread: 1}, xx=True)
+
+
+async def test_e5_messages_of_a_thread_come_one_at_a_time_in_order(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
+    no_leaked_keys.append(STRUCTURAL)
+    for body in ("one", "two", "drei 🙂\nmit Zeile"):
+        await put(mailbox, body)
+    seen = []
+    for _ in range(3):
+        claimed = await claim_one(mailbox)
+        assert await mailbox.claim("w2", 10) == []
+        seen.append(claimed.body)
+        assert await mailbox.done(claimed, "ok")
+    assert seen == ["one", "two", "drei 🙂\nmit Zeile"]
+    assert await mailbox.depth() == Depth(messages=0, leased=0, delayed=0, dead=0)
+
+
+async def test_e5_threads_run_side_by_side_and_take_turns(mailbox: Mailbox) -> None:
+    for thread in ("a", "b"):
+        for body in ("1", "2"):
+            await put(mailbox, body, thread)
+    first = await mailbox.claim("w", 10)
+    assert [(c.thread, c.body) for c in first] == [("a", "1"), ("b", "1")]
+    assert await mailbox.depth() == Depth(messages=4, leased=2, delayed=0, dead=0)
+    await mailbox.done(first[0], "ok")
+    await put(mailbox, "1", "c")
+    assert [(c.thread, c.body) for c in await mailbox.claim("w", 10)] == [("a", "2"), ("c", "1")]
+
+
+async def test_claim_respects_its_limit(mailbox: Mailbox) -> None:
+    for thread in "abcde":
+        await put(mailbox, "x", thread)
+    assert [len(await mailbox.claim("w", 2)) for _ in range(4)] == [2, 2, 1, 0]
+
+
+async def test_a3_an_event_is_stored_once_whatever_id_it_comes_under(redis_client: Redis, mailbox: Mailbox) -> None:
+    assert await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
+    assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
+    assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev2", "T:C:ts"])
+    # Ev2 was refused as a twin, so its own re-delivery is one too, even if it lost the id they share.
+    assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev2"])
+    assert (await mailbox.depth()).messages == 1
+    assert 86_000 < await redis_client.ttl(f"{mailbox.shard_of(THREAD)}:seen:Ev2") <= 86_400
+
+
+async def test_a3_a_message_that_was_answered_stays_a_duplicate(mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    await mailbox.done(await claim_one(mailbox), "ok")
+    assert not await mailbox.enqueue(THREAD, "q", event_ids=[f"E-{THREAD}-q"])
+    assert await mailbox.claim("w", 1) == []
+
+
+async def test_h3_a_dead_workers_message_goes_to_another_with_the_same_id(
+    redis_client: Redis, mailbox: Mailbox
+) -> None:
+    await put(mailbox, "q")
+    first = await claim_one(mailbox, "dies")
+    await let_lease_run_out(redis_client, mailbox)
+    second = await claim_one(mailbox, "lives")
+    assert (second.id, second.body, second.enqueued_at) == (first.id, "q", first.enqueued_at)
+    assert (first.tries, second.tries) == (1, 2)
+    assert second.fence.token != first.fence.token
+
+
+async def test_e5_the_old_holder_is_refused_everything(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    old = await claim_one(mailbox)
+    await let_lease_run_out(redis_client, mailbox)
+    new = await claim_one(mailbox)
+    lease = Lease(old.leased_until)
+    assert lease.held()
+    assert await mailbox.beat([(old, lease)]) == [old]
+    assert not lease.held()
+    assert not await mailbox.done(old, "ok")
+    assert not await mailbox.done(old, "retry")
+    with pytest.raises(LeaseLost):
+        await mailbox.mark(old, "posted", "old")
+    assert await mailbox.mark(new, "posted", "new") == "new"
+    assert await mailbox.done(new, "ok")
+
+
+async def test_e5_no_effect_after_the_lease_ran_out_even_if_nobody_took_over(
+    redis_client: Redis, mailbox: Mailbox
+) -> None:
+    await put(mailbox, "q")
+    claimed = await claim_one(mailbox)
+    await let_lease_run_out(redis_client, mailbox)
+    with pytest.raises(LeaseLost):
+        await mailbox.mark(claimed, "posted", "late")
+    assert await mailbox.marked(THREAD, "posted") is None
+    # But what did happen may still be reported: refusing it would only answer the question twice.
+    assert await mailbox.done(claimed, "ok")
+
+
+async def test_a_mark_is_written_once_and_outlives_the_holder(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    first = await claim_one(mailbox)
+    assert await mailbox.mark(first, f"posted:{first.id}", "111.1") == "111.1"
+    await let_lease_run_out(redis_client, mailbox)
+    second = await claim_one(mailbox)
+    assert await mailbox.mark(second, f"posted:{second.id}", "222.2") == "111.1"
+    assert await mailbox.marked(THREAD, f"posted:{first.id}") == "111.1"
+    assert await redis_client.ttl(mailbox.mark_key(THREAD, f"posted:{first.id}")) > 0
+
+
+async def test_a_repeated_done_takes_no_second_message(mailbox: Mailbox) -> None:
+    await put(mailbox, "one")
+    await put(mailbox, "two")
+    claimed = await claim_one(mailbox)
+    assert await mailbox.done(claimed, "ok")
+    assert not await mailbox.done(claimed, "ok")
+    assert (await claim_one(mailbox)).body == "two"
+
+
+async def test_a_beat_keeps_the_lease(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    claimed = await claim_one(mailbox)
+    lease = Lease(now())
+    assert not lease.held()
+    await let_lease_run_out(redis_client, mailbox)
+    assert await mailbox.beat([(claimed, lease)]) == []
+    assert lease.held()
+    assert 14 < lease.left_s <= 15
+    assert await mailbox.claim("w2", 1) == []
+    lease.require()
+
+
+async def test_a_lease_runs_out_by_our_own_clock(mailbox: Mailbox) -> None:
+    lease = Lease(now() + 0.05)
+    lease.require()
+    await wait_until(lambda: not lease.held(), "the lease ran out")
+    assert lease.left_s == 0
+    with pytest.raises(LeaseLost):
+        lease.require()
+
+
+async def test_e5_retry_keeps_the_place_and_waits(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "one")
+    await put(mailbox, "two")
+    assert await mailbox.done(await claim_one(mailbox), "retry", after_s=60)
+    await put(mailbox, "three")
+    await put(mailbox, "elsewhere", "other thread")
+    assert (await claim_one(mailbox)).thread == "other thread"
+    await let_backoff_pass(redis_client, mailbox)
+    again = await claim_one(mailbox)
+    assert (again.body, again.tries) == ("one", 2)
+    await mailbox.done(again, "ok")
+    following = await claim_one(mailbox)
+    assert (following.body, following.tries) == ("two", 1)
+
+
+async def test_h3_giveback_is_free_for_anybody_at_once_and_does_not_count(mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    for _ in range(MAX_TRIES * 3):
+        claimed = await claim_one(mailbox)
+        assert (claimed.tries, claimed.exhausted) == (1, False)
+        assert await mailbox.done(claimed, "giveback")
+
+
+async def test_h3_a_message_that_kills_its_worker_is_handed_out_for_a_farewell_then_buried(
+    redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
+) -> None:
+    no_leaked_keys.append(STRUCTURAL)
+    await put(mailbox, "poison")
+    await put(mailbox, "next")
+    exhausted = []
+    for _ in range(MAX_TRIES + FAREWELLS):
+        exhausted.append((await claim_one(mailbox)).exhausted)
+        await let_lease_run_out(redis_client, mailbox)
+    assert exhausted == [False] * MAX_TRIES + [True] * FAREWELLS
+    assert await mailbox.claim("w", 1) == []  # this claim buried it
+    (letter,) = await mailbox.dead_letters()
+    assert (letter.thread, letter.body, letter.tries) == (THREAD, "poison", MAX_TRIES + FAREWELLS)
+    assert letter.reason == "killed its worker each time"
+    following = await claim_one(mailbox)
+    assert (following.body, following.tries, following.exhausted) == ("next", 1, False)
+    await mailbox.done(following, "ok")
+
+
+async def test_h3_a_buried_message_that_was_the_last_leaves_nothing_behind(
+    redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
+) -> None:
+    no_leaked_keys.append(STRUCTURAL)
+    await put(mailbox, "poison")
+    for _ in range(MAX_TRIES + FAREWELLS):
+        await claim_one(mailbox)
+        await let_lease_run_out(redis_client, mailbox)
+    assert await mailbox.claim("w", 1) == []
+    assert await mailbox.depth() == Depth(messages=0, leased=0, delayed=0, dead=1)
+
+
+async def test_h3_dead_keeps_the_message_with_its_reason(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
+    no_leaked_keys.append(STRUCTURAL)
+    await put(mailbox, "q")
+    claimed = await claim_one(mailbox)
+    assert await mailbox.done(claimed, "dead", reason="the model refused five times")
+    (letter,) = await mailbox.dead_letters()
+    assert (letter.id, letter.reason, letter.tries) == (claimed.id, "the model refused five times", 1)
+    assert await mailbox.claim("w", 1) == []
+
+
+async def test_a_delayed_message_comes_when_it_is_due(redis_client: Redis, mailbox: Mailbox) -> None:
+    assert await mailbox.enqueue(THREAD, "later", event_ids=["later"], delay_s=60)
+    await put(mailbox, "now")
+    assert await mailbox.depth() == Depth(messages=1, leased=0, delayed=1, dead=0)
+    claimed = await claim_one(mailbox)
+    assert claimed.body == "now"
+    later = f"{mailbox.shard_of(THREAD)}:later"
+    rows: Any = await redis_client.zrange(later, 0, -1, withscores=True)
+    ((item, due),) = rows
+    assert due == pytest.approx(claimed.enqueued_at * 1000 + 60_000, abs=2000)
+    await redis_client.zadd(later, {item: 1})
+    assert await mailbox.claim("w", 1) == []  # due now, but its thread is leased
+    await mailbox.done(claimed, "ok")
+    assert (await claim_one(mailbox)).body == "later"
+
+
+async def test_the_bell_wakes_a_waiting_worker_and_never_piles_up(redis_client: Redis, mailbox: Mailbox) -> None:
+    for number in range(200):
+        await put(mailbox, "x", f"thread {number}")
+    bell = mailbox.bells()[0]
+    assert await redis_client.llen(bell) == 64
+    assert 0 < await redis_client.ttl(bell) <= BELL_TTL_S
+    before = now()
+    await mailbox.wait(30)
+    assert now() - before < 10
+    await redis_client.delete(bell)
+    await mailbox.wait(0.01)  # nothing to hear: returns all the same
+
+
+async def test_several_shards_are_one_mailbox(redis_client: Redis) -> None:
+    box = Mailbox(redis_client, shards=3)
+    threads = [f"thread {number}" for number in range(30)]
+    for thread in threads:
+        await put(box, "x", thread)
+    assert len({box.shard_of(thread) for thread in threads}) == 3
+    claimed = [*await box.claim("w", 10), *await box.claim("w", 100)]
+    assert sorted(c.thread for c in claimed) == sorted(threads)
+    assert await box.beat([(c, Lease(0)) for c in claimed]) == []
+    assert await box.depth() == Depth(messages=30, leased=30, delayed=0, dead=0)
+    assert all([await box.done(c, "dead", reason="r") for c in claimed])
+    assert len(await box.dead_letters(25)) == 25
+    await box.aclose()
+
+
+async def test_two_prefixes_do_not_see_each_other(redis_client: Redis) -> None:
+    ours, theirs = Mailbox(redis_client, prefix="ours"), Mailbox(redis_client, prefix="theirs")
+    await put(ours, "q")
+    assert await theirs.claim("w", 1) == []
+    assert len(await ours.claim("w", 1)) == 1
+    await ours.aclose()
+    await theirs.aclose()
