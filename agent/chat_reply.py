@@ -1,0 +1,174 @@
+"""Reads what a chat-completions server replies, whole or streamed, sans I/O.
+
+Promises: any bytes give a reply or a ``ModelError``: servers differ in what they leave out, so every field is looked
+for and none is believed. Figures of the server are taken where it gives them, else estimated and marked so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from agent.budget import Usage
+from agent.event_stream import EventStream
+from agent.model import ModelError
+from agent.model_failure import failure
+
+Piece = tuple[Literal["content", "reasoning"], str]
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireCall:
+    """A function call as it came: ``arguments`` is JSON text, not yet looked at."""
+
+    name: str
+    arguments: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A whole reply. ``cut_off`` is set when the server stopped at a token limit; ``usage`` is None without figures."""
+
+    content: str
+    calls: tuple[WireCall, ...]
+    usage: Usage | None
+    cut_off: bool
+
+
+class StreamedReply:
+    """``feed`` the bytes of a streamed reply, ``close`` at the end. ``usage`` stays None without figures."""
+
+    def __init__(self) -> None:
+        self.usage: Usage | None = None
+        self.characters = 0
+        self._events = EventStream()
+        self._finish = ""
+        self._ended = False
+
+    def feed(self, chunk: bytes) -> list[Piece]:
+        """The text that ``chunk`` completes. Raises ``ModelError``."""
+        try:
+            events = self._events.feed(chunk)
+        except ValueError as error:
+            raise _garbage(sent=str(error)) from error
+        return self._pieces(events)
+
+    def close(self) -> list[Piece]:
+        """The rest. Raises ``ModelError`` when the stream broke off, or the server stopped at a limit."""
+        pieces = self._pieces(self._events.close())
+        if self._finish == "length":
+            raise failure(kind="TokenLimitError", detail="the reply was cut off at the token limit")
+        if not (self._finish or self._ended):
+            raise failure(kind="LLMError", detail="the stream ended before the reply was complete")
+        return pieces
+
+    def _pieces(self, events: Iterable[bytes]) -> list[Piece]:
+        return [piece for event in events for piece in self._event(event)]
+
+    def _event(self, event: bytes) -> Iterable[Piece]:
+        if event.strip() == b"[DONE]":
+            self._ended = True
+            return
+        payload = _object(event)
+        self.usage = _usage(payload) or self.usage
+        choice = _first_choice(payload)
+        delta = _mapping(choice.get("delta"))
+        _refuse(choice, delta)
+        self._finish = _text(choice.get("finish_reason")) or self._finish
+        reasoning = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
+        content = _text(delta.get("content"))
+        self.characters += len(reasoning) + len(content)
+        if reasoning:
+            yield "reasoning", reasoning
+        if content:
+            yield "content", content
+
+
+def read_reply(body: bytes) -> Reply:
+    """The reply in a response's body. Raises ``ModelError``."""
+    payload = _object(body)
+    choice = _first_choice(payload)
+    if not choice:
+        raise _garbage(sent="a reply without choices")
+    message = _mapping(choice.get("message"))
+    _refuse(choice, message)
+    calls = message.get("tool_calls")
+    return Reply(
+        content=_text(message.get("content")),
+        calls=tuple(_call(c, n) for n, c in enumerate(calls, 1)) if isinstance(calls, list) else (),
+        usage=_usage(payload),
+        cut_off=choice.get("finish_reason") == "length",
+    )
+
+
+def estimated(characters_in: int, characters_out: int) -> Usage:
+    """What a call probably cost, for servers that do not say."""
+    return Usage(
+        model_calls=1,
+        prompt_tokens=-(-characters_in // CHARACTERS_PER_TOKEN),
+        completion_tokens=-(-characters_out // CHARACTERS_PER_TOKEN),
+        estimated=True,
+    )
+
+
+def _call(wire: object, position: int) -> WireCall:
+    call = _mapping(wire)
+    function = _mapping(call.get("function"))
+    arguments = function.get("arguments")
+    return WireCall(
+        name=_text(function.get("name")),
+        # Some servers send the arguments as an object where the protocol has a string.
+        arguments=orjson.dumps(arguments).decode() if isinstance(arguments, dict) else _text(arguments),
+        call_id=_text(call.get("id")) or f"call_{position}",
+    )
+
+
+def _object(data: bytes) -> Mapping[str, Any]:
+    try:
+        payload = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise _garbage(sent="a reply that is not JSON") from error
+    if not isinstance(payload, dict):
+        raise _garbage(sent="a reply that is not an object")
+    if fault := payload.get("error"):
+        code = _mapping(fault).get("code") or _mapping(fault).get("type") or "no code"
+        raise failure(kind="LLMError", detail=f"the server reported an error in its reply ({str(code)[:60]})")
+    return payload
+
+
+def _usage(payload: Mapping[str, Any]) -> Usage | None:
+    usage = _mapping(payload.get("usage"))
+    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if isinstance(prompt, int) and isinstance(completion, int):
+        return Usage(model_calls=1, prompt_tokens=prompt, completion_tokens=completion)
+    return None
+
+
+def _first_choice(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = payload.get("choices")
+    return _mapping(choices[0]) if isinstance(choices, list) and choices else {}
+
+
+def _refuse(choice: Mapping[str, Any], message: Mapping[str, Any]) -> None:
+    if choice.get("finish_reason") == "content_filter" or message.get("refusal"):
+        raise failure(kind="RefusalError", detail="the server refused to reply")
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    """A string, or the texts of a list of content parts; anything else is nothing."""
+    if isinstance(value, list):
+        return "".join(_text(_mapping(part).get("text")) for part in value)
+    return value if isinstance(value, str) else ""
+
+
+def _garbage(*, sent: str) -> ModelError:
+    return failure(kind="LLMError", detail=f"the server sent {sent}")

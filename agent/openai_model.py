@@ -1,0 +1,304 @@
+"""The model behind any server that speaks OpenAI's chat completions. The only importer of ``openai``.
+
+Promises: whatever the far end does comes out as a ``ModelError`` whose text holds no prompt and no reply. A server
+without tool calling, or one that refuses an option, is asked again without it, once, and that is remembered. A loopback
+server is never reached through a proxy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+
+from agent.actions import Action
+from agent.budget import Usage
+from agent.chat_reply import Piece, Reply, StreamedReply, estimated, read_reply
+from agent.control import Call, ControlError, functions, read_arguments, read_calls, read_json
+from agent.model import DecideContext, Decision, ModelError, ModelErrorKind, WriteContext, WriteStream
+from agent.model_failure import failure
+from agent.prompts import ChatMessage, control_messages, write_messages
+
+WRITE_TEMPERATURE = 0.3
+T = TypeVar("T")
+Body = dict[str, Any]
+
+_TOO_LONG = re.compile(r"context.{0,12}(?:length|window|size)|maximum context|too (?:many tokens|long)", re.IGNORECASE)
+_ABOUT_TOOLS = re.compile(r"tool|function", re.IGNORECASE)
+# Options that some servers refuse and that can be done without; the first two also go when a refusal names none.
+_OPTIONS = ("stream_options", "response_format", "temperature", "max_tokens")
+_UNNAMED = _OPTIONS[:2]
+_STATUS_KINDS: dict[int, ModelErrorKind] = {
+    401: "AuthenticationError",
+    403: "AuthenticationError",
+    404: "ConfigurationError",
+    408: "TimeoutError",
+    413: "TokenLimitError",
+    429: "RateLimitError",
+    504: "TimeoutError",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """Seconds: ``reply`` for a decision with its retries, or until a stream begins; ``idle`` between its pieces."""
+
+    connect: float = 5.0
+    reply: float = 60.0
+    idle: float = 30.0
+    retries: int = 2
+
+
+class OpenAIModel:
+    """``model`` decides and generates, ``write_model`` writes (empty: the same one)."""
+
+    def __init__(
+        self,
+        *,
+        base_url: str | None,
+        api_key: str,
+        model: str,
+        write_model: str = "",
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        self._timeouts = timeouts or Timeouts()
+        self._model = model
+        self._write_model = write_model or model
+        self._refused: frozenset[str] = frozenset()
+        self._tools_proven = False
+        self._json_only = False
+        limit = openai.Timeout(self._timeouts.reply, connect=self._timeouts.connect)
+        self._client = openai.AsyncOpenAI(
+            base_url=base_url,
+            api_key=api_key or "none",  # a local server needs no key, the SDK insists on one
+            timeout=limit,
+            max_retries=self._timeouts.retries,
+            http_client=openai.DefaultAsyncHttpxClient(timeout=limit, trust_env=not _is_loopback(base_url or "")),
+        )
+
+    @property
+    def name(self) -> str:
+        """The deciding model, and the writing one where it differs."""
+        return self._model if self._model == self._write_model else f"{self._model}+{self._write_model}"
+
+    @property
+    def quotes_only(self) -> bool:
+        """It writes its own sentences."""
+        return False
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def decide(self, context: DecideContext) -> Decision:
+        """One action, by function calling where the server has it, by a JSON object otherwise."""
+        before = Usage()
+        if not self._json_only:
+            action, before = await self._by_tools(context)
+            if action:
+                return Decision(action=action, usage=before)
+        messages = control_messages(context, as_json=True)
+        reply, usage = await self._reply({"messages": messages, "response_format": {"type": "json_object"}})
+        self._json_only = True
+        with _malformed(reply):
+            return Decision(action=read_json(reply.content), usage=before + usage)
+
+    def write(self, context: WriteContext) -> WriteStream:
+        """Phase two as a stream: no tools, no response format."""
+        messages = write_messages(context)
+
+        def spent(usage: Usage) -> None:
+            stream.usage = usage
+
+        stream = WriteStream(pieces=self._stream(messages, spent))
+        return stream
+
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
+        """Plain text from one prompt. Raises ``ModelError``, also when the text was cut off at ``max_tokens``."""
+        messages: list[ChatMessage] = [{"role": "user", "content": prompt}]
+        reply, usage = await self._reply({"messages": messages, "max_tokens": max_tokens, "temperature": temperature})
+        if reply.cut_off:
+            raise failure(kind="TokenLimitError", detail="the text was cut off at max_tokens")
+        if not reply.content.strip():
+            raise failure(kind="LLMError", detail="the server sent an empty text")
+        return reply.content, usage
+
+    async def _by_tools(self, context: DecideContext) -> tuple[Action | None, Usage]:
+        """An action, or None where this server turns out not to call tools."""
+        body = {
+            "messages": control_messages(context, as_json=False),
+            "tools": functions(context.tools, with_plan=context.plan is None),
+            "tool_choice": "required",
+        }
+        try:
+            reply, usage = await self._reply(body)
+        except ModelError as error:
+            if self._tools_proven or not _refuses_tools(error.__cause__):
+                raise
+            return None, Usage(model_calls=1)
+        if reply.calls:
+            self._tools_proven = True
+            with _malformed(reply):
+                calls = [
+                    Call(name=c.name, arguments=read_arguments(c.name, c.arguments), call_id=c.call_id)
+                    for c in reply.calls
+                ]
+                return read_calls(calls), usage
+        return self._from_prose(reply), usage
+
+    def _from_prose(self, reply: Reply) -> Action | None:
+        """A server that ignores ``tools`` without a word may still have written the JSON object by itself."""
+        try:
+            action = read_json(reply.content)
+        except ControlError as fault:
+            if self._tools_proven:
+                raise failure(kind="MalformedControlError", detail="No function was called.") from fault
+            return None
+        self._json_only = not self._tools_proven
+        return action
+
+    async def _reply(self, body: Body) -> tuple[Reply, Usage]:
+        """A whole reply to ``body`` and what it cost."""
+
+        async def send(kept: Body) -> bytes:
+            return (await self._client.chat.completions.with_raw_response.create(**kept)).content
+
+        with _far_end():
+            async with asyncio.timeout(self._timeouts.reply):
+                reply = read_reply(await self._with_options({"model": self._model, **body}, send))
+        written = len(reply.content) + sum(len(call.arguments) for call in reply.calls)
+        return reply, reply.usage or estimated(_size(body["messages"]), written)
+
+    async def _stream(self, messages: list[ChatMessage], spent: Callable[[Usage], None]) -> AsyncIterator[Piece]:
+        body: Body = {
+            "model": self._write_model,
+            "messages": messages,
+            "temperature": WRITE_TEMPERATURE,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        reader = StreamedReply()
+        try:
+            with _far_end():
+                async with AsyncExitStack() as open_until_done:
+                    async for chunk in self._chunks(body, open_until_done):
+                        for piece in reader.feed(chunk):
+                            yield piece
+                    for piece in reader.close():
+                        yield piece
+        finally:
+            # A stream that was stopped early has no figures of the server.
+            spent(reader.usage or estimated(_size(messages), reader.characters))
+
+    async def _chunks(self, body: Body, stack: AsyncExitStack) -> AsyncIterator[bytes]:
+        """The bytes as they arrive; the connection is closed by ``stack``."""
+
+        async def send(kept: Body) -> openai.AsyncAPIResponse[Any]:
+            opening = self._client.chat.completions.with_streaming_response.create(**kept)
+            return await stack.enter_async_context(opening)
+
+        async with asyncio.timeout(self._timeouts.reply):
+            response = await self._with_options(body, send)
+        chunks = response.iter_bytes()
+        while True:
+            async with asyncio.timeout(self._timeouts.idle):
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            yield chunk
+
+    async def _with_options(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
+        """Send without what the server is known to refuse; learn from a new refusal once it turns out to be one."""
+        refused = self._refused
+        while True:
+            try:
+                reply = await send(_without(body, refused))
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                option = _refused_option(error, body.keys() - refused)
+                if not option:
+                    raise
+                refused |= {option}
+            else:
+                self._refused = refused
+                return reply
+
+
+def _without(body: Body, refused: frozenset[str]) -> Body:
+    kept = {key: value for key, value in body.items() if key not in refused}
+    if "max_tokens" in refused and "max_tokens" in body:
+        kept["max_completion_tokens"] = body["max_tokens"]
+    return kept
+
+
+def _refused_option(error: openai.APIStatusError, sent: set[str]) -> str:
+    """The option a refusal is about; empty when it is about something else."""
+    text = error.message
+    if _TOO_LONG.search(text) or ("tools" in sent and _ABOUT_TOOLS.search(text)):
+        return ""
+    present = [option for option in _OPTIONS if option in sent]
+    named = [option for option in present if option in text]
+    return next(iter(named or [option for option in present if option in _UNNAMED]), "")
+
+
+def _refuses_tools(error: BaseException | None) -> bool:
+    """A status that a server without tool calling gives; one that names nothing counts too if it blames the request."""
+    if not isinstance(error, openai.APIStatusError) or _TOO_LONG.search(error.message):
+        return False
+    about_tools = bool(_ABOUT_TOOLS.search(error.message))
+    return error.status_code in {400, 422} or (about_tools and error.status_code in {404, 500, 501})
+
+
+@contextmanager
+def _malformed(reply: Reply) -> Iterator[None]:
+    """A decision that cannot be read is the model's fault, or the limit's when it was cut off."""
+    try:
+        yield
+    except ControlError as fault:
+        kind: ModelErrorKind = "TokenLimitError" if reply.cut_off else "MalformedControlError"
+        raise failure(kind=kind, detail=str(fault)) from fault
+
+
+@contextmanager
+def _far_end() -> Iterator[None]:
+    """Everything the SDK and its transport raise, as ``ModelError`` with hints."""
+    try:
+        yield
+    except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException) as error:
+        raise failure(kind="TimeoutError", detail="no reply in time") from error
+    except openai.APIStatusError as error:
+        raise _status_failure(error) from error
+    except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        # The text of these may quote the request; the type says enough.
+        raise failure(kind="LLMError", detail=f"connection failed ({type(error).__name__})") from error
+
+
+def _status_failure(error: openai.APIStatusError) -> ModelError:
+    code = str(error.code or error.type or "no code")[:60]
+    kind = _STATUS_KINDS.get(error.status_code, "LLMError")
+    if error.status_code in {400, 422} and _TOO_LONG.search(f"{code} {error.message}"):
+        kind = "TokenLimitError"
+    elif error.status_code in {400, 422} and "model" in code:
+        kind = "ConfigurationError"
+    elif "content_filter" in code or "content_policy" in code:
+        kind = "RefusalError"
+    return failure(kind=kind, detail=f"status {error.status_code} ({code})")
+
+
+def _size(messages: list[ChatMessage]) -> int:
+    return sum(len(message["content"]) for message in messages)
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

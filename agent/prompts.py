@@ -1,0 +1,167 @@
+"""Builds every prompt, in one place: pure functions from a context to chat messages (B2, I2).
+
+Promises: whatever came from people, documents or tools stands between two marker lines that carry a fence word. The
+word is made of all that data itself, so nothing in the data can hold it and close the fence; the same turn gives the
+same prompt. The write prompt carries nothing that is not listed in B2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TypedDict
+
+from agent.conversation import Message
+from agent.model import DecideContext, WriteContext
+from agent.plan import Plan
+from agent.tools.tool import ToolResult, ToolSpec
+from verification.answer import Source
+
+# What the model writes when the sources do not hold the answer; prompts/write.md says the same word.
+NOT_FOUND = "NOT_IN_SOURCES"
+MESSAGES_SEEN = 5
+RESULTS_SEEN = 5
+PREVIEW = 200
+# How much of each source and result a decision sees: enough to tell whether more is needed.
+DECIDE_SOURCE = 1_000
+DECIDE_RESULT = 2_000
+# From here on a decision is told that it should come to an end.
+FEW_CALLS = 3
+
+
+class ChatMessage(TypedDict):
+    """One message as chat servers take it."""
+
+    role: str
+    content: str
+
+
+class Part(TypedDict):
+    """A block of outside text under the label it is fenced with."""
+
+    label: str
+    text: str
+
+
+@cache
+def prompt_text(name: str) -> str:
+    """The text of ``prompts/<name>.md``."""
+    return files("agent").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def private_texts() -> tuple[str, ...]:
+    """Texts no answer may repeat."""
+    return tuple(prompt_text(name) for name in ("control", "control_json", "write", "feedback"))
+
+
+def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessage]:
+    """The messages of one decision. ``as_json`` adds the JSON forms for a server without tool calling."""
+    system = prompt_text("control")
+    if as_json:
+        system += "\n\n" + prompt_text("control_json") + "\n" + _tool_lines(context.tools)
+    parts = [
+        *_conversation(context.mission, context.history, context.answers),
+        *(_part(_result_label(r), _clip(r.content or r.error, DECIDE_RESULT)) for r in context.results),
+        *(_part(_source_label(s), _clip(s.text, DECIDE_SOURCE)) for s in context.sources),
+        _part("last message", context.question.text),
+    ]
+    lines = [fenced(parts), *_plan_lines(context.plan), *_left(context)]
+    if context.complaint:
+        lines.append(f"Your last decision could not be read: {context.complaint} Decide again, in the right form.")
+    lines.append("Decide the next step.")
+    return _chat(system, "\n\n".join(lines))
+
+
+def write_messages(context: WriteContext) -> list[ChatMessage]:
+    """The messages of phase two: lean, with the numbered sources in full."""
+    parts = [
+        *_conversation(context.mission, context.history[-MESSAGES_SEEN:], context.answers),
+        *(_part(_result_label(r), _clip(r.content or r.error, PREVIEW)) for r in context.results[-RESULTS_SEEN:]),
+        *(_part(_source_label(s), s.text) for s in context.sources),
+    ]
+    if context.kept:
+        parts.append(_part("already shown to the person; go on after it and do not write it again", context.kept))
+    parts.append(_part("last message", context.question.text))
+    messages = _chat(prompt_text("write"), fenced(parts) + "\n\n" + _task(context))
+    if context.feedback:
+        messages.append({"role": "assistant", "content": f"<answer>\n{context.previous_draft}\n</answer>"})
+        messages.append({"role": "user", "content": prompt_text("feedback") + "\n\n" + context.feedback})
+    return messages
+
+
+def fenced(parts: Sequence[Part]) -> str:
+    """Each part between its own marker lines."""
+    word = _fence_word(parts)
+    return "\n\n".join(f"[DATA {word}: {p['label']}]\n{p['text']}\n[END {word}]" for p in parts)
+
+
+def _fence_word(parts: Sequence[Part]) -> str:
+    """A word that stands nowhere in the parts. It is their hash, so who writes one of them cannot foresee it."""
+    data = json.dumps(parts, ensure_ascii=True)
+    word = hashlib.sha256(data.encode()).hexdigest()[:12]
+    while word in data:
+        word = hashlib.sha256(word.encode()).hexdigest()[:12]
+    return word
+
+
+def _conversation(mission: str, history: Sequence[Message], answers: dict[str, str]) -> list[Part]:
+    talk = "\n".join(f"{'Orion' if m.role == 'assistant' else m.user or 'person'}: {m.text}" for m in history)
+    told = "\n".join(f"{key}: {value}" for key, value in answers.items())
+    named = (("mission", mission), ("conversation so far", talk), ("the person's answers to questions", told))
+    return [_part(label, text) for label, text in named if text]
+
+
+def _task(context: WriteContext) -> str:
+    if context.sources:
+        return "Reply to the last message from the numbered sources above."
+    return (
+        "There are no sources for this message, so cite nothing and do not write "
+        f"{NOT_FOUND}: reply from general knowledge, briefly, and say what you are not sure of."
+    )
+
+
+def _plan_lines(plan: Plan | None) -> Iterable[str]:
+    if plan and plan.steps:
+        steps = "\n".join(f"{n}. [{step.status}] {step.description}" for n, step in enumerate(plan.steps, 1))
+        yield f"The plan:\n{steps}"
+
+
+def _left(context: DecideContext) -> Iterable[str]:
+    calls = context.budget.model_calls - context.used.model_calls
+    tools = context.budget.tool_calls - context.used.tool_calls
+    if calls <= FEW_CALLS or tools <= 1:
+        yield f"Little is left: {max(calls, 0)} model calls, {max(tools, 0)} tool calls. Respond with what there is."
+
+
+def _result_label(result: ToolResult) -> str:
+    return f"{'✓' if result.ok else '✗'} result of {_one_line(result.tool)}"
+
+
+def _source_label(source: Source) -> str:
+    dated = f", updated {_one_line(source.updated_at)}" if source.updated_at else ""
+    return f"source [{source.id}] {_one_line(source.title)}{dated}"
+
+
+def _tool_lines(tools: Iterable[ToolSpec]) -> str:
+    named = ({"name": t.name, "description": t.description, "input": t.parameters} for t in tools)
+    return "\n".join(json.dumps(tool, ensure_ascii=False) for tool in named)
+
+
+def _part(label: str, text: str) -> Part:
+    return {"label": label, "text": text}
+
+
+def _one_line(text: str) -> str:
+    """A title stands inside a marker line, so it must stay on it and may not close it."""
+    return " ".join(text.replace("]", ")").replace("[", "(").split())[:PREVIEW]
+
+
+def _clip(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def _chat(system: str, user: str) -> list[ChatMessage]:
+    return [{"role": "system", "content": system}, {"role": "user", "content": user}]

@@ -1,0 +1,181 @@
+"""Types the characters of a model's stream while they arrive: thinking, answer, or untagged (C1 to C4). No I/O.
+
+Promises: where the stream is cut never shows; text is held back only while it could still be a tag, and never more than
+``MAX_TAG`` characters of it; the time is linear in the text whatever stands in it. No tag ever comes out as text.
+Inside thinking only its own closing tag counts, so that a model that reasons about ``<answer>`` leaks nothing.
+Untagged text is thinking to a listener (C2); if a stream held no ``<answer>``, ``DraftReader`` makes the draft of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["thinking", "answer", "untagged"]
+
+# The longest tag, attributes included. What is longer is text.
+MAX_TAG = 128
+
+_ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++))"""
+_TAG = re.compile(rf"<\s*+(/?)\s*+(thinking|think|answer)(?:{_ATTRIBUTE})*+\s*+>", re.IGNORECASE)
+
+
+def _prefixes(word: str) -> str:
+    """A pattern for every beginning of ``word``, the empty one included: ``ab`` gives ``(?:a(?:b)?)?``."""
+    return "".join(f"(?:{letter}" for letter in word) + ")?" * len(word)
+
+
+# What could still become a tag when more text comes: a tag cut anywhere before its last character.
+_UNFINISHED_ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+(?:=\s*+(?:"[^"<>]*+|'[^'<>]*+|[^\s"'<>=]++)?)?)?"""
+_UNFINISHED = re.compile(
+    rf"<\s*+(?:/?\s*+(?:{_prefixes('thinking')}|{_prefixes('answer')}))"
+    rf"|<\s*+/?\s*+(?:thinking|think|answer)(?:{_ATTRIBUTE})*+(?:\s*+|{_UNFINISHED_ATTRIBUTE})",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedText:
+    """A run of text of one kind. ``section`` grows by one with every tag that changed something."""
+
+    kind: Kind
+    text: str
+    section: int = 0
+
+
+class TagStream:
+    """The state machine: ``feed`` what arrives, ``close`` at the end.
+
+    ``answered`` tells whether an ``<answer>`` was opened. ``untagged_from`` is the section from which untagged text may
+    count as the draft: what follows the last ``</thinking>``, or everything where there was no such tag.
+    """
+
+    def __init__(self) -> None:
+        self.answered = False
+        self.untagged_from = 0
+        self._kind: Kind = "untagged"
+        self._around_thinking: Kind = "untagged"
+        self._section = 0
+        self._thinking_ended = False
+        self._held = ""
+
+    def feed(self, chunk: str) -> list[TypedText]:
+        """The typed text that is certain now that ``chunk`` has arrived."""
+        text = self._held + chunk
+        typed: list[TypedText] = []
+        start = 0
+        for tag in _TAG.finditer(text):
+            if tag.end() - tag.start() > MAX_TAG:
+                continue
+            self._emit(typed, text[start : tag.start()])
+            self._turn(closing=bool(tag[1]), answer=tag[2][0] in "aA")
+            start = tag.end()
+        hold = _held_from(text, start)
+        self._emit(typed, text[start:hold])
+        self._held = text[hold:]
+        return typed
+
+    def close(self) -> list[TypedText]:
+        """What was held back: no tag came of it, so it is text."""
+        typed: list[TypedText] = []
+        self._emit(typed, self._held)
+        self._held = ""
+        return typed
+
+    def _emit(self, typed: list[TypedText], text: str) -> None:
+        if text:
+            typed.append(TypedText(kind=self._kind, text=text, section=self._section))
+
+    def _turn(self, *, closing: bool, answer: bool) -> None:
+        """Change state as a tag says; a tag that makes no sense here is dropped."""
+        if answer:
+            self._close_answer() if closing else self._open_answer()
+        elif closing:
+            self._close_thinking()
+        else:
+            self._open_thinking()
+
+    def _open_answer(self) -> None:
+        if self._kind == "untagged":
+            self.answered = True
+            self._enter("answer")
+
+    def _close_answer(self) -> None:
+        inside_answer = self._kind == "thinking" and self._around_thinking == "answer"
+        if self._kind == "answer" or inside_answer:
+            self._enter("untagged")
+
+    def _open_thinking(self) -> None:
+        if self._kind == "thinking":
+            return
+        self._around_thinking = self._kind
+        self._enter("thinking")
+        if not self._thinking_ended:
+            self.untagged_from = self._section
+
+    def _close_thinking(self) -> None:
+        """Also without an opening tag: some chat templates open the thinking for the model."""
+        if self._kind == "answer":
+            return
+        self._enter(self._around_thinking if self._kind == "thinking" else "untagged")
+        self._thinking_ended = True
+        self.untagged_from = self._section
+
+    def _enter(self, kind: Kind) -> None:
+        self._kind = kind
+        self._section += 1
+
+
+def _held_from(text: str, start: int) -> int:
+    """Where the part begins that could still be a tag; a tag holds no ``<``, so only the last one matters."""
+    last = text.rfind("<", max(start, len(text) - MAX_TAG + 1))
+    return last if last >= 0 and _UNFINISHED.fullmatch(text, last) else len(text)
+
+
+class DraftReader:
+    """Reads a phase-two stream and ends with the draft: the answer, or what C2 puts in its place.
+
+    ``fallback`` is true when the stream held no ``<answer>``, so that the caller can log it.
+    """
+
+    def __init__(self) -> None:
+        self._stream = TagStream()
+        self._pieces: list[TypedText] = []
+
+    def feed(self, chunk: str, *, reasoning: bool = False) -> tuple[tuple[str, str], ...]:
+        """``(kind, text)`` of what is certain now. ``reasoning`` text is thinking, whatever it looks like."""
+        return (("thinking", chunk),) if reasoning else self._keep(self._stream.feed(chunk))
+
+    def close(self) -> tuple[tuple[str, str], ...]:
+        """``(kind, text)`` of what was held back."""
+        return self._keep(self._stream.close())
+
+    @property
+    def fallback(self) -> bool:
+        """No ``<answer>`` was opened."""
+        return not self._stream.answered
+
+    @property
+    def draft(self) -> str:
+        """The text to verify, stripped; several answers stand as paragraphs of one."""
+        if self.fallback:
+            since = self._stream.untagged_from
+            return "".join(p.text for p in self._pieces if p.kind == "untagged" and p.section >= since).strip()
+        sections: dict[int, list[str]] = {}
+        for piece in self._pieces:
+            if piece.kind == "answer":
+                sections.setdefault(piece.section, []).append(piece.text)
+        return "\n\n".join(filter(None, ("".join(texts).strip() for texts in sections.values())))
+
+    def _keep(self, typed: list[TypedText]) -> tuple[tuple[str, str], ...]:
+        self._pieces += [piece for piece in typed if piece.kind != "thinking"]
+        return tuple((piece.kind, piece.text) for piece in typed)
+
+
+def draft_of(text: str) -> str:
+    """The draft of a whole text at once."""
+    reader = DraftReader()
+    reader.feed(text)
+    reader.close()
+    return reader.draft

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import time
+from itertools import groupby, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.tag_stream import MAX_TAG, DraftReader, TagStream, TypedText, draft_of
+
+
+def typed(text: str, cuts: list[int] | None = None) -> list[tuple[str, str, int]]:
+    """The typed text, adjacent pieces of one section joined."""
+    stream = TagStream()
+    edges = [0, *sorted(cut % (len(text) + 1) for cut in cuts or []), len(text)]
+    pieces: list[TypedText] = []
+    for begin, end in pairwise(edges):
+        pieces += stream.feed(text[begin:end])
+    pieces += stream.close()
+    groups = groupby(pieces, key=lambda piece: (piece.kind, piece.section))
+    return [(kind, "".join(piece.text for piece in group), section) for (kind, section), group in groups]
+
+
+def kinds(text: str) -> list[tuple[str, str]]:
+    return [(kind, part) for kind, part, _ in typed(text)]
+
+
+FRAGMENTS = st.sampled_from([
+    "<thinking>", "</thinking>", "<think>", "</think>", "<answer>", "</answer>", "<ANSWER>", "</ answer >", "< Think >",
+    '<answer lang="en">', "<answer a=b c='d e'>", "<answer a = b", "<", "<<", ">", "/", "</", "<thin", "king>", "think",
+    "<answers>", "<b>", " ", "\n", "text", "äß漢", "=", '"', "'", "<answer " + "x" * MAX_TAG + ">",
+    "<answer x=" + "y" * MAX_TAG + ">",
+])  # fmt: skip
+TEXTS = st.lists(st.one_of(FRAGMENTS, st.text(max_size=6)), max_size=14).map("".join)
+
+
+@given(TEXTS, st.lists(st.integers(min_value=0, max_value=2000), max_size=12))
+def test_c3_where_the_stream_is_cut_never_shows(text: str, cuts: list[int]) -> None:
+    assert typed(text, cuts) == typed(text)
+
+
+@given(TEXTS)
+def test_c3_one_character_at_a_time_gives_the_same(text: str) -> None:
+    assert typed(text, list(range(len(text)))) == typed(text)
+
+
+@given(TEXTS)
+def test_c3_nothing_but_tags_is_lost(text: str) -> None:
+    kept = "".join(part for _, part, _ in typed(text))
+    remaining = iter(text)
+    assert all(character in remaining for character in kept)
+    assert len(kept) == len(text) or "<" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<thinking>a</thinking><answer>b</answer>", [("thinking", "a"), ("answer", "b")]),
+        ("before <answer>b", [("untagged", "before "), ("answer", "b")]),
+        ("<thinking>never closed", [("thinking", "never closed")]),
+        ("no tags", [("untagged", "no tags")]),
+        ("<THINK>a</Think><Answer lang='en'>b</ANSWER >", [("thinking", "a"), ("answer", "b")]),
+        ("<think>a</thinking>c", [("thinking", "a"), ("untagged", "c")]),
+        ("<thinking>I use <answer> now</thinking>c", [("thinking", "I use "), ("thinking", " now"), ("untagged", "c")]),
+        ("<answer>a <think>b</think> c</answer>", [("answer", "a "), ("thinking", "b"), ("answer", " c")]),
+        ("<answer>a<think>b</answer>c", [("answer", "a"), ("thinking", "b"), ("untagged", "c")]),
+        ("<answer>a</thinking>b<answer>c", [("answer", "a"), ("answer", "b"), ("answer", "c")]),
+        ("x < answer and y > z", [("untagged", "x < answer and y > z")]),
+        ("<answers>", [("untagged", "<answers>")]),
+        ("<answer" + " " * MAX_TAG + ">", [("untagged", "<answer" + " " * MAX_TAG + ">")]),
+    ],
+)  # fmt: skip
+def test_c1_each_character_gets_its_kind(text: str, expected: list[tuple[str, str]]) -> None:
+    stream = TagStream()
+    assert [(piece.kind, piece.text) for piece in [*stream.feed(text), *stream.close()]] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "draft", "fallback"),
+    [
+        ("<thinking>a</thinking><answer> b </answer> c", "b", False),
+        ("<answer>unclosed", "unclosed", False),
+        ("all of it", "all of it", True),
+        ("<thinking>a</thinking>rest", "rest", True),
+        ("<thinking>a</thinking>one<thinking>b</thinking>two", "two", True),
+        ("reasoning without an opening tag</think>reply", "reply", True),
+        ("</thinking>reply<thinking>and then cut off", "reply", True),
+        ("preamble<thinking>cut off", "", True),
+        ("Hello</answer>", "Hello", True),
+        ("<answer></answer>after", "", False),
+        ("<answer>one</answer><thinking>x</thinking><answer>two</answer>", "one\n\ntwo", False),
+        ("", "", True),
+    ],
+)
+def test_c2_the_draft_is_the_answer_or_what_stands_untagged(text: str, draft: str, fallback: bool) -> None:  # noqa: FBT001 (pytest fills it)
+    reader = DraftReader()
+    reader.feed(text)
+    reader.close()
+    assert (reader.draft, reader.fallback) == (draft, fallback)
+    assert draft_of(text) == draft
+
+
+def test_c1_a_servers_reasoning_is_thinking_whatever_it_holds() -> None:
+    reader = DraftReader()
+    assert reader.feed("<answer>no", reasoning=True) == (("thinking", "<answer>no"),)
+    assert reader.feed("<answer>yes") == (("answer", "yes"),)
+    assert reader.draft == "yes"
+
+
+@pytest.mark.parametrize("text", ["plain", "a < b", "<b>", "x <answer and then", "<thinker", "1 <2"])
+def test_c3_what_cannot_be_a_tag_does_not_wait(text: str) -> None:
+    assert "".join(piece.text for piece in TagStream().feed(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["<", "</", "< ", "<thin", "</ANS", "<answer", "<answer a", "<answer a='x y", "<answer a=b "]
+)
+def test_c3_what_could_be_a_tag_waits(text: str) -> None:
+    stream = TagStream()
+    assert stream.feed(text) == []
+    assert "".join(piece.text for piece in stream.close()) == text
+
+
+HOSTILE = [
+    "<", "<answer ", "<answer a=", "<a", "< ", "<answer" + " " * 100, "<answer a='", "</", "<thinking><answer>", "a=b ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+@pytest.mark.parametrize("step", [1 << 20, 7])
+def test_c4_a_hostile_megabyte_is_linear_and_little_is_held(piece: str, step: int) -> None:
+    text = ("<answer " if piece == "a=b " else "") + piece * ((1 << 20) // len(piece))
+    stream = TagStream()
+    began = time.process_time()
+    for start in range(0, len(text), step):
+        stream.feed(text[start : start + step])
+        assert len(stream._held) < MAX_TAG
+    # Quadratic work would take hours: the limit only tells the two apart.
+    assert time.process_time() - began < 20
