@@ -1,0 +1,1 @@
+"""Knowledge: documents are read, cut into passages, indexed and found again."""

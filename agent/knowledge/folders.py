@@ -1,0 +1,93 @@
+"""Which files of the given folders are documents.
+
+Promises: each file once, in a stable order, with an id that is unique among all roots; what cannot be walked is named.
+Must never follow a link out of a root, and never loop on links.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from agent.knowledge.reading import SUFFIXES
+
+_LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFile:
+    """A file to be read. ``id`` is its path inside its root; ``key`` its absolute path."""
+
+    id: str
+    path: Path
+
+    @property
+    def key(self) -> str:
+        """What tells this file from every other on this machine."""
+        return str(self.path)
+
+
+@dataclass(slots=True, kw_only=True)
+class Walk:
+    """The files found so far, with what could not be walked. ``missing`` are roots that are not there."""
+
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    _ids: set[str] = field(default_factory=set)
+    _keys: set[str] = field(default_factory=set)
+
+    def files(self, roots: Sequence[Path]) -> Iterator[DocumentFile]:
+        """Every document under ``roots``."""
+        for given in roots:
+            root = given.expanduser().resolve()
+            if root.is_file():
+                yield from self._take(root.parent, root)
+            elif root.is_dir():
+                for path in self._below(root):
+                    yield from self._take(root, path)
+            else:
+                self.missing.append(str(root))
+                self.failed.append((str(given), "does not exist"))
+
+    def _below(self, root: Path) -> Iterator[Path]:
+        for folder, names, files in os.walk(root, onerror=self._unwalkable):
+            names[:] = sorted(n for n in names if not n.startswith(".") and n not in _LEFT_OUT)
+            for name in sorted(files):
+                if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                    yield Path(folder, name)
+
+    def _unwalkable(self, error: OSError) -> None:
+        self.failed.append((str(error.filename), f"cannot be opened ({error.strerror})"))
+
+    def _take(self, root: Path, path: Path) -> Iterator[DocumentFile]:
+        """The file under its real path, unless it leaves the root or was taken already."""
+        shown = path.relative_to(root).as_posix()
+        real = Path(os.path.realpath(path))
+        if not real.is_relative_to(root):
+            self.failed.append((shown, "is a link that leads out of its folder"))
+            return
+        inside = real.relative_to(root).as_posix()
+        if not _storable(str(real)):
+            self.failed.append((ascii(inside), "has a name that is not UTF-8"))
+        elif str(real) not in self._keys:
+            self._keys.add(str(real))
+            yield DocumentFile(id=self._unique(inside, root), path=real)
+
+    def _unique(self, inside: str, root: Path) -> str:
+        """The path inside the root; where an earlier root has the same one, with this root's name before it."""
+        name, prefix = inside, root.name or "root"
+        while name in self._ids:
+            name = f"{prefix}/{name}"
+        self._ids.add(name)
+        return name
+
+
+def _storable(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,48 @@
+"""What a person wrote becomes an FTS5 expression.
+
+Promises: every term is quoted, so no text can act as query syntax; words without a subject are dropped unless nothing
+would be left; identifiers are looked for whole and in parts. Chinese and Japanese, which the tokenizer leaves as one
+long word, are looked for as character pairs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from agent.knowledge.terms import ASKING, content_tokens, is_function_word
+
+MAX_TERMS: Final = 60
+"""More terms than this come from a pasted log, not from a question; each costs a walk through the index."""
+
+_CJK_RUN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+def match_expression(query: str) -> str:
+    """An OR of quoted terms, or nothing where the query has no word at all."""
+    terms: dict[str, None] = {}
+    for token in content_tokens(query):
+        runs = _CJK_RUN.findall(token)
+        for run in runs:
+            terms.update(dict.fromkeys(_pairs(run)))
+        rest = _WORD.findall(_CJK_RUN.sub(" ", token))
+        if rest:
+            terms[" ".join(rest)] = None
+        if len(rest) > 1:
+            terms.update(dict.fromkeys(part for part in rest if _says_something(part)))
+    return " OR ".join(f'"{term}"' for term in list(terms)[:MAX_TERMS])
+
+
+def _says_something(part: str) -> bool:
+    lowered = part.lower()
+    return len(part) > 1 and not is_function_word(lowered, "en") and lowered not in ASKING
+
+
+def grams(*texts: str) -> str:
+    """The character pairs of all Chinese, Japanese and Thai runs, for a column of their own."""
+    return " ".join(pair for text in texts for run in _CJK_RUN.findall(text) for pair in _pairs(run))
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]

@@ -1,0 +1,91 @@
+"""What knowledge is made of, and the seam every index stands behind.
+
+Promises: plain frozen values; texts are exactly what stands in the document. An index of another kind (a shared
+database) implements ``KnowledgeIndex`` and nothing above it changes. Must never hold anything of one storage engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One document. ``id`` is its path inside its root, with ``/``; ``text`` is empty in lists.
+
+    ``updated_at`` is an ISO 8601 date: the one the document states, else the day its file was changed (UTC).
+    """
+
+    id: str
+    title: str
+    url: str = ""
+    updated_at: str = ""
+    audience: str = "public"
+    passages: int = 0
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A part of a document as it was found. ``line`` counts from 1; ``page`` is 0 where there are no pages.
+
+    ``heading`` is the nearest heading, ``url`` leads to it. ``score`` grows with relevance and compares only within
+    one search.
+    """
+
+    document: str
+    title: str
+    heading: str
+    text: str
+    url: str = ""
+    line: int = 1
+    page: int = 0
+    updated_at: str = ""
+    audience: str = "public"
+    score: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """``Title › Heading``, or the title alone where the heading says nothing more."""
+        place = self.heading or (f"page {self.page}" if self.page else "")
+        return f"{self.title} › {place}" if place and place != self.title else self.title
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """What one indexing did. ``failed`` pairs a document's path with the reason in plain words."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    failed: tuple[tuple[str, str], ...] = ()
+
+
+class KnowledgeIndex(Protocol):
+    """Documents in, ranked passages out. Every method blocks and may be called from any thread."""
+
+    def index(
+        self, roots: Sequence[Path], *, docs_url: str = "", progress: Callable[[str], None] | None = None
+    ) -> IndexReport:
+        """Make the index hold exactly the documents under ``roots``."""
+        ...
+
+    def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
+        """The best passages for the words of ``query``, best first; any text is a valid query."""
+        ...
+
+    def documents(self) -> tuple[Document, ...]:
+        """All documents, by id."""
+        ...
+
+    def document(self, name_or_id: str) -> Document | None:
+        """One document with its full text, by id, file name or title (case does not matter)."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...

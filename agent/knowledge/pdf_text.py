@@ -1,0 +1,54 @@
+"""The text layer of a PDF, page by page. The only importer of pypdf.
+
+Promises: pages in order, one string each, or ``PdfUnreadableError`` with a reason in plain words. Must never let an
+exception of the parser escape: damaged files make it raise nearly anything.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from typing import Final
+
+from pypdf import PdfReader
+from pypdf.errors import PyPdfError
+
+MAX_PAGES: Final = 2_000
+
+_PARSER_ERRORS: Final = (
+    PyPdfError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+"""What the parser was seen to raise, or plainly can, on damaged input."""
+
+
+class PdfUnreadableError(Exception):
+    """Not a PDF that can be read; the message says why."""
+
+
+def pdf_pages(data: bytes) -> tuple[str, list[str]]:
+    """The title of the metadata (or nothing) and the text of each page."""
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            msg = "is locked with a password"
+            raise PdfUnreadableError(msg)
+        if len(reader.pages) > MAX_PAGES:
+            msg = f"has more than {MAX_PAGES} pages"
+            raise PdfUnreadableError(msg)
+        title = reader.metadata.title if reader.metadata else None
+        return title or "", [page.extract_text() for page in reader.pages]
+    except _PARSER_ERRORS as error:
+        msg = "is a damaged PDF"
+        raise PdfUnreadableError(msg) from error

@@ -1,0 +1,78 @@
+"""Words: which of them carry a subject, and what their stems are. Shared by search, follow-ups and quoting.
+
+Promises: pure, linear, any text. Must never be used to judge an answer: that is the verifier's own business.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import snowballstemmer  # type: ignore[import-untyped]  # ships no types
+
+from verification.function_words import FUNCTION_WORDS
+from verification.language import content_stems, detect
+
+_TOKEN: Final = re.compile(r"[^\s\"'“”„«»‘’`()\[\]{}<>|,;!?？！。、，：…]+")
+_WORD: Final = re.compile(r"[^\W_]+")
+_CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_EDGES: Final = ".:-_/*=#~+&%$@^\\"
+ASKING: Final = frozenset(
+    """
+    long often many much quickly soon fast far big large tell explain describe happen happens happened need needs want
+    know find use way please thanks say says mean means s t m d re ve
+    """.split()  # noqa: SIM905 - words read better as words
+)
+"""Words that ask but name no subject; they count for nothing when passages are compared."""
+
+
+def words(text: str) -> list[str]:
+    """All words, in lower case, in order."""
+    return _WORD.findall(text.lower())
+
+
+def is_function_word(word: str, language: str | None) -> bool:
+    """Whether a lower-case word carries only grammar; an unknown language is taken as English."""
+    return word in FUNCTION_WORDS.get(language or "en", FUNCTION_WORDS["en"])
+
+
+def tokens(text: str) -> list[str]:
+    """Words as written, identifiers whole (``--force``, ``v2.3``, ``FH-2002``), without punctuation at the edges."""
+    return [token for raw in _TOKEN.findall(text) if (token := raw.strip(_EDGES))]
+
+
+def content_tokens(text: str) -> list[str]:
+    """The tokens that carry a subject, once each; all of them if none does."""
+    language = detect(text)
+    every = list(dict.fromkeys(tokens(text)))
+    kept = [t for t in every if not _says_nothing(t.lower(), language)]
+    return kept or every
+
+
+def _says_nothing(token: str, language: str | None) -> bool:
+    if _CJK.search(token):
+        return False
+    parts = _WORD.findall(token)
+    return all(is_function_word(part, language) or part in ASKING for part in parts)
+
+
+def stems(text: str, language: str | None = None) -> list[str]:
+    """The stems of the words with a subject, in order, with repeats; character pairs for Chinese and Japanese."""
+    found: list[str] = []
+    for word in words(text):
+        if _CJK.search(word):
+            found += sorted(content_stems(word))
+        elif not is_function_word(word, language) and word not in ASKING:
+            found.append(stem(word, language))
+    return found
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str, language: str | None = None) -> str:
+    """One word's stem. Each call has a stemmer of its own: they keep state while they work."""
+    name = _STEMMERS.get(language or "en", "english")
+    return str(snowballstemmer.stemmer(name).stemWord(word))
+
+
+_STEMMERS: Final = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}

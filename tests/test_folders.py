@@ -1,0 +1,61 @@
+"""Walking folders: links, loops, hidden files, and two roots with the same names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agent.knowledge.folders import Walk
+
+
+def ids(walk: Walk, *roots: Path) -> list[str]:
+    return [file.id for file in walk.files(roots)]
+
+
+def test_d2_only_documents_are_taken_in_a_stable_order(tmp_path: Path) -> None:
+    for name in ("b.md", "a.TXT", ".hidden.md", "x.png", "node_modules/p.md", ".git/c.md", "sub/d.pdf", "sub/e.html"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+    walk = Walk()
+    assert ids(walk, tmp_path) == ["a.TXT", "b.md", "sub/d.pdf", "sub/e.html"]
+    assert (walk.failed, walk.missing) == ([], [])
+
+
+def test_i4_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "secret.md").write_text("x")
+    (root / "real.md").write_text("x")
+    (root / "alias.md").symlink_to(root / "real.md")
+    (root / "out.md").symlink_to(tmp_path / "secret.md")
+    (root / "loop").symlink_to(root)
+    (root / "self.md").symlink_to(root / "self.md")
+    walk = Walk()
+    assert ids(walk, root) == ["real.md", "self.md"]
+    assert walk.failed == [("out.md", "is a link that leads out of its folder")]
+
+
+def test_d2_roots_may_share_names_overlap_and_be_files(tmp_path: Path) -> None:
+    for name in ("one/a.md", "two/a.md", "two/b.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert ids(Walk(), one, two, two / "b.md", one) == ["a.md", "two/a.md", "b.md"]
+
+
+def test_d2_a_missing_root_and_a_name_that_is_no_text_are_named(tmp_path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.md")).write_text("x")
+    walk = Walk()
+    assert ids(walk, tmp_path, tmp_path / "none") == []
+    assert walk.failed == [
+        ("'bad\\udcff.md'", "has a name that is not UTF-8"),
+        (str(tmp_path / "none"), "does not exist"),
+    ]
+    assert walk.missing == [str(tmp_path / "none")]
+
+
+def test_d2_a_folder_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    walk = Walk()
+    walk._unwalkable(PermissionError(13, "Permission denied", str(tmp_path / "shut")))
+    assert walk.failed == [(str(tmp_path / "shut"), "cannot be opened (Permission denied)")]

@@ -1,0 +1,85 @@
+"""The knowledge tools: what they bring becomes sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.knowledge.index_sqlite import SqliteIndex
+from agent.tools import knowledge
+from agent.tools.knowledge import LIST_TITLE, knowledge_tools
+from agent.tools.tool import Tool, ToolResult
+from verification.answer import Source
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> dict[str, Tool]:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Alpha\n\nLast updated: 2026-01-02\n\n## Lunch\n\nThe canteen opens at noon.\n")
+    index = SqliteIndex.open(tmp_path / "k.db")
+    index.index([folder], docs_url="https://docs.example")
+    return {tool.spec.name: tool for tool in knowledge_tools(index)}
+
+
+async def test_d2_search_brings_one_source_a_passage(tools: dict[str, Tool]) -> None:
+    assert await tools["search"].run("c1", {"query": "canteen"}) == ToolResult(
+        call_id="c1",
+        tool="search",
+        ok=True,
+        content="Alpha › Lunch (a.md, line 5, updated 2026-01-02)",
+        sources=(
+            Source(
+                id=0,
+                title="Alpha › Lunch",
+                url="https://docs.example/a.md#lunch",
+                text="## Lunch\n\nThe canteen opens at noon.",
+                updated_at="2026-01-02",
+            ),
+        ),
+    )
+
+
+async def test_d5_nothing_found_is_a_result(tools: dict[str, Tool]) -> None:
+    result = await tools["search"].run("c1", {"query": "zebra", "limit": 3})
+    assert (result.ok, result.sources) == (True, ())
+    assert result.hints
+
+
+async def test_d2_the_list_is_one_source(tools: dict[str, Tool]) -> None:
+    result = await tools["list_documents"].run("c2", {})
+    assert result.sources == (Source(id=0, title=LIST_TITLE, text="- Alpha (a.md), updated 2026-01-02"),)
+    assert result.content.startswith("1 documents:\n- Alpha")
+
+
+async def test_d2_an_empty_or_long_list_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = SqliteIndex.open(tmp_path / "e.db")
+    listing = {tool.spec.name: tool for tool in knowledge_tools(index)}["list_documents"]
+    assert (await listing.run("c", {})).content == "There are no documents yet."
+    for n in range(3):
+        (tmp_path / f"{n}.md").write_text(f"# D{n}")
+        (tmp_path / f"{n}.md").write_text(f"# D{n}\n\ntext")
+    index.index([tmp_path])
+    monkeypatch.setattr(knowledge, "MOST_LISTED", 2)  # a limit, not behaviour
+    assert (await listing.run("c", {})).sources[0].text.endswith("\n- and 1 more")
+
+
+async def test_d2_a_document_is_read_whole(tools: dict[str, Tool]) -> None:
+    result = await tools["get_document"].run("c3", {"document": "alpha"})
+    assert result.content == "Alpha (a.md)"
+    assert result.sources[0].url == "https://docs.example/a.md"
+    assert result.sources[0].text.endswith("The canteen opens at noon.\n")
+
+
+async def test_d2_a_long_document_is_cut_and_says_so(tools: dict[str, Tool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knowledge, "MOST_TEXT", 10)  # a limit, not behaviour
+    result = await tools["get_document"].run("c3", {"document": "a.md"})
+    assert "the first 10 of" in result.content
+    assert len(result.sources[0].text) == 10
+
+
+async def test_d5_an_unknown_document_is_a_result_with_hints(tools: dict[str, Tool]) -> None:
+    result = await tools["get_document"].run("c3", {"document": "gamma"})
+    assert (result.ok, result.error) == (False, "There is no document of that name.")
+    assert len(result.hints) == 2

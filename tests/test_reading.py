@@ -1,0 +1,165 @@
+"""Reading documents: every form, every date, every kind of damage."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from fpdf import FPDF
+from hypothesis import given
+from hypothesis import strategies as st
+from pypdf import PdfReader, PdfWriter
+
+from agent.knowledge import reading
+from agent.knowledge.reading import ReadDocument, ReadError, parse_document, read_document
+
+DAY = 86_400.0
+
+
+def read(name: str, data: bytes | str) -> ReadDocument:
+    return parse_document(name, data.encode() if isinstance(data, str) else data, changed=20_000 * DAY)
+
+
+def reason(name: str, data: bytes | str) -> str:
+    with pytest.raises(ReadError) as caught:
+        read(name, data)
+    return caught.value.reason
+
+
+def pdf(path: Path, *pages: str, title: str = "") -> Path:
+    made = FPDF()
+    made.set_title(title)
+    made.set_font("Helvetica", size=12)
+    for text in pages:
+        made.add_page()
+        if text:
+            made.multi_cell(0, 8, text)
+    made.output(str(path))
+    return path
+
+
+def test_d2_markdown_has_the_title_and_date_it_states() -> None:
+    document = read("a-b.md", "# On *call*\n\n**Last updated:** 2026-10-02\n\nText.\n")
+    assert (document.title, document.updated_at, document.form) == ("On call", "2026-10-02", "markdown")
+
+
+def test_d2_front_matter_wins_and_line_numbers_stay_true() -> None:
+    document = read("a.md", "---\ntitle: 'Given'\nlast-updated: 2025-01-02\n---\n# Other\n")
+    assert (document.title, document.updated_at) == ("Given", "2025-01-02")
+    assert document.text.split("\n")[4] == "# Other"
+
+
+def test_d2_a_date_that_is_none_is_not_taken() -> None:
+    assert read("a.md", "---\nupdated: soon\n---\nLast updated: 2026-02-31\n\nx").updated_at == "2024-10-04"
+
+
+def test_d2_text_has_its_name_as_title_and_the_files_date() -> None:
+    document = read("release_notes-old.txt", "# not a heading\r\nline\r\n")
+    assert (document.title, document.updated_at) == ("Release notes old", "2024-10-04")
+    assert document.text == "# not a heading\nline\n"
+
+
+def test_d2_html_keeps_what_is_said_and_drops_what_surrounds_it() -> None:
+    page = (
+        "<html><head><title>The &nbsp; page</title><style>p{color:red}</style><script>steal()</script></head><body>"
+        "<nav><a href='/'>Home sweet</a></nav><h1 id='top'>Head</h1><p>Hello <b>you</b></p><table><tr><th>A</th></tr>"
+        "<tr><td>7</td></tr></table><pre>a  b\n c</pre><img src=x onerror=alert(1)>"
+        "<footer>Imprint</footer></body></html>"
+    )
+    document = read("x.html", page)
+    assert document.title == "Head"
+    assert "| 7" in document.text
+    assert "a  b\n c" in document.text
+    for gone in ("steal", "color:red", "Home sweet", "Imprint", "alert"):
+        assert gone not in document.text
+
+
+def test_d2_html_without_heading_takes_its_title() -> None:
+    assert read("x.htm", "<title>Only this</title><p>Text</p>").title == "Only this"
+    assert read("x-y.htm", "<p>Text</p>").title == "X y"
+
+
+def test_d2_pdf_has_pages_and_title(tmp_path: Path) -> None:
+    document = read_document(pdf(tmp_path / "g.pdf", "First\nLast updated: 2026-05-04", "", "Third", title="Guide"))
+    assert (document.title, document.updated_at) == ("Guide", "2026-05-04")
+    assert [(part.page, part.line) for part in document.parts] == [(1, 1), (3, 4)]
+    assert document.text.split("\n")[3] == "Third"
+
+
+def test_d2_a_scanned_pdf_is_named_not_silently_empty(tmp_path: Path) -> None:
+    assert "has no text" in reason("s.pdf", pdf(tmp_path / "s.pdf", "", "").read_bytes())
+
+
+def test_d2_a_locked_pdf_is_named(tmp_path: Path) -> None:
+    writer = PdfWriter(clone_from=PdfReader(pdf(tmp_path / "open.pdf", "Secret")))
+    writer.encrypt("word", algorithm="RC4-128")
+    writer.write(tmp_path / "locked.pdf")
+    assert "password" in reason("locked.pdf", (tmp_path / "locked.pdf").read_bytes())
+
+
+def test_d2_a_pdf_with_too_many_pages_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.knowledge.pdf_text.MAX_PAGES", 1)  # a limit, not behaviour: 2,000 pages take minutes
+    assert "more than 1 pages" in reason("p.pdf", pdf(tmp_path / "p.pdf", "a", "b").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("a.pdf", b"%PDF-1.7\nbroken", "damaged PDF"),
+        ("a.pdf", b"no pdf at all", "damaged PDF"),
+        ("a.md", b"", "empty"),
+        ("a.txt", b" \n\t", "empty"),
+        ("a.md", b"---\ntitle: x\n---\n\n", "no text"),
+        ("a.html", b"<html><script>x()</script></html>", "no text"),
+        ("a.md", b"text\0\1\2", "binary"),
+        ("a.txt", "日本語の文書です".encode("shift_jis"), "not UTF-8"),
+        ("a.html", b'<meta charset="klingon">\xff\xfe\xfa text', "not readable as klingon"),
+        ("a.txt", b"\xff\xfea", "not readable as utf-16"),
+        ("a.docx", b"PK", "a form that is not read"),
+        ("README", b"x", "no suffix"),
+    ],
+)
+def test_d2_what_cannot_be_read_says_why(name: str, data: bytes, said: str) -> None:
+    assert said in reason(name, data)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text"),
+    [
+        ("a.txt", "\ufeffGrüße".encode(), "Grüße"),
+        ("a.txt", "Grüße 日本".encode("utf-16"), "Grüße 日本"),
+        ("a.txt", "Die Größe beträgt fünf Meter, sagt der Prüfer am Nachmittag.".encode("cp1252"), "Größe"),
+        ("a.html", '<meta charset="shift_jis"><p>日本語</p>'.encode("shift_jis"), "日本語"),
+        ("a.txt", b"a\x07b\x1b[0m", "ab[0m"),
+    ],
+)
+def test_d2_usual_encodings_are_understood(name: str, data: bytes, text: str) -> None:
+    assert text in read(name, data).text
+
+
+def test_d2_a_file_that_is_too_big_is_not_read(tmp_path: Path) -> None:
+    big = tmp_path / "big.txt"
+    with big.open("wb") as file:
+        file.truncate(reading.MAX_BYTES + 1)
+    with pytest.raises(ReadError, match="too big"):
+        read_document(big)
+
+
+def test_d2_a_pipe_or_missing_file_never_hangs(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    with pytest.raises(ReadError, match="regular file"):
+        read_document(tmp_path / "pipe.txt")
+    with pytest.raises(ReadError, match="cannot be opened"):
+        read_document(tmp_path / "gone.txt")
+
+
+@given(st.binary(max_size=400), st.sampled_from([".md", ".txt", ".html", ".pdf"]))
+def test_d2_any_bytes_are_text_or_a_reason(data: bytes, suffix: str) -> None:
+    try:
+        document = read(f"x{suffix}", data)
+    except ReadError as error:
+        said = error.reason
+    else:
+        said = document.text
+    assert said.encode("utf-8").strip()
