@@ -14,9 +14,10 @@ have a TTL.
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -91,6 +92,15 @@ class Depth:
     dead: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancellation:
+    """A wish that a thread's running turn end; a non-empty ``message_id`` limits it to that message."""
+
+    thread: str
+    reason: str
+    message_id: str = ""
+
+
 class Lease:
     """Our local belief in a lease: its last confirmed beginning plus its length, by a clock that cannot be set back.
 
@@ -100,6 +110,16 @@ class Lease:
     def __init__(self, until: float) -> None:
         self._until = until
         self._lost = False
+        self._stopped: str | None = None
+
+    @property
+    def stopped(self) -> str | None:
+        """Why a person (by a button, a word, an edit) stopped this turn; None while nobody did."""
+        return self._stopped
+
+    def stop(self, reason: str) -> None:
+        """Note that a person wants no answer any more."""
+        self._stopped = reason
 
     def held(self) -> bool:
         """Whether nobody else can have the thread yet."""
@@ -172,9 +192,13 @@ class Mailbox:
         """The lists on which a worker waits for news."""
         return [f"{shard}:bell" for shard in self._all_shards()]
 
-    def cancellations(self) -> str:
-        """The channel on which cancellations are told to all workers."""
+    def cancel_channel(self) -> str:
+        """Where wishes to cancel are told to all workers."""
         return f"{self._prefix}:cancel"
+
+    def seen_key(self, thread: str, event_id: str) -> str:
+        """Where it stands that this event is known."""
+        return f"{self.shard_of(thread)}:seen:{event_id}"
 
     def fence_key(self, thread: str) -> str:
         """The hash that holds the token of the thread's holder."""
@@ -302,6 +326,26 @@ class Mailbox:
         """The value of a mark, None if there is none."""
         value = await self._redis.get(self.mark_key(thread, name))
         return None if value is None else str(value)
+
+    async def stored_as(self, thread: str, event_id: str) -> str | None:
+        """The id of the message that an event was stored as; None if the event is unknown."""
+        value = await self._redis.get(self.seen_key(thread, event_id))
+        return None if value is None else str(value)
+
+    async def cancel(self, thread: str, reason: str, *, message_id: str = "") -> None:
+        """Tell all workers to interrupt the thread's running turn (with ``message_id``: only if it is that message)."""
+        wish = json.dumps({"thread": thread, "reason": reason, "message_id": message_id})
+        await self._redis.publish(self.cancel_channel(), wish)
+
+    async def cancellations(self, listening: Callable[[], None]) -> AsyncIterator[Cancellation]:
+        """What ``cancel`` said, on whatever worker, from when ``listening`` is called. Raises ``RedisError``."""
+        async with self._redis.pubsub(ignore_subscribe_messages=True) as pubsub:
+            await pubsub.subscribe(self.cancel_channel())
+            listening()
+            while True:
+                message = await pubsub.get_message(timeout=1.0)
+                if message is not None:
+                    yield Cancellation(**json.loads(message["data"]))
 
     async def wait(self, timeout_s: float) -> None:
         """Return when there may be news, after ``timeout_s`` at the latest."""
