@@ -1,0 +1,124 @@
+"""Does the answer hang together: repetition, a broken-off end, two numbers for one thing, the wrong language.
+
+Promises: warnings only, each meant to be precise rather than complete. Must never take list items, labels or two
+different subjects for a contradiction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from verification.answer import Claim, Violation
+from verification.citations import citations
+from verification.language import detect
+from verification.reading import Reading
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_NUMBER: Final = re.compile(r"(?<![\w.,-])([$€£¥]?)([0-9][0-9.,]{0,20}|[0-9])(?=(\s?(?:%|[^\W\d_]+))?)")
+_LEAST_LETTERS: Final = 20
+_OPEN_END: Final = re.compile(
+    r"(?:[,(\[{–—]|\s-|\b(?:and|or|but|the|a|an|of|to|with|for|because|und|oder|aber|der|die|das|ein|eine|mit|für|weil|et|ou"
+    r"|mais|le|la|les|un|une|de|des|du|avec|pour|y|o|pero|el|los|las|una|con|para|porque|dan|atau|tetapi|yang|dengan"
+    r"|untuk|karena))$|(?:[、，（「『]|(?:が|を|に|で|と|は|和|或|的|因为|但是))$",
+    re.IGNORECASE,
+)
+_LANGUAGE_NAMED: Final = re.compile(
+    r"\b(?:translat\w*|english|german|french|spanish|indonesian|japanese|chinese|übersetz\w*|englisch\w*|deutsch\w*|"
+    r"französisch\w*|spanisch\w*|traduis\w*|traduire|tradui\w*|anglais\w*|allemand\w*|français\w*|espagnol\w*|traduc\w*|"
+    r"traduzc\w*|inglés\w*|alemán\w*|francés\w*|español\w*|terjemah\w*|bahasa)\b|翻訳|翻译|英語|日本語|中国語|英语|中文|日语|德语|法语",
+    re.IGNORECASE,
+)
+
+
+def coherent(reading: Reading) -> tuple[Violation, ...]:
+    """Warnings for repeated sentences, a broken-off end, contradicting numbers and another language."""
+    return (*_repeated(reading), *_broken_off(reading), *_contradictions(reading), *_other_language(reading))
+
+
+def _repeated(reading: Reading) -> Iterator[Violation]:
+    """Sentences that say word for word what an earlier one said."""
+    seen: set[str] = set()
+    for claim in reading.claims:
+        words = " ".join(_WORD.findall(_uncited(claim.text).casefold()))
+        if len(words) < _LEAST_LETTERS:
+            continue
+        if words in seen:
+            detail = "This sentence has been said before."
+            yield reading.warning("coherent", (claim.start, claim.end), detail, "Say it once.")
+        seen.add(words)
+
+
+def _broken_off(reading: Reading) -> Iterator[Violation]:
+    """A last line that ends on a word or a sign after which something must follow."""
+    if not reading.prose.strip() or reading.text.rstrip().endswith("`"):
+        return
+    last = reading.prose.rstrip().rsplit("\n", 1)[-1]
+    plain = _uncited(last).rstrip().rstrip("*_~").rstrip()
+    if _OPEN_END.search(plain[-_LEAST_LETTERS:]) and len(plain) > 1:
+        end = len(reading.prose.rstrip())
+        span = (end - len(last), end)
+        yield reading.warning("coherent", span, "The answer breaks off here.", "Finish the sentence, or end before it.")
+
+
+def _contradictions(reading: Reading) -> Iterator[Violation]:
+    """Two sentences of the same words whose one figure differs."""
+    said: dict[str, set[str]] = defaultdict(set)
+    for claim in reading.claims:
+        subject, figure = _figure(claim)
+        if not figure:
+            continue
+        if said[subject] - {figure}:
+            other = min(said[subject] - {figure})
+            detail = f"The same is said with {other} before and with {figure} here."
+            remedy = "Say which figure holds, or name both sources and that they differ."
+            yield reading.warning("coherent", (claim.start, claim.end), detail, remedy)
+        said[subject].add(figure)
+
+
+def _figure(claim: Claim) -> tuple[str, str]:
+    """The claim's other words and its last figure, empty unless that figure counts something (unit, percent, money)."""
+    text = _uncited(claim.text)
+    found = list(_NUMBER.finditer(text))
+    if not found or not (found[-1][1] or found[-1][3]):
+        return "", ""
+    last = found[-1]
+    subject = " ".join(_WORD.findall(f"{text[: last.start()]} # {text[last.end() :]}".casefold()))
+    enough = len(subject) >= _LEAST_LETTERS / 2
+    return (subject, last[0].rstrip(".,")) if enough else ("", "")
+
+
+def _uncited(text: str) -> str:
+    """The sentence without its citations."""
+    pieces: list[str] = []
+    last = 0
+    for citation in citations(text):
+        pieces.append(text[last : citation.start])
+        last = citation.end
+    return "".join([*pieces, text[last:]])
+
+
+def _other_language(reading: Reading) -> Iterator[Violation]:
+    """An answer in another language than the question, unless the question speaks of languages."""
+    question = reading.draft.question
+    asked = detect(question)
+    if reading.draft.own_words or asked is None or _LANGUAGE_NAMED.search(question):
+        return
+    given = detect(reading.prose)
+    if given is not None and given != asked:
+        detail = f"The question is in {_NAMES[asked]}, the answer in {_NAMES[given]}."
+        remedy = f"Answer in {_NAMES[asked]}."
+        yield reading.warning("coherent", (0, len(reading.text)), detail, remedy)
+
+
+_NAMES: Final = {
+    "en": "English",
+    "de": "German",
+    "fr": "French",
+    "es": "Spanish",
+    "id": "Indonesian",
+    "ja": "Japanese",
+    "zh": "Chinese",
+}

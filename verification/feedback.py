@@ -1,0 +1,82 @@
+"""The retry text: what the model is told about a draft that did not pass.
+
+Promises: English, short, most important first; each point has the offending words, what is wrong, what the source
+says where that is known, and how to mend it. Warnings come only beside errors. Must never carry a secret on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from verification.answer import RuleName, Source, Verdict, Violation
+from verification.language import content_stems
+
+_ORDER: Final[tuple[RuleName, ...]] = (
+    "not_empty",
+    "no_secrets",
+    "no_broadcast",
+    "no_injection",
+    "citation_resolves",
+    "claim_supported",
+    "cites_sources",
+    "no_markdown_bold",
+    "no_blockquotes",
+    "mrkdwn",
+    "addresses_question",
+    "coherent",
+    "minimum_length",
+)
+_MOST: Final = 10
+_MOST_WARNINGS: Final = 3
+_WORDS: Final = 160
+_LEAST_SHARED: Final = 2
+
+
+def retry_text(verdict: Verdict, sources: tuple[Source, ...]) -> str:
+    """What to tell the model before the next attempt; empty when no error makes one necessary."""
+    errors = sorted(verdict.errors, key=lambda found: (_ORDER.index(found.rule), found.start))
+    if not errors:
+        return ""
+    warnings = sorted(
+        (found for found in verdict.violations if found.severity == "warning"),
+        key=lambda found: (_ORDER.index(found.rule), found.start),
+    )
+    points = [_point(found, sources) for found in [*_merged(errors)[:_MOST], *_merged(warnings)[:_MOST_WARNINGS]]]
+    left = len(_merged(errors)) - _MOST
+    more = [f"And {left} more of the same kinds."] if left > 0 else []
+    numbered = [f"{number}. {point}" for number, point in enumerate(points, start=1)]
+    return "\n".join([_opening(len(errors)), *numbered, *more, _CLOSING])
+
+
+_CLOSING: Final = "Write the whole answer again. Keep what is not named here as it is. Do not mention these notes."
+
+
+def _opening(count: int) -> str:
+    return f"The last draft was not sent: {count} problem{'s' if count > 1 else ''} to mend."
+
+
+def _merged(found: list[Violation]) -> list[Violation]:
+    """The violations without those that say the same of the same words."""
+    return list({(each.rule, each.words, each.detail): each for each in reversed(found)}.values())[::-1]
+
+
+def _point(found: Violation, sources: tuple[Source, ...]) -> str:
+    """One line: the words, what is wrong, what to do."""
+    words = _one_line(found.words)
+    quoted = f'"{words}": ' if words else ""
+    hint = _nearest(found, sources) if found.rule == "cites_sources" else ""
+    return " ".join(part for part in (f"{quoted}{_one_line(found.detail)}", _one_line(found.remedy), hint) if part)
+
+
+def _one_line(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _WORDS * 2 else f"{flat[: _WORDS * 2].rstrip()}…"
+
+
+def _nearest(found: Violation, sources: tuple[Source, ...]) -> str:
+    """The source that shares most content words with an uncited claim, named where it stands out."""
+    stems = content_stems(found.words)
+    shared = sorted(((len(stems & content_stems(each.text)), each.id) for each in sources), key=lambda pair: -pair[0])
+    if not shared or shared[0][0] < _LEAST_SHARED or (len(shared) > 1 and shared[0][0] == shared[1][0]):
+        return ""
+    return f"[{shared[0][1]}] is nearest to it."

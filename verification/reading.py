@@ -1,0 +1,75 @@
+"""What every rule gets to see of a draft, computed once.
+
+Promises: offsets of ``prose`` are those of ``text``: code is blanked out, never cut out. Must never judge: that is the
+rules' part.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from verification import scanner
+from verification.answer import Claim, Draft, Repair, RuleName, Severity, Violation
+
+_NOT_NEWLINE: Final = re.compile(r"[^\n]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_MAX_WORDS: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A draft, its text after repair, the chunks Slack would get, the prose (code as spaces) and the claims."""
+
+    draft: Draft
+    text: str
+    chunks: tuple[str, ...]
+    prose: str
+    claims: tuple[Claim, ...]
+
+    def violation(self, rule: RuleName, span: tuple[int, int], detail: str, remedy: str) -> Violation:
+        """An error of ``rule`` at ``span`` of the text; the words are cut to 200 characters."""
+        start, end = span
+        words = self.text[start : min(end, start + _MAX_WORDS)]
+        return Violation(rule=rule, severity="error", start=start, end=end, words=words, detail=detail, remedy=remedy)
+
+    def warning(self, rule: RuleName, span: tuple[int, int], detail: str, remedy: str) -> Violation:
+        """Like ``violation``, as a warning."""
+        found = self.violation(rule, span, detail, remedy)
+        return Violation(
+            rule=rule,
+            severity="warning",
+            start=found.start,
+            end=found.end,
+            words=found.words,
+            detail=detail,
+            remedy=remedy,
+        )
+
+
+def prose(text: str) -> str:
+    """The text with fences and inline code blanked out by spaces: same length, same line ends."""
+    pieces: list[str] = []
+    for segment in scanner.segments(text):
+        piece = text[segment.start : segment.end]
+        pieces.append(_NOT_NEWLINE.sub(" ", piece) if segment.kind in {"fence", "code"} else piece)
+    return "".join(pieces)
+
+
+def sendable(text: str) -> tuple[str, tuple[Repair, ...]]:
+    """The text without what no message can carry: lone surrogates become U+FFFD, control characters go."""
+    whole, replaced = _SURROGATE.subn("\ufffd", text)
+    clean, removed = _CONTROL.subn("", whole)
+    return clean, (Repair(kind="control_character", count=replaced + removed),) if replaced + removed else ()
+
+
+def failed_check(rule: RuleName, severity: Severity = "error") -> Violation:
+    """The violation that stands for a check that could not be made: a crash is a failure, never a pass."""
+    return Violation(
+        rule=rule,
+        severity=severity,
+        detail="The check itself failed on this text.",
+        remedy="Write the answer more simply: short sentences, plain lists.",
+    )

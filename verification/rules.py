@@ -1,0 +1,183 @@
+"""The table of rules, and the one way from a draft to a verdict.
+
+Promises: ``check`` never raises on bad input and fails closed: a rule (or a step before the rules) that crashes becomes
+an error of that rule. Formatting is mended first, links and citations are set into one form, and the rules judge the
+very chunks Slack would get. Must never call a model, and never turn a crash into a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, TypeVar
+
+from verification import chunks, form, grounding, mrkdwn
+from verification import claims as claiming
+from verification.answer import Claim, Draft, Repair, RuleName, Severity, Verdict, Violation
+from verification.broadcasts import no_broadcast
+from verification.citations import citation_resolves, cites_sources, normalise
+from verification.coherence import coherent
+from verification.injection import no_injection
+from verification.leaks import no_secrets
+from verification.links import known_links, show_as_code
+from verification.reading import Reading, failed_check, prose, sendable
+from verification.relevance import addresses_question, minimum_length, not_empty
+
+T = TypeVar("T")
+Step = Callable[[str], tuple[str, tuple[Repair, ...]]]
+
+CHUNK_LIMITS: Final = {"mrkdwn": 3000, "markdown": 12_000}
+"""Characters of one chunk: a section block's text, or all Markdown of one message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule: its name, the severity its crash counts with, and the function that finds its violations."""
+
+    name: RuleName
+    severity: Severity
+    find: Callable[[Reading], tuple[Violation, ...]]
+
+
+def _form(reading: Reading) -> tuple[Violation, ...]:
+    """The form rules on the text and on each chunk; what only a chunk shows is placed in the text by its words."""
+    dialect = reading.draft.dialect
+    found = list(form.violations(reading.text, dialect, limit=len(reading.text) + 1))
+    known = {(each.rule, each.words) for each in found}
+    for chunk in reading.chunks:
+        for each in form.violations(chunk, dialect, limit=CHUNK_LIMITS[dialect]):
+            if (each.rule, each.words) not in known:
+                known.add((each.rule, each.words))
+                found.append(_placed(each, reading.text))
+    return tuple(found)
+
+
+def _placed(found: Violation, text: str) -> Violation:
+    """A chunk's violation with its span in the text: where its words stand, else the whole text."""
+    at = text.find(found.words) if found.words else -1
+    return replace(found, start=max(at, 0), end=at + len(found.words) if at >= 0 else len(text))
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    Rule(name="not_empty", severity="error", find=not_empty),
+    Rule(name="minimum_length", severity="warning", find=minimum_length),
+    Rule(name="mrkdwn", severity="error", find=_form),
+    Rule(name="no_broadcast", severity="error", find=no_broadcast),
+    Rule(name="no_secrets", severity="error", find=no_secrets),
+    Rule(name="no_injection", severity="error", find=no_injection),
+    Rule(name="cites_sources", severity="error", find=cites_sources),
+    Rule(name="citation_resolves", severity="error", find=citation_resolves),
+    Rule(name="addresses_question", severity="warning", find=addresses_question),
+    Rule(name="coherent", severity="warning", find=coherent),
+)
+"""Every rule but ``claim_supported``, which also changes the claims. ``mrkdwn`` stands for the three form rules."""
+
+
+def check(draft: Draft) -> Verdict:
+    """The verdict on a draft. Spans refer to ``Verdict.text``; a crash inside is an error, never a pass."""
+    failures: list[Violation] = []
+    clean, removed = _sendable(draft)
+    text, repairs = _prepared(clean, failures)
+    reading = _read(clean, text, failures)
+    claims, unsupported = _grounded(reading, failures)
+    broken = [each for rule in RULES for each in _broken(rule, reading, failures)]
+    if removed and not draft.repair:
+        broken.append(_unsendable(text))
+    found = dict.fromkeys([*failures, *broken, *unsupported])
+    return Verdict(
+        passed=not any(each.severity == "error" for each in found),
+        text=text,
+        chunks=reading.chunks,
+        violations=tuple(sorted(found, key=lambda each: (each.start, each.end, each.rule))),
+        repairs=(*removed, *repairs) if draft.repair else (),
+        claims=claims,
+    )
+
+
+def better(a: Verdict, b: Verdict) -> bool:
+    """Whether ``a`` verifies better than ``b``: it passes, or has fewer errors; then more that is supported."""
+    return _worth(a) > _worth(b)
+
+
+def _worth(verdict: Verdict) -> tuple[bool, bool, int, int, int]:
+    """What is compared, most important first; an empty text or one that could not be checked is worth least."""
+    hopeless = any(each.rule == "not_empty" for each in verdict.errors)
+    supported = sum(1 for claim in verdict.claims if claim.supported == "yes")
+    warnings = len(verdict.violations) - len(verdict.errors)
+    return verdict.passed, not hopeless, -len(verdict.errors), supported, -warnings
+
+
+def _walled(rule: RuleName, step: Callable[[], T], otherwise: T, failures: list[Violation]) -> T:
+    """What a step gives; after a crash ``otherwise``, and the failed check among the failures: the rules' wall."""
+    try:
+        return step()
+    except Exception:  # noqa: BLE001 - one of the four walls: a crash of a rule fails the answer, not the caller
+        failures.append(failed_check(rule))
+        return otherwise
+
+
+def _broken(rule: Rule, reading: Reading, failures: list[Violation]) -> tuple[Violation, ...]:
+    """The violations of one rule."""
+    nothing: tuple[Violation, ...] = ()
+    return _walled(rule.name, lambda: rule.find(reading), nothing, failures)
+
+
+def _sendable(draft: Draft) -> tuple[Draft, tuple[Repair, ...]]:
+    """The draft with only such letters as can be sent and encoded, and what had to go from its text."""
+    text, removed = sendable(draft.text)
+    sources = tuple(
+        replace(source, title=sendable(source.title)[0], url=sendable(source.url)[0], text=sendable(source.text)[0])
+        for source in draft.sources
+    )
+    question, known = sendable(draft.question)[0], sendable(draft.known_text)[0]
+    return replace(draft, text=text, question=question, known_text=known, sources=sources), removed
+
+
+def _unsendable(text: str) -> Violation:
+    return Violation(
+        rule="mrkdwn",
+        severity="error",
+        end=len(text),
+        detail="The text holds control characters or halves of characters.",
+        remedy="Write plain text.",
+    )
+
+
+def _prepared(draft: Draft, failures: list[Violation]) -> tuple[str, tuple[Repair, ...]]:
+    """The text after repair, links and citations, in this order; with repair off as it stands."""
+    steps: tuple[tuple[RuleName, Step], ...] = (
+        ("mrkdwn", lambda text: mrkdwn.repair(text, draft.dialect, mentions=draft.mentions)),
+        ("citation_resolves", lambda text: show_as_code(text, known_links(draft))),
+        ("citation_resolves", lambda text: normalise(text, draft.sources)),
+    )
+    text = draft.text
+    repairs: tuple[Repair, ...] = ()
+    for rule, step in steps if draft.repair else ():
+        unchanged: tuple[str, tuple[Repair, ...]] = (text, ())
+        text, made = _walled(rule, partial(step, text), unchanged, failures)
+        repairs = (*repairs, *made)
+    return text, repairs
+
+
+def _read(draft: Draft, text: str, failures: list[Violation]) -> Reading:
+    """What the rules look at. A step that crashes leaves the strictest view: all text as prose, no claims."""
+    limit = CHUNK_LIMITS[draft.dialect]
+    no_chunks: tuple[str, ...] = ()
+    no_claims: tuple[Claim, ...] = ()
+    return Reading(
+        draft=draft,
+        text=text,
+        chunks=_walled("mrkdwn", lambda: chunks.split(text, draft.sources, draft.dialect, limit), no_chunks, failures),
+        prose=_walled("mrkdwn", lambda: prose(text), text, failures),
+        claims=_walled("claim_supported", lambda: claiming.claims(text), no_claims, failures),
+    )
+
+
+def _grounded(reading: Reading, failures: list[Violation]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
+    """The claims with what the sources say to them; text of one's own words and general answers are exempt."""
+    draft, claims = reading.draft, reading.claims
+    unjudged: tuple[tuple[Claim, ...], tuple[Violation, ...]] = (claims, ())
+    if draft.own_words or draft.unsourced or not draft.sources:
+        return unjudged
+    return _walled("claim_supported", lambda: grounding.ground(draft, reading.text, claims), unjudged, failures)
