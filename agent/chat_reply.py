@@ -6,6 +6,7 @@ for and none is believed. Figures of the server are taken where it gives them, e
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -41,17 +42,28 @@ class Reply:
 
 
 class StreamedReply:
-    """``feed`` the bytes of a streamed reply, ``close`` at the end. ``usage`` stays None without figures."""
+    """``feed`` the bytes of a streamed reply, ``close`` at the end. ``usage`` stays None without figures.
+
+    A server that does not stream and sends one JSON object is read all the same, at the end.
+    """
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
         self.characters = 0
         self._events = EventStream()
+        self._unstreamed: bytearray | None = None
+        self._begun = False
         self._finish = ""
         self._ended = False
 
     def feed(self, chunk: bytes) -> list[Piece]:
         """The text that ``chunk`` completes. Raises ``ModelError``."""
+        if not self._begun and chunk.strip():
+            self._begun = True
+            self._unstreamed = bytearray() if chunk.lstrip().startswith(b"{") else None
+        if self._unstreamed is not None:
+            self._unstreamed += chunk
+            return []
         try:
             events = self._events.feed(chunk)
         except ValueError as error:
@@ -60,12 +72,18 @@ class StreamedReply:
 
     def close(self) -> list[Piece]:
         """The rest. Raises ``ModelError`` when the stream broke off, or the server stopped at a limit."""
-        pieces = self._pieces(self._events.close())
+        pieces = self._whole() if self._unstreamed else self._pieces(self._events.close())
         if self._finish == "length":
             raise failure(kind="TokenLimitError", detail="the reply was cut off at the token limit")
         if not (self._finish or self._ended):
             raise failure(kind="LLMError", detail="the stream ended before the reply was complete")
         return pieces
+
+    def _whole(self) -> list[Piece]:
+        reply = read_reply(bytes(self._unstreamed or b""))
+        self.usage, self._finish = reply.usage, "length" if reply.cut_off else "stop"
+        self.characters = len(reply.content)
+        return [("content", reply.content)]
 
     def _pieces(self, events: Iterable[bytes]) -> list[Piece]:
         return [piece for event in events for piece in self._event(event)]
@@ -130,8 +148,8 @@ def _call(wire: object, position: int) -> WireCall:
 
 def _object(data: bytes) -> Mapping[str, Any]:
     try:
-        payload = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
+        payload = _json(data)
+    except (ValueError, RecursionError) as error:
         raise _garbage(sent="a reply that is not JSON") from error
     if not isinstance(payload, dict):
         raise _garbage(sent="a reply that is not an object")
@@ -139,6 +157,14 @@ def _object(data: bytes) -> Mapping[str, Any]:
         code = _mapping(fault).get("code") or _mapping(fault).get("type") or "no code"
         raise failure(kind="LLMError", detail=f"the server reported an error in its reply ({str(code)[:60]})")
     return payload
+
+
+def _json(data: bytes) -> object:
+    """The fast reader refuses half a surrogate pair, which some servers send; the other one does not."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return json.loads(data)
 
 
 def _usage(payload: Mapping[str, Any]) -> Usage | None:
@@ -164,10 +190,15 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    """A string, or the texts of a list of content parts; anything else is nothing."""
+    """A string that can be encoded, or the texts of a list of content parts; anything else is nothing."""
     if isinstance(value, list):
         return "".join(_text(_mapping(part).get("text")) for part in value)
-    return value if isinstance(value, str) else ""
+    return encodable(value) if isinstance(value, str) else ""
+
+
+def encodable(text: str) -> str:
+    """``text`` with question marks for half surrogate pairs, which no protocol can carry."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _garbage(*, sent: str) -> ModelError:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from agent.actions import Action, AskUser, Complete, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
 from agent.tag_stream import draft_of
 from agent.tools.tool import ToolSpec
@@ -61,14 +63,14 @@ def functions(tools: Iterable[ToolSpec], *, with_plan: bool) -> list[dict[str, A
     return control + [_function(t.name, t.description, dict(t.parameters) or {"type": "object"}) for t in tools]
 
 
-def read_arguments(name: str, text: str | None) -> Mapping[str, Any]:
+def read_arguments(text: str | None) -> Mapping[str, Any]:
     """The arguments of a native call: a JSON object, or nothing at all. Raises ``ControlError``."""
     try:
-        arguments = json.loads(text) if text and text.strip() else {}
-    except (ValueError, RecursionError):
+        arguments = orjson.loads(text) if text and text.strip() else {}
+    except orjson.JSONDecodeError:
         arguments = None
     if not isinstance(arguments, dict):
-        fault = f"The arguments of {name!r} are not a JSON object."
+        fault = "The arguments of a call are not a JSON object."
         raise ControlError(fault)
     return arguments
 
@@ -92,8 +94,9 @@ def read_json(text: str) -> Action:
     if not objects:
         fault = "There is no JSON object with an 'action' in the reply." if found else "The reply holds no JSON object."
         raise ControlError(fault)
-    calls = [_json_call(o, position) for position, o in enumerate(objects, 1)]
-    return read_calls(calls if objects[0]["action"] == "tool_call" else calls[:1])
+    # Only tool calls go together; after a control action, the rest of the reply is chatter.
+    together = objects if objects[0]["action"] == "tool_call" else objects[:1]
+    return read_calls([_json_call(o, position) for position, o in enumerate(together, 1)])
 
 
 def _read_control(call: Call, plan: tuple[PlannedStep, ...]) -> Action:
@@ -110,11 +113,11 @@ def _read_control(call: Call, plan: tuple[PlannedStep, ...]) -> Action:
 
 def _json_call(found: Mapping[str, Any], position: int) -> Call:
     action = found["action"]
-    if action in _CONTROL:
+    if isinstance(action, str) and action in _CONTROL:
         return Call(name=action, arguments=found, call_id="")
     if action != "tool_call":
         allowed = ", ".join([*_CONTROL, "tool_call"])
-        fault = f"'action' is {json.dumps(action)[:60]}; it must be one of {allowed}. Other tools are named in 'tool'."
+        fault = f"'action' must be one of {allowed}. A tool is named in 'tool', beside \"action\": \"tool_call\"."
         raise ControlError(fault)
     arguments = found.get("input", {})
     tool = found.get("tool")

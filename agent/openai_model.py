@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, aclosing, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ import openai
 
 from agent.actions import Action
 from agent.budget import Usage
-from agent.chat_reply import Piece, Reply, StreamedReply, estimated, read_reply
+from agent.chat_reply import Piece, Reply, StreamedReply, encodable, estimated, read_reply
 from agent.control import Call, ControlError, functions, read_arguments, read_calls, read_json
 from agent.model import DecideContext, Decision, ModelError, ModelErrorKind, WriteContext, WriteStream
 from agent.model_failure import failure
@@ -148,8 +148,7 @@ class OpenAIModel:
             self._tools_proven = True
             with _malformed(reply):
                 calls = [
-                    Call(name=c.name, arguments=read_arguments(c.name, c.arguments), call_id=c.call_id)
-                    for c in reply.calls
+                    Call(name=c.name, arguments=read_arguments(c.arguments), call_id=c.call_id) for c in reply.calls
                 ]
                 return read_calls(calls), usage
         return self._from_prose(reply), usage
@@ -188,8 +187,9 @@ class OpenAIModel:
         reader = StreamedReply()
         try:
             with _far_end():
-                async with AsyncExitStack() as open_until_done:
-                    async for chunk in self._chunks(body, open_until_done):
+                async with AsyncExitStack() as stack:
+                    chunks = await stack.enter_async_context(aclosing(self._chunks(body, stack)))
+                    async for chunk in chunks:
                         for piece in reader.feed(chunk):
                             yield piece
                     for piece in reader.close():
@@ -198,7 +198,7 @@ class OpenAIModel:
             # A stream that was stopped early has no figures of the server.
             spent(reader.usage or estimated(_size(messages), reader.characters))
 
-    async def _chunks(self, body: Body, stack: AsyncExitStack) -> AsyncIterator[bytes]:
+    async def _chunks(self, body: Body, stack: AsyncExitStack) -> AsyncGenerator[bytes]:
         """The bytes as they arrive; the connection is closed by ``stack``."""
 
         async def send(kept: Body) -> openai.AsyncAPIResponse[Any]:
@@ -233,6 +233,7 @@ class OpenAIModel:
 
 def _without(body: Body, refused: frozenset[str]) -> Body:
     kept = {key: value for key, value in body.items() if key not in refused}
+    kept["messages"] = [{**message, "content": encodable(message["content"])} for message in body["messages"]]
     if "max_tokens" in refused and "max_tokens" in body:
         kept["max_completion_tokens"] = body["max_tokens"]
     return kept

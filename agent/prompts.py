@@ -100,11 +100,7 @@ def fenced(parts: Sequence[Part]) -> str:
 
 def _fence_word(parts: Sequence[Part]) -> str:
     """A word that stands nowhere in the parts. It is their hash, so who writes one of them cannot foresee it."""
-    data = json.dumps(parts, ensure_ascii=True)
-    word = hashlib.sha256(data.encode()).hexdigest()[:12]
-    while word in data:
-        word = hashlib.sha256(word.encode()).hexdigest()[:12]
-    return word
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()[:16]
 
 
 def _conversation(mission: str, history: Sequence[Message], answers: dict[str, str]) -> list[Part]:

@@ -6,11 +6,23 @@ model reads. Must never let an exception of a tool escape, and never log input o
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any, Protocol
+from uuid import uuid4
 
+import structlog
+
+from agent.actions import ToolCall
+from agent.tools.json_schema import faults
 from verification.answer import Source
+
+log = structlog.get_logger()
+
+MAX_FAULTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +58,76 @@ class Tool(Protocol):
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Do it. Expected failures are returned; anything raised is turned into a result by the wall."""
         ...
+
+
+async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: float, max_chars: int) -> ToolResult:
+    """Run one call inside the wall: always a result, within ``timeout_s`` seconds, at most ``max_chars`` of content.
+
+    Each source's text is held to the same limit, so that what is verified against is what the model saw.
+    """
+    began = time.monotonic()
+    tool = tools.get(call.tool)
+    if tool is None:
+        known = ", ".join(sorted(tools)) or "none"
+        result = _failed(call, "There is no tool of this name.", f"The tools are: {known}.")
+    elif wrong := _wrong_input(tool.spec, call.input):
+        result = _failed(call, f"Bad parameters: {wrong}.", "Call it again with the parameters mended.")
+    else:
+        result = _limited(await _run(tool, call, timeout_s), max_chars)
+    log.info(
+        "tool_called",
+        # A name that no tool has came from the model and may be any text.
+        tool=call.tool if tool else "unknown",
+        ok=result.ok,
+        latency_ms=round((time.monotonic() - began) * 1000, 1),
+        content_length=len(result.content),
+        sources=len(result.sources),
+    )
+    return result
+
+
+async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
+    try:
+        async with asyncio.timeout(timeout_s) as limit:
+            result = await tool.run(call.call_id, call.input)
+    except TimeoutError as error:
+        if limit.expired():
+            return _failed(call, f"No result within {timeout_s:g} seconds.", "Ask for less, or try again.")
+        return _bug(call, error)
+    except Exception as error:  # noqa: BLE001 (one of the four walls: a tool never ends a turn)
+        return _bug(call, error)
+    return result
+
+
+def _bug(call: ToolCall, error: Exception) -> ToolResult:
+    """A result that names an id. The log gets where it happened; the exception's own text may quote the input."""
+    failure_id = uuid4().hex[:12]
+    log.error(
+        "tool_crashed", tool=call.tool, failure_id=failure_id, error_type=type(error).__name__, where=_where(error)
+    )
+    return _failed(call, f"The tool failed inside (failure {failure_id}).", "Go on without it, or try other input.")
+
+
+def _where(error: Exception) -> str:
+    """File and line of the innermost frame."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    return f"{PurePath(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
+
+
+def _wrong_input(spec: ToolSpec, given: Mapping[str, Any]) -> str:
+    found = list(faults(given, spec.parameters))
+    return "; ".join(found[:MAX_FAULTS])
+
+
+def _limited(result: ToolResult, max_chars: int) -> ToolResult:
+    sources = tuple(s if len(s.text) <= max_chars else replace(s, text=s.text[:max_chars]) for s in result.sources)
+    content = result.content
+    if len(content) > max_chars:
+        content = f"{content[:max_chars]}\n[Cut off: {max_chars} of {len(content)} characters are shown.]"
+    return replace(result, content=content, sources=sources)
+
+
+def _failed(call: ToolCall, error: str, hint: str) -> ToolResult:
+    return ToolResult(call_id=call.call_id, tool=call.tool, ok=False, error=error, hints=(hint,))

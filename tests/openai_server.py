@@ -1,0 +1,181 @@
+"""A scripted server that speaks OpenAI's chat completions over real HTTP, on a free loopback port.
+
+Three scripts, each used up in order: ``decisions`` (replies that are not streamed and have a system prompt), ``drafts``
+(streamed ones) and ``generations`` (a bare prompt). What goes beyond a script is answered with status 418.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from aiohttp import web
+
+Mode = Literal["tools", "no_tools"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scripted:
+    """One reply. ``before_end`` is waited for after the pieces; ``done`` off leaves out the end mark and the reason."""
+
+    pieces: tuple[str, ...] = ()
+    reasoning: tuple[str, ...] = ()
+    calls: tuple[tuple[str, Any], ...] = ()
+    status: int = 200
+    error: Mapping[str, Any] = field(default_factory=dict)
+    finish: str = "stop"
+    refusal: str = ""
+    usage: tuple[int, int] | None = (100, 20)
+    done: bool = True
+    broken: bool = False
+    hangs: bool = False
+    raw: bytes | None = None
+    content_type: str = ""
+    before_end: asyncio.Event | None = None
+
+
+def says(*pieces: str, **more: Any) -> Scripted:
+    """Text: in one piece where the reply is not streamed."""
+    return replace(Scripted(pieces=pieces), **more)
+
+
+def calls(*named: tuple[str, Any], **more: Any) -> Scripted:
+    """Function calls, ``(name, arguments)`` each; arguments that are a string go out as they stand."""
+    return replace(Scripted(calls=named, finish="tool_calls"), **more)
+
+
+def fails(status: int, message: str = "", code: str | None = None) -> Scripted:
+    """An error as OpenAI words it."""
+    return Scripted(status=status, error={"message": message, "type": "error", "code": code, "param": None})
+
+
+HANGS = Scripted(hangs=True)
+GARBAGE = Scripted(raw=b"<html>bad gateway</html>", content_type="text/html")
+RESPOND = calls(("respond", {}))
+Script = Iterable[Scripted] | Callable[[Mapping[str, Any]], Scripted]
+
+
+class ScriptedOpenAI:
+    """``async with ScriptedOpenAI(…) as server``: ``server.url`` is a base URL, ``server.requests`` what came."""
+
+    def __init__(
+        self, *, decisions: Script = (), drafts: Script = (), generations: Script = (), mode: Mode = "tools"
+    ) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[Mapping[str, str]] = []
+        self.mode = mode
+        self.url = ""
+        self._scripts = {"decide": _taker(decisions), "write": _taker(drafts), "generate": _taker(generations)}
+        self._closing = asyncio.Event()
+        self._arrived = asyncio.Condition()
+
+    def phases(self) -> list[str]:
+        """Which kinds of request came, in order."""
+        return [_phase(request) for request in self.requests]
+
+    async def wait_for_requests(self, count: int) -> None:
+        """Until ``count`` requests have come."""
+        async with self._arrived:
+            await self._arrived.wait_for(lambda: len(self.requests) >= count)
+
+    async def __aenter__(self) -> Self:
+        app = web.Application(client_max_size=1 << 24)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.2)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        await self._runner.cleanup()
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.headers.append(request.headers)
+        async with self._arrived:
+            self.requests.append(body)
+            self._arrived.notify_all()
+        if self.mode == "no_tools" and "tools" in body:
+            reply = fails(400, "this model does not support tools")
+        else:
+            reply = self._scripts[_phase(body)](body)
+        if reply.hangs:
+            await self._closing.wait()
+        if reply.status != 200:
+            return web.json_response({"error": dict(reply.error)}, status=reply.status)
+        if reply.raw is not None:
+            return web.Response(body=reply.raw, content_type=reply.content_type or "application/json")
+        return await self._stream(request, body, reply) if body.get("stream") else web.json_response(_whole(reply))
+
+    async def _stream(self, request: web.Request, body: Mapping[str, Any], reply: Scripted) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            for channel, pieces in (("reasoning_content", reply.reasoning), ("content", reply.pieces)):
+                for piece in pieces:
+                    await _send(response, {"choices": [{"index": 0, "delta": {channel: piece}}]})
+            if reply.before_end:
+                await reply.before_end.wait()
+            if reply.broken and request.transport:
+                request.transport.close()
+            elif reply.done:
+                await _finish(response, reply, with_usage="stream_options" in body)
+        return response
+
+
+async def _finish(response: web.StreamResponse, reply: Scripted, *, with_usage: bool) -> None:
+    delta = {"refusal": reply.refusal} if reply.refusal else {}
+    await _send(response, {"choices": [{"index": 0, "delta": delta, "finish_reason": reply.finish}]})
+    if with_usage and reply.usage:
+        await _send(response, {"choices": [], "usage": _usage(reply.usage)})
+    await response.write(b"data: [DONE]\n\n")
+
+
+async def _send(response: web.StreamResponse, chunk: Mapping[str, Any]) -> None:
+    await response.write(b"data: " + json.dumps({"object": "chat.completion.chunk", **chunk}).encode() + b"\n\n")
+
+
+def _whole(reply: Scripted) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": "".join(reply.pieces) or None}
+    if reply.refusal:
+        message["refusal"] = reply.refusal
+    if reply.calls:
+        message["tool_calls"] = [
+            {"id": f"id_{n}", "type": "function", "function": {"name": name, "arguments": _argument_text(arguments)}}
+            for n, (name, arguments) in enumerate(reply.calls, 1)
+        ]
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish}
+    usage = {"usage": _usage(reply.usage)} if reply.usage else {}
+    return {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], **usage}
+
+
+def _argument_text(arguments: object) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def _usage(figures: tuple[int, int]) -> dict[str, int]:
+    return {"prompt_tokens": figures[0], "completion_tokens": figures[1], "total_tokens": sum(figures)}
+
+
+def _phase(body: Mapping[str, Any]) -> str:
+    if body.get("stream"):
+        return "write"
+    return "decide" if body["messages"][0]["role"] == "system" else "generate"
+
+
+def _taker(script: Script) -> Callable[[Mapping[str, Any]], Scripted]:
+    if callable(script):
+        return script
+    left = deque(script)
+    return lambda _: left.popleft() if left else fails(418, "the script is used up")

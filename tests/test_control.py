@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.actions import AskUser, Complete, PlannedStep, Respond, ToolCall, ToolCalls
+from agent.control import Call, ControlError, functions, read_arguments, read_calls, read_json
+from agent.tools.tool import ToolSpec
+
+
+def call(name: str, **arguments: object) -> Call:
+    return Call(name=name, arguments=arguments, call_id="1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"action": "respond"}',
+        'Let me see {x}.\n```json\n{"action": "respond"}\n```\nDone.',
+        '<think>{"action": "complete", "summary": "no"}</think>\n{"action": "respond"}',
+        '<answer>{"action": "respond"}</answer>',
+        '{"note": 1} {"action": "respond"} {"action": "complete", "summary": "later"}',
+        '[{"action": "respond"}]',
+    ],
+)
+def test_b1_the_json_is_found_whatever_stands_round_it(text: str) -> None:
+    assert read_json(text) == Respond()
+
+
+def test_b1_several_tool_calls_of_one_reply_run_together() -> None:
+    text = '{"action": "tool_call", "tool": "a", "input": {"x": 1}}\n{"action": "tool_call", "tool": "b"}'
+    assert read_json(text) == ToolCalls(
+        calls=(ToolCall(call_id="call_1", tool="a", input={"x": 1}), ToolCall(call_id="call_2", tool="b"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no JSON object"),
+        ("{" * 100_000, "no JSON object"),
+        ('{"a":' * 5_000, "no JSON object"),
+        ('{"tool": "search"}', "no JSON object with an 'action'"),
+        ('{"action": "search"}', "must be one of"),
+        ('{"action": {"a": 1}}', "must be one of"),
+        ('{"action": ["respond"]}', "must be one of"),
+        ('{"action": "tool_call", "tool": "", "input": {}}', "needs 'tool'"),
+        ('{"action": "tool_call", "tool": "a", "input": []}', "needs 'tool'"),
+        ('{"action": "ask_user", "question": " ", "key": "k"}', "'ask_user' needs 'question'"),
+        ('{"action": "ask_user", "question": "q"}', "'ask_user' needs 'key'"),
+        ('{"action": "finish_step", "step": true, "result": "r"}', "'step'"),
+        ('{"action": "finish_step", "step": 0, "result": "r"}', "'step'"),
+        ('{"action": "finish_step", "step": 1}', "'result'"),
+        ('{"action": "complete"}', "'summary'"),
+        ('{"action": "respond", "plan": "look"}', "'plan' must be"),
+        ('{"action": "respond", "plan": ["look"]}', "'plan' must be"),
+        ('{"action": "respond", "plan": [{"description": "a", "tool": 1}]}', "'plan' must be"),
+    ],
+)
+def test_b1_what_cannot_be_read_says_why(text: str, reason: str) -> None:
+    with pytest.raises(ControlError, match=reason):
+        read_json(text)
+
+
+@given(st.text(alphabet='{}[]",: \\actionrespd<>/', max_size=200))
+def test_b1_any_text_is_an_action_or_a_reason(text: str) -> None:
+    with suppress(ControlError):
+        assert read_json(text)
+
+
+def test_b1_hostile_json_takes_little_time() -> None:
+    began = time.process_time()
+    with pytest.raises(ControlError):
+        read_json('{"a": "' * 200_000)
+    assert time.process_time() - began < 5
+
+
+def test_b1_real_tools_go_before_a_control_call_and_the_plan_is_kept() -> None:
+    action = read_calls([call("respond", plan=[{"description": "look", "tool": None}]), call("search", q="x")])
+    assert action == ToolCalls(
+        calls=(ToolCall(call_id="1", tool="search", input={"q": "x"}),), plan=(PlannedStep(description="look"),)
+    )
+
+
+def test_b1_of_several_control_calls_the_first_counts() -> None:
+    assert read_calls([call("complete", summary="Hi"), call("respond")]) == Complete(summary="Hi")
+    assert read_calls([call("ask_user", question=" Which? ", key="k")]) == AskUser(question="Which?", key="k")
+    with pytest.raises(ControlError, match="No function"):
+        read_calls([])
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", '"a"', '{"a": "\\ud800"}', "[" * 5_000])
+def test_b1_arguments_must_be_an_object(text: str) -> None:
+    with pytest.raises(ControlError, match="not a JSON object"):
+        read_arguments(text)
+
+
+def test_b1_no_arguments_are_an_empty_object() -> None:
+    assert read_arguments(None) == {} == read_arguments(" ")
+
+
+def test_b1_the_plan_is_offered_only_while_there_is_none() -> None:
+    spec = ToolSpec(name="search", description="d")
+    for with_plan in (True, False):
+        offered = functions([spec], with_plan=with_plan)
+        assert ["plan" in f["function"]["parameters"].get("properties", {}) for f in offered] == [with_plan] * 4 + [
+            False
+        ]
+        assert offered[1]["function"]["parameters"]["required"] == ["question", "key"]

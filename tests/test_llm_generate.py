@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from agent.actions import ToolCall
+from agent.openai_model import OpenAIModel, Timeouts
+from agent.tools.llm_generate import SPEC, LlmGenerate
+from agent.tools.tool import ToolResult, call_tool
+from tests.openai_server import Scripted, ScriptedOpenAI, fails, says
+
+PROMPT = "Write a greeting."
+
+
+async def generated(script: list[Scripted], **arguments: Any) -> tuple[ToolResult, list[dict[str, Any]]]:
+    async with ScriptedOpenAI(generations=script) as server:
+        model = OpenAIModel(base_url=server.url, api_key="k", model="m", timeouts=Timeouts(retries=0))
+        tool = LlmGenerate(model)
+        call = ToolCall(call_id="1", tool="llm_generate", input=arguments)
+        result = await call_tool({"llm_generate": tool}, call, timeout_s=5, max_chars=10_000)
+        await model.aclose()
+    return result, server.requests
+
+
+async def test_d1_text_and_the_servers_figures_come_back() -> None:
+    with capture_logs() as logs:
+        result, requests = await generated([says("Hello!", usage=(11, 4))], prompt=PROMPT)
+    assert result.ok
+    assert result.sources == ()
+    assert json.loads(result.content) == {
+        "success": True, "generated_text": "Hello!", "tokens_used": 15, "prompt_tokens": 11, "completion_tokens": 4,
+        "estimated": False,
+    }  # fmt: skip
+    assert requests[0]["messages"] == [{"role": "user", "content": PROMPT}]
+    assert (requests[0]["max_tokens"], requests[0]["temperature"]) == (500, 0.7)
+    started, completed = logs[:2]
+    assert started == {
+        "event": "llm_generate_started", "log_level": "info", "tool": "llm_generate", "prompt_length": len(PROMPT),
+        "has_context": False, "context_size": 0,
+    }  # fmt: skip
+    assert completed == {
+        "event": "llm_generate_completed", "log_level": "info", "tokens_used": 15, "prompt_tokens": 11,
+        "completion_tokens": 4, "latency_ms": completed["latency_ms"],
+    }  # fmt: skip
+    assert PROMPT not in str(logs)
+    assert "Hello!" not in str(logs)
+
+
+async def test_d1_figures_are_estimated_and_marked_where_the_server_has_none() -> None:
+    result, _ = await generated([says("Hello!!!", usage=None)], prompt="x" * 12, max_tokens=9, temperature=0)
+    body = json.loads(result.content)
+    assert (body["prompt_tokens"], body["completion_tokens"], body["tokens_used"], body["estimated"]) == (3, 2, 5, True)
+
+
+async def test_d1_context_is_indented_json_in_any_script() -> None:
+    context = {"名": {"b": [1, "ü"]}}
+    _, requests = await generated([says("x")], prompt=PROMPT, context=context)
+    assert requests[0]["messages"][0]["content"] == (
+        'Context Data:\n{\n  "名": {\n    "b": [\n      1,\n      "ü"\n    ]\n  }\n}\n\nTask:\n' + PROMPT
+    )
+
+
+async def test_d1_a_string_of_context_stands_as_it_is() -> None:
+    _, requests = await generated([says("x")], prompt=PROMPT, context='as "it" is')
+    assert requests[0]["messages"][0]["content"] == f'Context Data:\nas "it" is\n\nTask:\n{PROMPT}'
+
+
+async def test_d1_a_large_context_logs_a_warning() -> None:
+    with capture_logs() as logs:
+        await generated([says("x")], prompt=PROMPT, context="c" * 2_001)
+    warning = logs[0]
+    assert (warning["event"], warning["log_level"], warning["context_size"]) == (
+        "llm_generate_large_context", "warning", 2_001,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scripted", "kind", "hint"),
+    [
+        (fails(401, "no", "invalid_api_key"), "AuthenticationError", "credentials"),
+        (fails(404, "no"), "ConfigurationError", "configuration"),
+        (fails(500, "no"), "LLMError", "configuration"),
+        (says("cut", finish="length"), "TokenLimitError", "Shorten the prompt or raise max_tokens"),
+        (fails(408, "late"), "TimeoutError", "Try again"),
+    ],
+)
+async def test_d1_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint: str) -> None:
+    with capture_logs() as logs:
+        result, _ = await generated([scripted], prompt=PROMPT)
+    body = json.loads(result.content)
+    assert not result.ok
+    assert (body["success"], body["type"]) == (False, kind)
+    assert any(hint in text for text in body["hints"])
+    assert body["error"] == result.error
+    failed = logs[1]
+    assert failed == {
+        "event": "llm_generate_failed", "log_level": "warning", "error_type": kind, "error": body["error"],
+        "latency_ms": failed["latency_ms"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "'prompt' is missing"),
+        ({"prompt": 7}, "'prompt' must be string, not integer"),
+        ({"prompt": "  "}, "'prompt' must not be blank"),
+        ({"prompt": "x", "temperature": 1.5}, "'temperature' must be at most 1"),
+        ({"prompt": "x", "max_tokens": 0}, "'max_tokens' must be at least 1"),
+        ({"prompt": "x", "context": [1]}, "'context' must be object or string, not array"),
+    ],
+)
+async def test_d1_bad_parameters_get_a_clear_message(arguments: dict[str, Any], message: str) -> None:
+    result, requests = await generated([], **arguments)
+    assert message in result.error
+    assert requests == []
+
+
+async def test_d1_the_tool_checks_its_parameters_also_without_the_wall() -> None:
+    model = OpenAIModel(base_url="http://127.0.0.1:9/v1", api_key="", model="m")
+    outcome = await LlmGenerate(model).generate({"prompt": 7})
+    await model.aclose()
+    assert outcome["type"] == "ParameterError"
+
+
+def test_d1_the_schema_is_what_was_agreed() -> None:
+    properties = SPEC.parameters["properties"]
+    assert SPEC.parameters["required"] == ["prompt"]
+    assert list(properties) == ["prompt", "context", "max_tokens", "temperature"]
+    assert (properties["max_tokens"]["default"], properties["temperature"]["default"]) == (500, 0.7)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from agent.actions import ToolCall
+from agent.tools.tool import ToolResult, ToolSpec, call_tool
+from verification.answer import Source
+
+SECRET = "the launch code is 0000"
+
+
+class FunctionTool:
+    """A tool that is a function of its input."""
+
+    def __init__(self, run: Callable[[Mapping[str, Any]], Awaitable[ToolResult]]) -> None:
+        self._run = run
+
+    @property
+    def spec(self) -> ToolSpec:
+        schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+        return ToolSpec(name="find", description="Find.", parameters=schema)
+
+    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 (the protocol has it)
+        return await self._run(arguments)
+
+
+async def found(arguments: Mapping[str, Any]) -> ToolResult:
+    return ToolResult(
+        call_id="1",
+        tool="find",
+        ok=True,
+        content=arguments["q"] * 30,
+        sources=(Source(id=0, title="t", text="x" * 30),),
+    )
+
+
+async def never(_: Mapping[str, Any]) -> ToolResult:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def broken(arguments: Mapping[str, Any]) -> ToolResult:
+    raise KeyError(arguments["q"])
+
+
+async def own_timeout(_: Mapping[str, Any]) -> ToolResult:
+    raise TimeoutError(SECRET)
+
+
+async def called(
+    run: Callable[[Mapping[str, Any]], Awaitable[ToolResult]], name: str = "find", **given: Any
+) -> ToolResult:
+    call = ToolCall(call_id="1", tool=name, input=given or {"q": SECRET})
+    return await call_tool({"find": FunctionTool(run)}, call, timeout_s=0.05, max_chars=20)
+
+
+async def test_d5_content_and_sources_are_held_to_the_limit_and_it_is_said() -> None:
+    result = await called(found, q="abc")
+    assert result.ok
+    assert result.content == "abc" * 6 + "ab" + "\n[Cut off: 20 of 90 characters are shown.]"
+    assert result.sources[0].text == "x" * 20
+
+
+async def test_d5_short_results_stay_as_they_are() -> None:
+    call = ToolCall(call_id="1", tool="find", input={"q": "a"})
+    result = await call_tool({"find": FunctionTool(found)}, call, timeout_s=5, max_chars=100)
+    assert result == await found({"q": "a"})
+
+
+async def test_d5_an_unknown_tool_is_a_result_that_names_the_known_ones() -> None:
+    with capture_logs() as logs:
+        result = await called(found, name=SECRET)
+    assert not result.ok
+    assert result.hints == ("The tools are: find.",)
+    assert SECRET not in str(logs)
+
+
+async def test_d5_bad_parameters_are_a_result_that_says_what_is_wrong() -> None:
+    result = await called(found, q=7)
+    assert result.error == "Bad parameters: 'q' must be string, not integer."
+
+
+async def test_d5_a_tool_that_hangs_is_stopped() -> None:
+    result = await called(never)
+    assert result.error == "No result within 0.05 seconds."
+
+
+@pytest.mark.parametrize(("run", "kind"), [(broken, "KeyError"), (own_timeout, "TimeoutError")])
+async def test_d5_a_bug_is_a_result_with_an_id_that_the_log_knows(
+    run: Callable[[Mapping[str, Any]], Awaitable[ToolResult]], kind: str
+) -> None:
+    with capture_logs() as logs:
+        result = await called(run)
+    crash = logs[0]
+    assert not result.ok
+    assert crash["event"] == "tool_crashed"
+    assert crash["error_type"] == kind
+    assert crash["where"].startswith("test_tool.py:")
+    assert crash["failure_id"] in result.error
+    assert SECRET not in str(logs) + result.error
+    assert logs[1] == {
+        "event": "tool_called", "log_level": "info", "tool": "find", "ok": False, "content_length": 0, "sources": 0,
+        "latency_ms": logs[1]["latency_ms"],
+    }  # fmt: skip
+
+
+async def test_d5_cancelling_goes_through_the_wall() -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await called(never)
