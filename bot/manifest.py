@@ -1,0 +1,64 @@
+"""The app manifest: what Orion asks of a workspace. Pure.
+
+Promises: the least that the requirements need (no user scopes, no writing where it was not invited, no names).
+New apps can only be agents with ``agent_view``; ``assistant_view`` is not offered to them any more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from bot.http_front import EVENTS_PATH
+from bot.wording import SUGGESTED_PROMPTS
+
+DESCRIPTION: Final = "Answers from your team's documents, and sends nothing it has not verified."
+BOT_SCOPES: Final = (
+    "app_mentions:read",
+    "assistant:write",
+    "channels:history",
+    "chat:write",
+    "files:read",
+    "groups:history",
+    "im:history",
+    "im:write",
+    "mpim:history",
+    "users:read",
+)
+BOT_EVENTS: Final = (
+    "agent_session_stopped",
+    "app_home_opened",
+    "app_mention",
+    "message.channels",
+    "message.groups",
+    "message.im",
+    "message.mpim",
+)
+
+
+def manifest(*, name: str = "Orion", url: str = "") -> dict[str, Any]:
+    """The manifest for Socket Mode, or for HTTP where ``url`` (``https://host``) is given."""
+    endpoint = f"{url.rstrip('/')}{EVENTS_PATH}" if url else ""
+    request_url = {"request_url": endpoint} if endpoint else {}
+    return {
+        "display_information": {"name": name, "description": DESCRIPTION, "background_color": "#1d2b53"},
+        "features": {
+            "agent_view": {
+                "agent_description": DESCRIPTION,
+                "suggested_prompts": [dict(prompt) for prompt in SUGGESTED_PROMPTS],
+            },
+            "app_home": {
+                "home_tab_enabled": True,
+                "messages_tab_enabled": True,
+                "messages_tab_read_only_enabled": False,
+            },
+            "bot_user": {"display_name": name, "always_online": True},
+        },
+        "oauth_config": {"scopes": {"bot": list(BOT_SCOPES)}},
+        "settings": {
+            "event_subscriptions": {**request_url, "bot_events": list(BOT_EVENTS)},
+            "interactivity": {"is_enabled": True, **request_url},
+            "org_deploy_enabled": False,
+            "socket_mode_enabled": not endpoint,
+            "token_rotation_enabled": False,
+        },
+    }

@@ -1,0 +1,193 @@
+"""The Bolt app and its connections, from plain values.
+
+Promises: one HTTP session, no hidden retries, no proxy for loopback; events are stored before they are acknowledged;
+who Orion is gets asked once and remembered; the libraries' own log lines, which quote whole payloads, stay unheard.
+Must never acknowledge an event that could not be authorised: Bolt's own check answers 200 when Slack is away, which
+would lose the event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import aiohttp
+import structlog
+from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.intake import Own
+from bot.payload import string
+from bot.slack_calls import DeliveryFailed, SlackCalls
+
+SLACK_API_URL: Final = "https://slack.com/api/"
+_CALL_TIMEOUT_S: Final = 20.0
+_MOST_CONNECTIONS: Final = 100
+_log = structlog.get_logger()
+
+
+class NotAuthorized(Exception):  # noqa: N818 - a state of the workspace, not a bug
+    """Slack did not tell who Orion is; the event must come again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who Orion is in its workspace, as ``auth.test`` told."""
+
+    team: str
+    own: Own
+
+
+class _Discreet(logging.Filter):
+    """Lets only errors of the Slack libraries pass, and of these only where and what kind: their texts quote."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.ERROR:
+            return False
+        kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else "error"
+        record.msg, record.args = f"slack library: {kind} in {record.module}.{record.funcName}", ()
+        record.exc_info, record.exc_text = None, None
+        return True
+
+
+def library_logger() -> logging.Logger:
+    """The logger that Bolt and the SDK get. An explicit level: they format every payload when it is unset."""
+    logger = logging.getLogger("orion.slack_library")
+    logger.setLevel(logging.ERROR)
+    if not any(isinstance(known, _Discreet) for known in logger.filters):
+        logger.addFilter(_Discreet())
+    return logger
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL stays on this machine."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@asynccontextmanager
+async def open_client(token: str, *, api_url: str = SLACK_API_URL) -> AsyncIterator[AsyncWebClient]:
+    """A Web API client with a session of its own; ``api_url`` may name another Slack-compatible server.
+
+    It repeats nothing by itself: a repeated post could stand twice. ``SlackCalls`` knows when to repeat.
+    """
+    connector = aiohttp.TCPConnector(limit=_MOST_CONNECTIONS)
+    timeout = aiohttp.ClientTimeout(total=_CALL_TIMEOUT_S)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+        client = AsyncWebClient(
+            token=token, base_url=api_url, session=session, logger=library_logger(), retry_handlers=[]
+        )
+        if is_loopback(api_url):
+            client.proxy = None  # the SDK took it from the environment and knows no exceptions
+        yield client
+
+
+class Workspace:
+    """One workspace: who Orion is there, asked of Slack once."""
+
+    def __init__(self, client: AsyncWebClient, calls: SlackCalls) -> None:
+        self._client = client
+        self._calls = calls
+        self._known: Identity | None = None
+
+    async def identity(self) -> Identity:
+        """Who Orion is here.
+
+        Raises:
+            DeliveryFailed: the token is refused, or Slack is away.
+        """
+        if self._known is None:
+            reply = await self._calls.read("auth.test")
+            own = Own(user=string(reply, "user_id"), bot=string(reply, "bot_id"))
+            self._known = Identity(team=string(reply, "team_id"), own=own)
+        return self._known
+
+    async def own(self) -> Own:
+        """Orion's ids here; raises as ``identity`` does."""
+        return (await self.identity()).own
+
+    async def authorize(self, **_: Any) -> AuthorizeResult:
+        """Bolt's authorisation, without its silent 200 when Slack cannot be asked.
+
+        Raises:
+            NotAuthorized: Slack could not be asked; Bolt then gives no ack.
+        """
+        try:
+            known = await self.identity()
+        except DeliveryFailed as failure:
+            raise NotAuthorized(failure.reason) from None
+        return AuthorizeResult(
+            enterprise_id=None,
+            team_id=known.team,
+            bot_user_id=known.own.user,
+            bot_id=known.own.bot,
+            bot_token=self._client.token,
+        )
+
+
+def build_app(client: AsyncWebClient, workspace: Workspace) -> AsyncApp:
+    """The Bolt app. Its listeners run to their end before the ack goes out, in Socket Mode and over HTTP alike.
+
+    Signatures are checked by ``http_front`` on the raw bytes: Bolt's own check logs the body of a bad request. Self
+    and bots are sorted out by ``intake`` alone.
+    """
+    # Without a token: with one, Bolt would do its own authorisation.
+    tokenless = AsyncWebClient(base_url=client.base_url, session=client.session, logger=library_logger())
+    tokenless.proxy, tokenless.retry_handlers = client.proxy, []
+    app = AsyncApp(
+        client=tokenless,
+        name="orion",
+        logger=library_logger(),
+        signing_secret="",
+        authorize=workspace.authorize,
+        process_before_response=True,
+        request_verification_enabled=False,
+        ignoring_self_events_enabled=False,
+        attaching_conversation_kwargs_enabled=False,
+    )
+    app.client.token = None
+    return app
+
+
+class SocketFront:
+    """Socket Mode: one WebSocket to Slack, renewed by the SDK whenever it breaks."""
+
+    def __init__(self, app: AsyncApp, app_token: str, *, ping_interval_s: float = 10.0) -> None:
+        self._app = app
+        self._app_token = app_token
+        self._ping_interval_s = ping_interval_s
+        self._handler: AsyncSocketModeHandler | None = None
+
+    async def ready(self) -> bool:
+        """Whether events can arrive right now."""
+        return self._handler is not None and await self._handler.client.is_connected()
+
+    async def run(self) -> None:
+        """Connects and stays until cancelled. A Slack that is away is tried again for ever: ``ready`` tells."""
+        handler = AsyncSocketModeHandler(
+            self._app, self._app_token, logger=library_logger(), ping_interval=self._ping_interval_s
+        )
+        handler.client.proxy = self._app.client.proxy
+        self._handler = handler
+        try:
+            await handler.connect_async()  # type: ignore[no-untyped-call]  # the library left it unannotated
+            _log.info("slack_socket_connected")
+            await asyncio.Event().wait()
+        finally:
+            self._handler = None
+            with suppress(aiohttp.ClientError, OSError):
+                await handler.close_async()  # type: ignore[no-untyped-call]  # likewise
+            _log.info("slack_socket_closed")

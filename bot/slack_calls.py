@@ -1,0 +1,146 @@
+"""One call of Slack's Web API with patience: rate limits, server errors and broken connections are waited out.
+
+Promises: a call that may have been carried out although no reply came is looked for before it is repeated; a lease is
+checked right before each attempt; what cannot succeed ends in ``DeliveryFailed``. Must never repeat a post blindly and
+never log what was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import aiohttp
+import structlog
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.payload import string
+
+Reply = Mapping[str, Any]
+Look = Callable[[], Awaitable[Reply | None]]
+LeaseCheck = Callable[[], None]
+
+# Slack's own trouble: the same call may succeed later. Every other error is final.
+_PASSING: Final = frozenset(
+    {"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
+)
+_SERVER_ERROR: Final = 500
+_LONGEST_PAUSE_S: Final = 20.0
+_LONGEST_ATTEMPT_S: Final = 15.0
+_log = structlog.get_logger()
+
+
+class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect, named as one
+    """Slack did not take it. ``permanent`` tells a thread that is gone from a Slack that is away."""
+
+    def __init__(self, reason: str, *, permanent: bool) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.permanent = permanent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trouble:
+    """One failed attempt. ``doubt`` means that Slack may have carried it out all the same."""
+
+    reason: str
+    passing: bool
+    doubt: bool
+    retry_after_s: float | None = None
+
+
+def no_lease() -> None:
+    """The lease check of an effect that no lease guards."""
+
+
+class SlackCalls:
+    """Calls methods of one workspace. ``patience_s`` bounds the time from the first attempt to giving up."""
+
+    def __init__(self, client: AsyncWebClient, *, patience_s: float = 60.0, first_pause_s: float = 0.5) -> None:
+        self._client = client
+        self._patience_s = patience_s
+        self._first_pause_s = first_pause_s
+
+    async def read(self, method: str, **params: Any) -> Reply:
+        """Calls a reading method.
+
+        Raises:
+            DeliveryFailed: a final error, or patience ran out.
+        """
+        return await self._persist(method, lambda: self._client.api_call(method, http_verb="GET", params=params))
+
+    async def write(
+        self, method: str, body: Mapping[str, Any], *, lease_check: LeaseCheck = no_lease, look: Look | None = None
+    ) -> Reply:
+        """Calls a changing method. ``look`` finds what an attempt without a reply may have done.
+
+        Raises:
+            DeliveryFailed: a final error, or patience ran out.
+        """
+
+        def attempt() -> Awaitable[Any]:
+            lease_check()
+            return self._client.api_call(method, json=dict(body))
+
+        return await self._persist(method, attempt, look)
+
+    async def once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
+        """Calls once, without patience: for what is stale a moment later (a status, a modal's trigger).
+
+        Raises:
+            DeliveryFailed: whatever went wrong.
+        """
+        found = await self._attempt(lambda: self._client.api_call(method, json=dict(body)), timeout_s)
+        if isinstance(found, _Trouble):
+            raise DeliveryFailed(found.reason, permanent=not found.passing)
+        return found
+
+    async def _persist(self, method: str, attempt: Callable[[], Awaitable[Any]], look: Look | None = None) -> Reply:
+        clock = asyncio.get_running_loop()
+        deadline, pause = clock.time() + self._patience_s, self._first_pause_s
+        while True:
+            found = await self._attempt(attempt, _LONGEST_ATTEMPT_S)
+            if not isinstance(found, _Trouble):
+                return found
+            wait = pause if found.retry_after_s is None else found.retry_after_s
+            if not found.passing or clock.time() + wait > deadline:
+                raise DeliveryFailed(found.reason, permanent=not found.passing)
+            _log.warning("slack_call_waits", method=method, reason=found.reason, wait_s=round(wait, 2))
+            await asyncio.sleep(wait)
+            pause = min(pause * 2, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
+            if found.doubt and look is not None and (done := await look()) is not None:
+                return done
+
+    async def _attempt(self, attempt: Callable[[], Awaitable[Any]], timeout_s: float) -> Reply | _Trouble:
+        try:
+            async with asyncio.timeout(timeout_s):
+                reply = await attempt()
+        except SlackApiError as exc:
+            return _told(exc)
+        except (aiohttp.ClientError, TimeoutError, OSError) as exc:
+            return _Trouble(reason=type(exc).__name__, passing=True, doubt=True)
+        return reply.data if isinstance(reply.data, dict) else {}
+
+
+def _told(exc: SlackApiError) -> _Trouble:
+    """What an error reply means. An unreadable body leaves the SDK with aiohttp's own response, hence two names."""
+    response: Any = exc.response
+    status: int = getattr(response, "status_code", 0) or getattr(response, "status", 0)
+    reason = string(getattr(response, "data", None), "error") or f"http_{status}"
+    server_error = status >= _SERVER_ERROR
+    limited = status == 429 or reason in {"ratelimited", "rate_limited"}  # noqa: PLR2004 - the HTTP status
+    return _Trouble(
+        reason=reason,
+        passing=server_error or limited or reason in _PASSING,
+        doubt=not limited,
+        retry_after_s=_retry_after(response.headers) if limited else None,
+    )
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    value = next((v for k, v in headers.items() if k.lower() == "retry-after"), "")
+    return float(value) if value.isdigit() else 1.0

@@ -1,0 +1,151 @@
+"""Reading a conversation back from Slack: the messages of a thread, and what Orion already posted for a question.
+
+Promises: every page is read, up to a bound; oldest first; only Orion's own messages count as Orion's, whoever else
+writes the same metadata. Must never post.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
+
+from agent.conversation import Message, ThreadKey
+from bot.intake import Own, plain_text
+from bot.payload import mapping, objects, string
+from bot.slack_calls import DeliveryFailed, SlackCalls
+
+ANSWER_EVENT: Final = "orion_answer"
+WORKING_EVENT: Final = "orion_working"
+_PAGE: Final = 200
+_MOST_PAGES: Final = 20
+_SPOKEN: Final = frozenset({"", "file_share", "thread_broadcast", "bot_message"})
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posted:
+    """A message of Orion's for a question: an answer's ``part`` (from 1), or a placeholder without an answer yet."""
+
+    ts: str
+    turn_id: str = ""
+    part: int = 1
+    placeholder: bool = False
+
+
+def is_direct(place: ThreadKey) -> bool:
+    """Whether the place is a direct chat without a thread."""
+    return place.thread_ts == place.channel
+
+
+def sort_key(ts: str) -> tuple[int, int]:
+    """Orders Slack's timestamps exactly: as floats they would lose their last digits."""
+    seconds, _, fraction = ts.partition(".")
+    return (int(seconds or 0), int(fraction or 0)) if (seconds + fraction).isdecimal() else (0, 0)
+
+
+class ThreadReader:
+    """Reads one workspace's conversations; ``identity`` tells who Orion is there."""
+
+    def __init__(self, calls: SlackCalls, identity: Callable[[], Awaitable[Own]]) -> None:
+        self._calls = calls
+        self._identity = identity
+
+    async def messages(self, place: ThreadKey, *, before: str = "", limit: int = 200) -> tuple[Message, ...]:
+        """The last ``limit`` messages of the conversation, oldest first, only those older than ``before`` (a ts).
+
+        Raises:
+            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
+        """
+        own = await self._identity()
+        bounds = {"latest": before, "inclusive": False} if before else {}
+        kept: deque[Message] = deque(maxlen=limit)
+        async for message in self._each(place, bounds, limit):
+            if before and sort_key(string(message, "ts")) >= sort_key(before):
+                continue
+            if string(message, "subtype") in _SPOKEN and (said := _said(message, own)).text:
+                kept.append(said)
+        return tuple(kept)
+
+    async def posted(self, place: ThreadKey, question_ts: str) -> tuple[Posted, ...]:
+        """What Orion already posted for this question, in order of its parts, then of time.
+
+        Raises:
+            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
+        """
+        own = await self._identity()
+        bounds = {"oldest": question_ts, "inclusive": True, "include_all_metadata": True}
+        found: list[Posted] = []
+        try:
+            async for message in self._each(place, bounds, _PAGE * _MOST_PAGES):
+                found += _as_posted(message, own, question_ts)
+        except DeliveryFailed as failure:
+            if failure.reason != "missing_scope":
+                raise
+            _log.warning("delivery_cannot_look", reason=failure.reason)
+        return tuple(sorted(found, key=lambda post: (post.part, sort_key(post.ts))))
+
+    def _each(self, place: ThreadKey, bounds: Mapping[str, Any], enough: int) -> AsyncIterator[Mapping[str, Any]]:
+        """Oldest first. A thread is read whole, page by page; a direct chat comes newest first, as far as needed."""
+        if is_direct(place):
+            return self._in_chat({"channel": place.channel, **bounds}, enough)
+        return self._in_thread({"channel": place.channel, "ts": place.thread_ts, **bounds})
+
+    async def _in_thread(self, params: Mapping[str, Any]) -> AsyncIterator[Mapping[str, Any]]:
+        seen: set[str] = set()  # Slack repeats a thread's first message on its pages
+        async for page in self._pages("conversations.replies", params):
+            for message in page:
+                if (ts := string(message, "ts")) not in seen:
+                    seen.add(ts)
+                    yield message
+
+    async def _in_chat(self, params: Mapping[str, Any], enough: int) -> AsyncIterator[Mapping[str, Any]]:
+        newest_first: list[Mapping[str, Any]] = []
+        async with aclosing(self._pages("conversations.history", params)) as pages:
+            async for page in pages:
+                newest_first += page
+                if len(newest_first) >= enough:
+                    break
+        for message in reversed(newest_first):
+            yield message
+
+    async def _pages(self, method: str, params: Mapping[str, Any]) -> AsyncGenerator[list[Mapping[str, Any]]]:
+        cursor: dict[str, str] = {}
+        for _ in range(_MOST_PAGES):
+            reply = await self._calls.read(method, **params, **cursor, limit=_PAGE)
+            yield list(objects(reply, "messages"))
+            following = string(reply, "response_metadata", "next_cursor")
+            if not following:
+                return
+            cursor = {"cursor": following}
+        _log.warning("thread_too_long_to_read_whole", pages=_MOST_PAGES)
+
+
+def _is_own(message: Mapping[str, Any], own: Own) -> bool:
+    return string(message, "user") == own.user or bool(own.bot and string(message, "bot_id") == own.bot)
+
+
+def _said(message: Mapping[str, Any], own: Own) -> Message:
+    text = plain_text(string(message, "text"), own.user)
+    ts = string(message, "ts")
+    if _is_own(message, own):
+        return Message(role="assistant", text=text, ts=ts)
+    return Message(role="user", text=text, user=string(message, "user") or string(message, "bot_id"), ts=ts)
+
+
+def _as_posted(message: Mapping[str, Any], own: Own, question_ts: str) -> tuple[Posted, ...]:
+    metadata = mapping(message, "metadata")
+    payload = mapping(metadata, "event_payload")
+    if not _is_own(message, own) or string(payload, "question_ts") != question_ts:
+        return ()
+    ts = string(message, "ts")
+    if string(metadata, "event_type") == WORKING_EVENT:
+        return (Posted(ts=ts, placeholder=True),)
+    if string(metadata, "event_type") != ANSWER_EVENT:
+        return ()
+    part = payload.get("part", 1)
+    return (Posted(ts=ts, turn_id=string(payload, "turn_id"), part=part if isinstance(part, int) else 1),)

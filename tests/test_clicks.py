@@ -1,0 +1,72 @@
+"""What people press: A8, A9, A10."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.conversation import ThreadKey
+from bot.clicks import Feedback, HomeOpened, TrustClick, read_feedback, read_home, read_trust
+from bot.intake import Ignored
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def click(value: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "type": "block_actions",
+        "trigger_id": "1.2.abc",
+        "team": {"id": "T1"},
+        "user": {"id": "UANN"},
+        "channel": {"id": "C1"},
+        "container": {"type": "message", "message_ts": "1700000001.000100", "channel_id": "C1"},
+        "message": {"ts": "1700000001.000100", "thread_ts": "1700000000.000100"},
+        "actions": [{"action_id": "orion_feedback", "value": value}],
+        **fields,
+    }
+
+
+def test_a8_a_feedback_click_names_turn_verdict_and_place() -> None:
+    place = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
+    wanted = Feedback(turn_id="turn-7", good=True, user="UANN", place=place, ts="1700000001.000100")
+    assert read_feedback(click("good:turn-7")) == wanted
+    bad = read_feedback(click("bad:turn-7"))
+    assert isinstance(bad, Feedback)
+    assert not bad.good
+
+
+def test_a8_a_click_in_a_direct_chat_is_thanked_there() -> None:
+    body = click("good:turn-7", channel={}, message={})
+    body["container"]["channel_id"] = "D1"
+    found = read_feedback(body)
+    assert isinstance(found, Feedback)
+    assert (found.place.thread_ts, found.ts) == ("D1", "1700000001.000100")
+
+
+def test_a8_other_values_are_ignored() -> None:
+    assert read_feedback(click("splendid:turn-7")) == Ignored(reason="malformed")
+    assert read_feedback(click("good:")) == Ignored(reason="malformed")
+
+
+def test_a9_a_trust_click_has_a_trigger() -> None:
+    assert read_trust(click("turn-7")) == TrustClick(turn_id="turn-7", trigger_id="1.2.abc")
+    assert read_trust(click("turn-7", trigger_id=None)) == Ignored(reason="malformed")
+
+
+def test_a10_a_home_tab_is_told_from_a_messages_tab() -> None:
+    event = {"type": "app_home_opened", "user": "UANN", "channel": "D1", "tab": "home"}
+    assert read_home({"event": event}) == HomeOpened(user="UANN", channel="D1", tab="home")
+    assert read_home({"event": {**event, "tab": "messages"}}) == HomeOpened(user="UANN", channel="D1", tab="messages")
+    assert read_home({"event": {**event, "tab": "about"}}) == Ignored(reason="malformed")
+
+
+@given(JSON | st.fixed_dictionaries({"actions": JSON, "user": JSON, "event": JSON, "channel": JSON}))
+def test_i1_no_payload_makes_it_crash(body: object) -> None:
+    for read in (read_feedback, read_trust, read_home):
+        assert read(body) is not None

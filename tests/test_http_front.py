@@ -1,0 +1,191 @@
+"""The HTTP front: G3 pages in every mode, I1 at Slack's door. A real server, a real client."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import io
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from structlog.testing import capture_logs
+
+from bot.http_front import LARGEST_BODY, Pages, SlackDoor, build, serve, signed
+
+SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
+
+
+async def authorize(**_: Any) -> AuthorizeResult:
+    return AuthorizeResult(enterprise_id=None, team_id="T1", bot_user_id="UORION", bot_id="BORION", bot_token="xoxb-1")
+
+
+def bolt(heard: list[dict[str, Any]]) -> AsyncApp:
+    app = AsyncApp(
+        authorize=authorize,
+        signing_secret="",
+        process_before_response=True,
+        request_verification_enabled=False,
+        ignoring_self_events_enabled=False,
+    )
+
+    async def hear(body: dict[str, Any]) -> None:
+        if body["event"].get("text") == "fail":
+            raise RuntimeError
+        heard.append(body)
+
+    app.event("message")(hear)
+    return app
+
+
+def pages(*, ready: bool = True) -> Pages:
+    async def checks() -> Mapping[str, bool]:
+        return {"redis": True, "slack": ready}
+
+    return Pages(checks=checks, metrics=lambda: b"orion_turns_total 1\n")
+
+
+@asynccontextmanager
+async def front(door: SlackDoor | None = None, shown: Pages | None = None) -> AsyncIterator[aiohttp.ClientSession]:
+    async with (
+        serve(build(shown or pages(), door)) as port,
+        aiohttp.ClientSession(base_url=f"http://127.0.0.1:{port}") as session,
+    ):
+        yield session
+
+
+def headers(body: bytes, *, stamp: str | None = None, secret: str = SECRET) -> dict[str, str]:
+    when = stamp if stamp is not None else str(int(time.time()))
+    digest = hmac.new(secret.encode(), b"v0:" + when.encode() + b":" + body, hashlib.sha256).hexdigest()
+    return {
+        "X-Slack-Request-Timestamp": when,
+        "X-Slack-Signature": f"v0={digest}",
+        "Content-Type": "application/json",
+    }
+
+
+def event(text: str = "hello") -> bytes:
+    inner = {"type": "message", "channel": "C1", "user": "U1", "text": text, "ts": "1.1"}
+    return json.dumps({"type": "event_callback", "team_id": "T1", "event_id": "Ev1", "event": inner}).encode()
+
+
+async def test_g3_the_three_pages_stand_in_every_mode() -> None:
+    async with front() as session:
+        async with session.get("/healthz") as page:
+            assert (page.status, await page.json()) == (200, {"alive": True})
+        async with session.get("/readyz") as page:
+            assert (page.status, await page.json()) == (200, {"ready": True, "checks": {"redis": True, "slack": True}})
+        async with session.get("/metrics") as page:
+            assert (page.status, page.content_type, await page.text()) == (200, "text/plain", "orion_turns_total 1\n")
+        async with session.post("/slack/events", data=event()) as page:
+            assert page.status == 404
+
+
+async def test_g3_not_ready_names_what_is_missing() -> None:
+    async with front(shown=pages(ready=False)) as session, session.get("/readyz") as page:
+        assert (page.status, (await page.json())["checks"]) == (503, {"redis": True, "slack": False})
+
+
+async def test_i1_a_signed_event_is_heard_and_acknowledged() -> None:
+    heard: list[dict[str, Any]] = []
+    async with front(SlackDoor(app=bolt(heard), signing_secret=SECRET)) as session:
+        async with session.post("/slack/events", data=event(), headers=headers(event())) as answer:
+            assert (answer.status, await answer.text()) == (200, "")
+        assert [body["event"]["text"] for body in heard] == ["hello"]
+
+
+async def test_h3_a_listener_that_fails_gets_a_500_so_that_slack_sends_again() -> None:
+    async with front(SlackDoor(app=bolt([]), signing_secret=SECRET)) as session:
+        body = event("fail")
+        async with session.post("/slack/events", data=body, headers=headers(body)) as answer:
+            assert (answer.status, await answer.text()) == (500, "")
+
+
+async def test_i1_url_verification_answers_the_challenge() -> None:
+    body = json.dumps({"type": "url_verification", "challenge": "c-1", "token": "t"}).encode()
+    async with (
+        front(SlackDoor(app=bolt([]), signing_secret=SECRET)) as session,
+        session.post("/slack/events", data=body, headers=headers(body)) as answer,
+    ):
+        assert (answer.status, "c-1" in await answer.text()) == (200, True)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"X-Slack-Signature": "v0=00"},
+        {"X-Slack-Signature": "v0=é"},
+        {"X-Slack-Signature": ""},
+        {"X-Slack-Request-Timestamp": "soon"},
+        {"X-Slack-Request-Timestamp": "1e9"},
+        {"X-Slack-Request-Timestamp": ""},
+        {"X-Slack-Request-Timestamp": "9" * 40},
+        {"X-Slack-Request-Timestamp": "-5"},
+    ],
+)
+async def test_i1_a_bad_signature_is_a_401_and_leaves_no_text_in_any_log(
+    broken: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[dict[str, Any]] = []
+    caplog.set_level(logging.DEBUG)
+    with capture_logs() as lines:
+        async with front(SlackDoor(app=bolt(heard), signing_secret=SECRET)) as session:
+            body = event("confidential words")
+            async with session.post("/slack/events", data=body, headers={**headers(body), **broken}) as answer:
+                assert answer.status == 401
+    assert heard == []
+    assert lines == [{"event": "slack_signature_refused", "log_level": "warning", "body_length": len(body)}]
+    assert "confidential" not in caplog.text
+
+
+@pytest.mark.parametrize("age_s", [-301, 301])
+async def test_i1_a_signature_lives_five_minutes(age_s: int) -> None:
+    now = 1_700_000_000
+    stamp = str(now - age_s)
+    door = SlackDoor(app=bolt([]), signing_secret=SECRET, clock=lambda: now)
+    assert not signed(door, headers(b"x", stamp=stamp), b"x")
+    assert signed(door, headers(b"x", stamp=str(now - 299)), b"x")
+
+
+async def test_i1_bodies_over_a_mebibyte_are_refused() -> None:
+    async with front(SlackDoor(app=bolt([]), signing_secret=SECRET)) as session:
+        for size, status in ((LARGEST_BODY + 1, 413), (LARGEST_BODY, 401)):
+            async with session.post("/slack/events", data=io.BytesIO(b"x" * size)) as answer:
+                assert answer.status == status
+
+
+@pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"authorizations": [7]}', b"[]"])
+async def test_i1_a_signed_but_unreadable_body_is_a_400(body: bytes) -> None:
+    async with (
+        front(SlackDoor(app=bolt([]), signing_secret=SECRET)) as session,
+        session.post("/slack/events", data=body, headers=headers(body)) as answer,
+    ):
+        assert answer.status == 400
+
+
+async def test_i1_the_server_binds_to_loopback() -> None:
+    application = build(pages())
+    async with (
+        serve(application) as port,
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{port}/healthz") as page,
+    ):
+        assert page.status == 200
+
+
+@given(stamp=st.text(), signature=st.text(), body=st.binary())
+def test_i1_no_header_makes_the_check_crash(stamp: str, signature: str, body: bytes) -> None:
+    door = SlackDoor(app=SHARED, signing_secret=SECRET)
+    assert not signed(door, {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature}, body)
+
+
+SHARED = bolt([])

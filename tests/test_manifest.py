@@ -1,0 +1,50 @@
+"""The app manifest: H2, least privilege."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.manifest import BOT_EVENTS, BOT_SCOPES, manifest
+
+NEEDED = {
+    "app_mention": {"app_mentions:read"},
+    "message.channels": {"channels:history"},
+    "message.groups": {"groups:history"},
+    "message.im": {"im:history"},
+    "message.mpim": {"mpim:history"},
+    "app_home_opened": set(),
+    "agent_session_stopped": {"assistant:write"},
+}
+
+
+def test_h2_socket_mode_needs_no_url() -> None:
+    made = manifest()
+    assert made["settings"]["socket_mode_enabled"] is True
+    assert "request_url" not in made["settings"]["event_subscriptions"]
+    assert made["settings"]["interactivity"] == {"is_enabled": True}
+
+
+def test_h2_http_mode_names_its_url_for_events_and_clicks() -> None:
+    settings = manifest(url="https://orion.example/")["settings"]
+    assert settings["socket_mode_enabled"] is False
+    assert settings["event_subscriptions"]["request_url"] == "https://orion.example/slack/events"
+    assert settings["interactivity"]["request_url"] == "https://orion.example/slack/events"
+
+
+def test_h2_new_apps_are_agents_whose_messages_tab_can_be_written_in() -> None:
+    features = manifest(name="Helper")["features"]
+    assert "assistant_view" not in features
+    assert 1 <= len(features["agent_view"]["suggested_prompts"]) <= 4
+    assert features["app_home"]["messages_tab_enabled"] is True
+    assert features["app_home"]["messages_tab_read_only_enabled"] is False
+    assert features["bot_user"]["display_name"] == "Helper"
+
+
+@pytest.mark.parametrize("event", BOT_EVENTS)
+def test_h2_each_event_has_its_scope(event: str) -> None:
+    assert NEEDED[event] <= set(BOT_SCOPES)
+
+
+def test_i2_nothing_is_asked_that_is_not_used() -> None:
+    assert "user" not in manifest()["oauth_config"]["scopes"]
+    assert not {"chat:write.public", "chat:write.customize"} & set(BOT_SCOPES)
