@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from verification.answer import Draft, Repair, Source, Violation
-from verification.links import Link, known_links, links, normal
 from verification.reading import Reading, prose
+from verification.targets import Link, known_links, links, normal
 
 _NUMBER: Final = r"(?:(?:source|sources|src|ref|quelle|fuente|sumber)s?\s{1,3})?\^?#?[0-9]{1,400}"
 _JOIN: Final = r"\s{0,3}(?:[,;&、，-]|–|and|und|et|y|dan)\s{0,3}"

@@ -14,8 +14,8 @@ from typing import Final
 from rapidfuzz import fuzz
 
 from verification.answer import Source, Violation
-from verification.links import links, normal
 from verification.reading import Reading
+from verification.targets import links, normal
 
 _AGAIN: Final = (
     r"(?:previous|prior|above|earlier|preceding|former|other|vorherige[nr]?|bisherige[nr]?|obige[nr]?|précédent\w*"

@@ -20,9 +20,9 @@ from verification.citations import citation_resolves, cites_sources, normalise
 from verification.coherence import coherent
 from verification.injection import no_injection
 from verification.leaks import no_secrets
-from verification.links import known_links, show_as_code
 from verification.reading import Reading, failed_check, prose, sendable
 from verification.relevance import addresses_question, minimum_length, not_empty
+from verification.targets import known_links, show_as_code
 
 T = TypeVar("T")
 Step = Callable[[str], tuple[str, tuple[Repair, ...]]]
