@@ -1,0 +1,116 @@
+"""Which sentences of an answer state something, and which citations belong to each."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verification.claims import claims
+
+
+def cited(text: str) -> list[tuple[str, tuple[int, ...]]]:
+    return [(claim.text, claim.cited) for claim in claims(text)]
+
+
+def test_f1_citations_before_and_behind_the_full_stop() -> None:
+    assert cited("The limit is 30. [1] It resets daily [2].") == [
+        ("The limit is 30. [1]", (1,)),
+        ("It resets daily [2].", (2,)),
+    ]
+    assert cited("上限は30日です。[1]毎日リセットされます[2]。") == [
+        ("上限は30日です。[1]", (1,)),
+        ("毎日リセットされます[2]。", (2,)),
+    ]
+
+
+@pytest.mark.parametrize("written", ["[1][2]", "[1, 2]", "[1] [2]", "[1-2]"])
+def test_f1_several_sources_in_every_spelling(written: str) -> None:
+    assert cited(f"The limit is 30 {written}.") == [(f"The limit is 30 {written}.", (1, 2))]
+
+
+def test_f1_a_citation_behind_the_paragraph_is_shared_one_inside_its_last_sentence_is_not() -> None:
+    assert [c for _, c in cited("The office opens at 9. It closes at 17. [1]")] == [(1,), (1,)]
+    assert [c for _, c in cited("The office opens at 9. It closes at 17 [1].")] == [(), (1,)]
+
+
+def test_f1_citations_inside_code_count_for_nothing() -> None:
+    assert cited("The call is `x[3]` here.") == [("The call is `x[3]` here.", ())]
+    assert cited("```\nlimit is 30 [1]\n```") == []
+
+
+def test_f1_list_items_share_the_citation_of_their_introduction() -> None:
+    text = "Steps [4]:\n- Run `orion index`\n- Wait for 5 minutes [2]\n"
+    assert cited(text) == [("Steps [4]:", (4,)), ("Run `orion index`", (4,)), ("Wait for 5 minutes [2]", (2,))]
+
+
+def test_f1_table_rows_are_claims_in_both_dialects() -> None:
+    assert cited("| A | B |\n|---|---|\n| x y | 3 [2] |") == [("| x y | 3 [2] |", (2,))]
+    assert [c for _, c in cited("```\nName | Days\n-----+-----\nFoo  | 3 [1]\n```")] == [(1,)]
+
+
+def test_f1_a_line_of_citations_alone_belongs_to_the_lines_above() -> None:
+    assert cited("Final claim here.\nSource: [7]") == [("Final claim here.", (7,))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi there!",
+        "Is that what you meant?",
+        "Let me know if you need more!",
+        "Here is what I found:",
+        "*Deploys*",
+        "I could not find anything about that in the sources.",
+        "Gern geschehen!",
+        "Falls du mehr brauchst, sag einfach Bescheid.",
+        "Je n'ai rien trouvé à ce sujet.",
+        "¿Quieres saber más?",
+        "No encontré información sobre eso.",
+        "Silakan tanya lagi.",
+        "お気軽にお尋ねください。",
+        "情報が見つかりませんでした。",
+        "希望这对您有帮助。",
+        "",
+        "   \n\n",
+    ],
+)
+def test_f1_small_talk_is_no_claim(text: str) -> None:
+    assert claims(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Deploys stop on Friday.",
+        "If you deploy on Friday, you need approval.",
+        "Run `orion index` first.",
+        "Das gilt am 3. Mai 2021 um 9 Uhr.",
+        "I could not find Q3, but the limit is 30 days.",
+        "Hay 30 días de plazo.",
+        "Batasnya 30 hari.",
+        "上限は30日です。",
+        "期限是30天。",
+    ],
+)
+def test_f9_statements_are_claims_in_every_language(text: str) -> None:
+    assert cited(text) == [(text, ())]
+
+
+@given(st.text(alphabet="ab A.1[]-*`|\n:?。[1] ", max_size=200))
+def test_f1_spans_are_the_text_and_never_overlap(text: str) -> None:
+    last = 0
+    for claim in claims(text):
+        assert text[claim.start : claim.end] == claim.text
+        assert last <= claim.start < claim.end
+        last = claim.end
+
+
+@pytest.mark.parametrize("unit", ["*", "<", "`", "[", "[1]", "- ", "| ", "```", "1", "[1,", "a.\n", "\ud800 "])
+def test_f1_hostile_text_is_read_in_linear_time(unit: str) -> None:
+    claims(unit * 20_000)
+    started = time.perf_counter()
+    claims(unit * 20_000)
+    assert time.perf_counter() - started < 5

@@ -1,0 +1,76 @@
+"""What ``ground`` says about single claims: each kind of evidence, what stands instead, and what it must not accuse."""
+
+from __future__ import annotations
+
+import pytest
+
+from verification.answer import Claim, Draft, Source, Violation
+from verification.claims import claims
+from verification.grounding import ground
+
+BACKUPS = Source(
+    id=1,
+    title="Backups",
+    url="https://docs.example/backups",
+    text=(
+        "Backups are kept for 30 days. They run nightly at 02:00. The command is `orion backup --full`. "
+        'Version v2.1.3 was released on 5 March 2021. "Never delete a backup by hand", says the runbook. '
+        "There are 1,200 users: 300 in Berlin and 900 in Paris."
+    ),
+)
+LEAVE = Source(id=2, title="Leave", text="Employees have 28 days of leave a year. Requests go to the team lead.")
+
+
+def judge(text: str, *, question: str = "", known_text: str = "") -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
+    draft = Draft(text=text, sources=(BACKUPS, LEAVE), question=question, known_text=known_text)
+    return ground(draft, text, claims(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        ("Backups are kept for 14 days [1].", "14 days", "source [1] says 30 days"),
+        ("Backups are kept for 30 hours [1].", "30 hours", "source [1] says 30 days"),
+        ("They run nightly at 3:00 [1].", "3:00", "source [1] says 02:00"),
+        ("Use `orion backup --fast` [1].", "`orion backup --fast`", "source [1] has orion backup --full"),
+        ("It was released on 6 March 2021 [1].", "6 March 2021", "source [1] says 5 March 2021"),
+        ('It says "Never delete a backup by mistake" [1].', "Never delete a backup by mistake", "source [1] has it as"),
+        ("Version 2.1.4 is out [1].", "2.1.4", "source [1] has v2.1.3"),
+        ("See https://evil.example/x [1].", "https://evil.example/x", "does not stand in source [1]"),
+    ],
+)
+def test_f1_precise_evidence_is_an_error_that_names_what_stands_there(text: str, words: str, said: str) -> None:
+    judged, violations = judge(text)
+    assert [claim.supported for claim in judged] == ["no"]
+    (found,) = violations
+    assert (found.rule, found.severity, found.words) == ("claim_supported", "error", words)
+    assert text[found.start : found.end] == words
+    assert said in found.detail
+    assert found.remedy
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "They run nightly at 2 am [1].",
+        "It was released on 2021-03-05 [1].",
+        "A quarter, 25 % of the 1.200 users, are in Berlin [1].",
+        "Version 2.1.3 was released in March 2021 [1].",
+        "See https://docs.example/backups [1].",
+    ],
+)
+def test_f9_other_spellings_are_no_errors(text: str) -> None:
+    judged, violations = judge(text)
+    assert [claim.supported for claim in judged] != ["no"]
+    assert not [violation for violation in violations if violation.severity == "error"]
+
+
+def test_f1_numbers_of_the_question_and_the_thread_are_known() -> None:
+    assert not judge("For 99 users 30 days hold too [1].", question="Does it hold for 99 users?")[1]
+    assert not judge("For 99 users 30 days hold too [1].", known_text="We are 99 users.")[1]
+
+
+def test_f1_a_claim_without_an_existing_source_is_only_suspicious() -> None:
+    judged, violations = judge("Backups are kept for 14 days [9].")
+    assert [(claim.supported, claim.score) for claim in judged] == [("suspicious", 0.0)]
+    assert violations == ()

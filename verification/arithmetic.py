@@ -1,0 +1,131 @@
+"""Does a number follow from the numbers of the sources: a sum, a difference, a share, a count, a span of years?
+
+Promises: only numbers that stand near the claim's subject are reckoned with, so that chance sums do not excuse a wrong
+number. Must never search further than pairs. Bounded work per number.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+from verification.evidence import Evidence, Hit
+from verification.numbers import Quantity
+
+_CUES = re.compile(
+    r"total|together|altogether|sum|combined|in all|overall|differ|more than|less than|fewer|longer|shorter|"
+    r"increase|decrease|rose|fell|"
+    r"grew|left|remain|between|gap|apart|later|earlier|after|average|mean|times|twice|double|"
+    r"insgesamt|zusammen|summe|gesamt|unterschied|mehr als|weniger|übrig|später|früher|durchschnitt|"
+    r"au total|ensemble|somme|différence|de plus|de moins|reste|plus tard|en moyenne|"
+    r"en total|juntos|suma|diferencia|más que|menos que|quedan|después|promedio|"
+    r"total|jumlah|bersama|selisih|lebih|kurang|sisa|rata-rata|"
+    r"合計|合わせて|全部で|計|差|残り|平均|一共|总共|总计|共计|共|合计|相差|剩|平均",
+    re.IGNORECASE,
+)
+_NEAR = 3
+_MOST = 24
+_LIST_MARK = re.compile(r"^[ \t]*(?:[-*•◦]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+_SERIES = re.compile(r"(?:,|、|，|;)?\s*\b(?:and|or|und|oder|et|ou|y|o|dan|atau)\b\s+|[、，,;]\s*|と|和|及び|および")
+_SMALL_COUNT = 12
+
+
+def follows(quantity: Quantity, evidence: Evidence) -> bool:
+    """True if the number can be reckoned from the cited sources near the claim's subject."""
+    return (
+        _is_count(quantity, evidence)
+        or any(_same(quantity, value) for value in _results(quantity, evidence))
+        or _is_span_of_years(quantity, evidence)
+    )
+
+
+def _same(quantity: Quantity, value: float) -> bool:
+    tolerance = 0.006 if quantity.unit and quantity.unit.dimension == "ratio" else 1e-6
+    loose = 0.1 if quantity.bound == "~" else tolerance
+    return any(math.isclose(amount, value, rel_tol=loose) for amount in quantity.amounts())
+
+
+def _near(evidence: Evidence) -> Iterator[list[Quantity]]:
+    """The numbers of each sentence near the claim, then those of all of them together."""
+    groups = [_inside(hit) for hit in evidence.hits[:_NEAR]]
+    yield from groups
+    together = [quantity for group in groups for quantity in group]
+    yield together[:_MOST]
+
+
+def _inside(hit: Hit) -> list[Quantity]:
+    span = hit.sentence
+    return [q for q in hit.source.passage.quantities if span.start <= q.start < span.end][:_MOST]
+
+
+def _alike(quantity: Quantity, others: list[Quantity]) -> list[float]:
+    """The amounts of those numbers that could be added to give this one."""
+    dimension = quantity.unit.dimension if quantity.unit else None
+    return [
+        other.amounts()[0]
+        for other in others
+        if (other.unit.dimension if other.unit else None) == dimension
+        and (dimension or not quantity.noun or not other.noun or other.noun[:4] == quantity.noun[:4])
+    ]
+
+
+def _results(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
+    reckoned = bool(_CUES.search(evidence.claim.text))
+    mine = [q.amounts()[0] for q in evidence.claim.quantities if q is not quantity]
+    for group in _near(evidence):
+        amounts = _alike(quantity, group)
+        if len(amounts) > 1:
+            yield sum(amounts)
+        if reckoned or any(amount in mine for amount in amounts):
+            for a, b in combinations([*amounts, *mine[:4]], 2):
+                yield a + b
+                yield abs(a - b)
+                yield (a + b) / 2
+        if quantity.unit is not None and quantity.unit.dimension == "ratio":
+            yield from _shares(group)
+        yield from _parts(group)
+
+
+def _shares(group: list[Quantity]) -> Iterator[float]:
+    """What percentage one number is of another, or how much it grew or fell."""
+    plain = [q.amounts()[0] for q in group if not (q.unit and q.unit.dimension == "ratio") and q.amounts()[0]]
+    for a, b in combinations(plain[:8], 2):
+        low, high = sorted((a, b))
+        yield 100 * low / high
+        yield 100 * (high - low) / low
+        yield 100 * (high - low) / high
+    for share in (q.amounts()[0] for q in group if q.unit and q.unit.dimension == "ratio"):
+        yield 100 - share
+
+
+def _parts(group: list[Quantity]) -> Iterator[float]:
+    """A percentage of another number of the same sentence."""
+    shares = [q.amounts()[0] for q in group if q.unit and q.unit.dimension == "ratio"]
+    for share in shares[:4]:
+        for other in group[:8]:
+            if not (other.unit and other.unit.dimension == "ratio"):
+                yield share * other.amounts()[0] / 100
+                yield (100 - share) * other.amounts()[0] / 100
+
+
+def _is_count(quantity: Quantity, evidence: Evidence) -> bool:
+    """True for a small whole number that counts a list or a series of a cited source."""
+    value = quantity.readings[0]
+    if quantity.unit is not None or value != int(value) or not 1 < value <= _SMALL_COUNT:
+        return False
+    if any(len(_LIST_MARK.findall(cited.passage.text)) == value for cited in evidence.cited):
+        return True
+    return any(
+        len([part for part in _SERIES.split(hit.text) if part.strip()]) == value for hit in evidence.hits[:_NEAR]
+    )
+
+
+def _is_span_of_years(quantity: Quantity, evidence: Evidence) -> bool:
+    """True if the number is the distance between two years, or two dates, of the cited sources."""
+    if quantity.unit is None or quantity.unit.dimension not in {"months", "time"}:
+        return False
+    years = sorted({m.year for cited in evidence.cited for m in cited.passage.moments if m.year})[:_MOST]
+    whole_years = {value / 12 for value in quantity.amounts()} if quantity.unit.dimension == "months" else set()
+    return any(b - a in whole_years for a, b in combinations(years, 2))

@@ -1,0 +1,236 @@
+"""The claims of an answer: its sentences that state something, each with the citations that belong to it.
+
+Promises: spans refer to the text given and ``claim.text`` is exactly that span; list items and table rows are sentences
+too; citations inside code count for nothing. Greetings, questions, offers, headings, introductions ending in a colon
+and code blocks are no claims. Must never raise, whatever the text. Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from verification.answer import Claim
+from verification.passages import readable, sentence_spans
+from verification.small_talk import is_interjection, states_nothing
+
+_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_HIDDEN = re.compile(r"`[^`\n]*`|<[^<>\n]*>|https?://\S+")
+_CITATION = re.compile(r"\[(\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*)\](?!\()")
+_ITEM = re.compile(r"[ \t]*(?:[-*•◦▪▸‣–+☐☑]|\d{1,3}[.)]|[a-z][.)])[ \t]+")
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]|[ \t]*\*{1,2}[^*\n]*[^*\n.!?。！？:：]\*{1,2}[ \t]*$")
+_RULING = re.compile(r"[ \t]*[-|+─═┼:=_*\s]{3,}$")
+_ROW = re.compile(r"[ \t]*\|.*\|[ \t]*$")
+_COLON_END = re.compile(r"[:：][*_~\s]*$")
+_ONLY_LABEL = re.compile(
+    r"(?:\W*(?:sources?|quellen?|fuentes?|sumber|see|siehe|voir|véase|lihat|出典|来源|参考))?\W*", re.IGNORECASE
+)
+_MARKS = re.compile(r"[*_~\s]+")
+_ENDS = frozenset(".!?。！？…")
+_LONGEST_RANGE = 30
+_LONGEST_LINE = 2_000
+
+Kind = Literal["text", "item", "intro", "heading"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """One line with a kind; ``group`` is the same for lines that may share a citation (a paragraph, a list item)."""
+
+    start: int
+    end: int
+    kind: Kind
+    group: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sentence:
+    """A sentence with the citations that stand in it; ``trailing`` if the last of them stands after its full stop."""
+
+    start: int
+    end: int
+    line: _Line
+    cited: tuple[int, ...]
+    trailing: bool
+    states: bool
+
+
+def claims(text: str) -> tuple[Claim, ...]:
+    """The sentences of ``text`` that state something, in order, with what each cites."""
+    shown = _prose(readable(text))
+    sentences = [sentence for line in _lines(shown) for sentence in _sentences(shown, line)]
+    return tuple(
+        Claim(text=text[s.start : s.end], start=s.start, end=s.end, cited=s.cited)
+        for s in _shared(sentences)
+        if s.states and s.end > s.start
+    )
+
+
+def cited_ids(text: str) -> tuple[int, ...]:
+    """The source numbers that ``text`` cites outside code and links, each once, in order."""
+    found: dict[int, None] = {}
+    for match in _CITATION.finditer(_HIDDEN.sub(_blank, text)):
+        for part in re.split(r"[,;]", match[1]):
+            first, _, last = re.sub(r"\s|–", lambda m: "-" if m.group() == "–" else "", part).partition("-")
+            span = range(int(first), int(last or first) + 1)
+            found.update(dict.fromkeys(span if len(span) <= _LONGEST_RANGE else (int(first), int(last))))
+    return tuple(found)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def _prose(text: str) -> str:
+    """The text with code blocks blanked out; a block that holds a table keeps its rows."""
+    return _FENCE.sub(lambda match: _table_rows(match.group()) or _blank(match), text)
+
+
+def _table_rows(block: str) -> str:
+    """The rows below the ruling of a table set in a code block, everything else blank; empty if it is no table."""
+    lines = block.removeprefix("```").removesuffix("```").splitlines(keepends=True)
+    ruling = next((i for i, line in enumerate(lines[:4]) if line.strip() and _RULING.match(line.rstrip("\n"))), None)
+    if ruling is None or ruling == 0:
+        return ""
+    rows = [re.sub(r"[^\n]", " ", line) for line in lines[: ruling + 1]] + lines[ruling + 1 :]
+    tail = "   " if block.endswith("```") and len(block) > 5 else ""  # noqa: PLR2004  # two fences need six characters
+    return "   " + "".join(rows) + tail
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    """The lines that may hold sentences, with their kind and group."""
+    group, position, previous = 0, 0, ""
+    lines = _unwrapped(text)
+    for index, line in enumerate(lines):
+        start, position = position, position + len(line) + 1
+        marker = _ITEM.match(line)
+        if not line.strip() or marker:
+            group += 1
+        if not line.strip() or _RULING.match(line) or _is_table_head(lines, index):
+            previous = ""
+            continue
+        kind = _kind(line, previous)
+        group += kind in {"heading", "intro"}
+        offset = marker.end() if marker else 0
+        yield _Line(start=start + offset, end=start + len(line), kind=kind, group=group)
+        previous = line
+
+
+def _unwrapped(text: str) -> list[str]:
+    """The lines, a line that goes on in small letters joined to the one before (same length, a space for the break)."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        goes_on = line.lstrip()[:1].islower() and not _ITEM.match(line)
+        if (
+            goes_on
+            and lines
+            and lines[-1].strip()
+            and not _COLON_END.search(lines[-1])
+            and len(lines[-1]) < _LONGEST_LINE
+        ):
+            lines[-1] += " " + line
+        else:
+            lines.append(line)
+    return lines
+
+
+def _is_table_head(lines: list[str], index: int) -> bool:
+    following = lines[index + 1] if index + 1 < len(lines) else ""
+    return bool(_ROW.match(lines[index]) and _RULING.match(following) and "-" in following)
+
+
+def _kind(line: str, previous: str) -> Kind:
+    bare = _CITATION.sub("", line)
+    if _HEADING.match(bare.rstrip()):
+        return "heading"
+    if _COLON_END.search(bare):
+        return "intro"
+    indented = line[:1] in " \t" and bool(previous) and bool(_ITEM.match(previous) or previous[:1] in " \t")
+    return "item" if _ITEM.match(line) or _ROW.match(line) or indented else "text"
+
+
+def _sentences(text: str, line: _Line) -> Iterator[_Sentence]:
+    piece = text[line.start : line.end].replace("\n", " ")
+    language = None if piece.isascii() else "ja" if re.search("[\u3040-\u30ff\u3400-\u9fff]", piece) else "de"
+    for start, end in _with_late_citations(piece, [*sentence_spans(piece, language)]):
+        written = piece[start:end]
+        cited = cited_ids(written)
+        bare = _CITATION.sub("", written)
+        yield _Sentence(
+            start=line.start + start,
+            end=line.start + end,
+            line=line,
+            cited=cited,
+            trailing=bool(cited) and _is_trailing(written),
+            states=_states(bare, line.kind, cited=bool(cited)),
+        )
+
+
+def _with_late_citations(piece: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Citations that the splitter left at the head of the next sentence go back to the one they stand behind."""
+    merged: list[tuple[int, int]] = []
+    for start, end in spans:
+        head = re.match(r"(?:\[[\d\s,;–-]+\]\s*)+", piece[start:end])
+        following = piece[start + head.end() : start + head.end() + 1] if head else ""
+        moved = head.end() if head and merged and not (following.islower() or following in ",;") else 0
+        if head and moved:
+            merged[-1] = (merged[-1][0], start + len(head.group().rstrip()))
+        if start + moved < end:
+            merged.append((start + moved, end))
+    yield from merged
+
+
+def _is_trailing(written: str) -> bool:
+    """True if the last citation stands behind the full stop."""
+    before = re.split(r"(?:\[[\d\s,;–-]+\][\s.]*)+$", written.rstrip())[0].rstrip("*_~\"'”’)» ")
+    return len(before) < len(written.rstrip()) and before[-1:] in _ENDS
+
+
+def _states(bare: str, kind: Kind, *, cited: bool) -> bool:
+    if kind == "heading" or _ONLY_LABEL.fullmatch(_MARKS.sub(" ", bare)):
+        return False
+    if cited:
+        return not re.search(r"[?？]\s*$", bare.rstrip("*_~ "))
+    if kind == "intro" or states_nothing(bare):
+        return False
+    return kind == "item" or not is_interjection(bare)
+
+
+def _shared(sentences: list[_Sentence]) -> list[_Sentence]:
+    """Each uncited sentence with the citation it shares.
+
+    That is the one behind its paragraph or item, the one alone on the line below, or that of the list's introduction.
+    """
+    shared = list(sentences)
+    trailing: tuple[int, ...] = ()
+    for index in range(len(shared) - 1, -1, -1):
+        sentence = shared[index]
+        same = index + 1 < len(shared) and shared[index + 1].line.group == sentence.line.group
+        if sentence.cited:
+            alone = _is_alone(sentence)
+            trailing = sentence.cited if sentence.trailing or alone else ()
+        elif same or (index + 1 < len(shared) and _is_alone(shared[index + 1])):
+            shared[index] = replace(sentence, cited=trailing)
+        else:
+            trailing = ()
+    return _from_introductions(shared)
+
+
+def _is_alone(sentence: _Sentence) -> bool:
+    return bool(sentence.cited) and not sentence.states
+
+
+def _from_introductions(sentences: list[_Sentence]) -> list[_Sentence]:
+    introduced: tuple[int, ...] = ()
+    result: list[_Sentence] = []
+    for sentence in sentences:
+        if sentence.line.kind == "intro":
+            introduced = sentence.cited
+        elif sentence.line.kind != "item":
+            introduced = ()
+        elif not sentence.cited:
+            sentence = replace(sentence, cited=introduced)  # noqa: PLW2901  # the same sentence, completed
+        result.append(sentence)
+    return result

@@ -1,0 +1,87 @@
+"""Do the dates and times of a claim stand in what it cites?
+
+Promises: compares what is written, in any spelling; nothing is resolved against today. An error only where no cited
+source, nor the question, has a date that agrees in all the parts the claim gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from verification.dates import Moment, agrees
+from verification.evidence import Evidence, Finding
+from verification.passages import Passage
+
+
+def date_findings(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for each date or time of the claim that the cited sources do not bear out."""
+    mine = evidence.claim.moments
+    passages = (*(cited.passage for cited in evidence.cited), *evidence.known)
+    seen: set[tuple[int, int]] = set()
+    for moment in mine:
+        span = (moment.start, moment.end)
+        readings = [other for other in mine if (other.start, other.end) == span]
+        # Two readings of 03/04/2021 need one to fit; the two days of "3-5 March" need both.
+        ambiguous = len({reading.month for reading in readings}) > 1
+        fits = [_is_known(reading, passages) for reading in (readings if ambiguous else [moment])]
+        if any(fits) or span in seen:
+            continue
+        seen.add(span)
+        yield _finding(moment, evidence)
+
+
+def _is_known(moment: Moment, passages: tuple[Passage, ...]) -> bool:
+    years = {other.year for passage in passages for other in passage.moments if other.year}
+    if moment.is_year and _is_number(moment, passages):
+        return True
+    for passage in passages:
+        for other in passage.moments:
+            # A date without its year is this date only if the year stands somewhere near.
+            missing_year = moment.year is not None and other.year is None
+            if agrees(moment, other) and not (missing_year and moment.year not in years):
+                return True
+    return False
+
+
+def _is_number(moment: Moment, passages: tuple[Passage, ...]) -> bool:
+    return any(moment.year in quantity.readings for passage in passages for quantity in passage.quantities)
+
+
+def _finding(moment: Moment, evidence: Evidence) -> Finding:
+    words = evidence.claim.text[moment.start : moment.end].strip()
+    there = _instead(moment, evidence)
+    # A month or day of the week alone may be meant otherwise; it is evidence only if the source names another one.
+    precise = moment.day is not None or moment.year is not None or moment.hour is not None or there is not None
+    if there:
+        source, said = there
+        detail = f"source [{source}] says {said}, not {words}"
+        remedy = f"Replace {words} by {said} as source [{source}] has it, or drop the sentence."
+    else:
+        detail = f"{words} does not stand in {evidence.sources_named()}"
+        remedy = f"Drop {words}, or cite the source that states it."
+    return Finding(
+        kind="date",
+        severity="error" if precise else "warning",
+        start=moment.start,
+        end=moment.end,
+        detail=detail,
+        remedy=remedy,
+    )
+
+
+def _instead(moment: Moment, evidence: Evidence) -> tuple[int, str] | None:
+    """The date of the same kind in the sentences nearest to the claim, and the source that has it."""
+    for hit in evidence.hits[:3]:
+        for other in hit.source.passage.moments:
+            inside = hit.sentence.start <= other.start < hit.sentence.end
+            if inside and _kind(other) == _kind(moment) and not any(agrees(m, other) for m in evidence.claim.moments):
+                return hit.source.id, hit.source.passage.text[other.start : other.end].strip()
+    return None
+
+
+def _kind(moment: Moment) -> str:
+    if moment.weekday is not None:
+        return "weekday"
+    if moment.hour is not None and moment.month is None:
+        return "time"
+    return "year" if moment.is_year else "date"

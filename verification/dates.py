@@ -1,0 +1,271 @@
+"""Dates and times of day in the usual spellings of en, de, fr, es, id, ja, zh and ISO 8601.
+
+Promises: a ``Moment`` holds only what is written (a missing year stays missing); an ambiguous 03/04/2021 gives both
+readings. Must never resolve a relative date ("next Friday", "today") and never look at a clock. Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from verification.calendar_words import MONTHS, WEAK, WEEKDAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What one date or time expression says. Missing parts are None; ``hour`` 0 to 23, ``weekday`` 1 = Monday.
+
+    ``half_known`` is False for a clock time that could be morning or afternoon ("at 2:30").
+    """
+
+    start: int
+    end: int
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    hour: int | None = None
+    minute: int | None = None
+    weekday: int | None = None
+    half_known: bool = True
+    decade: bool = False
+
+    @property
+    def is_year(self) -> bool:
+        """A year alone, or a decade."""
+        return self.year is not None and self.month is None
+
+
+# What the scanner stops at: a run of digits or a run of letters. Every pattern below is tried at such a place only.
+_TOKEN = re.compile(r"\d+|[^\W\d_]+")
+_SPELLED_MONTH = r"(?P<month>[^\W\d_]{3,10})\b\.?"
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
+_YEAR = r"(?:1\d{3}|2[0-2]\d{2})"
+_HOURS, _NOON, _MONTHS = 24, 12, 12
+_YEAR_DIGITS, _SHORT_YEAR_DIGITS = 4, 2
+_PIVOT = 70  # 69 is 2069, 70 is 1970
+_TH = r"(?:st|nd|rd|th|er|º|\.)?"
+
+_ISO = re.compile(
+    rf"(?P<year>{_YEAR})(?P<sep>[-/.])(?P<month>1[0-2]|0?[1-9])(?:(?P=sep)(?P<day>{_DAY}))?(?![\d/-]|\.\d)"
+    r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+)
+_CJK_DATE = re.compile(
+    rf"(?:(?P<year>\d{{4}})\s?年(?!間))?(?:\s?(?P<month>1[0-2]|0?[1-9])\s?月(?!間)(?:\s?(?P<day>{_DAY})\s?[日号號](?!間))?)?"
+)
+_NUMERIC = re.compile(rf"(?P<a>{_DAY})(?P<sep>[./-])(?P<b>{_DAY})(?P=sep)(?P<year>\d{{4}}|\d{{2}})(?![\d/-]|\.\d)")
+_DOTTED = re.compile(rf"(?P<day>{_DAY})\.\s?(?P<month>1[0-2]|0?[1-9])\.(?!\d)")
+_DAY_MONTH = re.compile(
+    rf"(?P<day>{_DAY}){_TH}(?:\s?(?:[-–]|to|bis|und|and|au|et|al|y|sampai)\s?(?P<last>{_DAY}){_TH})?"
+    rf"(?:\s+(?:of|de|del|d[’'])\s*|\s?[-–]\s?|\s+){_SPELLED_MONTH}"
+    rf"(?:(?:\s*,?\s+|\s+(?:de|del|of)\s+|[-–])(?P<year>{_YEAR})\b(?!\s?%))?",
+    re.IGNORECASE,
+)
+_MONTH_DAY = re.compile(
+    rf"{_SPELLED_MONTH}\s+(?:the\s+)?(?P<day>{_DAY})(?:st|nd|rd|th)?\b(?![.,]?\d|:|\s?[ap]\.?m|\s?%)"
+    rf"(?:\s?[-–]\s?(?P<last>{_DAY})(?:st|nd|rd|th)?\b)?(?:\s*,?\s+(?:of\s+)?(?P<year>{_YEAR})\b)?",
+    re.IGNORECASE,
+)
+_MONTH_YEAR = re.compile(rf"{_SPELLED_MONTH},?\s+(?:of\s+|de\s+|del\s+)?(?P<year>{_YEAR})\b", re.IGNORECASE)
+_YEAR_ALONE = re.compile(r"(?P<year>1[5-9]\d{2}|20\d{2})(?P<s>['’]?s\b)?(?!\w|[.,:/]\d|\s?-?\s?[%€$£°])")
+
+_CLOCK = re.compile(
+    r"(?P<hour>\d{1,2})(?:"
+    r"\s?[時点點](?!間)(?:\s?(?P<cjk_minute>\d{1,2})\s?分|(?P<half>半))?"
+    r"|(?:[:.](?P<minute>[0-5]\d))?\s?(?P<ap>[ap])\.?\s?m\b\.?"
+    r"|(?:[:.](?P<de_minute>[0-5]\d))?\s?Uhr(?:\s(?P<de_after>[0-5]\d)\b(?!\s?%))?"
+    r"|\s?h\s?(?P<fr_minute>[0-5]\d)\b"
+    r"|:(?P<plain_minute>[0-5]\d)(?::[0-5]\d)?(?![\d:])"
+    r"|\s?(?P<oclock>o['’]clock)"
+    r")",
+    re.IGNORECASE,
+)
+_INDONESIAN_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[.:](?P<minute>[0-5]\d))?")
+_CJK_HALF = re.compile(r"(午前|午後|上午|下午|晚上|早上)\s?$")
+_CJK_WEEKDAY = re.compile(
+    "|".join(word for word in sorted(WEEKDAYS, key=len, reverse=True) if not "a" <= word[0] <= "ÿ")
+)
+_AFTERNOON = frozenset({"午後", "下午", "晚上"})
+_NAMED_TIMES = {"noon": 12, "midday": 12, "midnight": 0, "mitternacht": 0, "minuit": 0, "medianoche": 0, "正午": 12}
+_GLUE = frozenset("-/.:,$€£¥#_")
+
+
+def moments(text: str) -> tuple[Moment, ...]:
+    """The dates, times, years, months and days of the week written in ``text``, in order of their start."""
+    found: list[Moment] = []
+    token = _TOKEN.search(text)
+    while token:
+        position = token.end()
+        reader = _at_digits if token.group()[0].isdigit() else _at_word
+        readings = tuple(reader(text, token))
+        if readings:
+            found.extend(readings)
+            position = readings[-1].end
+        token = _TOKEN.search(text, position)
+    return tuple(found)
+
+
+def _int(value: str | None) -> int | None:
+    return int(value) if value else None
+
+
+def _at_digits(text: str, token: re.Match[str]) -> Iterator[Moment]:
+    """The first pattern that fits at a run of digits; digits glued to a number or a word before them are no date."""
+    start = token.start()
+    before = text[start - 1] if start else " "
+    if len(token.group()) > _YEAR_DIGITS or before in "$€£¥#_" or (before.isascii() and before.isalpha()):
+        return
+    glued = before in _GLUE and start > 1 and text[start - 2].isalnum()
+    if glued and before != "-":
+        return
+    for read in (_clock,) if glued else (_iso, _cjk, _numeric, _day_month, _clock, _dotted, _year):
+        readings = tuple(read(text, start))
+        if readings:
+            yield from readings
+            return
+
+
+def _iso(text: str, start: int) -> Iterator[Moment]:
+    match = _ISO.match(text, start)
+    # 1965-66 is a span of years; 2021-7 is not written for a month.
+    if match and (match["day"] or (match["sep"] == "-" and len(match["month"]) == _SHORT_YEAR_DIGITS)):
+        yield Moment(
+            start=start,
+            end=match.end(),
+            year=int(match["year"]),
+            month=int(match["month"]),
+            day=_int(match["day"]),
+            hour=_int(match["hour"]),
+            minute=_int(match["minute"]),
+        )
+
+
+def _cjk(text: str, start: int) -> Iterator[Moment]:
+    match = _CJK_DATE.match(text, start)
+    if match and match.end() > start:
+        yield Moment(
+            start=start, end=match.end(), year=_int(match["year"]), month=_int(match["month"]), day=_int(match["day"])
+        )
+
+
+def _numeric(text: str, start: int) -> Iterator[Moment]:
+    """Day first and, where it can be, month first: both readings stand."""
+    match = _NUMERIC.match(text, start)
+    if not match:
+        return
+    first, second, year = int(match["a"]), int(match["b"]), int(match["year"])
+    if len(match["year"]) == _SHORT_YEAR_DIGITS:
+        year += 2000 if year < _PIVOT else 1900
+    if second <= _MONTHS:
+        yield Moment(start=start, end=match.end(), year=year, month=second, day=first)
+    if first <= _MONTHS and match["sep"] != "." and first != second:
+        yield Moment(start=start, end=match.end(), year=year, month=first, day=second)
+
+
+def _dotted(text: str, start: int) -> Iterator[Moment]:
+    match = _DOTTED.match(text, start)
+    if match:
+        yield Moment(start=start, end=match.end(), month=int(match["month"]), day=int(match["day"]))
+
+
+def _day_month(text: str, start: int) -> Iterator[Moment]:
+    match = _DAY_MONTH.match(text, start)
+    if not match or match["month"].casefold() not in MONTHS or _is_other_word(match):
+        return
+    for day in filter(None, (match["day"], match["last"])):
+        yield _spelled(match, day)
+
+
+def _is_other_word(match: re.Match[str]) -> bool:
+    """True for "3 may" or "2 des": written small and without a year, these are rarely a month."""
+    return match["month"] in {"may", "march", "mar", "des", "set"} and not match["year"]
+
+
+def _spelled(match: re.Match[str], day: str | None) -> Moment:
+    month = MONTHS[match["month"].casefold()]
+    return Moment(start=match.start(), end=match.end(), year=_int(match["year"]), month=month, day=_int(day))
+
+
+def _clock(text: str, start: int) -> Iterator[Moment]:
+    lead = text[max(0, start - 6) : start]
+    indonesian = lead.casefold().endswith(("pukul ", " jam "))
+    match = _CLOCK.match(text, start) or (_INDONESIAN_CLOCK.match(text, start) if indonesian else None)
+    if not match or int(match["hour"]) > _HOURS:
+        return
+    groups = match.groupdict()
+    minute = next((value for name, value in groups.items() if name.endswith(("minute", "after")) and value), "0")
+    half = _CJK_HALF.search(lead)
+    afternoon = (groups.get("ap") or "").casefold() == "p" or bool(half and half[1] in _AFTERNOON)
+    hour = int(match["hour"])
+    if hour == _NOON and (groups.get("ap") or "").casefold() == "a":
+        hour = 0
+    known = (
+        afternoon or half or groups.get("ap") or hour > _NOON or match["hour"].startswith("0") or "Uhr" in match.group()
+    )
+    hour = hour + _NOON if afternoon and hour < _NOON else hour
+    minutes = 30 if groups.get("half") else int(minute)
+    yield Moment(start=start, end=match.end(), hour=hour % _HOURS, minute=minutes, half_known=bool(known))
+
+
+def _year(text: str, start: int) -> Iterator[Moment]:
+    match = _YEAR_ALONE.match(text, start)
+    if match:
+        yield Moment(start=start, end=match.end(), year=int(match["year"]), decade=bool(match["s"]))
+
+
+def _at_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
+    """A month with its day or year, a month alone, a day of the week, or a named time of day."""
+    word = token.group().casefold()
+    start, end = token.span()
+    if word in MONTHS:
+        yield from _at_month(text, token)
+    elif word in WEEKDAYS:
+        yield Moment(start=start, end=end, weekday=WEEKDAYS[word])
+    elif word in _NAMED_TIMES:
+        yield Moment(start=start, end=end, hour=_NAMED_TIMES[word], minute=0)
+    elif not word.isascii():
+        for match in _CJK_WEEKDAY.finditer(text, start, end):
+            yield Moment(start=match.start(), end=match.end(), weekday=WEEKDAYS[match.group()])
+
+
+def _at_month(text: str, token: re.Match[str]) -> Iterator[Moment]:
+    start, end = token.span()
+    match = _MONTH_DAY.match(text, start)
+    if match and not _is_other_word(match):
+        for day in filter(None, (match["day"], match["last"])):
+            yield _spelled(match, day)
+        return
+    match = _MONTH_YEAR.match(text, start)
+    if match:
+        yield _spelled(match, None)
+    elif token.group().casefold() not in WEAK or (token.group() in {"May", "March"} and start > 0):
+        yield Moment(start=start, end=end, month=MONTHS[token.group().casefold()])
+
+
+def agrees(claim: Moment, known: Moment) -> bool:
+    """True if nothing ``claim`` says is missing from ``known`` or different there (a missing year aside)."""
+    if claim.weekday is not None:
+        return claim.weekday == known.weekday
+    if claim.hour is not None and claim.month is None:
+        return _same_time(claim, known)
+    if claim.is_year:
+        return _same_year(claim, known)
+    parts = ((claim.month, known.month), (claim.day, known.day))
+    same_date = all(mine is None or mine == theirs for mine, theirs in parts)
+    same_year = claim.year is None or known.year is None or claim.year == known.year
+    return same_date and same_year and (claim.hour is None or _same_time(claim, known))
+
+
+def _same_year(claim: Moment, known: Moment) -> bool:
+    if known.year is None or claim.year is None:
+        return False
+    return known.year == claim.year or (claim.decade and known.year // 10 == claim.year // 10)
+
+
+def _same_time(claim: Moment, known: Moment) -> bool:
+    if claim.hour is None or known.hour is None or (claim.minute or 0) != (known.minute or 0):
+        return False
+    # "2:30" may be half past two in the afternoon; "14:30" and "2:30 pm" may not be anything else.
+    either_open = not (claim.half_known and known.half_known)
+    return claim.hour == known.hour or (either_open and claim.hour % 12 == known.hour % 12)

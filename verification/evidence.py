@@ -1,0 +1,101 @@
+"""What a claim is checked against: the cited passages together, and the sentences in them that speak of the same thing.
+
+Promises: sentences are ranked by how many of the claim's words they hold; what the question and the thread say counts
+as known, never as evidence. Must never decide whether a claim is right: that is the checks' part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from verification.answer import Severity
+from verification.passages import Passage, Sentence
+
+Kind = Literal["number", "date", "quote", "identifier", "url", "name", "polarity", "overlap"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing about a claim that its sources do not bear out. Offsets are those of the claim's own text."""
+
+    kind: Kind
+    severity: Severity
+    start: int
+    end: int
+    detail: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited:
+    """One cited source, read."""
+
+    id: int
+    passage: Passage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A sentence of a cited source and the share of the claim's stems that it holds."""
+
+    source: Cited
+    index: int
+    sentence: Sentence
+    share: float
+
+    @property
+    def text(self) -> str:
+        """The sentence as the source has it."""
+        return self.source.passage.text[self.sentence.start : self.sentence.end]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """A claim, the sources it cites, and what is known without any source. No slots: the ranking is cached."""
+
+    claim: Passage
+    cited: tuple[Cited, ...]
+    known: tuple[Passage, ...] = ()
+
+    @cached_property
+    def same_language(self) -> bool:
+        """False if claim and sources are surely in different languages: then word overlap says nothing."""
+        mine = self.claim.language
+        return any(mine is None or c.passage.language in {None, mine} for c in self.cited)
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """All stems of the cited sources."""
+        return frozenset[str]().union(*(cited.passage.stems for cited in self.cited))
+
+    @cached_property
+    def recall(self) -> float:
+        """The share of the claim's stems that stand anywhere in the cited sources; 1 for a claim without any."""
+        mine = self.claim.stems
+        return len(mine & self.stems) / len(mine) if mine else 1.0
+
+    @cached_property
+    def hits(self) -> tuple[Hit, ...]:
+        """The sentences that share a word with the claim, best first."""
+        return tuple(sorted(self._hits(), key=lambda hit: -hit.share))
+
+    def _hits(self) -> Iterator[Hit]:
+        mine = self.claim.stems
+        for cited in self.cited:
+            for index, sentence in enumerate(cited.passage.sentences):
+                common = len(mine & sentence.stems)
+                if common:
+                    yield Hit(source=cited, index=index, sentence=sentence, share=common / len(mine))
+
+    @cached_property
+    def best(self) -> Hit | None:
+        """The sentence that speaks most clearly of the claim's subject."""
+        return self.hits[0] if self.hits else None
+
+    def sources_named(self) -> str:
+        """The cited sources as words: ``source [1]``, ``sources [1] and [2]``."""
+        ids = [f"[{cited.id}]" for cited in self.cited]
+        return f"source {ids[0]}" if len(ids) == 1 else f"sources {', '.join(ids[:-1])} and {ids[-1]}"

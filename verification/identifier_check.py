@@ -1,0 +1,81 @@
+"""Do the identifiers and URLs of a claim stand in what it cites?
+
+Promises: flags, versions, paths, environment names, error codes and code spans must stand in a cited source (or in the
+question) as they are written, case aside; a placeholder in a code span is free. Names which other text is near is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from verification.answer import Severity
+from verification.evidence import Evidence, Finding
+from verification.identifiers import Identifier, missing_words, nearest
+from verification.words import normalised
+
+_MACHINE_WORD = re.compile(r".*[\d_./=:-].*|--?\w.*")
+
+
+def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Finding]:
+    """One finding for each identifier that no cited source has. ``urls`` are links that count as known."""
+    texts = [cited.passage.folded for cited in evidence.cited] + [passage.folded for passage in evidence.known]
+    inside_code: list[tuple[int, int]] = []
+    for identifier in evidence.claim.identifiers:
+        if any(start <= identifier.start < end for start, end in inside_code):
+            continue
+        if identifier.kind == "code":
+            inside_code.append((identifier.start, identifier.end))
+        missing = _missing(identifier, texts, urls)
+        if missing:
+            yield _finding(identifier, missing, evidence)
+
+
+def _missing(identifier: Identifier, texts: list[str], urls: frozenset[str]) -> tuple[str, ...]:
+    if identifier.kind == "url" and _address(identifier.text) in urls:
+        return ()
+    best: tuple[str, ...] | None = None
+    for text in texts:
+        missing = missing_words(identifier, text)
+        if not missing:
+            return ()
+        best = missing if best is None or len(missing) < len(best) else best
+    return best or ()
+
+
+def _address(url: str) -> str:
+    return normalised(url).rstrip("/")
+
+
+def known_urls(urls: Iterator[str]) -> frozenset[str]:
+    """Links as ``identifier_findings`` compares them."""
+    return frozenset(_address(url) for url in urls if url)
+
+
+def _severity(identifier: Identifier, missing: tuple[str, ...]) -> Severity:
+    """A code span of plain words may be emphasis; anything that only a machine would write is evidence."""
+    if identifier.kind != "code":
+        return "error"
+    single = len(identifier.text.split()) == 1
+    return "error" if single or any(_MACHINE_WORD.fullmatch(word) for word in missing) else "warning"
+
+
+def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidence) -> Finding:
+    wrong = " ".join(missing)
+    for cited in evidence.cited:
+        there = nearest(wrong, cited.passage.identifiers) or nearest(identifier.text, cited.passage.identifiers)
+        if there:
+            detail = f"source [{cited.id}] has {there}, not {wrong}"
+            remedy = f"Write {there} as source [{cited.id}] has it, or drop the sentence."
+            break
+    else:
+        detail = f"{wrong} does not stand in {evidence.sources_named()}"
+        remedy = f"Drop {wrong}, or cite the source that states it."
+    return Finding(
+        kind="url" if identifier.kind == "url" else "identifier",
+        severity=_severity(identifier, missing),
+        start=identifier.start,
+        end=identifier.end,
+        detail=detail,
+        remedy=remedy,
+    )

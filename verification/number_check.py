@@ -1,0 +1,121 @@
+"""Do the numbers of a claim stand in what it cites, or follow from it?
+
+Promises: an error only where the number, in every reading and unit, is neither in the cited sources nor in the
+question, and no sum, difference, count or share of the cited numbers gives it. Must never accept a number for its
+digits alone when its unit says something else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from verification.arithmetic import follows
+from verification.evidence import Evidence, Finding, Hit
+from verification.numbers import Quantity
+from verification.passages import Passage
+
+_APPROXIMATE = 0.1
+_MONTH_DAYS = (30.0, 30.4375, 31.0, 28.0)
+
+
+def number_findings(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for each number of the claim that the cited sources do not bear out."""
+    for quantity in evidence.claim.quantities:
+        if _is_known(quantity, evidence) or follows(quantity, evidence):
+            continue
+        yield _finding(quantity, evidence)
+
+
+def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
+    passages = (*(cited.passage for cited in evidence.cited), *evidence.known)
+    return any(matches(quantity, other) for passage in passages for other in passage.quantities) or any(
+        _is_year(quantity, passage) for passage in passages
+    )
+
+
+def _is_year(quantity: Quantity, passage: Passage) -> bool:
+    return quantity.unit is None and any(moment.year in quantity.readings for moment in passage.moments if moment.year)
+
+
+def matches(claimed: Quantity, other: Quantity) -> bool:
+    """True if the two say the same amount; a number without a known unit agrees with any unit."""
+    if claimed.unit is None or other.unit is None:
+        return _any_close(claimed, claimed.readings, other.readings)
+    if claimed.unit.dimension == other.unit.dimension:
+        return _any_close(claimed, claimed.amounts(), other.amounts())
+    if {claimed.unit.dimension, other.unit.dimension} == {"time", "months"}:
+        return _same_span(claimed, other)
+    return False
+
+
+def _same_span(claimed: Quantity, other: Quantity) -> bool:
+    """Days against months and years: a month is 28 to 31 days, a year 365."""
+    days, months = (claimed, other) if claimed.unit and claimed.unit.dimension == "time" else (other, claimed)
+    in_days = [amount / 86400 for amount in days.amounts()]
+    in_months = months.amounts()
+    return any(
+        math.isclose(a, b * length, rel_tol=1e-3)
+        for a in in_days
+        for b in in_months
+        for length in (*_MONTH_DAYS, 365 / 12, 366 / 12)
+    )
+
+
+def _any_close(claimed: Quantity, mine: Iterable[float], theirs: Iterable[float]) -> bool:
+    others = tuple(theirs)
+    return any(_close(claimed, a, b) for a in mine for b in others)
+
+
+def _close(claimed: Quantity, mine: float, theirs: float) -> bool:
+    if math.isclose(mine, theirs, rel_tol=1e-6):
+        return True
+    if claimed.bound == "~":
+        return math.isclose(mine, theirs, rel_tol=_APPROXIMATE)
+    if claimed.bound == ">":
+        return mine < theirs <= mine * 1.25
+    if claimed.bound == "<":
+        return mine * 0.8 <= theirs < mine
+    return claimed.scaled and theirs > 0 and _rounded(theirs, mine) == mine
+
+
+def _rounded(value: float, like: float) -> float:
+    """``value`` rounded to as many significant digits as ``like`` is written with (two at least)."""
+    digits = max(2, len(f"{like:.6e}".split("e", maxsplit=1)[0].rstrip("0").replace(".", "")))
+    return float(f"{value:.{digits - 1}e}")
+
+
+def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
+    words = evidence.claim.text[quantity.start : quantity.end]
+    there = instead(quantity, evidence)
+    where = evidence.sources_named()
+    if there:
+        hit, other = there
+        said = hit.source.passage.text[other.start : other.end].strip()
+        detail = f"source [{hit.source.id}] says {said}, not {words}"
+        remedy = f"Replace {words} by {said} as source [{hit.source.id}] has it, or drop the sentence."
+    else:
+        detail = f"{words} does not stand in {where}"
+        remedy = f"Drop {words}, or cite the source that states it."
+    return Finding(
+        kind="number", severity="error", start=quantity.start, end=quantity.end, detail=detail, remedy=remedy
+    )
+
+
+def instead(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:
+    """The number that stands in the place of this one: same unit or noun, in the sentences nearest to the claim."""
+    for hit in evidence.hits[:3]:
+        inside = [q for q in hit.source.passage.quantities if hit.sentence.start <= q.start < hit.sentence.end]
+        for other in inside:
+            if same_kind(quantity, other) and not any(matches(mine, other) for mine in evidence.claim.quantities):
+                return hit, other
+    return None
+
+
+def same_kind(quantity: Quantity, other: Quantity) -> bool:
+    """True if both measure the same: equal dimension, or no known unit on either side and the same noun if any."""
+    if quantity.unit or other.unit:
+        mine = quantity.unit.dimension if quantity.unit else ""
+        theirs = other.unit.dimension if other.unit else ""
+        return mine == theirs or {mine, theirs} == {"time", "months"}
+    return not quantity.noun or not other.noun or quantity.noun[:4] == other.noun[:4]

@@ -1,0 +1,128 @@
+"""Numbers written in words, and what bounds them, in the seven languages: tables and the reading of one run of words.
+
+Promises: ``read`` gives the value of a run of number words or None; unknown words are never guessed. Articles that also
+mean one ("a", "ein", "un") are no numbers here. Must not look at anything but the words handed in.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from text_to_num import text2num  # type: ignore[import-untyped]  # ships no types
+
+_EN = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion"
+)
+_DE = (
+    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn "
+    "neunzehn zwanzig dreißig dreissig vierzig fünfzig sechzig siebzig achtzig neunzig hundert tausend einhundert "
+    "eintausend"
+)
+_FR = (
+    "deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize vingt vingts trente "
+    "quarante "
+    "cinquante soixante septante huitante nonante cent cents mille million millions milliard milliards"
+)
+_ES = (
+    "dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete dieciocho "
+    "diecinueve veinte veintiuno veintiún veintiuna veintidós veintitrés veinticuatro veinticinco veintiséis "
+    "veintisiete "
+    "veintiocho veintinueve treinta cuarenta cincuenta sesenta setenta ochenta noventa cien ciento doscientos "
+    "doscientas "
+    "trescientos trescientas cuatrocientos quinientos seiscientos setecientos ochocientos novecientos mil millón "
+    "millones"
+)
+_ID_TWO_TO_NINE = ("dua", "tiga", "empat", "lima", "enam", "tujuh", "delapan", "sembilan")
+_ID_ONES = dict(zip(_ID_TWO_TO_NINE, range(2, 10), strict=True), satu=1, nol=0, se=1)
+_ID_SCALES = {"puluh": 10, "ratus": 100, "ribu": 1_000, "juta": 1_000_000, "miliar": 1_000_000_000}
+_ID_WHOLE = {"sepuluh": (1, "puluh"), "seratus": (1, "ratus"), "seribu": (1, "ribu"), "sejuta": (1, "juta")}
+_ID = " ".join([*_ID_ONES, *_ID_SCALES, *_ID_WHOLE, "sebelas", "belas"]).replace(" se ", " ")
+
+WORDS: dict[str, frozenset[str]] = {
+    "en": frozenset(_EN.split()),
+    "de": frozenset(_DE.split()),
+    "fr": frozenset(_FR.split()),
+    "es": frozenset(_ES.split()),
+    "id": frozenset(_ID.split()) - {"satu"},
+}
+# Words that may stand inside a run of number words but start none.
+JOINERS: dict[str, frozenset[str]] = {
+    "en": frozenset({"and", "one"}),
+    "de": frozenset({"und"}),
+    "fr": frozenset({"et", "un", "une"}),
+    "es": frozenset({"y", "un", "uno", "una"}),
+    "id": frozenset({"satu"}),
+}
+_GERMAN_COMPOUND = re.compile(
+    r"(?:(?:ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|sech|sieb|zwan|und|zig|ßig|hundert|"
+    r"tausend)){2,}"
+)
+_THOUSAND, _MYRIAD = 1_000, 10_000
+_CJK_DIGITS = {
+    c: n for n, cs in enumerate(("〇零", "一壱", "二两弐", "三", "四", "五", "六", "七", "八", "九")) for c in cs
+}
+_CJK_SCALES = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8, "兆": 10**12}
+CJK_NUMERAL = re.compile(f"[{''.join(_CJK_DIGITS)}{''.join(_CJK_SCALES)}]+")
+
+FRACTIONS: dict[str, float] = {
+    word: percent
+    for percent, words in {
+        50.0: "half hälfte moitié mitad setengah separuh 半分 一半 半数",
+        25.0: "quarter viertel quart cuarta seperempat 四分之一",
+        75.0: "three-quarters dreiviertel 四分之三",
+        100 / 3: "third drittel tiers tercio sepertiga 三分之一",
+        200 / 3: "two-thirds zweidrittel 三分之二",
+    }.items()
+    for word in words.split()
+}
+
+
+def is_number_word(word: str, language: str) -> bool:
+    """True if ``word`` (case-folded) may start a number in ``language``."""
+    return word in WORDS.get(language, ()) or (language == "de" and bool(_GERMAN_COMPOUND.fullmatch(word)))
+
+
+@lru_cache(maxsize=4096)
+def read(run: str, language: str) -> float | None:
+    """The value of a run of number words (case-folded, single spaces), or None if it makes no number."""
+    if language == "id":
+        return _indonesian(run.split())
+    try:
+        return float(text2num(run, language))
+    except ValueError:
+        return None
+
+
+def _indonesian(words: list[str]) -> float | None:
+    """Groups of ones times ratus and puluh, closed by ribu, juta, miliar."""
+    total = group = last = 0
+    for word in words:
+        ones, scale = _ID_WHOLE.get(word, (0, word))
+        if word == "sebelas":
+            last = 11
+        elif word in _ID_ONES:
+            last = _ID_ONES[word]
+        elif word == "belas":
+            last += 10
+        elif _ID_SCALES[scale] >= _THOUSAND:
+            total, group, last = total + (group + (ones or last)) * _ID_SCALES[scale], 0, 0
+        else:
+            group, last = group + (ones or last) * _ID_SCALES[scale], 0
+    return float(total + group + last)
+
+
+def read_cjk(run: str) -> float | None:
+    """The value of a run of Chinese or Japanese numerals (十二, 三千五百, 二〇二四), or None for a bare scale."""
+    if all(letter in _CJK_DIGITS for letter in run):
+        return float("".join(str(_CJK_DIGITS[letter]) for letter in run))
+    total, group, last = 0, 0, 0
+    for letter in run:
+        if letter in _CJK_DIGITS:
+            last = _CJK_DIGITS[letter]
+        elif _CJK_SCALES[letter] >= _MYRIAD:
+            total, group, last = total + (group + last or 1) * _CJK_SCALES[letter], 0, 0
+        else:
+            group, last = group + (last or 1) * _CJK_SCALES[letter], 0
+    return float(total + group + last)

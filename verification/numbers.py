@@ -1,0 +1,281 @@
+"""Quantities in text: numbers in digits or words, with unit and scale, whatever the spelling.
+
+Promises: 1,200 = 1.200 = 1 200 = 1200 = 1.2k, and "50 %" = half; an ambiguous 1,200 keeps both readings. Dates, times,
+versions and identifiers are no quantities: whoever found them hands their spans in as ``taken``. Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from verification.bounds import Bound, bound
+from verification.number_words import CJK_NUMERAL, FRACTIONS, JOINERS, is_number_word, read, read_cjk
+from verification.units import CURRENCIES, GLUED_SCALES, SCALES, UNITS, Unit
+
+_TOKEN = re.compile(r"\d+|[^\W\d_]+(?:-[^\W\d_]+)*")
+_NUMERAL = re.compile(
+    r"(?P<grouped>\d{1,3}(?P<sep>[.,'’\u00a0\u202f ])\d{3}(?:(?P=sep)\d{3})*(?:(?!(?P=sep))[.,]\d+)?)(?!\d)"
+    r"|(?P<indian>\d{1,2}(?:,\d{2})+,\d{3})(?!\d)"
+    r"|(?P<fraction>\d{1,2}/\d{1,2})(?![\d/])"
+    r"|(?P<plain>\d+(?:[.,]\d+)?)"
+)
+_FRACTION_CJK = re.compile(r"\s?分[の之]\s?(?P<top>\d+)")
+_AFTER = re.compile(r"[ \u00a0\u202f]?-?(?P<word>[%％°€$£¥₹](?:[CF]\b)?|[^\W\d_]+\.?(?:[-/][^\W\d_]+)*)")
+_CURRENCY_BEFORE = re.compile(r"(?:([$€£¥₹])|\b(USD|EUR|GBP|CHF|IDR|Rp)\.?)\s?$")
+_OF = re.compile(r"\s(?:of|de|d[’'])\s?")
+_TWO_WORDS = {"pour": "cent", "por": "ciento", "per": "cent"}
+_SPACES = frozenset(" -\u00a0")
+_MAX_DIGITS, _TWO = 18, 2
+_LONGEST_CJK_UNIT = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """One number.
+
+    ``readings``: its values, scale included (two for an ambiguous 1,200). ``unit`` is None where the word after it is
+    no known unit; ``noun`` is then that word (case-folded) or empty. ``worded`` marks a number in words.
+    """
+
+    start: int
+    end: int
+    readings: tuple[float, ...]
+    unit: Unit | None = None
+    noun: str = ""
+    bound: Bound = ""
+    worded: bool = False
+    scaled: bool = False
+
+    def amounts(self) -> tuple[float, ...]:
+        """The readings in the basic unit of the dimension."""
+        factor = self.unit.factor if self.unit else 1.0
+        return tuple(reading * factor for reading in self.readings)
+
+
+def quantities(text: str, language: str | None = None, taken: bytes | bytearray | None = None) -> tuple[Quantity, ...]:
+    """The quantities of ``text`` in order. ``taken`` marks characters (non-zero) that belong to something else."""
+    found: list[Quantity] = []
+    occupied = taken if taken is not None else bytes(len(text))
+    token = _TOKEN.search(text)
+    while token:
+        position = token.end()
+        if not occupied[token.start()]:
+            quantity = _at(text, token, language or "en")
+            if quantity:
+                found.append(quantity)
+                position = quantity.end
+        token = _TOKEN.search(text, position)
+    return tuple(_shared_units(text, found))
+
+
+def _at(text: str, token: re.Match[str], language: str) -> Quantity | None:
+    word = token.group()
+    if word[0].isdigit():
+        return _digits(text, token.start())
+    if not word.isascii():
+        numeral = _cjk(text, token)
+        if numeral:
+            return numeral
+    folded = word.casefold()
+    if folded in FRACTIONS:
+        return _quantity(text, token.span(), (FRACTIONS[folded],), unit=UNITS["%"], worded=True)
+    head = folded.split("-", 1)[0]
+    if is_number_word(head, language):
+        return _words(text, token, language)
+    return None
+
+
+def _digits(text: str, start: int) -> Quantity | None:
+    before = text[start - 1] if start else " "
+    if (
+        before == "_"
+        or (before.isascii() and before.isalpha())
+        or (before in ".,/" and start > 1 and text[start - 2].isdigit())
+    ):
+        return None
+    match = _NUMERAL.match(text, start)
+    if match is None or len(match.group()) > _MAX_DIGITS:
+        return None
+    fraction = _FRACTION_CJK.match(text, match.end())
+    if fraction and match.group().isdigit() and int(match.group()):
+        value = 100 * int(fraction["top"][:9]) / int(match.group())
+        return _quantity(text, (start, fraction.end()), (value,), unit=UNITS["%"])
+    readings = _readings(match)
+    return _quantity(text, match.span(), readings, unit=_currency_before(text, start))
+
+
+def _readings(match: re.Match[str]) -> tuple[float, ...]:
+    if match["grouped"]:
+        return _grouped(match["grouped"], match["sep"])
+    if match["fraction"]:
+        top, bottom = match["fraction"].split("/")
+        return (int(top) / int(bottom), float(top)) if int(bottom) else (float(top),)
+    digits = match["indian"] or match["plain"]
+    return (float(digits.replace(",", "" if match["indian"] else ".")),)
+
+
+def _grouped(written: str, separator: str) -> tuple[float, ...]:
+    joined = float(written.replace(separator, "").replace(",", "."))
+    groups = written.split(separator)
+    if separator in ".," and len(groups) == _TWO and not {".", ","} <= set(written):
+        decimal = float(written.replace(",", "."))
+        return (decimal,) if written.startswith("0") else (joined, decimal)
+    return (joined,)
+
+
+def _currency_before(text: str, start: int) -> Unit | None:
+    match = _CURRENCY_BEFORE.search(text, max(0, start - 5), start)
+    return UNITS[(match[1] or match[2]).casefold()] if match else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tail:
+    """What follows a numeral: its scale, its unit or noun, and where the unit ends."""
+
+    factor: float
+    unit: Unit | None
+    noun: str
+    end: int
+
+
+def _quantity(
+    text: str, span: tuple[int, int], readings: tuple[float, ...], *, unit: Unit | None = None, worded: bool = False
+) -> Quantity:
+    start, end = span
+    tail = (
+        _tail(text, end)
+        if unit is None or unit.dimension in CURRENCIES
+        else _Tail(factor=1, unit=None, noun="", end=end)
+    )
+    return Quantity(
+        start=start,
+        end=tail.end,
+        readings=tuple(reading * tail.factor for reading in readings),
+        unit=unit or tail.unit,
+        noun=tail.noun,
+        bound=bound(text, start, tail.end),
+        worded=worded,
+        scaled=tail.factor != 1,
+    )
+
+
+def _tail(text: str, end: int) -> _Tail:
+    factor, end = _scale(text, end)
+    link = _OF.match(text, end) if factor != 1 else None
+    match = _AFTER.match(text, link.end() - 1 if link and text[link.end() - 1] == " " else link.end() if link else end)
+    if match is None:
+        return _Tail(factor=factor, unit=None, noun="", end=end)
+    word = match["word"].rstrip(".")
+    unit, length = _unit(text, match, word)
+    noun = "" if unit else word.casefold()
+    return _Tail(factor=factor, unit=unit, noun=noun, end=match.start("word") + length if unit else end)
+
+
+def _scale(text: str, end: int) -> tuple[float, int]:
+    """The factor of a scale word at ``end`` ("1.2k", "3 million", "5万") and where it ends; 1 if there is none."""
+    match = _AFTER.match(text, end)
+    if match is None:
+        return 1.0, end
+    start, word = match.start("word"), match["word"]
+    if start == end and word in GLUED_SCALES:
+        return GLUED_SCALES[word], match.end()
+    if word.rstrip(".").casefold() in SCALES:
+        return SCALES[word.rstrip(".").casefold()], match.end()
+    for length in (2, 1):
+        if word[:length] in SCALES and not word[0].isascii():
+            return SCALES[word[:length]], start + length
+    return 1.0, end
+
+
+def _unit(text: str, match: re.Match[str], word: str) -> tuple[Unit | None, int]:
+    """The unit that begins at the matched word, and its length in characters."""
+    folded = word.casefold()
+    if folded in UNITS:
+        return UNITS[folded], len(word)
+    if folded in _TWO_WORDS:
+        second = _AFTER.match(text, match.end())
+        if second and second["word"].casefold().rstrip(".") == _TWO_WORDS[folded]:
+            return UNITS["%"], second.end() - match.start("word")
+    head = re.split("[-/]", folded, maxsplit=1)[0]
+    if head != folded and head in UNITS:
+        return UNITS[head], len(head)
+    for length in range(min(_LONGEST_CJK_UNIT, len(word)), 0, -1) if not word[0].isascii() else ():
+        if word[:length] in UNITS:
+            return UNITS[word[:length]], length
+    return None, 0
+
+
+def _words(text: str, token: re.Match[str], language: str) -> Quantity | None:
+    """The longest run of number words from ``token`` on that reads as one number."""
+    ends = [token.end()]
+    following = _TOKEN.match(text, token.end() + 1)
+    while following and text[following.start() - 1] in _SPACES:
+        word = following.group().casefold().split("-", 1)[0]
+        if not (is_number_word(word, language) or word in JOINERS[language]):
+            break
+        ends.append(following.end())
+        following = _TOKEN.match(text, following.end() + 1)
+    for end in reversed(ends):
+        run = text[token.start() : end].casefold()
+        value = read(" ".join(run.split()), language)
+        if value is not None:
+            return _quantity(text, (token.start(), end), (value,), worded=True)
+    return None
+
+
+_CJK_EXPRESSION = re.compile(
+    rf"百分之(?P<percent>\d+(?:\.\d+)?|{CJK_NUMERAL.pattern})"
+    rf"|(?P<bottom>{CJK_NUMERAL.pattern})分[の之](?P<top>{CJK_NUMERAL.pattern})"
+    r"|(?P<half>半分|一半|半数)"
+    rf"|(?P<numeral>{CJK_NUMERAL.pattern})(?P<counter>[名人個个件回次台本社つ階层条項项份种種位倍割行頁页章]|(?=[日月年時时分秒週周天小円元万億億か个個]))?"
+)
+_NOT_NUMERALS = frozenset(
+    {"十分", "一人", "一部", "一個", "一个", "一次", "一回", "一件", "一条", "一种", "一種", "一位", "一項", "一项"}
+)
+
+
+def _cjk(text: str, token: re.Match[str]) -> Quantity | None:
+    """The first number in Chinese or Japanese numerals inside the token; 一 and 十分 alone are words, not numbers."""
+    for match in _CJK_EXPRESSION.finditer(text, token.start(), token.end()):
+        quantity = _cjk_quantity(text, match)
+        if quantity:
+            return quantity
+    return None
+
+
+def _cjk_quantity(text: str, match: re.Match[str]) -> Quantity | None:
+    percent = UNITS["%"]
+    if match["half"]:
+        return _quantity(text, match.span(), (50.0,), unit=percent, worded=True)
+    if match["percent"]:
+        written = match["percent"]
+        value = float(written) if written[0].isdigit() and written.isascii() else read_cjk(written)
+        return _quantity(text, match.span(), (value or 0.0,), unit=percent, worded=True)
+    if match["bottom"]:
+        top, bottom = read_cjk(match["top"]), read_cjk(match["bottom"])
+        return _quantity(text, match.span(), (100 * (top or 0) / (bottom or 1),), unit=percent, worded=True)
+    numeral = match["numeral"]
+    following = text[match.end("numeral") : match.end("numeral") + 1]
+    if match["counter"] is None or numeral + following in _NOT_NUMERALS:
+        return None
+    value = read_cjk(numeral)
+    return _quantity(text, match.span("numeral"), (value,), worded=True) if value is not None else None
+
+
+_RANGE = re.compile(
+    r"\s?(?:-|–|—|~|〜|～|to|bis|à|a|y|and|und|et|or|oder|ou|o|u|dan|atau|hingga|sampai|至|到|から|或|か)\s?",
+    re.IGNORECASE,
+)
+
+
+def _shared_units(text: str, found: list[Quantity]) -> Iterator[Quantity]:
+    """In "3 to 5 days" the first number has the second's unit."""
+    for index, quantity in enumerate(found):
+        following = found[index + 1] if index + 1 < len(found) else None
+        bare = quantity.unit is None and following is not None and following.unit is not None
+        if bare and following and _RANGE.fullmatch(text, quantity.end, following.start):
+            yield replace(quantity, unit=following.unit, noun="")
+        else:
+            yield quantity

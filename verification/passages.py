@@ -1,0 +1,135 @@
+"""What a text holds that a claim can be checked against: sentences, words, numbers, dates, identifiers.
+
+Promises: ``analyse`` is a pure function of the text, kept in a cache because sources come again and again within a
+turn; it never raises on odd text (lone surrogates, control characters). Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import sentencex  # type: ignore[import-untyped]  # ships no types
+
+from verification.calendar_words import MONTHS
+from verification.dates import Moment, moments
+from verification.identifiers import Identifier, identifiers
+from verification.language import detect
+from verification.numbers import Quantity, quantities
+from verification.words import Term, normalised, terms
+
+_UNCODABLE = re.compile("[\ud800-\udfff\x00]")
+_FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
+_CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
+_LINE = re.compile(r"[^\n]+")
+_ABBREVIATED = re.compile(
+    r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx)\.\s*$"
+)
+_DAY_ENDS = re.compile(r"(?<![\d.,:])\d{1,2}\.\s*$")
+_NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """One sentence of a passage: its span and the stems it holds."""
+
+    start: int
+    end: int
+    stems: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A text read once. ``folded`` is the text normalised for looking strings up."""
+
+    text: str
+    language: str | None
+    folded: str
+    terms: tuple[Term, ...]
+    sentences: tuple[Sentence, ...]
+    stems: frozenset[str]
+    quantities: tuple[Quantity, ...]
+    moments: tuple[Moment, ...]
+    identifiers: tuple[Identifier, ...]
+
+
+def readable(text: str) -> str:
+    """The text, same length, without characters that other libraries cannot take; full-width digits made plain."""
+    cleaned = _UNCODABLE.sub("\ufffd", text)
+    return cleaned if cleaned.isascii() else cleaned.translate(_FULLWIDTH)
+
+
+def sentence_spans(text: str, language: str | None) -> Iterator[tuple[int, int]]:
+    """The sentences of ``text``, line by line, as spans without white space at their ends."""
+    for line in _LINE.finditer(text):
+        start = position = line.start()
+        for piece in sentencex.segment(language or "en", line.group()):
+            position += len(piece)
+            if position < line.end() and _is_broken(text, start, position):
+                continue
+            yield from _trimmed(text, start, position)
+            start = position
+        yield from _trimmed(text, start, line.end())
+
+
+def _is_broken(text: str, start: int, position: int) -> bool:
+    """True if the cut at ``position`` falls behind an abbreviation or inside a date ("am 3. Mai")."""
+    tail = max(start, position - 12)
+    if _ABBREVIATED.search(text, tail, position):
+        return True
+    following = _NEXT_WORD.match(text, position)
+    is_day = following is not None and (following[1].casefold() in MONTHS or following[1][0].islower())
+    return is_day and bool(_DAY_ENDS.search(text, tail, position))
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    if start < end:
+        yield start, end
+
+
+@lru_cache(maxsize=512)
+def analyse(text: str, language: str | None = None) -> Passage:
+    """Everything in ``text`` that a claim can be checked against. ``language`` None means: find out."""
+    text = _CITATION.sub(lambda match: " " * len(match.group()), readable(text))
+    spoken = language or detect(text)
+    named = identifiers(text)
+    taken = bytearray(len(text))
+    for identifier in named:
+        if identifier.kind != "code":
+            _mark(taken, identifier.start, identifier.end)
+    when = tuple(m for m in moments(text) if not any(taken[m.start : m.end]))
+    for moment in when:
+        _mark(taken, moment.start, moment.end)
+    words = tuple(terms(text, spoken))
+    return Passage(
+        text=text,
+        language=spoken,
+        folded=normalised(text),
+        terms=words,
+        sentences=tuple(_sentences(text, spoken, words)),
+        stems=frozenset(word.stem for word in words if word.stem),
+        quantities=quantities(text, spoken, taken),
+        moments=when,
+        identifiers=named,
+    )
+
+
+def _mark(taken: bytearray, start: int, end: int) -> None:
+    taken[start:end] = b"\x01" * (end - start)
+
+
+def _sentences(text: str, language: str | None, words: tuple[Term, ...]) -> Iterator[Sentence]:
+    index = 0
+    for start, end in sentence_spans(text, language):
+        stems: set[str] = set()
+        while index < len(words) and words[index].start < end:
+            if words[index].start >= start and words[index].stem:
+                stems.add(words[index].stem)
+            index += 1
+        yield Sentence(start=start, end=end, stems=frozenset(stems))

@@ -1,0 +1,84 @@
+"""The words of a text with their places: stems of what carries a subject, bigrams for Chinese and Japanese.
+
+Promises: offsets are those of the text given; the same word gives the same stem everywhere. Must never decide anything:
+it only says which words stand where. Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import snowballstemmer  # type: ignore[import-untyped]  # ships no types
+
+from verification.function_words import FUNCTION_WORDS
+
+_ALGORITHMS = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}
+_TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")
+_CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_SUBJECT_CJK = re.compile("[\u30a1-\u30ff\u3400-\u9fff\uf900-\ufaff々]+")
+_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " "})
+_DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"))
+
+
+class Term(NamedTuple):
+    """One word. ``stem`` is empty for a word that carries grammar only; ``word`` is case-folded."""
+
+    stem: str
+    word: str
+    start: int
+    end: int
+    capital: bool
+
+
+def terms(text: str, language: str | None) -> Iterator[Term]:
+    """The words of ``text`` in order; a run of Chinese or Japanese gives its pairs of letters."""
+    ascii_only = text.isascii()
+    for match in _TOKEN.finditer(text):
+        word = match.group()
+        if not ascii_only and not word.isascii() and _CJK.search(word):
+            yield from _pairs(word, match.start())
+            continue
+        folded = word.casefold()
+        yield Term(stem(folded, language), folded, match.start(), match.end(), word[0].isupper())
+
+
+def _pairs(word: str, offset: int) -> Iterator[Term]:
+    for run in _SUBJECT_CJK.finditer(word):
+        letters = run.group()
+        for index in range(max(1, len(letters) - 1)):
+            pair = letters[index : index + 2]
+            start = offset + run.start() + index
+            yield Term(pair, pair, start, start + len(pair), capital=False)
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str, language: str | None) -> str:
+    """The stem of a case-folded word, accents dropped; empty for function words and single letters."""
+    word = word.replace("’", "'").removesuffix("'s")
+    name = language if language in _ALGORITHMS else "en"
+    if len(word) < 2 and not word.isdigit():  # noqa: PLR2004  # one letter carries no subject
+        return ""
+    if word in FUNCTION_WORDS[name]:
+        return ""
+    return plain(str(snowballstemmer.stemmer(_ALGORITHMS[name]).stemWord(word)))
+
+
+def plain(word: str) -> str:
+    """The word without accents: Unicode's combining marks fall away."""
+    if word.isascii():
+        return word
+    return "".join(letter for letter in unicodedata.normalize("NFD", word) if not unicodedata.combining(letter))
+
+
+def normalised(text: str) -> str:
+    """Case, typographic quotes, dashes and runs of white space evened out, for looking a string up."""
+    return " ".join(text.translate(_STRAIGHT).translate(_DASHES).casefold().split())
+
+
+def stems(text: str, language: str | None) -> frozenset[str]:
+    """The set of stems that carry a subject."""
+    return frozenset(term.stem for term in terms(text, language) if term.stem)
