@@ -2,7 +2,8 @@
 
 Promises: one embedded server per home. Whoever comes first starts it, others join it; it is detached, so it outlives a
 killed parent and the next process finds it again. Writes are on disk before they are confirmed (AOF, ``appendfsync
-always``). The last *clean* leaver shuts it down; a killed process leaves it running. It is reachable through a private
+always``). If it dies, the next use of any client starts it again. The last *clean* leaver shuts it down; a killed
+process leaves it running. It is reachable through a private
 unix socket only. Must never start a second server over the same files, nor stop one that another process uses.
 
 Two file locks say everything, and the kernel drops them with the process that held them: ``server.lock`` is inherited
@@ -18,15 +19,17 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import structlog
 from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.connection import UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 LOG = structlog.get_logger()
@@ -59,9 +62,9 @@ def runs(binary: Path) -> bool:
         return False
 
 
-def find_server() -> Path:
+def find_server(candidates: Sequence[Path] | None = None) -> Path:
     """The first server that runs here. Raises ``EmbeddedRedisError`` when there is none."""
-    for binary in server_binaries():
+    for binary in server_binaries() if candidates is None else candidates:
         if runs(binary):
             return binary
     message = (
@@ -72,17 +75,14 @@ def find_server() -> Path:
     raise EmbeddedRedisError(message)
 
 
-def patient(redis_url: str) -> Redis:
-    """A client as Orion uses it everywhere: answers are ``str``, short hiccups are retried, nothing hangs for long."""
-    client: Redis = Redis.from_url(
-        redis_url,
-        decode_responses=True,
-        socket_timeout=5,
-        socket_connect_timeout=2,
-        health_check_interval=30,
-        retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
-    )
-    return client
+# A client as Orion uses it everywhere: answers are ``str``, short hiccups are retried, nothing hangs for long.
+PATIENT: dict[str, Any] = {
+    "decode_responses": True,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+    "health_check_interval": 30,
+    "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
+}
 
 
 def impatient(client: Redis, *, timeout_s: float) -> Redis:
@@ -101,20 +101,23 @@ async def connect(home: Path, redis_url: str | None = None) -> AsyncIterator[Red
     Raises ``EmbeddedRedisError``.
     """
     if redis_url:
-        async with patient(redis_url) as client:
+        async with Redis.from_url(redis_url, **PATIENT) as client:
             yield client
         return
-    async with EmbeddedServer(home / "redis").joined() as socket, patient(f"unix://{socket}") as client:
-        yield client
+    server = EmbeddedServer(home / "redis")
+    async with server.joined() as socket:
+        pool = ConnectionPool(connection_class=RevivingConnection, server=server, path=str(socket), **PATIENT)
+        async with Redis.from_pool(pool) as client:
+            yield client
 
 
 class EmbeddedServer:
     """The one server over the files in ``directory``: found, started, joined, left."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._log = directory / "server.log"
-        self._record = directory / "socket"
+        self._directory = directory.absolute()
+        self._log = self._directory / "server.log"
+        self._record = self._directory / "socket"
 
     @asynccontextmanager
     async def joined(self) -> AsyncIterator[Path]:
@@ -147,6 +150,18 @@ class EmbeddedServer:
             await asyncio.sleep(POLL_S)
         raise EmbeddedRedisError(self._complaint(f"runs, but did not answer within {START_S:.0f} s"))
 
+    async def revive(self) -> None:
+        """Start the server again if it died under us (killed, out of memory); its files hold all that was confirmed.
+
+        Raises redis' own ``ConnectionError`` when that cannot be done, for whoever waits out an outage anyway.
+        """
+        if self._at_rest():
+            LOG.warning("embedded_redis_died", directory=str(self._directory))
+            try:
+                await self._running()
+            except EmbeddedRedisError as error:
+                raise RedisConnectionError(str(error)) from error
+
     def _start(self, lock: int) -> None:
         """Start the server, detached. It inherits ``lock`` and so holds it for as long as it lives."""
         binary = find_server()
@@ -159,30 +174,33 @@ class EmbeddedServer:
             command, pass_fds=[lock], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=START_S
         )
         if started.returncode != 0:
-            raise EmbeddedRedisError(
-                self._complaint(f"could not be started ({binary.name}, exit {started.returncode})")
-            )
+            said = (started.stdout + started.stderr).decode(errors="replace").strip()[-300:]
+            raise EmbeddedRedisError(self._complaint(f"could not be started: {said}"))
         LOG.info("embedded_redis_started", binary=binary.name, socket=str(socket))
 
     def _new_socket(self) -> Path:
         """Where the server shall listen: beside its files, or in a temporary place where that path is too long."""
-        socket = self._socket() or self._directory.absolute() / "redis.sock"
-        if len(os.fsencode(socket)) > SOCKET_PATH_BYTES or not socket.parent.is_dir():
+        socket = self._socket()
+        if socket is None or not socket.parent.is_dir():
             socket = Path(tempfile.mkdtemp(prefix="orion-")) / "redis.sock"
-        self._record.write_text(str(socket))
+            self._record.write_text(str(socket))
         return socket
 
     def _socket(self) -> Path | None:
-        with suppress(FileNotFoundError):
-            return Path(self._record.read_text())
-        return None
+        """Where a server of this home listens, if there is one."""
+        beside = self._directory / "redis.sock"
+        if len(os.fsencode(beside)) <= SOCKET_PATH_BYTES:
+            return beside
+        return Path(self._record.read_text()) if self._record.exists() else None
 
     async def _shut_down(self, socket: Path) -> None:
         """End the server and wait until it is gone, so that the next one finds its files at rest."""
-        async with patient(f"unix://{socket}") as client:
+        async with Redis(unix_socket_path=str(socket), retry=Retry(NoBackoff(), 0)) as client:
             with suppress(RedisError):
                 await client.shutdown(nosave=True)
         gone = await eventually(self._at_rest)
+        if gone and socket.parent != self._directory:
+            shutil.rmtree(socket.parent, ignore_errors=True)
         LOG.info("embedded_redis_stopped", socket=str(socket), gone=gone)
 
     def _at_rest(self) -> bool:
@@ -190,8 +208,24 @@ class EmbeddedServer:
             return taken(lock, fcntl.LOCK_EX)
 
     def _complaint(self, what: str) -> str:
-        tail = self._log.read_text(errors="replace").splitlines()[-3:] if self._log.exists() else []
+        tail = self._log.read_text(errors="replace").splitlines()[-3:] if self._log.is_file() else []
         return f"The embedded Redis under {self._directory} {what}. Its last words: {' | '.join(tail) or 'none'}"
+
+
+class RevivingConnection(UnixDomainSocketConnection):
+    """A connection to the embedded server that starts it again where nobody listens any more."""
+
+    def __init__(self, *, server: EmbeddedServer, path: str, **settings: Any) -> None:
+        super().__init__(path=path, **settings)
+        self._server = server
+
+    async def connect_check_health(self, check_health: bool = True, retry_socket_connect: bool = True) -> None:  # noqa: FBT001, FBT002 (the signature is redis-py's)
+        """Connect; if that fails and no server lives, start it and connect once more. Raises ``RedisError``."""
+        try:
+            await super().connect_check_health(check_health, retry_socket_connect)
+        except RedisConnectionError:
+            await self._server.revive()
+            await super().connect_check_health(check_health, retry_socket_connect)
 
 
 async def eventually(attempt: Callable[[], bool]) -> bool:

@@ -84,6 +84,7 @@ async def hurry(redis: Redis, mailbox: Mailbox) -> None:
     ready = f"{mailbox.shard_of(THREAD)}:ready"
     for thread in await redis.zrange(ready, 0, -1):
         await redis.zadd(ready, {str(thread): 1}, xx=True)
+        await redis.lpush(mailbox.bells()[0], 1)
 
 
 async def empty(mailbox: Mailbox) -> bool:

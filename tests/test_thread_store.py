@@ -1,0 +1,150 @@
+"""States in a real Valkey: saved only over what was loaded, and only by whoever still owns the thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from agent.conversation import Message, ThreadKey
+from agent.plan import Plan, Step
+from agent.thread_state import PendingQuestion, StateNotSaved, ThreadState
+from agent.thread_store import TTL_S, Fence, StateConflict, StateFenced, ThreadStore, hash_tag
+from bot.mailbox import Claimed, Mailbox
+from verification.answer import Source
+
+KEY = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
+FULL = ThreadState(
+    mission="find out 🙂",
+    todolist_id="plan-1",
+    plan=Plan(id="plan-1", steps=(Step(description="search", status="done", result="found"),)),
+    history=(Message(role="user", text="wann?\nzeile", user="U1", ts="1.1"),),
+    answers={"when": "tomorrow"},
+    pending_question=PendingQuestion(key="k", text="Which?", user="U1"),
+    sources=(Source(id=1, title="Runbook", text="…"),),
+    preferences={"mute": "no"},
+)
+
+
+@pytest.fixture
+def store(redis_client: Redis) -> ThreadStore:
+    return ThreadStore(redis_client)
+
+
+@pytest.fixture
+async def owned(redis_client: Redis) -> AsyncIterator[tuple[Mailbox, Claimed]]:
+    mailbox = Mailbox(redis_client)
+    await mailbox.enqueue(str(KEY), "q", event_ids=["e"])
+    (claimed,) = await mailbox.claim("w", 1)
+    yield mailbox, claimed
+    await mailbox.aclose()
+
+
+async def test_a2_a_missing_thread_is_a_fresh_one(store: ThreadStore, no_leaked_keys: list[str]) -> None:
+    assert await store.load(KEY) == ThreadState()
+
+
+async def test_a2_what_was_saved_is_loaded_under_team_channel_and_thread(
+    store: ThreadStore, no_leaked_keys: list[str]
+) -> None:
+    saved = await store.save(KEY, FULL)
+    assert saved == replace(FULL, version=1)
+    assert await store.load(KEY) == saved
+    assert await store.save(KEY, saved) == replace(FULL, version=2)
+    for other in (replace(KEY, team="T2"), replace(KEY, channel="C2"), replace(KEY, thread_ts="2.2")):
+        assert await store.load(other) == ThreadState()
+
+
+async def test_a2_use_refreshes_the_ttl(store: ThreadStore, redis_client: Redis) -> None:
+    await store.save(KEY, FULL)
+    assert TTL_S - 60 < await redis_client.ttl(store.key(KEY)) <= TTL_S
+    await redis_client.expire(store.key(KEY), 100)
+    await store.load(KEY)
+    assert TTL_S - 60 < await redis_client.ttl(store.key(KEY)) <= TTL_S
+
+
+async def test_a2_of_two_that_save_one_wins(store: ThreadStore) -> None:
+    loaded = await store.load(KEY)
+    first = await store.save(KEY, replace(loaded, mission="first"))
+    with pytest.raises(StateConflict):
+        await store.save(KEY, replace(loaded, mission="second"))
+    assert (await store.load(KEY)).mission == "first"
+    assert (await store.save(KEY, replace(first, mission="third"))).version == 2
+
+
+async def test_a2_a_state_that_vanished_meanwhile_is_a_conflict(store: ThreadStore) -> None:
+    saved = await store.save(KEY, FULL)
+    assert await store.forget(KEY)
+    assert not await store.forget(KEY)
+    with pytest.raises(StateConflict):
+        await store.save(KEY, saved)
+
+
+async def test_e5_only_the_owner_of_the_thread_saves(
+    store: ThreadStore, redis_client: Redis, owned: tuple[Mailbox, Claimed]
+) -> None:
+    mailbox, claimed = owned
+    saved = await store.save(KEY, FULL, fence=claimed.fence)
+    assert saved.version == 1
+    with pytest.raises(StateFenced):
+        await store.save(KEY, saved, fence=replace(claimed.fence, token="0"))
+    await redis_client.hset(mailbox.fence_key(str(KEY)), "until", "1")
+    with pytest.raises(StateFenced):  # the lease ran out, though nobody took over yet
+        await store.save(KEY, saved, fence=claimed.fence)
+    await mailbox.done(claimed, "ok")
+    with pytest.raises(StateFenced):
+        await store.save(KEY, saved, fence=claimed.fence)
+    assert await store.load(KEY) == saved
+
+
+async def test_e4_an_unreadable_state_loads_fresh_and_can_be_saved_over(
+    store: ThreadStore, redis_client: Redis
+) -> None:
+    await redis_client.hset(store.key(KEY), mapping={"version": 7, "state": "{ not json"})
+    loaded = await store.load(KEY)
+    assert loaded == ThreadState(version=7)
+    assert (await store.save(KEY, loaded)).version == 8
+
+
+async def test_e4_a_redis_out_of_reach_is_a_state_not_saved(tmp_path: Path) -> None:
+    async with Redis(unix_socket_path=str(tmp_path / "nobody.sock"), retry=Retry(NoBackoff(), 0)) as nobody:
+        store = ThreadStore(nobody)
+        with pytest.raises(StateNotSaved, match="ConnectionError"):
+            await store.save(KEY, FULL)
+
+
+async def test_half_an_emoji_does_not_cost_the_state(store: ThreadStore) -> None:
+    await store.save(KEY, ThreadState(mission="cut \ud83d off"))
+    assert (await store.load(KEY)).mission == "cut ? off"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@given(text=st.text(), answers=st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3))
+def test_a2_any_text_survives(redis_url: str, text: str, answers: dict[str, str]) -> None:
+    state = ThreadState(mission=text, answers=answers, history=(Message(role="user", text=text),))
+
+    async def there_and_back() -> ThreadState:
+        async with Redis.from_url(redis_url, decode_responses=True) as client:
+            store = ThreadStore(client)
+            await store.forget(KEY)
+            await store.save(KEY, state)
+            return await store.load(KEY)
+
+    assert asyncio.run(there_and_back()) == replace(state, version=1)
+
+
+def test_all_keys_of_a_thread_share_one_hash_tag(redis_client: Redis) -> None:
+    mailbox, store = Mailbox(redis_client, shards=7), ThreadStore(redis_client, shards=7)
+    tag = hash_tag(str(KEY), shards=7)
+    assert tag.startswith("{orion:")
+    assert store.key(KEY).startswith(f"{tag}:")
+    assert mailbox.fence_key(str(KEY)).startswith(f"{tag}:")
+    assert Fence(key=mailbox.fence_key(str(KEY)), token="1").key == f"{tag}:head:{KEY}"
