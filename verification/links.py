@@ -1,178 +1,73 @@
-"""The links of an answer: which there are, which resolve, and which are better shown as code.
+"""Markdown's link syntax: destinations, definitions, footnotes, and the Slack token each becomes.
 
-A link resolves if it is a source's url, or stands in a source's text or the question on a host of the sources' own
-urls or of the allowed hosts. One that merely stands in a text is shown as code; one from nowhere stays what it is and
-is the citation rule's to refuse. Must never fetch anything, never invent a link.
+Promises: every destination that Slack can open becomes ``<url|label>``; every other one stays readable as code behind
+its label. Bounded look-ahead, so a megabyte of ``[`` or ``](`` stays linear. Must never drop a label or an address.
 """
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, Literal
-from urllib.parse import unquote, urlsplit
+from typing import NamedTuple
 
-from verification.answer import Draft, Repair
-from verification.reading import prose
+from verification.scanner import SCHEMES
 
-Standing = Literal["resolves", "as_code", "unknown"]
-
-_SCHEME: Final = r"(?:https?|ftp|mailto|tel|slack|file|javascript|data)"
-_TOP_LEVEL: Final = (
-    "(?:com|net|org|io|dev|app|ai|co|info|biz|xyz|site|online|top|link|click|me|cloud"
-    "|de|fr|es|id|jp|cn|uk|eu|ru|nl|it|example|test|invalid)"
+_FLAT = r"(?:[^\s()<>\\]|\\[^\s])"
+_ONE = rf"(?:{_FLAT}|\({_FLAT}*+\))"
+_TWO = rf"(?:{_FLAT}|\({_ONE}*+\))"
+_TITLE = r"(?:[ \t]+(?:\"[^\"\n]{0,400}\"|'[^'\n]{0,400}'|\([^()\n]{0,400}\)))?+"
+_DESTINATION = re.compile(rf"\([ \t]*+(?:<([^<>\n]{{0,2000}})>|({_TWO}*+)){_TITLE}[ \t]*+\)")
+_WORDS = re.compile(r"\(([^()<>\n]{1,400})\)")
+_ABSOLUTE = re.compile(rf"(?:{SCHEMES}):[^\s]+", re.IGNORECASE)
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+DEFINITION = re.compile(
+    r"[ \t]{0,3}\[([^\]\[\n]{1,200})\](:)[ \t]*(<[^<>\s]+>|(?:(?:" + SCHEMES + r"):|\.{0,2}/|#)\S+)"
+    r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
 )
-_URL_LETTER: Final = '[^\\s<>`|"“”«»\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]'
-_BARE: Final = re.compile(
-    rf"(?<![A-Za-z0-9_@./-])(?:(?:https?|ftp)://|www\.(?=\w)){_URL_LETTER}+"
-    rf"|(?<![A-Za-z0-9_@./:-])(?:[a-z0-9](?:[a-z0-9-]{{0,62}})\.){{1,8}}{_TOP_LEVEL}(?::[0-9]{{1,5}})?/{_URL_LETTER}+",
-    re.IGNORECASE,
-)
-_TOKEN: Final = re.compile(rf"<({_SCHEME}:[^<>|\s]+)(?:\|([^<>\n]*))?>", re.IGNORECASE)
-_MARKDOWN: Final = re.compile(
-    r"!?\[((?:[^\[\]\n]|\[[^\[\]\n]{0,100}\]){0,200})\]"
-    r"\(\s{0,3}<?((?:[^\s()<>]|\([^\s()<>]{0,300}\)){1,4000})>?(?:\s{1,3}[\"'(][^\n]{0,300}?[\"')])?\s{0,3}\)"
-)
-_CITED: Final = re.compile(r"(?:\[[0-9][0-9, -]{0,40}\][.,;:!?]?)+$")
-_TRAILING: Final = ".,;:!?'*_~。，、；：！？」』】）"
-_PAIRS: Final = {")": "(", "]": "[", "}": "{"}
-_ENTITIES: Final = (("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
-_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+FOOTNOTE = re.compile(r"\[(\^)(\w[\w.-]{0,40})\](:?)")
+_UNSAFE = {" ": "%20", "|": "%7C", "<": "%3C", ">": "%3E", "`": "%60", "\\": "%5C", "\t": "%20"}
+_UNSAFE_CHARS = re.compile(r"[ |<>`\\\t]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """A link in a text: its span there, its target as written, and its label (empty when it has none)."""
+class Destination(NamedTuple):
+    """Where a link points and where its closing parenthesis ends. ``url`` is empty for plain words."""
 
-    start: int
     end: int
-    target: str
-    label: str = ""
+    url: str
+    words: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownLinks:
-    """The targets an answer may use, normalised: source urls, those seen in texts, and the hosts that may be linked."""
-
-    own: frozenset[str]
-    seen: frozenset[str]
-    hosts: frozenset[str]
-
-    def standing(self, target: str) -> Standing:
-        """Whether a target resolves, is to be shown as code, or comes from nowhere."""
-        key = normal(target)
-        if key in self.own:
-            return "resolves"
-        if key not in self.seen:
-            return "unknown"
-        return "resolves" if key.startswith(("mailto:", "tel:")) or _host(key) in self.hosts else "as_code"
+def destination(text: str, start: int, end: int) -> Destination | None:
+    """What stands in the parentheses that open at ``start``, or None if they are no destination."""
+    match = _DESTINATION.match(text, start, end)
+    if match:
+        return Destination(match.end(), cleaned(match[1] if match[1] is not None else match[2]))
+    match = _WORDS.match(text, start, end)
+    return Destination(match.end(), "", match[1]) if match else None
 
 
-def known_links(draft: Draft) -> KnownLinks:
-    """What the draft's sources, question and known text offer as link targets."""
-    own = {normal(source.url) for source in draft.sources if source.url}
-    own |= {key.partition("#")[0] for key in own}
-    texts = [draft.question, draft.known_text, *(source.text for source in draft.sources)]
-    seen = {normal(target) for text in texts for target in _targets(text)}
-    hosts = {_host(key) for key in own if _host(key)} | {host.casefold() for host in draft.link_hosts}
-    return KnownLinks(own=frozenset(own), seen=frozenset(seen), hosts=frozenset(hosts))
+def cleaned(url: str) -> str:
+    """A destination without Markdown's own escapes."""
+    return html.unescape(_ESCAPED.sub(r"\1", url)) if "\\" in url or "&" in url else url
 
 
-def links(masked: str) -> tuple[Link, ...]:
-    """The links of a text whose code is blanked out, in order, none inside another."""
-    found: list[Link] = [
-        Link(start=m.start(), end=m.end(), target=m[1], label=m[2] or "") for m in _TOKEN.finditer(masked)
-    ]
-    rest = _without(masked, found)
-    marked = [Link(start=m.start(), end=m.end(), target=m[2], label=m[1]) for m in _MARKDOWN.finditer(rest)]
-    rest = _without(rest, marked)
-    bare = [_trimmed(m) for m in _BARE.finditer(rest)]
-    return tuple(sorted([*found, *marked, *bare], key=lambda link: link.start))
+def is_absolute(url: str) -> bool:
+    """Whether Slack can open it."""
+    return bool(_ABSOLUTE.fullmatch(url.replace(" ", "%20")))
 
 
-def _without(text: str, found: Iterable[Link]) -> str:
-    """The text with these links blanked out."""
-    pieces: list[str] = []
-    last = 0
-    for link in found:
-        pieces += (text[last : link.start], " " * (link.end - link.start))
-        last = link.end
-    return "".join([*pieces, text[last:]])
+def is_address(text: str) -> bool:
+    """Whether it is a bare mail address."""
+    return bool(_ADDRESS.fullmatch(text))
 
 
-def _trimmed(match: re.Match[str]) -> Link:
-    """A bare URL without the sentence's own punctuation; a closing bracket stays where it was opened inside."""
-    target = _CITED.sub("", match[0])
-    while target:
-        last = target[-1]
-        unopened = last in _PAIRS and target.count(last) > target.count(_PAIRS[last])
-        if last not in _TRAILING and not unopened:
-            break
-        target = target[:-1]
-    return Link(start=match.start(), end=match.start() + len(target), target=target)
+def safe(url: str) -> str:
+    """The URL with the characters quoted that would end it inside a ``<…>`` token."""
+    return _UNSAFE_CHARS.sub(lambda match: _UNSAFE[match[0]], url)
 
 
-def _targets(text: str) -> Iterable[str]:
-    """Every target a text names: its links, also those in code, and its mail addresses."""
-    for link in links(text):
-        yield link.target
-        yield from (inner.target for inner in links(link.label)) if link.label else ()
-    yield from (f"mailto:{m[0]}" for m in _ADDRESS.finditer(text))
-
-
-_ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}")
-
-
-def normal(target: str) -> str:
-    """A target in the one spelling that is compared: entities decoded, scheme and host lower case, no last slash.
-
-    ``http`` and ``https`` are one: a page is the same page over either.
-    """
-    plain = target.strip()
-    for entity, letter in _ENTITIES:
-        plain = plain.replace(entity, letter)
-    scheme, colon, rest = plain.partition(":")
-    if colon and not rest.startswith("//") and "." not in scheme and "/" not in scheme:
-        return f"{scheme.casefold()}:{rest.partition('?')[0].casefold()}"
-    if "://" not in plain and (plain.casefold().startswith("www.") or _BARE.fullmatch(plain)):
-        plain = f"https://{plain}"
-    scheme, slashes, rest = plain.partition("://")
-    host, slash, path = _split_host(rest) if slashes else ("", "", plain)
-    host = host.casefold().removesuffix(_DEFAULT_PORTS.get(scheme.casefold(), "\0"))
-    secure = "https" if scheme.casefold() == "http" else scheme.casefold()
-    return f"{secure}://{host}{slash}{unquote(path)}".rstrip("/") if slashes else unquote(plain)
-
-
-def _split_host(rest: str) -> tuple[str, str, str]:
-    cut = min((i for i in (rest.find(c) for c in "/?#") if i >= 0), default=len(rest))
-    host, tail = rest[:cut], rest[cut:]
-    return (host, "/", tail[1:]) if tail.startswith("/") else (host, "", tail)
-
-
-def _host(key: str) -> str:
-    """The host of a normalised target without user part and port; empty where there is none."""
-    try:
-        return (urlsplit(key).hostname or "").casefold()
-    except ValueError:  # such as an unclosed IPv6 bracket: no host then
-        return ""
-
-
-def show_as_code(text: str, known: KnownLinks) -> tuple[str, tuple[Repair, ...]]:
-    """The text with every link that only stands in a text shown as code: it can be read there and not clicked."""
-    pieces: list[str] = []
-    last = shown = 0
-    for link in links(prose(text)):
-        if known.standing(link.target) != "as_code" or "`" in link.target:
-            continue
-        pieces += (text[last : link.start], _as_code(link))
-        last, shown = link.end, shown + 1
-    repairs = (Repair(kind="link_as_code", count=shown),) if shown else ()
-    return "".join([*pieces, text[last:]]), repairs
-
-
-def _as_code(link: Link) -> str:
-    """``label (`target`)``, or the target alone where the label says no more."""
-    label = link.label.strip()
-    same = not label or normal(label) == normal(link.target) or links(label)
-    return f"`{link.target}`" if same else f"{label} (`{link.target}`)"
+def key(label: str) -> str:
+    """A reference's name as definitions are looked up: case and inner white space do not count."""
+    return " ".join(label.split()).casefold()

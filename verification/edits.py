@@ -1,0 +1,64 @@
+"""Edits of a text and the faults they mend, as plain values.
+
+Promises: applying edits is linear and copies every character that no edit covers. An edit that overlaps an earlier one
+is skipped, never half applied: the next pass finds what it was for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+ZERO_WIDTH = "\u200b"
+
+
+class Edit(NamedTuple):
+    """Put ``text`` in the place of ``[start, end)``."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Fault(NamedTuple):
+    """Something wrong in form (or merely not Slack's best form), with its kind and its exact place."""
+
+    kind: str
+    start: int
+    end: int
+
+
+class Findings:
+    """What one pass over a text collected."""
+
+    __slots__ = ("edits", "faults")
+
+    def __init__(self) -> None:
+        self.edits: list[Edit] = []
+        self.faults: list[Fault] = []
+
+    def edit(self, start: int, end: int, text: str) -> None:
+        """Note one replacement."""
+        self.edits.append(Edit(start, end, text))
+
+    def fault(self, kind: str, start: int, end: int) -> None:
+        """Note one fault."""
+        self.faults.append(Fault(kind, start, end))
+
+    def replace(self, kind: str, start: int, end: int, text: str) -> None:
+        """Note a fault that one replacement mends."""
+        self.faults.append(Fault(kind, start, end))
+        self.edits.append(Edit(start, end, text))
+
+
+def applied(text: str, edits: list[Edit]) -> str:
+    """The text after all edits."""
+    pieces: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if edit.start < position:
+            continue
+        pieces.append(text[position : edit.start])
+        pieces.append(edit.text)
+        position = edit.end
+    pieces.append(text[position:])
+    return "".join(pieces)
