@@ -30,7 +30,6 @@ _PASSING: Final = frozenset(
 )
 _SERVER_ERROR: Final = 500
 _LONGEST_PAUSE_S: Final = 20.0
-_LONGEST_ATTEMPT_S: Final = 15.0
 _log = structlog.get_logger()
 
 
@@ -58,11 +57,22 @@ def no_lease() -> None:
 
 
 class SlackCalls:
-    """Calls methods of one workspace. ``patience_s`` bounds the time from the first attempt to giving up."""
+    """Calls methods of one workspace.
 
-    def __init__(self, client: AsyncWebClient, *, patience_s: float = 60.0, first_pause_s: float = 0.5) -> None:
+    ``patience_s`` bounds the time from the first attempt to the start of the last one, ``attempt_s`` each attempt.
+    """
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        *,
+        patience_s: float = 60.0,
+        attempt_s: float = 15.0,
+        first_pause_s: float = 0.5,
+    ) -> None:
         self._client = client
         self._patience_s = patience_s
+        self._attempt_s = attempt_s
         self._first_pause_s = first_pause_s
 
     async def read(self, method: str, **params: Any) -> Reply:
@@ -81,12 +91,9 @@ class SlackCalls:
         Raises:
             DeliveryFailed: a final error, or patience ran out.
         """
-
-        def attempt() -> Awaitable[Any]:
-            lease_check()
-            return self._client.api_call(method, json=dict(body))
-
-        return await self._persist(method, attempt, look)
+        return await self._persist(
+            method, lambda: self._client.api_call(method, json=dict(body)), lease_check=lease_check, look=look
+        )
 
     async def once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
         """Calls once, without patience: for what is stale a moment later (a status, a modal's trigger).
@@ -99,11 +106,19 @@ class SlackCalls:
             raise DeliveryFailed(found.reason, permanent=not found.passing)
         return found
 
-    async def _persist(self, method: str, attempt: Callable[[], Awaitable[Any]], look: Look | None = None) -> Reply:
+    async def _persist(
+        self,
+        method: str,
+        attempt: Callable[[], Awaitable[Any]],
+        *,
+        lease_check: LeaseCheck = no_lease,
+        look: Look | None = None,
+    ) -> Reply:
         clock = asyncio.get_running_loop()
         deadline, pause = clock.time() + self._patience_s, self._first_pause_s
         while True:
-            found = await self._attempt(attempt, _LONGEST_ATTEMPT_S)
+            lease_check()
+            found = await self._attempt(attempt, self._attempt_s)
             if not isinstance(found, _Trouble):
                 return found
             wait = pause if found.retry_after_s is None else found.retry_after_s

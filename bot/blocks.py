@@ -1,0 +1,157 @@
+"""An answer as the messages Slack gets: section blocks, sources, marks, buttons. Pure.
+
+Promises: what is sent is exactly ``answer.chunks``, in order, none split or joined across a message; every message has
+a ``text`` that reads well in a notification or to a screen reader; Slack's limits on blocks hold. Must never add a
+claim, nor a link that is not a source's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Literal
+
+from bot.mrkdwn_links import source_line
+from verification.answer import Answer
+from verification.chunks import messages
+
+Block = dict[str, Any]
+Mark = Literal["partial", "quotes"]
+
+FEEDBACK_ACTION = "orion_feedback"
+TRUST_ACTION = "orion_trust"
+MOST_BLOCKS = 50
+MOST_CHARACTERS = 12_000  # of all blocks of one message together; more is refused as msg_blocks_too_long
+LONGEST_TEXT = 2_900  # Slack allows 3,000 in a text object
+_MOST_CONTEXT = 8_000  # leaves three elements at most, and fits a message
+_MARKS: dict[Mark, str] = {
+    "partial": "◐ Partial: what could not be verified was left out",
+    "quotes": "❝ Quoted from the documents",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """One message: ``text`` for notifications, screen readers and blocks that fail; ``blocks`` for the eye."""
+
+    text: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What stands around an answer. An empty ``turn_id`` leaves the buttons away (Orion's own messages)."""
+
+    today: date
+    turn_id: str = ""
+    marks: tuple[Mark, ...] = ()
+
+
+def render(answer: Answer, frame: Frame) -> tuple[Post, ...]:
+    """The answer as one message, or as several where Slack's limits demand it; the tail goes under the last one."""
+    groups = [list(group) for group in messages(answer.chunks)] or [[answer.text]]
+    tail = _tail(answer, frame)
+    head = [context([answer.label])] if answer.label else []
+    bodies = [[section(chunk) for chunk in group] for group in groups]
+    bodies[0] = head + bodies[0]
+    texts = ["\n".join(group) for group in groups]
+    if answer.label:
+        texts[0] = f"{answer.label}\n{texts[0]}"
+    if _fits(bodies[-1] + tail):
+        bodies[-1] += tail
+    else:
+        bodies.append(tail)
+        texts.append(_tail_text(answer, frame))
+    return tuple(Post(text=text, blocks=tuple(body)) for text, body in zip(texts, bodies, strict=True))
+
+
+def section(text: str) -> Block:
+    """A mrkdwn section. Its text must be shorter than 3,000 characters."""
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text}, "expand": True}
+
+
+def context(lines: Sequence[str]) -> Block:
+    """A context block: the lines in as few elements as the limits allow. What has no room is counted, not cut."""
+    elements: list[str] = []
+    for line in clipped(lines, _MOST_CONTEXT).split("\n"):
+        if elements and len(elements[-1]) + len(line) < LONGEST_TEXT:
+            elements[-1] += f"\n{line}"
+        else:
+            elements.append(line)
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": element} for element in elements]}
+
+
+def clipped(lines: Sequence[str], room: int) -> str:
+    """Whole lines up to ``room`` characters; how many were left out is said."""
+    kept: list[str] = []
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            return "\n".join([*kept, f"… and {len(lines) - len(kept)} more"])
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def button(text: str, action_id: str, value: str) -> Block:
+    """A plain button. ``text`` up to 75 characters, ``value`` up to 2,000."""
+    return {"type": "button", "text": {"type": "plain_text", "text": text}, "action_id": action_id, "value": value}
+
+
+def without_buttons(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """The blocks every Slack-compatible server knows: only text. For a server that refused the others."""
+    return tuple(block for block in blocks if block["type"] in {"section", "context"})
+
+
+def _tail(answer: Answer, frame: Frame) -> list[Block]:
+    tail: list[Block] = []
+    if answer.sources:
+        tail.append(context([source_line(source, frame.today) for source in answer.sources]))
+    if line := _mark_line(answer, frame):
+        tail.append(context([line]))
+    if frame.turn_id:
+        tail.append(_feedback(frame.turn_id))
+    if frame.turn_id and answer.verified:
+        tail.append({"type": "actions", "elements": [button("Why trust this?", TRUST_ACTION, frame.turn_id)]})
+    return tail
+
+
+def _tail_text(answer: Answer, frame: Frame) -> str:
+    lines = [source_line(source, frame.today) for source in answer.sources]
+    return "\n".join(filter(None, [*lines, _mark_line(answer, frame)])) or "Was this answer helpful?"
+
+
+def _mark_line(answer: Answer, frame: Frame) -> str:
+    parts = [_MARKS[mark] for mark in frame.marks]
+    if answer.verified and "partial" not in frame.marks:
+        parts.insert(0, "✓ Verified")
+    if parts and answer.attempts > 1:
+        parts.append(f"{answer.attempts} attempts")
+    return " · ".join(parts)
+
+
+def _feedback(turn_id: str) -> Block:
+    # context_actions takes only feedback_buttons and icon_button: the trust button needs a block of its own.
+    good, bad = (
+        {"text": {"type": "plain_text", "text": text}, "value": f"{verdict}:{turn_id}", "accessibility_label": label}
+        for text, verdict, label in (
+            ("Helpful", "good", "This answer was helpful"),
+            ("Not helpful", "bad", "This answer was not helpful"),
+        )
+    )
+    element = {
+        "type": "feedback_buttons",
+        "action_id": FEEDBACK_ACTION,
+        "positive_button": good,
+        "negative_button": bad,
+    }
+    return {"type": "context_actions", "elements": [element]}
+
+
+def _fits(blocks: Sequence[Block]) -> bool:
+    return len(blocks) <= MOST_BLOCKS and sum(map(_characters, blocks)) <= MOST_CHARACTERS
+
+
+def _characters(block: Block) -> int:
+    texts = [block["text"]] if block["type"] == "section" else block["elements"]
+    return sum(len(text["text"]) for text in texts if isinstance(text.get("text"), str))

@@ -1,0 +1,227 @@
+"""What Orion does in Slack: the only caller of ``chat.*``, ``views.*`` and ``assistant.*``.
+
+Promises: a question's answer stands in its thread once, also after a crash, a broken connection or a second worker;
+an edited question's answer is updated in place; nothing is unfurled; the lease is checked right before each effect.
+Must never post text that is not an ``Answer``'s own, and never log any of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+import structlog
+
+from agent.conversation import ThreadKey
+from bot.blocks import Block, Frame, Mark, Post, render, without_buttons
+from bot.intake import Own
+from bot.slack_calls import DeliveryFailed, LeaseCheck, Reply, SlackCalls, no_lease
+from bot.thread_reader import ANSWER_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
+from bot.views import HomeFigures, home_view, trust_modal
+from bot.wording import SUGGESTED_PROMPTS, own_words
+from verification.answer import Answer
+
+_BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
+_CANNOT_UPDATE: Final = frozenset({"message_not_found", "edit_window_closed", "cant_update_message"})
+_GONE: Final = frozenset({"message_not_found", "thread_not_found"})
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """Which question of which turn an answer belongs to: the identity that makes it unique in Slack.
+
+    ``may_exist`` is False only on the first try of a new question: then nothing can have been posted and the look is
+    saved. ``lease_check`` raises when the turn has lost its thread.
+    """
+
+    question_ts: str
+    turn_id: str = ""
+    may_exist: bool = True
+    lease_check: LeaseCheck = no_lease
+    marks: tuple[Mark, ...] = ()
+
+
+class Delivery:
+    """Delivers to one workspace. ``identity`` tells who Orion is there; ``today`` is the date that ages count from."""
+
+    def __init__(
+        self,
+        calls: SlackCalls,
+        identity: Callable[[], Awaitable[Own]],
+        today: Callable[[], date] = lambda: datetime.now(UTC).date(),
+    ) -> None:
+        self._calls = calls
+        self._reader = ThreadReader(calls, identity)
+        self._today = today
+        self._placeholders: dict[tuple[ThreadKey, str], Posted] = {}
+
+    @property
+    def reader(self) -> ThreadReader:
+        """Reads the same workspace's conversations."""
+        return self._reader
+
+    async def answer(self, place: ThreadKey, answer: Answer, ticket: Ticket) -> str:
+        """Posts the answer, or brings what stands there already up to date. Returns the ts of its first message.
+
+        Raises:
+            DeliveryFailed: the thread or channel is gone, or Slack was away for longer than patience lasts.
+        """
+        frame = Frame(today=self._today(), turn_id=ticket.turn_id, marks=ticket.marks)
+        posts = render(answer, frame)
+        placeholder = self._placeholders.pop((place, ticket.question_ts), None)
+        standing = await self._reader.posted(place, ticket.question_ts) if ticket.may_exist else ()
+        # A placeholder is taken over only where no answer stands yet; what is left of them goes with the status.
+        standing = tuple(p for p in standing if not p.placeholder) or standing[:1] or _only(placeholder)
+        stamps: list[str] = []
+        for number, post in enumerate(posts, 1):
+            body = self._body(place, ticket, number, verified=answer.verified)
+            stamps.append(await self._place(body, post, ticket, standing[number - 1 : number]))
+        for surplus in standing[len(posts) :]:
+            await self._delete(place, surplus.ts, ticket.lease_check)
+        _log.info("answer_delivered", messages=len(posts), updated=len(standing), verified=answer.verified)
+        return stamps[0]
+
+    async def say(self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease) -> str:
+        """Posts one of Orion's own messages (help, muted, stopped), once for this question. Returns its ts."""
+        return await self.answer(place, own_words(text), Ticket(question_ts=question_ts, lease_check=lease_check))
+
+    async def withdraw(self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease) -> int:
+        """Deletes the answer to a question that was deleted. Returns how many messages went."""
+        standing = await self._reader.posted(place, question_ts)
+        for posted in standing:
+            await self._delete(place, posted.ts, lease_check)
+        return len(standing)
+
+    async def status(self, place: ThreadKey, text: str, loading: Sequence[str] = (), *, question_ts: str = "") -> None:
+        """Shows what Orion does right now; an empty text clears it. Slack forgets it after two minutes.
+
+        Raises:
+            DeliveryFailed: the workspace has no status, or Slack did not take it in time.
+        """
+        thread_ts = question_ts if is_direct(place) else place.thread_ts
+        body = {"channel_id": place.channel, "thread_ts": thread_ts, "status": text}
+        extra = {"loading_messages": list(loading[:10])} if loading and text else {}
+        await self._calls.once("assistant.threads.setStatus", {**body, **extra})
+
+    async def placeholder(self, place: ThreadKey, text: str, ticket: Ticket) -> None:
+        """Shows what Orion does right now where there is no status: a message that the answer will take over."""
+        key = (place, ticket.question_ts)
+        if (known := self._placeholders.get(key)) is not None:
+            body = {"channel": place.channel, "ts": known.ts, "text": text}
+            await self._calls.write("chat.update", body, lease_check=ticket.lease_check)
+            return
+        metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": ticket.question_ts}}
+        reply = await self._post(
+            {**_address(place), "text": text, "metadata": metadata}, ticket, lambda posted: posted.placeholder
+        )
+        self._placeholders[key] = Posted(ts=str(reply.get("ts", "")), placeholder=True)
+
+    async def drop_placeholders(self, place: ThreadKey, ticket: Ticket) -> None:
+        """Takes away what placeholder no answer took over, also one whose post was cut off by a cancellation."""
+        self._placeholders.pop((place, ticket.question_ts), None)
+        for posted in await self._reader.posted(place, ticket.question_ts):
+            if posted.placeholder:
+                await self._delete(place, posted.ts, ticket.lease_check)
+
+    async def thank(self, place: ThreadKey, user: str, text: str) -> None:
+        """Says something that only this person sees."""
+        await self._calls.once("chat.postEphemeral", {**_address(place), "user": user, "text": text})
+
+    async def greet(self, user: str, text: str) -> None:
+        """Says something of Orion's own in a person's direct chat."""
+        body = {"channel": user, "text": text, "unfurl_links": False, "unfurl_media": False}
+        await self._calls.once("chat.postMessage", body)
+
+    async def open_trust(self, trigger_id: str, record: Mapping[str, Any] | None) -> None:
+        """Opens the modal behind "Why trust this?". A trigger lives for three seconds."""
+        view = trust_modal(record, self._today())
+        await self._calls.once("views.open", {"trigger_id": trigger_id, "view": view})
+
+    async def publish_home(self, user: str, figures: HomeFigures) -> None:
+        """Publishes App Home for one person."""
+        view = home_view(figures, self._today())
+        await self._calls.once("views.publish", {"user_id": user, "view": view})
+
+    async def suggest_prompts(self, channel: str) -> None:
+        """Suggests first questions in a direct chat. Without thread_ts: with one the call fails silently there."""
+        body = {"channel_id": channel, "prompts": [dict(prompt) for prompt in SUGGESTED_PROMPTS]}
+        await self._calls.once("assistant.threads.setSuggestedPrompts", body)
+
+    def _body(self, place: ThreadKey, ticket: Ticket, number: int, *, verified: bool) -> dict[str, Any]:
+        payload = {"question_ts": ticket.question_ts, "turn_id": ticket.turn_id, "verified": verified}
+        part = {"part": number} if number > 1 else {}
+        return {**_address(place), "metadata": {"event_type": ANSWER_EVENT, "event_payload": {**payload, **part}}}
+
+    async def _place(self, body: dict[str, Any], post: Post, ticket: Ticket, standing: Sequence[Posted]) -> str:
+        """Puts one message where it belongs: leaves it, updates it, or posts it."""
+        for known in standing:
+            # An answer of this very turn was complete when it was posted; only a button press carries no turn.
+            if ticket.turn_id and known.turn_id == ticket.turn_id:
+                return known.ts
+            if await self._updated(body, post, known.ts, ticket):
+                return known.ts
+        part = body["metadata"]["event_payload"].get("part", 1)
+        reply = await self._with_blocks(
+            post,
+            lambda blocks: self._post(
+                {**body, "text": post.text, **blocks},
+                ticket,
+                lambda posted: not posted.placeholder and (posted.part, posted.turn_id) == (part, ticket.turn_id),
+            ),
+        )
+        return str(reply.get("ts", ""))
+
+    async def _updated(self, body: dict[str, Any], post: Post, ts: str, ticket: Ticket) -> bool:
+        fixed = {"channel": body["channel"], "ts": ts, "metadata": body["metadata"], "text": post.text}
+
+        async def update(blocks: Mapping[str, Any]) -> Reply:
+            return await self._calls.write("chat.update", {**fixed, **blocks}, lease_check=ticket.lease_check)
+
+        try:
+            await self._with_blocks(post, update)
+        except DeliveryFailed as failure:
+            if failure.reason not in _CANNOT_UPDATE:
+                raise
+            return False
+        return True
+
+    async def _with_blocks(self, post: Post, send: Callable[[Mapping[str, Any]], Awaitable[Reply]]) -> Reply:
+        """Sends with all blocks; where a server refuses them with the plain ones, and at last with the text alone."""
+        variants: tuple[Sequence[Block], ...] = (post.blocks, without_buttons(post.blocks))
+        for blocks in variants:
+            try:
+                return await send({"blocks": list(blocks)})
+            except DeliveryFailed as failure:
+                if failure.reason not in _BLOCKS_REFUSED:
+                    raise
+                _log.warning("blocks_refused", reason=failure.reason, blocks=len(blocks))
+        return await send({"blocks": []})
+
+    async def _post(self, body: dict[str, Any], ticket: Ticket, is_it: Callable[[Posted], bool]) -> Reply:
+        place = ThreadKey(team="", channel=body["channel"], thread_ts=body.get("thread_ts", body["channel"]))
+
+        async def look() -> Reply | None:
+            standing = await self._reader.posted(place, ticket.question_ts)
+            return next(({"ts": posted.ts} for posted in standing if is_it(posted)), None)
+
+        quiet = {**body, "unfurl_links": False, "unfurl_media": False}
+        return await self._calls.write("chat.postMessage", quiet, lease_check=ticket.lease_check, look=look)
+
+    async def _delete(self, place: ThreadKey, ts: str, lease_check: LeaseCheck) -> None:
+        try:
+            await self._calls.write("chat.delete", {"channel": place.channel, "ts": ts}, lease_check=lease_check)
+        except DeliveryFailed as failure:
+            if failure.reason not in _GONE:
+                raise
+
+
+def _address(place: ThreadKey) -> dict[str, Any]:
+    """Where a message goes. A direct chat without thread is answered where it stands."""
+    return {"channel": place.channel} if is_direct(place) else {"channel": place.channel, "thread_ts": place.thread_ts}
+
+
+def _only(posted: Posted | None) -> tuple[Posted, ...]:
+    return () if posted is None else (posted,)

@@ -1,0 +1,150 @@
+"""Bolt listeners: a payload goes to intake, the letter to the store, and only then does Slack get its ack.
+
+Promises: every event and click that Slack may send has a listener, for an unhandled one is sent again; what could not
+be stored is not acknowledged, so Slack sends it again too. The app must run with ``process_before_response``: without
+it Bolt acknowledges first and listens later. Must never wait for an answer to be made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import structlog
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
+from slack_bolt.response import BoltResponse
+
+from agent.conversation import ThreadKey
+from bot import clicks
+from bot.blocks import FEEDBACK_ACTION, TRUST_ACTION
+from bot.delivery import Delivery
+from bot.intake import Access, Ignored, Incoming, Own, Standing, read, settle
+from bot.payload import string
+from bot.slack_calls import DeliveryFailed
+from bot.views import TRY_ACTION, HomeFigures
+from bot.wording import HELP, THANKS
+
+_ANY = re.compile(".*")
+_log = structlog.get_logger()
+
+
+class Standings(Protocol):
+    """Where Orion stands in each thread; kept by the store."""
+
+    async def of(self, thread: ThreadKey) -> Standing:
+        """The thread's standing."""
+
+    async def engage(self, thread: ThreadKey) -> None:
+        """Orion was addressed here."""
+
+    async def mute(self, thread: ThreadKey) -> None:
+        """Somebody told Orion to keep quiet here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Office:
+    """What the listeners hand things to. ``store`` and ``feedback`` return when the thing is durable, or raise."""
+
+    access: Access
+    standings: Standings
+    store: Callable[[Incoming], Awaitable[object]]
+    feedback: Callable[[clicks.Feedback], Awaitable[object]]
+    record: Callable[[str], Awaitable[Mapping[str, Any] | None]]
+    figures: Callable[[], Awaitable[HomeFigures]]
+    delivery: Delivery
+
+
+def register(app: AsyncApp, office: Office) -> None:
+    """Gives the app its listeners.
+
+    Raises:
+        ValueError: the app would acknowledge before it stores.
+    """
+    if not app.process_before_response:
+        message = "the app must run with process_before_response, else events are acknowledged before they are stored"
+        raise ValueError(message)
+    listeners = Listeners(office)
+    app.event("app_home_opened")(listeners.home_opened)
+    app.event(_ANY)(listeners.said)
+    app.action(FEEDBACK_ACTION)(listeners.feedback_given)
+    app.action(TRUST_ACTION)(listeners.trust_asked)
+    app.action(TRY_ACTION)(listeners.try_pressed)
+    for family in (app.action, app.view, app.shortcut, app.command, app.options):
+        family(_ANY)(listeners.unknown)
+    app.error(listeners.failed)
+
+
+class Listeners:
+    """One method per thing that arrives."""
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+
+    async def said(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+        """Any event: a question, an edit, a deletion, a stop; all others are ignored by name."""
+        found = read(body, Own(user=context.bot_user_id or "", bot=context.bot_id or ""), self._office.access)
+        if isinstance(found, Incoming):
+            found = settle(found, await self._office.standings.of(found.thread))
+        if isinstance(found, Ignored):
+            _log.debug("event_ignored", reason=found.reason)
+            return
+        await self._note(found)
+        await self._office.store(found)
+        _log.info("event_stored", kind=found.kind, addressed=found.addressed, text_length=len(found.text))
+
+    async def _note(self, letter: Incoming) -> None:
+        """Notes the thread's new standing before the letter is stored: a repeated event notes the same again."""
+        if letter.kind == "mute":
+            await self._office.standings.mute(letter.thread)
+        elif letter.addressed != "follow_up" and letter.kind in {"question", "help", "edit"}:
+            await self._office.standings.engage(letter.thread)
+
+    async def feedback_given(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        """A feedback button: stored, then acknowledged, thanked where only they see it."""
+        found = clicks.read_feedback(body)
+        if isinstance(found, clicks.Feedback):
+            await self._office.feedback(found)
+            await self._politely(self._office.delivery.thank(found.place, found.user, THANKS))
+        await ack()
+
+    async def trust_asked(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        """The trust button: the stored record, as a modal."""
+        found = clicks.read_trust(body)
+        if isinstance(found, clicks.TrustClick):
+            record = await self._office.record(found.turn_id)
+            await self._politely(self._office.delivery.open_trust(found.trigger_id, record))
+        await ack()
+
+    async def try_pressed(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        """The App Home's button: Orion says hello in the direct chat."""
+        await self._politely(self._office.delivery.greet(string(body, "user", "id"), HELP))
+        await ack()
+
+    async def home_opened(self, body: dict[str, Any]) -> None:
+        """App Home: its view, or the prompts of the direct chat."""
+        found = clicks.read_home(body)
+        if isinstance(found, Ignored):
+            return
+        if found.tab == "home":
+            await self._politely(self._office.delivery.publish_home(found.user, await self._office.figures()))
+        else:
+            await self._politely(self._office.delivery.suggest_prompts(found.channel))
+
+    async def unknown(self, ack: AsyncAck) -> None:
+        """Something pressed that is not (or no longer) Orion's."""
+        _log.info("interaction_ignored")
+        await ack()
+
+    async def failed(self, error: Exception) -> BoltResponse:
+        """What a listener raised: no ack goes out, so Slack sends it again. Never the error's text: it may quote."""
+        _log.error("listener_failed", error_type=type(error).__name__)
+        return BoltResponse(status=500, body="")
+
+    async def _politely(self, gesture: Awaitable[None]) -> None:
+        """A gesture that may fail: it is no reason for Slack to send the click again."""
+        try:
+            await gesture
+        except DeliveryFailed as failure:
+            _log.warning("gesture_failed", reason=failure.reason)

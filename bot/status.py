@@ -1,0 +1,102 @@
+"""What people see while Orion works: a status that is kept alive, changed as the turn proceeds, and cleared.
+
+Promises: showing a status never waits, never fails and never slows a turn; Slack hears at most one change a second and
+is reminded before it forgets after two minutes; a workspace without statuses gets a placeholder message instead.
+Must never show answer text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from agent.conversation import ThreadKey
+from bot.delivery import Delivery, Ticket
+from bot.slack_calls import DeliveryFailed
+from bot.wording import LOADING
+
+_log = structlog.get_logger()
+_FIRST: Final = "is thinking…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often Slack is told, in seconds: at most each ``change_s``, at least each ``remind_s`` (below 120)."""
+
+    change_s: float = 1.0
+    remind_s: float = 90.0
+
+
+class WorkingStatus:
+    """The status of one turn."""
+
+    def __init__(self, delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace) -> None:
+        self._delivery = delivery
+        self._place = place
+        self._ticket = ticket
+        self._pace = pace
+        self._text = _FIRST
+        self._loading: Sequence[str] = LOADING
+        self._changed = asyncio.Event()
+        self._has_status = True
+
+    def show(self, text: str, loading: Sequence[str] = ()) -> None:
+        """From now on this is what people see. Returns at once; of several within a second the last is sent."""
+        self._text, self._loading = text, loading
+        self._changed.set()
+
+    async def keep(self) -> None:
+        """Tells Slack each change and reminds it, until cancelled."""
+        while True:
+            self._changed.clear()
+            await self._tell(self._text)
+            await asyncio.sleep(self._pace.change_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pace.remind_s):
+                    await self._changed.wait()
+
+    async def clear(self) -> None:
+        """Takes the status away, and a placeholder that no answer has taken over."""
+        with suppress(DeliveryFailed):
+            if self._has_status:
+                await self._delivery.status(self._place, "", question_ts=self._ticket.question_ts)
+            else:
+                await self._delivery.drop_placeholders(self._place, self._ticket)
+
+    async def _tell(self, text: str) -> None:
+        try:
+            if self._has_status:
+                await self._delivery.status(self._place, text, self._loading, question_ts=self._ticket.question_ts)
+            else:
+                await self._delivery.placeholder(self._place, f"_Orion {text}_", self._ticket)
+        except DeliveryFailed as failure:
+            _log.info("status_not_shown", reason=failure.reason, as_status=self._has_status)
+            if failure.permanent and self._has_status:
+                self._has_status = False
+                await self._tell(text)
+
+
+@asynccontextmanager
+async def working(
+    delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace | None = None
+) -> AsyncIterator[WorkingStatus]:
+    """Keeps a status up for as long as the block runs. What the block raises leaves it as it was raised."""
+    status = WorkingStatus(delivery, place, ticket, pace or Pace())
+    try:
+        async with asyncio.TaskGroup() as group:
+            keeper = group.create_task(status.keep(), name="status")
+            try:
+                yield status
+            finally:
+                keeper.cancel()
+    except BaseExceptionGroup as raised:
+        if len(raised.exceptions) == 1:
+            raise raised.exceptions[0] from None
+        raise
+    finally:
+        await status.clear()

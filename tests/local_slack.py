@@ -1,0 +1,66 @@
+"""The far end of Slack tests: the local workspace on a free port, and Orion's client and calls against it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import date
+
+from agent.conversation import ThreadKey
+from bot.delivery import Delivery
+from bot.local.limits import LENIENT, Strictness
+from bot.local.roster import TEAM_ID
+from bot.local.server import LocalWorkspace
+from bot.slack_app import Workspace, open_client
+from bot.slack_calls import SlackCalls
+from bot.thread_reader import ThreadReader
+
+TODAY = date(2026, 11, 21)
+CHANNEL = "C0GENERAL"
+CHAT = "D0ORION"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slack:
+    """A running workspace and Orion's side of it."""
+
+    server: LocalWorkspace
+    calls: SlackCalls
+    workspace: Workspace
+    delivery: Delivery
+    reader: ThreadReader
+
+    def ask(self, text: str = "<@U0ORION> how do we release?", channel: str = CHANNEL) -> tuple[ThreadKey, str]:
+        """Posts a question; gives its place and ts."""
+        ts = self.server.post("U0YOU", channel, text)
+        return ThreadKey(team=TEAM_ID, channel=channel, thread_ts=CHAT if channel == CHAT else ts), ts
+
+    def made(self, method: str) -> int:
+        """How often a method was called."""
+        return sum(call.method == method for call in self.server.calls)
+
+
+@asynccontextmanager
+async def running(server: LocalWorkspace) -> AsyncIterator[LocalWorkspace]:
+    """Starts and stops a workspace in one task."""
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
+
+
+@asynccontextmanager
+async def local_slack(
+    *, patience_s: float = 20.0, strictness: Strictness = LENIENT, server: LocalWorkspace | None = None
+) -> AsyncIterator[Slack]:
+    """A workspace with a client whose pauses are short."""
+    async with (
+        running(server or LocalWorkspace(strictness=strictness)) as started,
+        open_client(started.bot_token, api_url=started.api_url) as client,
+    ):
+        calls = SlackCalls(client, patience_s=patience_s, first_pause_s=0.01)
+        workspace = Workspace(client, calls)
+        delivery = Delivery(calls, workspace.own, today=lambda: TODAY)
+        yield Slack(server=started, calls=calls, workspace=workspace, delivery=delivery, reader=delivery.reader)
