@@ -1,0 +1,124 @@
+"""The documents that answers cite, as readable pages: ``/docs/<path>``.
+
+Promises that only files inside the given folders are shown, that a document's HTML is cleaned before it is shown,
+and that headings carry the anchors that citations point to. Reads only.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+from markdown_it import MarkdownIt
+
+from bot.local.safe_html import safe_html
+
+MARKDOWN: Final = frozenset({".md", ".markdown", ".mdown"})
+HTML: Final = frozenset({".html", ".htm"})
+TEXT: Final = frozenset({".txt", ".text", ".rst", ".log", ".csv", ".json", ".yaml", ".yml", ".toml", ".adoc"})
+RAW: Final = {".pdf": "application/pdf"}
+DOWNLOAD: Final = {".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document"}
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
+)
+_PARSER: Final = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocsFolder:
+    """Folders (or single files) with documents; a path is looked for in each, in order."""
+
+    roots: tuple[Path, ...]
+
+    def find(self, path: str) -> Path | None:
+        """The file at this path inside one of the roots, symbolic links resolved; nothing outside them."""
+        for candidate, root in self._candidates(path):
+            real = candidate.resolve()
+            inside = real == root or real.is_relative_to(root)
+            hidden = any(part.startswith(".") for part in Path(path).parts)
+            if inside and real.is_file() and not hidden:
+                return real
+        return None
+
+    def _candidates(self, path: str) -> Iterator[tuple[Path, Path]]:
+        roots = [root.expanduser().resolve() for root in self.roots]
+        for root in roots:
+            if root.is_file() and root.name == path:
+                yield root, root
+            elif root.is_dir():
+                yield root / path, root
+        # A path that two folders share is told apart by the second folder's name in front.
+        first, _, rest = path.partition("/")
+        for root in roots:
+            if root.name == first and rest:
+                yield root / rest, root
+
+
+async def show_document(docs: DocsFolder | None, request: web.Request) -> web.StreamResponse:
+    """Serves one document: as a page, as it is (PDF), or as a download."""
+    path = request.match_info["path"]
+    file = docs.find(path) if docs else None
+    if file is None:
+        return _page("Not found", "", "<p>There is no such document.</p>", status=404)
+    suffix = file.suffix.lower()
+    if suffix in RAW or suffix in DOWNLOAD:
+        return _as_it_is(file, suffix)
+    if suffix not in MARKDOWN | HTML | TEXT:
+        return _page("Not shown", path, "<p>This kind of file is not shown here.</p>", status=415)
+    text = file.read_bytes().decode("utf-8", errors="replace")
+    return _page(_title(file, text), path, document_html(text, suffix))
+
+
+def document_html(text: str, suffix: str) -> str:
+    """A document's text as safe HTML."""
+    if suffix in MARKDOWN:
+        return safe_html(_PARSER.render(_without_front_matter(text)))
+    if suffix in HTML:
+        return safe_html(text)
+    lines = enumerate(text.splitlines(), start=1)
+    numbered = "".join(f'<span class="row" id="L{number}">{html.escape(line)}\n</span>' for number, line in lines)
+    return f'<pre class="plain">{numbered}</pre>'
+
+
+def _without_front_matter(text: str) -> str:
+    if not text.startswith("---\n"):
+        return text
+    _, mark, rest = text[4:].partition("\n---\n")
+    return rest if mark else text
+
+
+def _title(file: Path, text: str) -> str:
+    first = next(iter(_heading_lines(text.splitlines())), "")
+    return first.lstrip("#").strip() or file.stem.replace("-", " ").capitalize()
+
+
+def _heading_lines(lines: Sequence[str]) -> Iterator[str]:
+    return (line for line in lines if line.startswith("# "))
+
+
+def _as_it_is(file: Path, suffix: str) -> web.FileResponse:
+    response = web.FileResponse(file)
+    response.content_type = (RAW | DOWNLOAD)[suffix]
+    way = "inline" if suffix in RAW else "attachment"
+    response.headers["Content-Disposition"] = way
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _page(title: str, path: str, body: str, *, status: int = 200) -> web.Response:
+    crumbs = html.escape(path.replace("/", " / "))
+    text = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title>"
+        '<link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/theme.css">'
+        '<link rel="stylesheet" href="/static/document.css"><script src="/static/document.js" defer></script></head>'
+        f'<body class="document"><header><span class="crumbs">{crumbs}</span></header>'
+        f"<main>{body}</main></body></html>"
+    )
+    headers = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+    return web.Response(text=text, content_type="text/html", status=status, headers=headers)

@@ -1,0 +1,163 @@
+"""Who and what the local workspace holds: the team, its members and its channels, as Slack describes them.
+
+Promises ids that look like Slack's and payloads with Slack's field names. Must never know about messages,
+HTTP or the page: it is plain data that the rest of the server reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+Json = dict[str, Any]
+ChannelKind = Literal["channel", "group", "im", "mpim"]
+
+TEAM_ID: Final = "T0LOCAL"
+APP_ID: Final = "A0ORION"
+BOT_ID: Final = "B0ORION"
+BOT_USER: Final = "U0ORION"
+VISITOR: Final = "U0YOU"
+CREATED: Final = 1_735_689_600
+"""Unix seconds at which the workspace claims to have been made (2025-01-01)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A person or a bot. ``name`` is what the page shows; guests carry ``is_restricted``."""
+
+    id: str
+    name: str
+    title: str = ""
+    is_bot: bool = False
+    is_restricted: bool = False
+    is_ultra_restricted: bool = False
+    deleted: bool = False
+
+    @property
+    def handle(self) -> str:
+        """The name without spaces, as in ``@releasemanager``."""
+        return "".join(self.name.lower().split())
+
+    def payload(self) -> Json:
+        """The user object of ``users.info``."""
+        profile = {
+            "title": self.title,
+            "real_name": self.name,
+            "display_name": self.name,
+            "real_name_normalized": self.name,
+            "display_name_normalized": self.name,
+            "team": TEAM_ID,
+        }
+        if self.is_bot:
+            profile |= {"api_app_id": APP_ID, "bot_id": BOT_ID}
+        return {
+            "id": self.id,
+            "team_id": TEAM_ID,
+            "name": self.handle,
+            "deleted": self.deleted,
+            "real_name": self.name,
+            "tz": "Etc/UTC",
+            "tz_label": "Coordinated Universal Time",
+            "tz_offset": 0,
+            "profile": profile,
+            "is_admin": False,
+            "is_owner": False,
+            "is_primary_owner": False,
+            "is_restricted": self.is_restricted,
+            "is_ultra_restricted": self.is_ultra_restricted,
+            "is_bot": self.is_bot,
+            "is_app_user": False,
+            "updated": CREATED,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Channel:
+    """A channel, private channel (``group``) or direct chat (``im``, ``mpim``)."""
+
+    id: str
+    name: str
+    kind: ChannelKind = "channel"
+    topic: str = ""
+    members: set[str] = field(default_factory=set)
+    is_ext_shared: bool = False
+    is_archived: bool = False
+
+    def payload(self) -> Json:
+        """The conversation object of ``conversations.info``, as the bot sees it."""
+        shared = {"id": self.id, "created": CREATED, "is_archived": self.is_archived, "is_org_shared": False}
+        if self.kind == "im":
+            others = sorted(self.members - {BOT_USER})
+            return {**shared, "is_im": True, "user": others[0] if others else BOT_USER, "is_user_deleted": False}
+        return {
+            **shared,
+            "name": self.name,
+            "name_normalized": self.name,
+            "is_channel": self.kind == "channel",
+            "is_group": self.kind == "group",
+            "is_im": False,
+            "is_mpim": self.kind == "mpim",
+            "is_private": self.kind != "channel",
+            "is_general": self.name == "general",
+            "is_shared": self.is_ext_shared,
+            "is_ext_shared": self.is_ext_shared,
+            "is_member": BOT_USER in self.members,
+            "creator": VISITOR,
+            "num_members": len(self.members),
+            "topic": {"value": self.topic, "creator": "", "last_set": 0},
+            "purpose": {"value": "", "creator": "", "last_set": 0},
+            "context_team_id": TEAM_ID,
+        }
+
+
+class Roster:
+    """All members and channels of one team; look-ups by id or by name."""
+
+    def __init__(self, members: Iterable[Member], channels: Iterable[Channel]) -> None:
+        """Takes the first content; more may be added while the workspace runs."""
+        self.members = {member.id: member for member in members}
+        self.channels = {channel.id: channel for channel in channels}
+
+    def channel(self, reference: str) -> Channel | None:
+        """The channel with this id or ``#name``; a user's id means the direct chat with that user."""
+        if found := self.channels.get(reference):
+            return found
+        if reference in self.members:
+            return self.direct_chat(reference)
+        wanted = reference.removeprefix("#")
+        return next((one for one in self.channels.values() if one.name == wanted and one.kind != "im"), None)
+
+    def direct_chat(self, user: str) -> Channel:
+        """The direct chat between the app and this user, made when there is none yet."""
+        pair = {user, BOT_USER}
+        for channel in self.channels.values():
+            if channel.kind == "im" and channel.members == pair:
+                return channel
+        made = Channel(id=f"D0{user.removeprefix('U0')}", name="", kind="im", members=pair)
+        self.channels[made.id] = made
+        return made
+
+    def names(self) -> dict[str, str]:
+        """Display names by id, of members and channels."""
+        shown = {member.id: member.name for member in self.members.values()}
+        return shown | {channel.id: channel.name for channel in self.channels.values() if channel.name}
+
+
+def seeded() -> Roster:
+    """The workspace a visitor meets: four people by role, Orion, three channels and the direct chat."""
+    people = [
+        Member(id=VISITOR, name="You"),
+        Member(id="U0RELEASE", name="Release manager", title="Ships on Tuesdays"),
+        Member(id="U0ONCALL", name="On-call engineer", title="Holds the pager"),
+        Member(id="U0PEOPLE", name="People partner", title="Onboarding and expenses"),
+        Member(id=BOT_USER, name="Orion", title="Answers from your documents", is_bot=True),
+    ]
+    everyone = {member.id for member in people}
+    channels = [
+        Channel(id="C0GENERAL", name="general", topic="News for everybody", members=set(everyone)),
+        Channel(id="C0HELP", name="help", topic="Ask anything about how we work", members=set(everyone)),
+        Channel(id="C0ENGINEERING", name="engineering", topic="Builds, releases, incidents", members=set(everyone)),
+        Channel(id="D0ORION", name="", kind="im", members={VISITOR, BOT_USER}),
+    ]
+    return Roster(people, channels)

@@ -1,0 +1,228 @@
+"""The local workspace: a Slack-compatible server on this machine, and the page it serves.
+
+Promises that any Slack app can work against it by its base URL alone, over Socket Mode or signed HTTP events. Binds
+to loopback unless told otherwise; the page's own API refuses other sites. Keeps everything in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from aiohttp import web
+
+from bot.local.documents import DocsFolder, show_document
+from bot.local.faults import ApiCall, Faults
+from bot.local.limits import Strictness
+from bot.local.page import LONGEST_BODY, Handler, Page
+from bot.local.people import People
+from bot.local.response_urls import answer_response_url
+from bot.local.roster import VISITOR, Json, Roster
+from bot.local.web_api import WebApi
+from bot.local.workspace import Setup, TurnRecord, Workspace
+
+Found = TypeVar("Found")
+
+STATIC: Final = Path(__file__).parent / "static"
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self' ws:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_STATIC_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+class LocalWorkspace(People):
+    """One workspace with its server. Person-side methods come from ``People``."""
+
+    visitor = VISITOR
+
+    def __init__(
+        self,
+        docs: DocsFolder | None = None,
+        turn_record: TurnRecord | None = None,
+        *,
+        examples: Sequence[str] = (),
+        strictness: Strictness | None = None,
+        roster: Roster | None = None,
+        **further: Any,
+    ) -> None:
+        """``further`` are other fields of ``Setup``: subscriptions, scopes, tokens, signing secret."""
+        setup = Setup(
+            docs=docs,
+            turn_record=turn_record,
+            examples=tuple(examples),
+            strictness=strictness or Strictness(),
+            **further,
+        )
+        super().__init__(Workspace(setup, roster))
+        self._stack = AsyncExitStack()
+
+    @property
+    def url(self) -> str:
+        """Where the page is, without a slash at the end; empty before ``start``."""
+        return self.workspace.url
+
+    @property
+    def api_url(self) -> str:
+        """The base URL for a Slack client."""
+        return f"{self.url}/api/"
+
+    @property
+    def bot_token(self) -> str:
+        """The app's bot token."""
+        return self.workspace.bot_token
+
+    @property
+    def app_token(self) -> str:
+        """The app-level token for Socket Mode."""
+        return self.workspace.app_token
+
+    @property
+    def signing_secret(self) -> str:
+        """The secret that signs HTTP events."""
+        return self.workspace.signing_secret
+
+    @property
+    def events_url(self) -> str:
+        """The app's URL for HTTP events; empty means Socket Mode."""
+        return self.workspace.http.url
+
+    @events_url.setter
+    def events_url(self, url: str) -> None:
+        self.workspace.http.url = url
+
+    @property
+    def faults(self) -> Faults:
+        """What shall go wrong."""
+        return self.workspace.faults
+
+    @property
+    def calls(self) -> list[ApiCall]:
+        """Every Web API call so far."""
+        return self.workspace.calls
+
+    @property
+    def connections(self) -> int:
+        """Open Socket Mode connections."""
+        return len(self.workspace.sockets.connections)
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Opens the port (0 = any free one) and begins to deliver events."""
+        group = await self._stack.enter_async_context(asyncio.TaskGroup())
+        self.workspace.deliveries.start(group)
+        runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        self._stack.push_async_callback(runner.cleanup)
+        site = web.TCPSite(runner, host, port)
+        await site.start()
+        bound = runner.addresses[0]
+        shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
+        self.workspace.url = f"http://{'127.0.0.1' if shown == '0.0.0.0' else shown}:{bound[1]}"  # noqa: S104 - compared, not bound
+
+    async def stop(self) -> None:
+        """Closes sockets and the port and ends what is under way."""
+        self.workspace.faults.clear()
+        self.workspace.feed.close()
+        self.workspace.threads.close()
+        self.workspace.deliveries.stop()
+        await self.workspace.sockets.close()
+        await self.workspace.http.close()
+        await self._stack.aclose()
+
+    async def verify_events_url(self) -> bool:
+        """Whether the app at ``events_url`` answers Slack's ``url_verification`` with the challenge."""
+        challenge = self.workspace.verification_token[::-1]
+        payload = {"token": self.workspace.verification_token, "challenge": challenge, "type": "url_verification"}
+        answer = await self.workspace.http.send(
+            "events_api", payload, 0, "", self.workspace.setup.strictness.ack_seconds
+        )
+        return bool(answer) and answer is not None and answer.get("challenge") == challenge
+
+    def messages(self, channel: str, thread_ts: str | None = None) -> list[Json]:
+        """The messages of a channel (oldest first), or of a thread with its first one, with their metadata."""
+        place, log = self.channel(channel), self.workspace.log
+        found = log.thread(place.id, thread_ts) if thread_ts else log.timeline(place.id)
+        return [log.shown(one, metadata=True) for one in found]
+
+    def ephemerals(self, channel: str) -> list[Json]:
+        """The messages that only one person sees, with ``ephemeral_for``."""
+        place = self.channel(channel)
+        return [
+            {**one.payload(), "ephemeral_for": one.ephemeral_for} for one in self.workspace.log.private_in(place.id)
+        ]
+
+    async def wait_for(self, predicate: Callable[[], Found], timeout: float = 10.0) -> Found:  # noqa: ASYNC109 - part of the contract
+        """The first truthy value of ``predicate``, asked again at each change of the workspace.
+
+        Raises:
+            TimeoutError: after ``timeout`` seconds without one.
+        """
+        return await self.workspace.feed.wait_for(predicate, timeout)
+
+    def _application(self) -> web.Application:
+        api, page = WebApi(self.workspace), Page(self)
+        app = web.Application(client_max_size=LONGEST_BODY, middlewares=[self._guard])
+        app.add_routes(
+            [
+                web.route("*", "/api/{method}", api.handle),
+                web.get("/link/", self.workspace.sockets.handle),
+                web.post("/actions/{team}/{key}", self._respond),
+                web.get("/files-pri/{file}/{name}", self._download),
+                web.get("/docs/{path:.+}", self._document),
+                web.get("/static/{name}", _static),
+                web.get("/", _index),
+                web.get("/archives/{channel}/{message}", _index),
+                *page.routes(),
+            ]
+        )
+        return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Only a page from this server, reached by this server's own name, may use what a browser can use."""
+        if request.path.startswith("/ui") and not self._from_own_page(request):
+            raise web.HTTPForbidden(text="not from this page")
+        return await handler(request)
+
+    def _from_own_page(self, request: web.Request) -> bool:
+        bound = self.url.removeprefix("http://")
+        port = bound.rpartition(":")[2]
+        hosts = {bound, f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}
+        origin = request.headers.get("Origin")
+        if request.host not in hosts or request.headers.get("Sec-Fetch-Site", "same-origin") == "cross-site":
+            return False
+        return origin is None or origin == f"http://{request.host}"
+
+    async def _respond(self, request: web.Request) -> web.Response:
+        return await answer_response_url(self.workspace, request)
+
+    async def _document(self, request: web.Request) -> web.StreamResponse:
+        return await show_document(self.workspace.setup.docs, request)
+
+    async def _download(self, request: web.Request) -> web.Response:
+        """A private file: with the bot's token its bytes, without it the sign-in page, as Slack does."""
+        file_id = request.match_info["file"].rpartition("-")[2]
+        stored = self.workspace.files.get(file_id)
+        if request.headers.get("Authorization") != f"Bearer {self.bot_token}":
+            raise web.HTTPFound(location="/")
+        if stored is None:
+            raise web.HTTPNotFound(text="no such file")
+        return web.Response(body=stored.content, content_type=stored.payload["mimetype"])
+
+
+async def _index(request: web.Request) -> web.Response:  # noqa: ARG001 - a route's signature
+    text = (STATIC / "index.html").read_text(encoding="utf-8")
+    headers = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    return web.Response(text=text, content_type="text/html", headers=headers)
+
+
+async def _static(request: web.Request) -> web.Response:
+    file = STATIC / Path(request.match_info["name"]).name
+    kind = _STATIC_TYPES.get(file.suffix)
+    if kind is None or not file.is_file():
+        raise web.HTTPNotFound
+    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
+    return web.Response(body=file.read_bytes(), content_type=kind, headers=headers)

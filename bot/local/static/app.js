@@ -1,0 +1,499 @@
+// The workspace page: what is open, what is known, and how both become what is seen.
+import { renderBlock } from "./blocks.js";
+import { Composer } from "./composer.js";
+import { announce, avatar, byId, day, el, toast } from "./dom.js";
+import { renderRecord } from "./inspector.js";
+import { follows, renderMessage, renderStatus } from "./messages.js";
+import { forgetViews, openView, viewClosed, watchModal } from "./modal.js";
+import { act, get, Live } from "./net.js";
+
+const ROTATE_MS = 2600;
+const state = {
+  boot: null, channel: "", tab: "messages", thread: "", inspecting: "",
+  messages: new Map(), loaded: new Set(), unread: new Map(), statuses: new Map(), sessions: new Map(), turn: 0,
+};
+
+const member = (id) => state.boot.members.find((one) => one.id === id);
+const channelOf = (id) => state.boot.channels.find((one) => one.id === id);
+const known = (channel) => state.messages.get(channel) ?? state.messages.set(channel, new Map()).get(channel);
+const threadKey = (channel, thread) => `${channel} ${thread}`;
+const isDirect = (channel) => channel?.kind === "im";
+
+function title(channel) {
+  return isDirect(channel) ? channel.name : `#${channel.name}`;
+}
+
+const actions = {
+  get me() { return state.boot.me; },
+  member,
+  openThread: (ts, focus) => showThread(ts, focus),
+  react: (message, name) => attempt(act("react", { channel: message.channel, ts: message.ts, name })),
+  remove: (message) => attempt(act("delete", { channel: message.channel, ts: message.ts })),
+  edit: (message) => startEdit(message),
+  inspect: (message) => inspect(message),
+  click: (message, element, block) => act("click", { channel: message.channel, ts: message.ts, action_id: element.action_id, block_id: block.block_id, value: element.value }),
+};
+
+async function attempt(promise) {
+  try {
+    return await promise;
+  } catch (failure) {
+    toast(failure.message);
+    return null;
+  }
+}
+
+/* What is seen ------------------------------------------------------------------------------------------------- */
+
+function timeline(channel) {
+  return [...known(channel).values()].filter((one) => !one.thread_ts || one.thread_ts === one.ts || one.broadcast).sort(byTs);
+}
+
+function threadMessages(channel, ts) {
+  return [...known(channel).values()].filter((one) => one.ts === ts || one.thread_ts === ts).sort(byTs);
+}
+
+const byTs = (a, b) => Number(a.ts) - Number(b.ts);
+
+function statusesOf(channel, thread) {
+  return [...state.statuses.values()].filter((one) => one.channel === channel && (thread === undefined || one.thread_ts === thread));
+}
+
+function statusNode(status, open) {
+  const loading = status.loading_messages;
+  const text = loading.length ? loading[state.turn % loading.length] : "";
+  const session = state.sessions.get(threadKey(status.channel, status.thread_ts));
+  const stop = session === "processing" ? () => attempt(act("stop", { channel: status.channel, thread_ts: status.thread_ts })) : null;
+  return renderStatus({ ...status, text }, member(state.boot.bot).name, { stop, open });
+}
+
+function fill(box, messages, { inThread, empty }) {
+  const stick = box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+  const old = new Map([...box.querySelectorAll(":scope > .message")].map((node) => [node.dataset.ts, node]));
+  const nodes = [];
+  let before = null;
+  for (const message of messages) {
+    if (!before || day(before.ts) !== day(message.ts)) if (!inThread) nodes.push(el("div", { class: "day" }, day(message.ts)));
+    const compact = follows(message, inThread && before === messages[0] ? null : before);
+    const status = inThread ? [] : statusesOf(message.channel, message.ts);
+    const signature = JSON.stringify([message, compact, status, state.turn * Boolean(status.length)]);
+    let node = old.get(message.ts);
+    if (!node || (node.dataset.signature !== signature && !node.dataset.editing)) {
+      const focused = node?.contains(document.activeElement) && node !== document.activeElement ? null : node === document.activeElement;
+      const fresh = renderMessage(message, { compact, inThread, actions });
+      fresh.dataset.signature = signature;
+      if (!isDirect(channelOf(message.channel)) || message.reply_count) for (const one of status) fresh.children[1].append(statusNode(one, () => showThread(message.ts, true)));
+      if (node && focused) queueMicrotask(() => fresh.focus());
+      node = fresh;
+    }
+    nodes.push(node);
+    if (inThread && message === messages[0] && messages.length > 1) nodes.push(el("div", { class: "reply-rule" }, messages.length === 2 ? "1 reply" : `${messages.length - 1} replies`));
+    before = message;
+  }
+  place(box, nodes.length ? nodes : [empty].filter(Boolean));
+  return stick;
+}
+
+// Puts nodes in order without moving those that already stand right: focus and open details survive.
+function place(box, nodes) {
+  nodes.forEach((node, index) => {
+    if (box.children[index] !== node) box.insertBefore(node, box.children[index] ?? null);
+  });
+  while (box.children.length > nodes.length) box.lastElementChild.remove();
+}
+
+function welcome(channel) {
+  const orion = member(state.boot.bot);
+  const direct = isDirect(channel);
+  const given = state.boot.prompts[channel.id];
+  const prompts = given?.prompts ?? state.boot.examples.map((text) => ({ title: text, message: text }));
+  const send = (text) => (direct ? attempt(act("post", { channel: channel.id, text })) : mainComposer.insert(`@${orion.name} ${text}`));
+  return el(
+    "div", { class: "welcome" },
+    direct ? avatar(orion) : el("span", { class: "avatar tint3", "aria-hidden": "true" }, "#"),
+    el("h2", {}, direct ? orion.name : `Welcome to #${channel.name}`),
+    el("p", {}, direct ? given?.title || "Ask a question. Answers come from your documents, with their sources, and are checked before they are shown." : `${channel.topic ? `${channel.topic}. ` : ""}Mention @${orion.name} to ask a question here.`),
+    prompts.length ? el("div", { class: "prompts" }, ...prompts.slice(0, 4).map((one) => el("button", { type: "button", class: "prompt", onclick: () => send(one.message) }, one.title))) : null,
+  );
+}
+
+function drawTimeline() {
+  const channel = channelOf(state.channel);
+  const box = byId("timeline");
+  const direct = isDirect(channel);
+  const messages = timeline(channel.id);
+  const stick = fill(box, messages, { inThread: false, empty: state.loaded.has(channel.id) ? welcome(channel) : null });
+  const loose = statusesOf(channel.id).filter((one) => direct && !known(channel.id).get(one.thread_ts)?.reply_count && !known(channel.id).get(one.thread_ts)?.thread_ts);
+  box.append(...loose.map((one) => statusNode(one)));
+  if (stick) box.scrollTop = box.scrollHeight;
+}
+
+function drawThread() {
+  if (!state.thread) return;
+  const box = byId("thread");
+  const stick = fill(box, threadMessages(state.channel, state.thread), { inThread: true });
+  box.append(...statusesOf(state.channel, state.thread).map((one) => statusNode(one)));
+  if (stick) box.scrollTop = box.scrollHeight;
+}
+
+function drawSidebar() {
+  const item = (channel) => {
+    const unread = state.unread.get(channel.id) ?? 0;
+    const current = channel.id === state.channel;
+    const sign = isDirect(channel) ? avatar(member(channel.user)) : el("span", { class: "sign", "aria-hidden": "true" }, "#");
+    return el("li", {}, el(
+      "button", { type: "button", class: `nav-item${unread ? " unread" : ""}`, "data-channel": channel.id, "aria-current": current ? "page" : null, onclick: () => go(channel.id) },
+      sign, el("span", { class: "label" }, channel.name), unread && isDirect(channel) ? el("span", { class: "badge" }, String(unread)) : null, unread ? el("span", { class: "visually-hidden" }, " unread") : null,
+    ));
+  };
+  const focused = document.activeElement?.dataset?.channel;
+  byId("channel-list").replaceChildren(...state.boot.channels.filter((one) => !isDirect(one)).map(item));
+  byId("direct-list").replaceChildren(...state.boot.channels.filter(isDirect).map(item));
+  if (focused) document.querySelector(`[data-channel="${focused}"]`)?.focus();
+}
+
+function drawHead() {
+  const channel = channelOf(state.channel);
+  byId("place-name").textContent = title(channel);
+  byId("place-topic").textContent = isDirect(channel) ? member(channel.user)?.title ?? "" : channel.topic;
+  const tabs = isDirect(channel) && channel.user === state.boot.bot;
+  byId("tabs").hidden = !tabs;
+  const home = tabs && state.tab === "home";
+  for (const name of ["home", "messages"]) {
+    byId(`tab-${name}`).setAttribute("aria-selected", String(state.tab === name));
+    byId(`tab-${name}`).tabIndex = state.tab === name ? 0 : -1;
+  }
+  byId("timeline").hidden = home;
+  byId("home").hidden = !home;
+  byId("channel-composer-slot").hidden = home;
+  mainComposer.show(channel.id, isDirect(channel) ? `Message ${channel.name}` : `Message #${channel.name}`);
+  document.title = `${title(channel)} · ${state.boot.team}`;
+}
+
+function drawHome() {
+  const home = state.boot.home;
+  const click = (element, block) => act("click", { view_id: home.id, action_id: element.action_id, block_id: block.block_id });
+  const inner = home ? home.blocks.map((block) => renderBlock(block, click)) : [el("p", { class: "empty" }, "Orion has not set up this page yet.")];
+  byId("home").replaceChildren(el("div", { class: "inner" }, ...inner));
+}
+
+function draw() {
+  drawSidebar();
+  drawTimeline();
+  drawThread();
+}
+
+/* Where we are -------------------------------------------------------------------------------------------------- */
+
+async function load(channel, thread) {
+  const query = new URLSearchParams(thread ? { channel, thread_ts: thread } : { channel });
+  const { messages } = await get(`/ui/messages?${query}`);
+  for (const message of messages) known(channel).set(message.ts, message);
+  if (!thread) state.loaded.add(channel);
+}
+
+function remember() {
+  const thread = state.thread ? `/${state.thread}` : "";
+  history.replaceState(null, "", `/#/${state.channel}${thread}${state.tab === "home" ? "?home" : ""}`);
+}
+
+async function go(channel, { thread = "", tab = "messages", focus = true } = {}) {
+  const changed = state.channel !== channel;
+  Object.assign(state, { channel, tab, thread: "", inspecting: "" });
+  state.unread.delete(channel);
+  hideSidebar();
+  closePane();
+  drawHead();
+  if (changed) byId("timeline").replaceChildren();
+  draw();
+  remember();
+  if (isDirect(channelOf(channel)) && channelOf(channel).user === state.boot.bot) attempt(act("open_home", { tab }));
+  if (tab === "home") drawHome();
+  await attempt(load(channel));
+  if (state.channel !== channel) return;
+  draw();
+  byId("timeline").scrollTop = byId("timeline").scrollHeight;
+  if (thread) await showThread(thread, false);
+  else if (focus && tab === "messages") mainComposer.input.focus();
+}
+
+async function showThread(ts, focus) {
+  const root = known(state.channel).get(ts);
+  state.thread = root?.thread_ts || ts;
+  state.inspecting = "";
+  drawPane();
+  remember();
+  byId("thread").replaceChildren();
+  drawThread();
+  await attempt(load(state.channel, state.thread));
+  drawThread();
+  byId("thread").scrollTop = byId("thread").scrollHeight;
+  if (focus) threadComposer.input.focus();
+}
+
+function drawPane() {
+  const open = Boolean(state.thread || state.inspecting);
+  byId("pane").hidden = !open;
+  if (!open) return;
+  const inspecting = Boolean(state.inspecting);
+  byId("pane-title").textContent = inspecting ? "How this answer was made" : "Thread";
+  byId("pane").setAttribute("aria-label", byId("pane-title").textContent);
+  byId("pane-subtitle").textContent = title(channelOf(state.channel));
+  byId("pane-back").hidden = !(inspecting && state.thread);
+  byId("thread").hidden = byId("thread-composer-slot").hidden = inspecting;
+  byId("inspector").hidden = !inspecting;
+  if (!inspecting) threadComposer.show(threadKey(state.channel, state.thread), "Reply…");
+}
+
+function closePane() {
+  const thread = state.thread;
+  const within = byId("pane").contains(document.activeElement);
+  state.thread = state.inspecting = "";
+  drawPane();
+  remember();
+  if (!within) return;
+  (document.querySelector(`#timeline [data-ts="${thread}"] .replies`) ?? mainComposer.input).focus();
+}
+
+function backFromInspector() {
+  const ts = state.inspecting;
+  state.inspecting = "";
+  if (!state.thread) {
+    closePane();
+    document.querySelector(`#timeline [data-ts="${ts}"] .inspect`)?.focus();
+    return;
+  }
+  drawPane();
+  drawThread();
+  document.querySelector(`#thread [data-ts="${ts}"] .inspect`)?.focus();
+}
+
+async function inspect(message) {
+  state.inspecting = message.ts;
+  drawPane();
+  const box = byId("inspector");
+  box.replaceChildren(el("p", { class: "empty" }, "Loading…"));
+  byId("pane-title").focus();
+  try {
+    box.replaceChildren(...renderRecord(await get(`/ui/turn/${encodeURIComponent(message.turn_id)}`)));
+  } catch {
+    box.replaceChildren(el("p", { class: "empty" }, "There is no record of this answer any more."));
+  }
+  box.scrollTop = 0;
+}
+
+function startEdit(message) {
+  const node = document.querySelector(`#${byId("thread").querySelector(`[data-ts="${message.ts}"]`) ? "thread" : "timeline"} [data-ts="${message.ts}"]`);
+  if (!node) return;
+  node.dataset.editing = "1";
+  const box = el("textarea", { class: "edit-box", "aria-label": "Edit message", rows: "3" });
+  box.value = typedAgain(message.text);
+  const leave = () => {
+    delete node.dataset.editing;
+    node.dataset.signature = "";
+    draw();
+    mainComposer.input.focus();
+  };
+  const save = async () => {
+    if ((await attempt(act("edit", { channel: message.channel, ts: message.ts, text: box.value }))) !== null) leave();
+  };
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      leave();
+    } else if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      save();
+    }
+  });
+  const row = el("div", { class: "edit-row" }, el("button", { type: "button", class: "btn", onclick: leave }, "Cancel"), el("button", { type: "button", class: "btn primary", onclick: save }, "Save"));
+  node.querySelector(".body").replaceChildren(box, row);
+  box.focus();
+}
+
+// Slack's text form back into what a person typed.
+function typedAgain(text) {
+  const names = (found, sign, id) => `${sign}${(sign === "@" ? member(id) : channelOf(id))?.name ?? id}`;
+  return text.replace(/<([@#])([A-Z0-9]+)(?:\|[^>]*)?>/g, names).replace(/<(https?:[^|>]+)(?:\|[^>]*)?>/g, "$1")
+    .replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
+
+function editLast(inThread) {
+  const list = inThread ? threadMessages(state.channel, state.thread) : timeline(state.channel);
+  const mine = list.filter((one) => one.user === state.boot.me && !one.tombstone).at(-1);
+  if (mine) startEdit(mine);
+}
+
+/* What happens -------------------------------------------------------------------------------------------------- */
+
+function onMessage(update) {
+  const { message, parent } = update;
+  const channel = message.channel;
+  const fresh = !known(channel).has(message.ts);
+  if (state.loaded.has(channel) || channel === state.channel) {
+    known(channel).set(message.ts, message);
+    if (parent) known(channel).set(parent.ts, parent);
+  }
+  const foreign = message.user !== state.boot.me;
+  if (fresh && foreign && channel !== state.channel) state.unread.set(channel, (state.unread.get(channel) ?? 0) + 1);
+  if (fresh && foreign && channel === state.channel) announce(`${message.name}: ${message.text.slice(0, 240)}`);
+}
+
+const handlers = {
+  message: onMessage,
+  message_deleted: ({ channel, ts, thread_ts: thread }) => {
+    known(channel).delete(ts);
+    if (thread && channel === state.channel) attempt(load(channel, thread).then(draw));
+    if (ts === state.thread && channel === state.channel) closePane();
+  },
+  status: (update) => {
+    const key = threadKey(update.channel, update.thread_ts);
+    if (update.status && !state.statuses.has(key) && update.channel === state.channel) announce(`${member(state.boot.bot).name} ${update.status}`);
+    if (update.status) state.statuses.set(key, update);
+    else state.statuses.delete(key);
+  },
+  session: (update) => state.sessions.set(threadKey(update.channel, update.thread_ts), update.status),
+  prompts: (update) => {
+    state.boot.prompts[update.channel] = { title: update.title, prompts: update.prompts };
+    byId("timeline").querySelector(".welcome")?.remove();
+  },
+  home: async () => {
+    state.boot.home = (await get("/ui/view?id=home")).view;
+    drawHome();
+  },
+  view: ({ view_id: id, user }) => user === state.boot.me && openView(id),
+  view_closed: ({ view_id: id }) => viewClosed(id),
+};
+
+let scheduled = false;
+
+function onUpdate(update) {
+  handlers[update.type]?.(update);
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(() => {
+    scheduled = false;
+    draw();
+  });
+}
+
+function onConnection(connected) {
+  byId("connection").hidden = connected;
+  byId("connection").textContent = connected ? "" : "Reconnecting to the workspace…";
+  byId("presence").className = `presence${connected ? "" : " off"}`;
+  byId("presence").textContent = connected ? "Connected" : "Offline";
+}
+
+const live = new Live({ onUpdate, onReset: () => start(), onState: onConnection });
+
+async function send(text, thread) {
+  const body = { channel: state.channel, text };
+  const box = byId(thread ? "thread" : "timeline");
+  await act("post", thread ? { ...body, thread_ts: thread } : body);
+  box.scrollTop = box.scrollHeight;
+}
+
+function candidates(sign) {
+  if (sign === "#") return state.boot.channels.filter((one) => !isDirect(one)).map((one) => ({ id: one.id, name: one.name, title: one.topic }));
+  const others = state.boot.members.filter((one) => one.id !== state.boot.me);
+  return [...others.filter((one) => one.is_bot), ...others.filter((one) => !one.is_bot)];
+}
+
+const mainComposer = new Composer(byId("channel-composer-slot"), { id: "channel-composer", label: "Message", candidates, send: (text) => send(text, ""), editLast: () => editLast(false) });
+const threadComposer = new Composer(byId("thread-composer-slot"), { id: "thread-composer", label: "Reply…", candidates, send: (text) => send(text, state.thread), editLast: () => editLast(true) });
+
+function hideSidebar() {
+  byId("sidebar").classList.remove("shown");
+  byId("scrim").hidden = true;
+  byId("open-sidebar").setAttribute("aria-expanded", "false");
+}
+
+function showSidebar() {
+  byId("sidebar").classList.add("shown");
+  byId("scrim").hidden = false;
+  byId("open-sidebar").setAttribute("aria-expanded", "true");
+  byId("sidebar").querySelector("[aria-current]")?.focus();
+}
+
+function toggleTheme() {
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const next = (document.documentElement.dataset.theme ?? system) === "dark" ? "light" : "dark";
+  document.documentElement.dataset.theme = next;
+  localStorage.setItem("theme", next);
+  announce(`${next} theme`);
+}
+
+function onKey(event) {
+  if (event.key === "Escape" && !byId("modal").open) {
+    if (byId("sidebar").classList.contains("shown")) hideSidebar();
+    else if (state.inspecting) backFromInspector();
+    else if (state.thread) closePane();
+    return;
+  }
+  const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
+  const box = event.target.closest?.("#timeline, #thread");
+  if (!step || !box || event.target.closest("textarea, input")) return;
+  const rows = [...box.querySelectorAll(":scope > .message")];
+  const at = rows.indexOf(event.target.closest(".message"));
+  const next = at < 0 ? rows.at(step > 0 ? 0 : -1) : rows[at + step];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+function watch() {
+  addEventListener("keydown", onKey);
+  addEventListener("failure", (event) => toast(event.detail.message));
+  byId("pane-close").addEventListener("click", () => (state.inspecting ? backFromInspector() : closePane()));
+  byId("pane-back").addEventListener("click", backFromInspector);
+  byId("open-sidebar").addEventListener("click", showSidebar);
+  byId("scrim").addEventListener("click", hideSidebar);
+  byId("theme-toggle").addEventListener("click", toggleTheme);
+  byId("tab-home").addEventListener("click", () => go(state.channel, { tab: "home" }));
+  byId("tab-messages").addEventListener("click", () => go(state.channel));
+  byId("tabs").addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    const other = byId(state.tab === "home" ? "tab-messages" : "tab-home");
+    other.click();
+    other.focus();
+  });
+  watchModal();
+  setInterval(() => {
+    if (![...state.statuses.values()].some((one) => one.loading_messages.length > 1)) return;
+    state.turn += 1;
+    draw();
+  }, ROTATE_MS);
+}
+
+// Where the address points: /#/C0HELP/<thread> or a permalink /archives/C0HELP/p<ts>.
+function target() {
+  const permalink = /^\/archives\/([A-Z0-9]+)\/p(\d+)(\d{6})$/.exec(location.pathname);
+  if (permalink) {
+    const thread = new URLSearchParams(location.search).get("thread_ts");
+    return { channel: permalink[1], thread: thread ?? "", message: `${permalink[2]}.${permalink[3]}` };
+  }
+  const found = /^#\/([A-Z0-9]+)(?:\/([\d.]+))?(\?home)?$/.exec(location.hash);
+  return { channel: found?.[1] ?? "", thread: found?.[2] ?? "", tab: found?.[3] ? "home" : "messages" };
+}
+
+async function start() {
+  forgetViews();
+  state.boot = await get("/ui/boot");
+  for (const part of ["messages", "statuses", "sessions", "unread"]) state[part].clear();
+  state.loaded.clear();
+  for (const one of state.boot.statuses) state.statuses.set(threadKey(one.channel, one.thread_ts), one);
+  for (const one of state.boot.sessions) state.sessions.set(threadKey(one.channel, one.thread_ts), one.status);
+  byId("team-name").textContent = state.boot.team;
+  live.start(state.boot.run, state.boot.seq);
+  const wanted = target();
+  const first = state.boot.channels.find((one) => one.user === state.boot.bot) ?? state.boot.channels[0];
+  await go(channelOf(wanted.channel) ? wanted.channel : first.id, { thread: wanted.thread, tab: wanted.tab });
+  const cited = wanted.message && document.querySelector(`[data-ts="${wanted.message}"]`);
+  cited?.classList.add("flash");
+  cited?.scrollIntoView({ block: "center" });
+  document.body.dataset.ready = "1";
+}
+
+watch();
+start().catch(() => toast("The workspace cannot be reached. Is it still running?"));

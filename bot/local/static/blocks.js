@@ -1,0 +1,122 @@
+// Block Kit as DOM. Every html field was made safe by the server.
+import { el, toast } from "./dom.js";
+
+const THUMB = "M5 7.5v6M5 13.2c1.6.9 2.4 1.1 4.3 1.1h2c1 0 1.7-.6 1.9-1.6l.8-3.8c.2-1-.5-1.9-1.5-1.9H9.5l.5-2.7c.2-1-.4-1.9-1.300-1.9L6 6.8 5 7.5";
+
+function rich(html, tag = "div") {
+  const node = el(tag, { class: "rich", html });
+  return node;
+}
+
+async function press(node, run) {
+  if (node.getAttribute("aria-busy") === "true") return;
+  node.setAttribute("aria-busy", "true");
+  try {
+    await run();
+  } catch (failure) {
+    toast(failure.message);
+  } finally {
+    node.removeAttribute("aria-busy");
+  }
+}
+
+function button(element, block, click, extra = "") {
+  const tone = element.style === "primary" ? " primary" : element.style === "danger" ? " danger" : "";
+  const node = element.url
+    ? el("a", { class: `btn${tone}${extra}`, href: /^https?:/.test(element.url) ? element.url : null, target: "_blank", rel: "noopener noreferrer" }, element.text)
+    : el("button", { type: "button", class: `btn${tone}${extra}` }, element.text);
+  node.addEventListener("click", () => press(node, () => click(element, block)));
+  return node;
+}
+
+function thumb(kind) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 17 17");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", THUMB);
+  svg.append(path);
+  return el("span", { class: `vote-sign ${kind}` }, svg);
+}
+
+function feedback(element, block, click) {
+  const group = el("div", { class: "block-actions", role: "group", "aria-label": "Feedback" });
+  for (const [side, kind] of [["positive_button", "up"], ["negative_button", "down"]]) {
+    const given = element[side];
+    if (!given) continue;
+    const node = el("button", { type: "button", class: `btn vote ${kind}`, "aria-pressed": "false" }, thumb(kind), given.text);
+    node.addEventListener("click", () =>
+      press(node, async () => {
+        await click({ ...element, value: given.value }, block);
+        for (const other of group.children) other.setAttribute("aria-pressed", String(other === node));
+      }),
+    );
+    group.append(node);
+  }
+  return group;
+}
+
+function element(given, block, click) {
+  if (given.type === "text") return rich(given.html, "span");
+  if (given.type === "feedback_buttons") return feedback(given, block, click);
+  if (given.type === "button") return button(given, block, click);
+  if (given.type === "icon_button") return button(given, block, click, " small");
+  return el("span", { class: "muted" }, given.text || given.type);
+}
+
+function field(block) {
+  const given = block.element;
+  const attributes = { name: given.action_id, "data-block": block.block_id, "data-type": given.type, placeholder: given.placeholder, required: !block.optional };
+  let control;
+  if (given.type === "plain_text_input" && given.multiline) control = el("textarea", { ...attributes, rows: 4 });
+  else if (given.options) control = el("select", attributes, ...given.options.map((one) => el("option", { value: one.value }, one.text)));
+  else control = el("input", { ...attributes, type: "text" });
+  return el("label", { class: "field", "data-block": block.block_id }, el("span", { html: block.label }), control);
+}
+
+function tableBlock(block) {
+  const rows = block.rows.map((row) => el("tr", {}, ...row.map((html) => el("td", { class: "rich", html }))));
+  return el("div", { class: "table-wrap table-block" }, el("table", {}, el("tbody", {}, ...rows)));
+}
+
+function task(given) {
+  return el("div", { class: `task ${given.status}` }, given.title, el("span", { class: "visually-hidden" }, ` (${given.status})`));
+}
+
+function withTables(node) {
+  for (const table of node.querySelectorAll("table")) {
+    const wrap = el("div", { class: "table-wrap", tabindex: "0" });
+    table.replaceWith(wrap);
+    wrap.append(table);
+  }
+  return node;
+}
+
+export function renderBlock(block, click) {
+  switch (block.type) {
+    case "header":
+      return el("div", { class: "block block-header", role: "heading", "aria-level": "3", html: block.html });
+    case "divider":
+      return el("hr", { class: "block-divider" });
+    case "section": {
+      const text = rich(block.html);
+      if (block.fields?.length) text.append(el("div", { class: "fields" }, ...block.fields.map((html) => rich(html))));
+      return el("div", { class: "block block-section" }, text, block.accessory && element(block.accessory, block, click));
+    }
+    case "context":
+      return el("div", { class: "block block-context" }, ...block.elements.map((one) => element(one, block, click)));
+    case "actions":
+    case "context_actions":
+      return el("div", { class: "block block-actions" }, ...block.elements.map((one) => element(one, block, click)));
+    case "table":
+      return tableBlock(block);
+    case "input":
+      return field(block);
+    case "plan":
+      return el("div", { class: "block plan" }, block.title && el("div", { class: "plan-title" }, block.title), ...block.tasks.map(task));
+    case "task_card":
+      return el("div", { class: "block plan" }, task(block));
+    default:
+      return block.html ? withTables(el("div", { class: "block rich", html: block.html })) : el("span");
+  }
+}

@@ -1,0 +1,39 @@
+// Marks the cited part: a heading with all up to the next heading, or lines L3 to L9 of a plain text.
+const HEADING = /^H[1-6]$/;
+
+function section(heading) {
+  const parts = [heading];
+  for (let next = heading.nextElementSibling; next && !HEADING.test(next.tagName); next = next.nextElementSibling) parts.push(next);
+  return parts;
+}
+
+function lines(first, last) {
+  const rows = [];
+  for (let number = first; number <= last; number += 1) {
+    const row = document.getElementById(`L${number}`);
+    if (row) rows.push(row);
+  }
+  return rows;
+}
+
+function cited() {
+  const anchor = decodeURIComponent(location.hash.slice(1));
+  const range = /^L(\d+)(?:-L?(\d+))?$/.exec(anchor);
+  if (range) return lines(Number(range[1]), Math.min(Number(range[2] ?? range[1]), Number(range[1]) + 5000));
+  const target = anchor && document.getElementById(anchor);
+  if (!target) return [];
+  const heading = target.closest("h1,h2,h3,h4,h5,h6");
+  return heading ? section(heading) : [target];
+}
+
+function mark() {
+  for (const old of document.querySelectorAll(".cited")) old.classList.remove("cited");
+  const parts = cited();
+  for (const part of parts) part.classList.add("cited");
+  parts[0]?.scrollIntoView({ block: "start" });
+}
+
+const chosen = localStorage.getItem("theme");
+if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
+addEventListener("hashchange", mark);
+mark();

@@ -1,0 +1,73 @@
+// How an answer was made: attempts with repairs and violations, timings, sources, usage.
+import { el } from "./dom.js";
+
+const OUTCOMES = {
+  answered: ["ok", "Answered"], partial: ["warn", "Partly answered"], unsourced: ["warn", "Not from documents"], asked: ["", "Asked back"],
+  refused: ["warn", "Refused"], failed: ["bad", "Failed verification"], out_of_budget: ["bad", "Out of budget"], cancelled: ["", "Cancelled"],
+};
+
+const plain = (name) => String(name).replaceAll("_", " ");
+const ms = (value) => (value >= 1000 ? `${(value / 1000).toFixed(2)} s` : `${value < 10 ? Number(value).toFixed(1) : Math.round(value)} ms`);
+
+function violation(one) {
+  return el(
+    "div", { class: `violation ${one.severity}` },
+    el("p", {}, el("code", {}, one.rule), ` ${one.severity}`),
+    one.words && el("p", {}, el("q", {}, one.words)),
+    one.detail && el("p", {}, one.detail),
+    one.remedy && el("p", { class: "remedy" }, one.remedy),
+  );
+}
+
+function attempt(one, last) {
+  const inside = el("div", { class: "inside" });
+  if (one.repairs?.length) inside.append(el("div", { class: "chips", "aria-label": "Repairs" }, ...one.repairs.map((repair) => el("span", { class: "chip" }, `repaired ${plain(repair.kind)}${repair.count > 1 ? ` × ${repair.count}` : ""}`))));
+  inside.append(...(one.violations ?? []).map(violation));
+  if (!one.repairs?.length && !one.violations?.length) inside.append(el("div", { class: "muted" }, "Nothing to repair, nothing to object to."));
+  if (one.draft) inside.append(el("details", { open: !one.passed || !last }, el("summary", {}, "Draft as the model wrote it"), el("div", { class: "draft" }, one.draft)));
+  return el(
+    "section", { class: "attempt", "aria-label": `Attempt ${one.attempt}` },
+    el("header", {}, `Attempt ${one.attempt}`, el("span", { class: `pill ${one.passed ? "ok" : "bad"}` }, one.passed ? "passed" : "failed"), el("span", { class: "ms" }, one.ms === undefined ? "" : ms(one.ms))),
+    inside,
+  );
+}
+
+function timings(values) {
+  const entries = Object.entries(values ?? {}).filter(([, value]) => typeof value === "number");
+  const most = Math.max(1, ...entries.map(([, value]) => value));
+  const grid = el("div", { class: "bars" });
+  for (const [name, value] of entries) {
+    const bar = el("i");
+    bar.style.width = `${(100 * value) / most}%`;
+    grid.append(el("span", {}, plain(name)), el("span", { class: "track", "aria-hidden": "true" }, bar), el("span", {}, ms(value)));
+  }
+  return grid;
+}
+
+function source(one) {
+  const title = one.title || one.url || `Source ${one.id}`;
+  const link = /^(https?:\/\/|\/)/.test(one.url ?? "") ? el("a", { href: one.url, target: "_blank", rel: "noopener noreferrer" }, title) : title;
+  const age = one.updated_at ? new Date(one.updated_at) : null;
+  return el("li", { value: String(one.id) }, link, age && !Number.isNaN(age.getTime()) && el("span", { class: "muted" }, ` updated ${age.toLocaleDateString()}`));
+}
+
+function usage(values, model) {
+  const facts = [["model", model], ...Object.entries(values ?? {}).map(([name, value]) => [plain(name), typeof value === "number" ? value.toLocaleString() : String(value)])];
+  const list = el("dl", { class: "facts" });
+  for (const [name, value] of facts) if (value !== undefined && value !== "") list.append(el("dt", {}, name), el("dd", {}, value));
+  return list;
+}
+
+export function renderRecord(record) {
+  const [tone, outcome] = OUTCOMES[record.outcome] ?? ["", plain(record.outcome ?? "unknown")];
+  const parts = [
+    el("div", { class: "verdict" }, el("span", { class: `pill ${tone}` }, outcome), el("span", { class: `pill ${record.verified ? "ok" : ""}` }, record.verified ? "Verified" : "Not verified")),
+    record.question && el("p", { class: "question" }, record.question),
+    el("h3", {}, (record.attempts ?? []).length === 1 ? "1 attempt" : `${(record.attempts ?? []).length} attempts`),
+    ...(record.attempts ?? []).map((one, index, all) => attempt(one, index === all.length - 1)),
+    el("h3", {}, "Time"), timings(record.timings_ms),
+  ];
+  if (record.sources?.length) parts.push(el("h3", {}, "Sources"), el("ol", { class: "sources" }, ...record.sources.map(source)));
+  parts.push(el("h3", {}, "Usage"), usage(record.usage, record.model));
+  return parts.filter(Boolean);
+}

@@ -1,0 +1,83 @@
+// One message as DOM: head, body, reactions, replies, and the tools that appear beside it.
+import { renderBlock } from "./blocks.js";
+import { avatar, clock, day, el, when } from "./dom.js";
+
+const GROUP_SECONDS = 300;
+
+export function follows(message, before) {
+  return Boolean(
+    before && before.user === message.user && !message.ephemeral && !before.ephemeral && !before.reply_count &&
+    Number(message.ts) - Number(before.ts) < GROUP_SECONDS && day(message.ts) === day(before.ts),
+  );
+}
+
+function body(message, actions) {
+  const node = el("div", { class: "body" });
+  if (message.tombstone) return el("div", { class: "body gone" }, "This message was deleted.");
+  if (message.blocks.length) {
+    const click = (element, block) => actions.click(message, element, block);
+    node.append(...message.blocks.map((block) => renderBlock(block, click)));
+  } else {
+    node.append(el("div", { class: "rich", html: message.html }));
+  }
+  for (const one of node.querySelectorAll(".mention")) if (one.dataset.id === actions.me) one.classList.add("me");
+  if (message.edited) node.append(el("span", { class: "edited" }, "(edited)"));
+  for (const file of message.files) node.append(el("div", { class: "file" }, file.name, el("span", { class: "time" }, `${Math.ceil(file.size / 1024)} KB`)));
+  return node;
+}
+
+function replyBar(message, actions) {
+  const count = message.reply_count;
+  const faces = message.reply_users.map((user) => avatar(actions.member(user)));
+  return el(
+    "button",
+    { type: "button", class: "replies", onclick: () => actions.openThread(message.ts, true) },
+    ...faces, el("b", {}, count === 1 ? "1 reply" : `${count} replies`), el("span", {}, `Last reply ${day(message.latest_reply) === "Today" ? "" : `${day(message.latest_reply)} `}${clock(message.latest_reply)}`),
+  );
+}
+
+function under(message, actions, inThread) {
+  const node = el("div", { class: "under" });
+  for (const one of message.reactions) {
+    const mine = one.users.includes(actions.me);
+    node.append(el("button", { type: "button", class: `reaction${mine ? " mine" : ""}`, "aria-pressed": String(mine), "aria-label": `${one.name}, ${one.count}`, onclick: () => actions.react(message, one.name) }, el("span", { html: one.sign }), ` ${one.count}`));
+  }
+  if (message.turn_id) node.append(el("button", { type: "button", class: "btn small inspect", onclick: () => actions.inspect(message) }, "Inspect"));
+  if (message.reply_count && !inThread) node.append(replyBar(message, actions));
+  return node;
+}
+
+function tools(message, actions, inThread) {
+  if (message.ephemeral || message.tombstone) return null;
+  const buttons = [];
+  const add = (label, run, name) => buttons.push(el("button", { type: "button", "data-tool": name, onclick: run }, label));
+  if (!inThread) add("Reply in thread", () => actions.openThread(message.thread_ts || message.ts, true), "reply");
+  add("👍", () => actions.react(message, "+1"), "react");
+  buttons.at(-1).setAttribute("aria-label", "React with thumbs up");
+  if (message.user === actions.me) {
+    add("Edit", () => actions.edit(message), "edit");
+    add("Delete", () => actions.remove(message), "delete");
+  }
+  return el("div", { class: "tools", role: "group", "aria-label": "Message actions" }, ...buttons);
+}
+
+export function renderMessage(message, { compact, inThread, actions }) {
+  const member = actions.member(message.user) ?? { id: message.user, name: message.name, is_bot: message.is_bot };
+  const classes = ["message", compact && "follows", message.ephemeral && "private"].filter(Boolean).join(" ");
+  const time = el("time", { class: "time", datetime: when(message.ts).toISOString(), title: when(message.ts).toLocaleString() }, clock(message.ts));
+  const head = el("div", { class: "head" }, el("span", { class: "author" }, message.name), message.is_bot && el("span", { class: "app-badge" }, "APP"), time);
+  const content = el(
+    "div", {},
+    message.ephemeral && el("div", { class: "only-you" }, "Only visible to you"),
+    head, body(message, actions), under(message, actions, inThread),
+  );
+  return el("div", { class: classes, "data-ts": message.ts, tabindex: "-1", role: "article", "aria-label": `${message.name}, ${clock(message.ts)}` }, avatar(member), content, tools(message, actions, inThread));
+}
+
+export function renderStatus(status, name, { stop, open }) {
+  const node = el("div", { class: "status", "data-thread": status.thread_ts }, el("span", { class: "dots", "aria-hidden": "true" }, el("i"), el("i"), el("i")));
+  node.append(el("span", { class: "status-text" }, status.text || `${name} ${status.status}`));
+  if (open) node.append(el("button", { type: "button", class: "btn small", onclick: open }, "View thread"));
+  if (stop) node.append(el("button", { type: "button", class: "btn small", onclick: stop }, "Stop"));
+  return node;
+}

@@ -1,0 +1,159 @@
+"""The workspace behind the server: one state that the Web API, the person and the page all work on.
+
+Promises that whatever changes is told to both sides: to the page through the feed, to the app as the events that
+Slack would send. Must never decide who may do what: the Web API and the person's side check that first.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from bot.local import events
+from bot.local.agent_threads import AgentThreads
+from bot.local.deliveries import Deliveries
+from bot.local.documents import DocsFolder
+from bot.local.faults import ApiCall, Faults
+from bot.local.feed import Feed
+from bot.local.http_events import HttpEvents
+from bot.local.limits import Strictness
+from bot.local.messages import Message, MessageLog
+from bot.local.roster import BOT_ID, BOT_USER, Channel, Json, Roster, seeded
+from bot.local.socket_mode import SocketMode
+from bot.local.views import Views
+
+TurnRecord = Callable[[str], Awaitable[Json | None]]
+
+SCOPES: Final = (
+    "app_mentions:read",
+    "assistant:write",
+    "channels:history",
+    "channels:read",
+    "chat:write",
+    "files:read",
+    "groups:history",
+    "groups:read",
+    "im:history",
+    "im:read",
+    "im:write",
+    "mpim:history",
+    "reactions:read",
+    "reactions:write",
+    "team:read",
+    "users:read",
+)
+_MENTIONING: Final = frozenset({"", "thread_broadcast", "file_share"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a workspace starts with. ``examples`` are questions offered in the empty direct chat."""
+
+    docs: DocsFolder | None = None
+    turn_record: TurnRecord | None = None
+    examples: Sequence[str] = ()
+    strictness: Strictness = field(default_factory=Strictness)
+    subscriptions: frozenset[str] = events.SUBSCRIBED
+    scopes: tuple[str, ...] = SCOPES
+    bot_token: str = ""
+    app_token: str = ""
+    signing_secret: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class ResponseUrl:
+    """Where a ``response_url`` points to, and how often it may still be used."""
+
+    message: Message
+    user: str
+    uses: int = 5
+
+
+@dataclass(slots=True, kw_only=True)
+class StoredFile:
+    """A file that a person shared: Slack's file object and its bytes."""
+
+    payload: Json
+    content: bytes
+
+
+class Workspace:
+    """All state of one local workspace."""
+
+    def __init__(self, setup: Setup, roster: Roster | None = None) -> None:
+        """Makes an idle workspace; ``roster`` replaces the usual people and channels."""
+        self.setup = setup
+        self.roster = roster or seeded()
+        self.log = MessageLog()
+        self.feed = Feed()
+        self.faults = Faults()
+        self.calls: list[ApiCall] = []
+        self.files: dict[str, StoredFile] = {}
+        self.response_urls: dict[str, ResponseUrl] = {}
+        self.url = ""
+        self.bot_token = setup.bot_token or f"xoxb-local-{secrets.token_hex(12)}"
+        self.app_token = setup.app_token or f"xapp-1-local-{secrets.token_hex(12)}"
+        self.signing_secret = setup.signing_secret or secrets.token_hex(16)
+        self.verification_token = secrets.token_hex(12)
+        self.sockets = SocketMode(self.faults)
+        self.http = HttpEvents(self.signing_secret)
+        self.deliveries = Deliveries(self.sockets, self.http, self.faults, setup.strictness, self.feed.touch)
+        self.threads = AgentThreads(self.feed, setup.strictness.status_seconds)
+        self.views = Views(self.feed, setup.strictness)
+
+    def emit(self, event: Json, channel: Channel | None, subscription: str) -> None:
+        """Sends an event to the app if it subscribed to it and can see the channel."""
+        if subscription not in self.setup.subscriptions:
+            return
+        if channel is not None and BOT_USER not in channel.members:
+            return
+        self.deliveries.event(events.envelope(event, channel, self.verification_token))
+
+    def added(self, message: Message) -> None:
+        """Keeps a new message and tells everybody."""
+        message.blocks = with_block_ids(message.blocks)
+        self.log.add(message)
+        self.feed.publish("message", channel=message.channel, ts=message.ts)
+        channel = self.roster.channels[message.channel]
+        if message.bot_id == BOT_ID:
+            self.threads.app_spoke(message, direct=channel.kind == "im")
+        if message.ephemeral_for:
+            return
+        shown = self.log.shown(message, metadata=True)
+        mentions = f"<@{BOT_USER}>" in message.text or f"<@{BOT_USER}|" in message.text
+        if mentions and channel.kind != "im" and message.user != BOT_USER and message.subtype in _MENTIONING:
+            self.emit(events.mention_event(shown, channel), channel, "app_mention")
+        self.emit(events.message_event(shown, channel), channel, events.subscription_of(channel))
+
+    def changed(self, message: Message, before: Json) -> None:
+        """Tells everybody that a message is different now; ``before`` is its payload until then."""
+        message.blocks = with_block_ids(message.blocks)
+        self.feed.publish("message", channel=message.channel, ts=message.ts)
+        if message.ephemeral_for:
+            return
+        channel = self.roster.channels[message.channel]
+        now = self.log.shown(message, metadata=True)
+        event = events.changed_event(now, before, channel, self.log.next_ts())
+        self.emit(event, channel, events.subscription_of(channel))
+
+    def removed(self, message: Message) -> None:
+        """Deletes a message; the first one of a thread leaves a tombstone behind, as in Slack."""
+        channel = self.roster.channels[message.channel]
+        before = self.log.shown(message, metadata=True)
+        if self.log.replies(message.channel, message.ts) and not message.ephemeral_for:
+            message.subtype, message.text, message.user = "tombstone", "This message was deleted.", "USLACKBOT"
+            message.blocks, message.metadata, message.bot_id, message.files = [], None, "", []
+            self.changed(message, before)
+            return
+        self.log.remove(message)
+        self.feed.publish("message_deleted", channel=message.channel, ts=message.ts, thread_ts=message.thread_ts)
+        if not message.ephemeral_for:
+            event = events.deleted_event(before, channel, self.log.next_ts())
+            self.emit(event, channel, events.subscription_of(channel))
+
+
+def with_block_ids(blocks: list[Json]) -> list[Json]:
+    """The blocks, each with an id: Slack makes one up where the app gave none."""
+    return [{**block, "block_id": block.get("block_id") or secrets.token_urlsafe(4)} for block in blocks]
