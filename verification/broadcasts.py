@@ -15,7 +15,9 @@ from verification.reading import Reading
 _TOKEN: Final = re.compile(
     r"<!(?:(?:here|channel|everyone)(?:\|[^<>\n]{0,80})?|subteam\^[^<>\n]{0,120})>|<@([A-Z0-9]{2,32})(?:\|[^<>\n]{0,80})?>"
 )
-_PLAIN: Final = re.compile(r"(?<![\w@/.&#+-])@(?:here|channel|everyone)(?![\w/@-]|\.\w)", re.IGNORECASE)
+_PLAIN: Final = re.compile(
+    r"(?<![A-Za-z0-9_@/.&#+-])@(?:here|channel|everyone)(?![A-Za-z0-9_/@-]|\.[A-Za-z0-9])", re.IGNORECASE
+)
 _LOOSE: Final = re.compile(r"<\s*(?:!|@)\s*(?:here|channel|everyone|subteam)\b[^<>\n]{0,80}>?", re.IGNORECASE)
 _REMEDY: Final = "Leave the mention out: name the role or the channel in words."
 

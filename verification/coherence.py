@@ -12,18 +12,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from verification.answer import Claim, Violation
-from verification.citations import citations
 from verification.language import detect
 from verification.reading import Reading
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _NUMBER: Final = re.compile(r"(?<![\w.,-])([$€£¥]?)([0-9][0-9.,]{0,20}|[0-9])(?=(\s?(?:%|[^\W\d_]+))?)")
+_CITED: Final = re.compile(r"\[[0-9][0-9, –-]{0,40}\]")
 _LEAST_LETTERS: Final = 20
 _OPEN_END: Final = re.compile(
     r"(?:[,(\[{–—]|\s-|\b(?:and|or|but|the|a|an|of|to|with|for|because|und|oder|aber|der|die|das|ein|eine|mit|für|weil|et|ou"
     r"|mais|le|la|les|un|une|de|des|du|avec|pour|y|o|pero|el|los|las|una|con|para|porque|dan|atau|tetapi|yang|dengan"
-    r"|untuk|karena))$|(?:[、，（「『]|(?:が|を|に|で|と|は|和|或|的|因为|但是))$",
-    re.IGNORECASE,
+    r"|untuk|karena))$|(?:[、，（「『]|(?:が|を|に|で|と|は|和|或|的|因为|但是))$"
 )
 _LANGUAGE_NAMED: Final = re.compile(
     r"\b(?:translat\w*|english|german|french|spanish|indonesian|japanese|chinese|übersetz\w*|englisch\w*|deutsch\w*|"
@@ -92,12 +91,7 @@ def _figure(claim: Claim) -> tuple[str, str]:
 
 def _uncited(text: str) -> str:
     """The sentence without its citations."""
-    pieces: list[str] = []
-    last = 0
-    for citation in citations(text):
-        pieces.append(text[last : citation.start])
-        last = citation.end
-    return "".join([*pieces, text[last:]])
+    return _CITED.sub("", text)
 
 
 def _other_language(reading: Reading) -> Iterator[Violation]:

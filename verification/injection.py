@@ -81,6 +81,7 @@ _QUOTED: Final = re.compile(
     r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|„[^“”\n]{1,400}[“”]|«[^»\n]{1,400}»|「[^」\n]{1,400}」|`[^`\n]{1,400}`"
 )
 _WORD: Final = re.compile(r"\w+")
+_COLON: Final = re.compile("[:：]")
 _CITED: Final = re.compile(r"\[[0-9]{1,6}\]")
 _LEAST: Final = 12
 _FEW_WORDS: Final = 3
@@ -97,10 +98,9 @@ class _Order:
     hostile: bool
 
     def payloads(self) -> set[str]:
-        """The words it wants said, plain: what it quotes, or all after its colon."""
-        return {_plain(match[0]) for match in _QUOTED.finditer(self.text)} | {_plain(self.text.partition(":")[2])} - {
-            ""
-        }
+        """The words it wants said, plain: what it quotes, or all after a colon."""
+        after = {_plain(self.text[match.end() :]) for match in _COLON.finditer(self.text)}
+        return (after | {_plain(match[0]) for match in _QUOTED.finditer(self.text)}) - {""}
 
     def targets(self) -> set[str]:
         """The links it wants shown, normalised."""

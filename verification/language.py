@@ -18,7 +18,7 @@ from verification.function_words import CJK_FUNCTION, DECOYS, FUNCTION_WORDS, LE
 
 _ALGORITHMS: Final = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}
 _NOISE: Final = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|<[^<>\n]*>|https?://\S+|\bwww\.\S+|\S+@\S+|:[a-z0-9_+-]+:|\[[^\[\]\n]{1,40}\]",
+    r"```.*?(?:```|\Z)|`[^`\n]*`|<[^<>\n]*>|https?://\S+|\bwww\.\S+|(?<![\w.+-])[\w.+-]{1,64}@\S{1,255}|:[a-z0-9_+-]+:|\[[^\[\]\n]{1,40}\]",
     re.DOTALL,
 )
 _KANA: Final = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f"

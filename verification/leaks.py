@@ -57,13 +57,14 @@ _NO_PASSWORD: Final = re.compile(
     re.IGNORECASE,
 )
 _SHOWN: Final = 4
-_RUN: Final = 60
-_PUNCTUATION: Final = re.compile(r"[\s*_`~>#\"'“”]+")
+_RUN: Final = 50
+"""Letters of a run that count as repeated: about sixty characters with their spaces."""
+_SPACE_AND_MARKUP: Final = re.compile(r"[\s*_`~>#\"'“”]+")
 _REMEDY: Final = "Leave it out; say where it is kept or who to ask instead."
 
 
 def no_secrets(reading: Reading) -> tuple[Violation, ...]:
-    """An error for each secret by shape, and for each run of 60 characters out of a private text."""
+    """An error for each secret by shape, and for each run of some 60 characters out of a private text."""
     spans = sorted({*_shapes(reading.text), *_assigned(reading.text)})
     secrets = [_masked(reading, span, "This looks like a secret.") for span in spans]
     runs = [_masked(reading, span, "This repeats Orion's own instructions.") for span in _private(reading)]
@@ -91,7 +92,7 @@ _MIXED: Final = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])(?!.*://)")
 
 def _varied(value: str) -> bool:
     """Whether a value has the variety of a real one: ``sk-xxxxxxxxxxxxxxxx`` has not."""
-    return len(set(value.casefold())) >= min(8, len(value) // 2 + 1) and max(_repeats(value)) < _SHOWN + 1
+    return len(set(value.casefold())) >= min(8, len(value) // 2 + 1) and max(_repeats(value.replace("-", ""))) <= _SHOWN
 
 
 def _repeats(value: str) -> Iterator[int]:
@@ -104,7 +105,7 @@ def _masked(reading: Reading, span: tuple[int, int], detail: str) -> Violation:
 
 
 def _private(reading: Reading) -> Iterator[tuple[int, int]]:
-    """The runs of 60 characters or more that a private text holds too, case, space and markup aside."""
+    """The longer runs that a private text holds too, case, space and markup aside."""
     windows = {run for text in reading.draft.private_texts for run in _windows(_squeezed(text)[0])}
     if not windows:
         return
@@ -127,15 +128,13 @@ def _windows(plain: str) -> Iterator[str]:
 
 
 def _squeezed(text: str) -> tuple[str, list[int]]:
-    """The text in lower case with space and markup as one space each, and where each letter stood."""
+    """The text in lower case without space and markup, and where each letter stood."""
     letters: list[str] = []
     places: list[int] = []
     last = 0
-    for match in _PUNCTUATION.finditer(text):
+    for match in _SPACE_AND_MARKUP.finditer(text):
         letters += text[last : match.start()].lower()[: match.start() - last]
         places += range(last, match.start())
-        letters.append(" ")
-        places.append(match.start())
         last = match.end()
     letters += text[last:].lower()[: len(text) - last]
     places += range(last, len(text))

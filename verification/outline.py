@@ -121,8 +121,9 @@ def _sentences(text: str, start: int, end: int, block: int) -> Iterator[Unit]:
     if at < end and text[at:end].strip():
         spans.append((at, end))
     for first, last in spans:
-        introduces = bool(_INTRODUCES.search(text[first:last].rstrip()))
-        yield Unit(start=first, end=last, kind="sentence", block=block, introduces=introduces)
+        seen = text[first:last].rstrip()
+        introduces = bool(_INTRODUCES.search(seen))
+        yield Unit(start=first, end=first + len(seen), kind="sentence", block=block, introduces=introduces)
 
 
 _ONLY_CITES: Final = re.compile(r"(?:\s*\[[0-9]+\])*[\s.。]*")

@@ -62,7 +62,7 @@ def sendable(text: str) -> tuple[str, tuple[Repair, ...]]:
     """The text without what no message can carry: lone surrogates become U+FFFD, control characters go."""
     whole, replaced = _SURROGATE.subn("\ufffd", text)
     clean, removed = _CONTROL.subn("", whole)
-    return clean, (Repair(kind="control_character", count=replaced + removed),) if replaced + removed else ()
+    return clean, (Repair(kind="control", count=replaced + removed),) if replaced + removed else ()
 
 
 def failed_check(rule: RuleName, severity: Severity = "error") -> Violation:

@@ -43,7 +43,7 @@ class Rule:
 def _form(reading: Reading) -> tuple[Violation, ...]:
     """The form rules on the text and on each chunk; what only a chunk shows is placed in the text by its words."""
     dialect = reading.draft.dialect
-    found = list(form.violations(reading.text, dialect, limit=len(reading.text) + 1))
+    found = list(form.violations(reading.text, dialect, limit=0))
     known = {(each.rule, each.words) for each in found}
     for chunk in reading.chunks:
         for each in form.violations(chunk, dialect, limit=CHUNK_LIMITS[dialect]):

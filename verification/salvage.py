@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from verification.answer import Draft, Verdict, Violation
@@ -38,7 +39,6 @@ _VERDICT_WORD: Final = re.compile(
     r"\W*",
     re.IGNORECASE,
 )
-_BLANK_LINES: Final = re.compile(r"\n(?:[ \t]*\n){2,}")
 _ROUNDS: Final = 3
 
 
@@ -147,21 +147,29 @@ def _bare(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
 
 
 def _joined(text: str, units: tuple[Unit, ...], fallen: set[int]) -> str:
-    """The text without the fallen units: lists renumbered, a first connective dropped, blank lines closed up."""
+    """The text without the fallen units: lists renumbered, a first connective dropped, gaps closed up."""
     pieces: list[str] = []
-    last = 0
     numbers: dict[tuple[int, int], int] = {}
+    touched = {units[at].block for at in fallen}
+    last = -1
     for at, unit in enumerate(units):
-        pieces.append(text[last : unit.start])
-        last = unit.end
         if at in fallen:
-            last += 1 if unit.kind != "sentence" and text[last : last + 1] == "\n" else 0
             continue
         piece = text[unit.start : unit.end]
         if at - 1 in fallen and units[at - 1].block == unit.block and unit.kind == "sentence":
             piece = _without_connective(piece)
-        pieces.append(_renumbered(piece, unit, numbers))
-    return _BLANK_LINES.sub("\n\n", "".join([*pieces, text[last:]])).strip()
+        if unit.block in touched:
+            piece = _renumbered(piece, unit, numbers)
+        pieces += ("" if last < 0 else _gap(text, units[last : at + 1]), piece)
+        last = at
+    return "".join(pieces)
+
+
+def _gap(text: str, units: tuple[Unit, ...]) -> str:
+    """What stands between two units that are now neighbours: the widest of the gaps there were."""
+    gaps = [text[one.end : other.start] for one, other in pairwise(units)]
+    lines = max(gap.count("\n") for gap in gaps)
+    return gaps[-1] if len(gaps) == 1 or not lines else "\n" * min(lines, 2)
 
 
 def _without_connective(sentence: str) -> str:

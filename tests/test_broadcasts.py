@@ -1,0 +1,63 @@
+"""verification/broadcasts.py: an answer calls nobody whom the question did not name."""
+
+from __future__ import annotations
+
+import pytest
+
+from verification.answer import Dialect, Draft
+from verification.rules import check
+
+
+def found(text: str, dialect: Dialect = "mrkdwn", mentions: frozenset[str] = frozenset()) -> list[str]:
+    verdict = check(Draft(text=text, question="Who is on call?", dialect=dialect, mentions=mentions))
+    return [each.words for each in verdict.errors if each.rule == "no_broadcast"]
+
+
+@pytest.mark.parametrize("dialect", ["mrkdwn", "markdown"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!here> the deploy is done.",
+        "<!channel> look.",
+        "<!everyone|everyone> look.",
+        "<!subteam^S012AB> is on call.",
+        "<!subteam^S012AB|@sre> is on call.",
+        "<@U0999999> is on call.",
+        "<@W0999999|ann> is on call.",
+        "Hey @here, the deploy is done.",
+        "Hey @channel: look.",
+        "ask @everyone.",
+        "ASK @HERE!",
+        "(@channel)",
+        "*@here* look",
+        "皆さん@channelを見てください",
+        "`<!here>` in code is still a token",
+        "<!Channel> look",
+    ],
+)
+def test_f1_a_broadcast_is_an_error_and_never_repaired(text: str, dialect: Dialect) -> None:
+    assert found(text, dialect)
+
+
+@pytest.mark.parametrize("dialect", ["mrkdwn", "markdown"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The person on call is here. Everyone in the channel knows.",
+        "Write to here@acme.test or ops@here.test.",
+        "Use `@here` with care.",
+        "```\n@channel\n```",
+        "The package @here/maps and @channels.",
+        "Ask in <#C012AB|general>.",
+        "It ended <!date^1392734382^{date}|on Tuesday>.",
+        "The handle @everyone_else is free.",
+        "See https://acme.test/@here for the page.",
+    ],
+)
+def test_f1_what_only_looks_like_one_is_none(text: str, dialect: Dialect) -> None:
+    assert found(text, dialect) == []
+
+
+def test_f1_a_person_the_question_named_may_be_mentioned() -> None:
+    assert found("<@U0123456> is on call.", mentions=frozenset({"U0123456"})) == []
+    assert len(found("<@U0123456> and <@U0999999>.", mentions=frozenset({"U0123456"}))) == 1

@@ -1,0 +1,148 @@
+"""verification/citations.py: the ways citations are written, and whether they resolve."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verification.answer import Draft, Source, Verdict
+from verification.citations import NOWHERE, citations, cited_sources, normalise
+from verification.rules import check
+
+REFUNDS = Source(
+    id=1, title="Refunds", url="https://docs.acme.test/refunds", text="Refunds take 14 days. Ask the finance team."
+)
+LEAVE = Source(id=2, title="Leave", url="https://docs.acme.test/leave", text="Annual leave is 30 days.")
+PLAIN = Source(id=3, title="Thread", text="The office closes at 18:00.")
+SOURCES = (REFUNDS, LEAVE, PLAIN)
+
+
+def rules_of(verdict: Verdict, rule: str) -> list[str]:
+    return [found.words for found in verdict.violations if found.rule == rule]
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("a [1].", [(1,)]),
+        ("a [1][2].", [(1,), (2,)]),
+        ("a [1, 2].", [(1, 2)]),
+        ("a [1,2;3].", [(1, 2, 3)]),
+        ("a [1-3].", [(1, 2, 3)]),
+        ("a [1–3].", [(1, 2, 3)]),
+        ("a [1, 3-5].", [(1, 3, 4, 5)]),
+        ("a [1 and 2].", [(1, 2)]),
+        ("答え【1】。", [(1,)]),
+        ("a【2†source】", [(2,)]),
+        ("a [Source 2].", [(2,)]),
+        ("a [^3].", [(3,)]),
+        ("a [0].", [(0,)]),
+        ("a [3-1].", [(NOWHERE,)]),
+        ("a [1-999999999999].", [(NOWHERE,)]),
+        ("a [99999999999999999999].", [(NOWHERE,)]),
+        (f"a [{'9' * 390}].", [(NOWHERE,)]),
+        ("a `[1]` b", []),
+        ("```\nx[1]\n```", []),
+        ("a [see 1] b", []),
+        ("a [1.5] b", []),
+        ("a [x] b [] c", []),
+        ("a <https://e.test/x[1]|y [2]> b", []),
+        ("see https://e.test/x?a[1]=2 b", []),
+        ("see https://e.test/x[1].", [(1,)]),
+    ],
+)
+def test_f1_citations_are_read_in_every_spelling(text: str, ids: list[tuple[int, ...]]) -> None:
+    assert [citation.ids for citation in citations(text)] == ids
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("a [1, 2].", "a [1][2]."),
+        ("a [1-3].", "a [1][2][3]."),
+        ("a [1, 1].", "a [1]."),
+        ("a【1】【2】", "a[1][2]"),
+        ("a <https://docs.acme.test/refunds|[1]>.", "a [1]."),
+        ("a <https://docs.acme.test/refunds|1>.", "a [1]."),
+        ("a [1](https://docs.acme.test/refunds).", "a [1]."),
+        ("a [[2]](https://docs.acme.test/leave/).", "a [2]."),
+        ("a [1](https://docs.acme.test/leave).", "a [1](https://docs.acme.test/leave)."),
+        ("a `[1, 2]`.", "a `[1, 2]`."),
+        ("a [1][2].", "a [1][2]."),
+        ("a [1-99999].", "a [1-99999]."),
+    ],
+)
+def test_f2_citations_are_set_into_one_form(text: str, normal: str) -> None:
+    once, repairs = normalise(text, SOURCES)
+    assert once == normal
+    assert bool(repairs) == (text != normal)
+    assert normalise(once, SOURCES) == (normal, ())
+
+
+@given(st.text(alphabet="[]0123, -–ab`<>|【】.\n()", max_size=60))
+def test_f2_setting_citations_is_idempotent(text: str) -> None:
+    once, _ = normalise(text, SOURCES)
+    assert normalise(once, SOURCES)[0] == once
+
+
+def test_f1_a_claim_without_citation_is_an_error() -> None:
+    verdict = check(Draft(text="Refunds take 14 days.", question="How long do refunds take?", sources=SOURCES))
+    assert rules_of(verdict, "cites_sources") == ["Refunds take 14 days."]
+    assert not verdict.passed
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("Refunds take 14 days [1].", {}),
+        ("Hello! How can I help you today?", {}),
+        ("Which workspace do you mean?", {}),
+        ("Roses are red, violets are blue.", {"own_words": True}),
+        ("Paris is the capital of France.", {"unsourced": True}),
+        ("Refunds take 14 days.", {"sources": ()}),
+    ],
+)
+def test_f1_what_needs_no_citation_gets_no_error(text: str, flags: dict[str, bool]) -> None:
+    fields = {"sources": SOURCES, **flags}
+    verdict = check(Draft(text=text, **fields))  # type: ignore[arg-type]  # a table of mixed fields
+    assert rules_of(verdict, "cites_sources") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Refunds take 14 days [1]. They do [1][7].", "Refunds take 14 days [0].", "Refunds take 14 days [999999999999]."],
+)
+def test_f1_a_number_that_is_no_source_is_an_error(text: str) -> None:
+    verdict = check(Draft(text=text, question="How long do refunds take?", sources=SOURCES))
+    assert len(rules_of(verdict, "citation_resolves")) == 1
+
+
+def test_f1_without_sources_any_number_is_an_error() -> None:
+    assert rules_of(check(Draft(text="It takes 14 days [1].")), "citation_resolves") == ["[1]"]
+
+
+def test_f1_a_bad_number_is_reported_once() -> None:
+    verdict = check(Draft(text="Refunds take two weeks [99999999999999].", sources=SOURCES))
+    assert rules_of(verdict, "cites_sources") == []
+
+
+def test_f1_numbers_in_ones_own_words_are_no_citations() -> None:
+    verdict = check(Draft(text="Siehe [4] im Anhang.", question="Translate: see [4] in the annex.", own_words=True))
+    assert rules_of(verdict, "citation_resolves") == []
+
+
+def test_f1_sources_with_equal_ids_give_a_verdict() -> None:
+    twins = (REFUNDS, Source(id=1, title="Other", text="Something else."))
+    assert check(Draft(text="Refunds take 14 days [1].", sources=twins)).text == "Refunds take 14 days [1]."
+
+
+def test_f1_the_remedy_names_the_numbers_there_are() -> None:
+    verdict = check(Draft(text="Refunds take 14 days [9].", sources=SOURCES))
+    (found,) = [each for each in verdict.violations if each.rule == "citation_resolves"]
+    assert found.remedy == "Cite only [1], [2], [3]."
+    assert (found.start, found.end) == (21, 24)
+
+
+def test_f4_cited_sources_are_those_named_outside_code() -> None:
+    assert cited_sources(Draft(text="", sources=SOURCES), "a [3] b [1] `[2]`") == (REFUNDS, PLAIN)

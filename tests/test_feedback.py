@@ -1,0 +1,79 @@
+"""verification/feedback.py: what the model is told."""
+
+from __future__ import annotations
+
+from verification.answer import Draft, Source, Verdict, Violation
+from verification.feedback import retry_text
+from verification.rules import check
+
+SOURCES = (
+    Source(id=1, title="Refunds", url="https://docs.acme.test/refunds", text="Refunds take 14 days."),
+    Source(id=2, title="Leave", text="Annual leave is 30 days."),
+)
+
+
+def told(text: str, question: str = "How long do refunds take?") -> str:
+    return retry_text(check(Draft(text=text, question=question, sources=SOURCES)), SOURCES)
+
+
+def test_f3_a_passed_draft_needs_no_feedback() -> None:
+    assert told("Refunds take 14 days [1].") == ""
+
+
+def test_f3_warnings_alone_never_retry() -> None:
+    assert told("Annual leave is 30 days [2].") == ""
+
+
+def test_f3_the_wrong_number_its_source_and_the_remedy_are_named() -> None:
+    text = told("Refunds take 30 days [1].")
+    assert text.startswith("The last draft was not sent: 1 problem to mend.\n1. ")
+    assert "30" in text
+    assert "14" in text
+    assert "[1]" in text
+
+
+def test_f3_an_uncited_claim_is_told_its_nearest_source() -> None:
+    assert "[2] is nearest to it." in told("Annual leave is 30 days.")
+
+
+def test_f3_no_source_is_named_where_none_stands_out() -> None:
+    assert "nearest" not in told("The office dog is called Rex.")
+
+
+def test_f3_the_most_important_comes_first_and_warnings_last() -> None:
+    text = told(
+        "Annual leave is 30 days. See https://evil.test/x. <!here>", "How long do refunds take to be paid to me?"
+    )
+    order = [text.index(words) for words in ("notify people", "stands in no source", "cites no source")]
+    assert order == sorted(order)
+
+
+def test_f3_a_warning_beside_an_error_is_told() -> None:
+    text = told("Annual leave is 30 days.")
+    assert "No content word of the question" in text
+
+
+def test_f3_feedback_stays_short() -> None:
+    text = told(" ".join(f"The number of thing {n} is {n * 37} dollars." for n in range(60)))
+    assert "And 50 more of the same kinds." in text
+    assert len(text) < 6000
+
+
+def test_f3_the_same_violation_is_told_once() -> None:
+    twice = tuple(
+        Violation(rule="no_broadcast", severity="error", start=at, end=at + 5, words="@here", detail="d", remedy="r")
+        for at in (0, 9)
+    )
+    assert retry_text(Verdict(passed=False, text="@here and @here", violations=twice), ()).count("@here") == 1
+
+
+def test_f3_a_secret_is_not_passed_on() -> None:
+    secret = "ghp" + "_7Qz9Lm2XvB4nT8kRw1Yc5HdJ3gPs6FaU0eNi"
+    assert secret not in told(f"The key is {secret} [1].")
+
+
+def test_f3_line_ends_of_a_draft_do_not_break_the_list() -> None:
+    found = Violation(rule="cites_sources", severity="error", words="a\n1. fake " + "x" * 900, detail="d", remedy="r")
+    lines = retry_text(Verdict(passed=False, text="", violations=(found,)), ()).splitlines()
+    assert len(lines) == 3
+    assert len(lines[1]) < 500

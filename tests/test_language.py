@@ -1,0 +1,110 @@
+"""verification/language.py: which language, which words carry the subject."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verification.language import content_stems, detect
+
+SENTENCES = [
+    ("en", "How long do refunds take to be processed?"),
+    ("en", "The release is cut every Tuesday and goes out to all customers."),
+    ("de", "Wie lange dauert eine Rückerstattung?"),
+    ("de", "Die Freigabe wird jeden Dienstag erstellt und geht an alle Kunden."),
+    ("fr", "Combien de temps prend un remboursement ?"),
+    ("fr", "La version est publiée chaque mardi pour tous les clients."),
+    ("es", "¿Cuánto tarda un reembolso en llegar?"),
+    ("es", "La versión se publica cada martes para todos los clientes."),
+    ("id", "Berapa lama proses pengembalian dana?"),
+    ("id", "Versi baru dirilis setiap hari Selasa untuk semua pelanggan."),
+    ("ja", "返金はどのくらいかかりますか"),
+    ("ja", "リリースは毎週火曜日に行われます。"),
+    ("zh", "退款需要多长时间？"),
+    ("zh", "新版本每周二发布给所有客户。"),
+]
+
+
+@pytest.mark.parametrize(("language", "text"), SENTENCES)
+def test_f9_each_of_the_seven_languages_is_told(language: str, text: str) -> None:
+    assert detect(text) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        "ok merci",
+        "Refund duration",
+        "12345 67890",
+        "Hoe lang duurt een terugbetaling bij ons?",
+        "O reembolso demora até 14 dias para ser processado.",
+        "Il rimborso richiede 14 giorni per essere elaborato e poi viene pagato",
+        "Hur lång tid tar det att få en återbetalning och när kommer den?",
+        "Jak długo trwa zwrot pieniędzy i kiedy go dostanę?",
+        "Сколько времени занимает возврат средств?",
+        "환불은 얼마나 걸리나요? 알려 주세요",
+        "kubectl rollout restart deployment api",
+        "`der die das und nicht ein eine`",
+    ],
+)
+def test_f9_other_languages_and_short_texts_are_not_guessed(text: str) -> None:
+    assert detect(text) is None
+
+
+def test_f9_the_script_decides_even_a_short_text() -> None:
+    assert detect("返金") == "zh"
+    assert detect("返金は") == "ja"
+
+
+def test_f9_code_links_and_mentions_do_not_decide_the_language() -> None:
+    text = "```\nthe and of to with for this that\n```\nDie Antwort steht in der Anleitung und nicht hier. <@U123> https://the.of/and"
+    assert detect(text) == "de"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("How do I request refunds?", "A refund is requested in the portal."),
+        ("Welche Fristen gelten für Rückerstattungen?", "Für die Rückerstattung gilt eine Frist."),
+        ("Quels remboursements sont possibles ?", "Le remboursement est possible."),
+        ("¿Qué reembolsos son posibles?", "El reembolso es posible."),
+        ("Bagaimana cara mengembalikan barang?", "Pengembalian barang dilakukan di portal."),
+        ("返金の期間は？", "返金期間は14日です。"),
+        ("退款需要多长时间？", "退款时间为14天。"),
+    ],
+)
+def test_f9_inflected_words_share_a_stem(asked: str, said: str) -> None:
+    assert content_stems(asked) & content_stems(said)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "how is this with the and where would you"),
+        ("de", "wie ist das mit der und wo würde man"),
+        ("fr", "comment est-ce avec la et où"),
+        ("es", "cómo es esto con la y dónde"),
+        ("id", "bagaimana ini dengan yang dan di mana"),
+        ("zh", "这是什么"),
+        ("ja", "これはなに"),
+    ],
+)
+def test_f9_function_words_carry_no_subject(language: str, text: str) -> None:
+    assert content_stems(text, language) == frozenset()
+
+
+def test_f9_an_unknown_language_counts_every_stem() -> None:
+    assert content_stems("Refund duration") & content_stems("The refund is paid after a duration of days.", "en")
+
+
+def test_f9_a_single_han_letter_stands_for_itself() -> None:
+    assert content_stems("税") == frozenset({"税"})
+
+
+@given(st.text())
+def test_f9_any_text_gives_a_known_answer(text: str) -> None:
+    assert detect(text) in {None, "en", "de", "fr", "es", "id", "ja", "zh"}
+    assert all(content_stems(text))

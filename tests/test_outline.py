@@ -1,0 +1,57 @@
+"""verification/outline.py: the units of a text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verification.outline import outline
+
+
+def shape(text: str) -> list[tuple[str, str]]:
+    return [(unit.kind, text[unit.start : unit.end].strip()) for unit in outline(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("", []),
+        ("One. Two [1]. Three", [("sentence", "One."), ("sentence", "Two [1]."), ("sentence", "Three")]),
+        ("One. [1] Two.", [("sentence", "One. [1]"), ("sentence", "Two.")]),
+        ("返金は14日です[1]。次です。", [("sentence", "返金は14日です[1]。"), ("sentence", "次です。")]),
+        ("*Head*\nText", [("heading", "*Head*"), ("sentence", "Text")]),
+        ("## Head\n\nText", [("heading", "## Head"), ("sentence", "Text")]),
+        ("• a\n• b", [("item", "• a"), ("item", "• b")]),
+        ("- a\n  more\n- b", [("item", "- a\n  more"), ("item", "- b")]),
+        ("1. a\n\n2. b\n\nText", [("item", "1. a"), ("item", "2. b"), ("sentence", "Text")]),
+        ("```\ncode\n```", [("fence", "```\ncode\n```")]),
+        ("| a |\n|---|\n| 1 |", [("head", "| a |"), ("head", "|---|"), ("row", "| 1 |")]),
+        (
+            "```\na  b\n-- --\n1  2\n```",
+            [("head", "```"), ("head", "a  b"), ("head", "-- --"), ("row", "1  2"), ("foot", "```")],
+        ),
+        ("```\n--\na\n```", [("fence", "```\n--\na\n```")]),
+    ],
+)
+def test_f4_the_units_of_a_text(text: str, units: list[tuple[str, str]]) -> None:
+    assert shape(text) == units
+
+
+def test_f4_depth_and_numbers_of_items() -> None:
+    units = outline("3. a\n   - b\n4. c:\n")
+    assert [(unit.indent, unit.number, unit.first, unit.introduces) for unit in units] == [
+        (0, 3, 3, False),
+        (3, None, 1, False),
+        (0, 4, 3, True),
+    ]
+
+
+@given(st.text(alphabet="ab.1 \n-•|*#`:。[]", max_size=120))
+def test_f4_units_lie_in_order_and_cover_what_is_seen(text: str) -> None:
+    last = 0
+    for unit in outline(text):
+        assert last <= unit.start < unit.end <= len(text)
+        assert not text[last : unit.start].strip()
+        last = unit.end
+    assert not text[last:].strip()

@@ -1,0 +1,331 @@
+"""verification/rules.py: the table of rules, the order of the steps, the wall."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import fields, replace
+from typing import get_args
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from verification import rules
+from verification.answer import Claim, Dialect, Draft, RuleName, Source, Verdict, Violation
+from verification.reading import Reading, sendable
+from verification.rules import RULES, Rule, better, check
+
+REFUNDS = Source(
+    id=1, title="Refunds", url="https://docs.acme.test/refunds", text="Refunds take 14 days. Ask the finance team."
+)
+LEAVE = Source(id=2, title="Leave", url="https://docs.acme.test/leave", text="Annual leave is 30 days.")
+SOURCES = (REFUNDS, LEAVE)
+QUESTION = "How long do refunds take?"
+
+
+def rules_of(verdict: Verdict) -> list[str]:
+    return [found.rule for found in verdict.errors]
+
+
+def test_f1_a_right_answer_passes() -> None:
+    verdict = check(Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=SOURCES))
+    assert verdict.passed
+    assert verdict.violations == ()
+    assert verdict.text == "Refunds take 14 days [1]."
+    assert [claim.supported for claim in verdict.claims] == ["yes"]
+    assert len(verdict.chunks) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "source"),
+    [
+        (
+            "Wie lange dauert eine Rückerstattung?",
+            "Die Rückerstattung dauert 14 Tage [1].",
+            "Eine Rückerstattung dauert 14 Tage.",
+        ),
+        (
+            "Combien de temps prend un remboursement ?",
+            "Le remboursement prend en tout 14 jours [1].",
+            "Un remboursement prend 14 jours.",
+        ),
+        ("¿Cuánto tarda un reembolso?", "El reembolso tarda 14 días [1].", "Un reembolso tarda 14 días."),
+        (
+            "Berapa lama pengembalian dana?",
+            "Pengembalian dana memakan waktu 14 hari [1].",
+            "Pengembalian dana memakan waktu 14 hari.",
+        ),
+        ("返金は何日かかりますか？", "返金は14日かかります[1]。", "返金は14日かかります。"),
+        ("退款需要几天？", "退款需要14天[1]。", "退款需要14天。"),
+    ],
+)
+def test_f9_a_right_answer_passes_in_each_language(question: str, text: str, source: str) -> None:
+    verdict = check(Draft(text=text, question=question, sources=(Source(id=1, title="t", text=source),)))
+    assert verdict.violations == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("", "not_empty"),
+        ("Refunds take 14 days.", "cites_sources"),
+        ("Refunds take 14 days [5].", "citation_resolves"),
+        ("Refunds take 30 days [1].", "claim_supported"),
+        ("Refunds take 14 days [1]. @channel", "no_broadcast"),
+        ("Refunds take 14 days [1]. password=" + "hunter2x9", "no_secrets"),
+    ],
+)
+def test_f10_every_error_rule_is_decided_on_a_block(text: str, rule: str) -> None:
+    assert rule in rules_of(check(Draft(text=text, question=QUESTION, sources=SOURCES)))
+
+
+def test_f1_every_rule_name_is_in_the_table_or_belongs_to_a_family() -> None:
+    listed = {rule.name for rule in RULES}
+    assert set(get_args(RuleName)) - listed == {"claim_supported", "no_markdown_bold", "no_blockquotes"}
+
+
+def test_f2_what_repair_mends_is_no_violation() -> None:
+    draft = Draft(text="**Refunds** take 14 days [1].", question=QUESTION, sources=SOURCES)
+    verdict = check(draft)
+    assert verdict.passed
+    assert verdict.text == "*Refunds* take 14 days [1]."
+    assert [repair.kind for repair in verdict.repairs] == ["bold"]
+
+
+def test_f1_without_repair_a_form_fault_is_a_violation() -> None:
+    draft = Draft(text="**Refunds** take 14 days [1].", question=QUESTION, sources=SOURCES, repair=False)
+    verdict = check(draft)
+    assert verdict.text == draft.text
+    assert verdict.repairs == ()
+    assert "no_markdown_bold" in rules_of(verdict)
+
+
+def test_f12_bold_is_right_in_markdown() -> None:
+    draft = Draft(text="**Refunds** take 14 days [1].", question=QUESTION, sources=SOURCES, dialect="markdown")
+    verdict = check(draft)
+    assert verdict.passed
+    assert verdict.text == draft.text
+
+
+def test_f2_citations_and_links_are_recorded_repairs() -> None:
+    source = replace(REFUNDS, text="Refunds take 14 days, see https://other.test/page.")
+    draft = Draft(
+        text="Refunds take 14 days [1, 1], see https://other.test/page [1].", question=QUESTION, sources=(source,)
+    )
+    verdict = check(draft)
+    assert verdict.text == "Refunds take 14 days [1], see `https://other.test/page` [1]."
+    assert [repair.kind for repair in verdict.repairs] == ["link_as_code", "citation"]
+
+
+def test_f1_spans_refer_to_the_text_after_repair() -> None:
+    draft = Draft(text="**Refunds** take 14 days [1, 7]. **Leave** is @here.", question=QUESTION, sources=SOURCES)
+    verdict = check(draft)
+    for found in verdict.violations:
+        assert verdict.text[found.start : found.end].startswith(found.words)
+
+
+def test_a7_long_answers_are_judged_in_chunks() -> None:
+    text = "\n\n".join(f"Refunds take 14 days, and that is line {n} of it" for n in range(200))
+    verdict = check(Draft(text=text))
+    assert len(verdict.chunks) > 1
+    assert all(len(chunk) <= 3000 for chunk in verdict.chunks)
+    assert not [found for found in verdict.violations if found.rule == "mrkdwn"]
+
+
+OWN = Draft(text="", question="Write a limerick on 77 violets", own_words=True)
+GENERAL = Draft(text="", question="Write something on 77 violets", unsourced=True)
+
+
+@pytest.mark.parametrize("exempt", [OWN, GENERAL])
+def test_f1_exempt_texts_need_no_ground(exempt: Draft) -> None:
+    assert check(replace(exempt, text="Roses are red and 77 violets are blue.", sources=SOURCES)).passed
+
+
+@pytest.mark.parametrize("exempt", [OWN, GENERAL])
+def test_f1_exempt_texts_are_held_to_all_the_rest(exempt: Draft) -> None:
+    verdict = check(replace(exempt, text="Look @here: https://evil.test/x"))
+    assert set(rules_of(verdict)) == {"no_broadcast", "citation_resolves"}
+
+
+def test_i3_a_source_for_some_only_is_just_a_source_here() -> None:
+    source = replace(REFUNDS, audience="C012,U034")
+    assert check(Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=(source,))).passed
+
+
+def broken(_: Reading) -> tuple[Violation, ...]:
+    raise ZeroDivisionError
+
+
+def test_f5_a_rule_that_crashes_is_a_failed_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tuple(replace(rule, find=broken) if rule.name == "coherent" else rule for rule in RULES)
+    monkeypatch.setattr(rules, "RULES", table)
+    verdict = check(Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=SOURCES))
+    assert not verdict.passed
+    assert [(found.rule, found.severity) for found in verdict.violations] == [("coherent", "error")]
+    assert verdict.violations[0].detail == "The check itself failed on this text."
+
+
+def test_f5_the_table_is_made_of_rules() -> None:
+    assert {field.name for field in fields(Rule)} == {"name", "severity", "find"}
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+HOSTILE = [
+    "",
+    " ",
+    "\n",
+    "\x00",
+    "\x00\x07\x1b[31mred\x7f",
+    "\ud800",
+    "a\udfffb [1].",
+    "[0]",
+    "[999999999999]",
+    "[1-999999999999]",
+    "[" + "9" * 5000 + "]",
+    "`[1]`",
+    "```\n[99]",
+    "<" * 50,
+    "[" * 50,
+    "](" * 50,
+    "https://[::1",
+    "<https://[|x>",
+    "mailto:",
+    "١٢٣ [١]",
+    "İ" * 30,
+    "\u202eabc\u2066",
+]
+
+
+@pytest.mark.parametrize("repair", [True, False])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_f5_bad_input_gives_a_verdict(text: str, repair: bool) -> None:  # noqa: FBT001 - a table's column
+    sources = (REFUNDS, replace(LEAVE, id=1), Source(id=3, title=text, url=text, text=text), Source(id=0, title=""))
+    for dialect in get_args(Dialect):
+        verdict = check(
+            Draft(text=text, question=text, sources=sources, dialect=dialect, repair=repair, known_text=text)
+        )
+        assert not [found for found in verdict.violations if "check itself failed" in found.detail]
+        assert all(found.end <= max(len(verdict.text), found.start) for found in verdict.violations)
+        verdict.text.encode()
+
+
+def test_f1_control_characters_are_taken_out_and_recorded() -> None:
+    verdict = check(Draft(text="Refunds\x00 take \ud80014 days [1].", question=QUESTION, sources=SOURCES))
+    assert verdict.text == "Refunds take \ufffd14 days [1]."
+    assert [(repair.kind, repair.count) for repair in verdict.repairs] == [("control", 2)]
+
+
+def test_f1_control_characters_are_a_violation_without_repair() -> None:
+    verdict = check(Draft(text="Refunds\x00 take 14 days [1].", question=QUESTION, sources=SOURCES, repair=False))
+    assert "mrkdwn" in rules_of(verdict)
+    assert verdict.repairs == ()
+
+
+def test_f1_line_ends_and_tabs_stay() -> None:
+    assert sendable("a\n\tb\r\n") == ("a\n\tb\r\n", ())
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "*",
+        "<",
+        "`",
+        "[",
+        "]",
+        "(",
+        "[1]",
+        "> ",
+        "| ",
+        "a ",
+        "1. ",
+        "\n",
+        "- x\n",
+        "a.",
+        "@here ",
+        "xoxb-",
+        "https://",
+        "あ",
+        "eyJ",
+        "[[",
+        "](",
+        "_",
+        "\\",
+    ],
+)
+def test_f5_hostile_input_stays_linear(unit: str) -> None:
+    """Ten times the text may take some twenty times as long, not a hundred; a busy machine gets a floor."""
+    small, large = unit * (3_000 // len(unit)), unit * (30_000 // len(unit))
+    spent = []
+    for text in (small, large):
+        begun = time.process_time()
+        check(Draft(text=text, question=QUESTION, sources=SOURCES, private_texts=("secret " * 20,)))
+        spent.append(time.process_time() - begun)
+    assert spent[1] <= 25 * max(spent[0], 0.05)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    text=st.text(max_size=200) | st.text(alphabet="*_`<>[]()|@!:/.-#1 \n•ahttps", max_size=200),
+    dialect=st.sampled_from(get_args(Dialect)),
+    repair=st.booleans(),
+)
+@example(text="\ud800`<[1](", dialect="mrkdwn", repair=True)
+def test_f5_check_never_raises_and_never_fails_itself(text: str, dialect: Dialect, *, repair: bool) -> None:
+    verdict = check(Draft(text=text, question=text[:40], sources=SOURCES, dialect=dialect, repair=repair))
+    assert not [found for found in verdict.violations if "check itself failed" in found.detail]
+    assert verdict.passed is not any(found.severity == "error" for found in verdict.violations)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "**b** ",
+                "[1, 2]",
+                "[x](https://a.test/b) ",
+                "https://a.test/b ",
+                "\n- i",
+                "\n> q",
+                "`c` ",
+                "Text. ",
+                "<https://docs.acme.test/refunds|1>",
+                "\n\n",
+            ]
+        ),
+        max_size=10,
+    ).map("".join)
+)
+def test_f2_checking_what_was_checked_changes_nothing(text: str) -> None:
+    sources = (replace(REFUNDS, text=REFUNDS.text + " https://a.test/b"), LEAVE)
+    once = check(Draft(text=text, sources=sources))
+    again = check(Draft(text=once.text, sources=sources))
+    assert again.text == once.text
+    assert again.repairs == ()
+
+
+def verdict(*severities: str, passed: bool = False, supported: int = 0, rule: RuleName = "cites_sources") -> Verdict:
+    found = tuple(
+        Violation(rule=rule, severity="error" if each == "e" else "warning", start=at)
+        for at, each in enumerate(severities)
+    )
+    claims = tuple(Claim(text="c", start=0, end=1) for _ in range(supported))
+    return Verdict(passed=passed, text="t", violations=found, claims=claims)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (verdict(passed=True), verdict("e")),
+        (verdict("e"), verdict("e", "e")),
+        (verdict("e", supported=2), verdict("e", supported=1)),
+        (verdict("e"), verdict("e", "w")),
+        (verdict("e", "e"), verdict("e", rule="not_empty")),
+        (verdict("w", passed=True), verdict("e", supported=9)),
+    ],
+)
+def test_f3_the_better_attempt_is_the_one_that_verifies_better(a: Verdict, b: Verdict) -> None:
+    assert better(a, b)
+    assert not better(b, a)
+    assert not better(a, a)

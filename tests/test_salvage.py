@@ -1,0 +1,169 @@
+"""verification/salvage.py: what is verified is kept, and what is kept still reads well."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verification.answer import Draft, Source
+from verification.rules import check
+from verification.salvage import salvage
+
+SOURCE = Source(
+    id=1,
+    title="Refunds",
+    url="https://docs.acme.test/refunds",
+    text=(
+        "Refunds take 14 days. A refund needs a form of 3 pages and 2 copies. The finance team pays the refund. "
+        "Refunds above 500 dollars need an approval."
+    ),
+)
+QUESTION = "How long do refunds take?"
+
+
+def kept(text: str, question: str = QUESTION) -> str | None:
+    draft = Draft(text=text, question=question, sources=(SOURCE,))
+    verdict = check(draft)
+    assert not verdict.passed
+    left = salvage(draft, verdict)
+    assert left is None or left.passed
+    return left.text if left else None
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (
+            "Refunds take 14 days [1]. The form has 9 pages [1]. The finance team pays the refund [1].",
+            "Refunds take 14 days [1]. The finance team pays the refund [1].",
+        ),
+        (
+            "Refunds take 14 days [1]. The form has 9 pages [1]. However, the finance team pays the refund [1].",
+            "Refunds take 14 days [1]. The finance team pays the refund [1].",
+        ),
+        (
+            "Refunds take 14 days [1]. The form has 9 pages [1]. It needs 2 copies [1].",
+            "Refunds take 14 days [1].",
+        ),
+        (
+            "Yes. Refunds take 30 days [1].\n\nThe finance team pays the refund [1].",
+            "The finance team pays the refund [1].",
+        ),
+        (
+            (
+                "Refunds take 14 days [1].\n\n"
+                "You need:\n• a form of 3 pages [1]\n• a fee of 77 dollars [1]\n• 2 copies [1]"
+            ),
+            "Refunds take 14 days [1].\n\nYou need:\n• a form of 3 pages [1]\n• 2 copies [1]",
+        ),
+        (
+            "Refunds take 14 days [1].\n\nYou need these:\n• a fee of 77 dollars [1]\n• 88 stamps [1]",
+            "Refunds take 14 days [1].",
+        ),
+        (
+            (
+                "Refunds take 14 days [1].\n\n"
+                "1. Fill in the form of 3 pages [1]\n2. Pay 77 dollars [1]\n3. Add 2 copies [1]"
+            ),
+            "Refunds take 14 days [1].\n\n1. Fill in the form of 3 pages [1]\n2. Add 2 copies [1]",
+        ),
+        (
+            (
+                "Refunds take 14 days [1].\n\n"
+                "• Pay a fee of 77 dollars [1]\n  • with a form of 3 pages [1]\n• Add 2 copies [1]"
+            ),
+            "Refunds take 14 days [1].\n\n• Add 2 copies [1]",
+        ),
+        (
+            "Refunds take 14 days [1].\n\n*Fees*\n\nThe fee is 77 dollars [1].\n\n*Form*\n\nThe form has 3 pages [1].",
+            "Refunds take 14 days [1].\n\n*Form*\n\nThe form has 3 pages [1].",
+        ),
+        (
+            "Refunds take 14 days [1]. See <https://evil.test/x|this page> for more [1].",
+            "Refunds take 14 days [1].",
+        ),
+        ("Refunds take 14 days [1]. Hey <!here>, look.", "Refunds take 14 days [1]."),
+        (
+            "Refunds take 14 days [1]. The refund is free.\n\nAnything else?",
+            "Refunds take 14 days [1].\n\nAnything else?",
+        ),
+        ("返金は14日です[1]。手数料は77ドルです[1]。", "返金は14日です[1]。"),
+        ("Refunds take 30 days [1].", None),
+        ("", None),
+    ],
+)
+def test_f4_only_what_is_verified_is_kept(text: str, left: str | None) -> None:
+    question = "返金は何日ですか？" if text.startswith("返金") else QUESTION
+    assert kept(text, question) == left
+
+
+def test_f4_a_list_falls_with_its_introduction() -> None:
+    text = "Refunds take 14 days [1].\n\nWithin 77 hours you must not do these [1]:\n• send 2 copies [1]"
+    assert kept(text) == "Refunds take 14 days [1]."
+
+
+def test_f4_what_is_left_must_address_the_question() -> None:
+    text = "The printer needs 30 watts [1]. The finance team pays the refund [1]."
+    assert kept(text, "How does the printer work?") is None
+
+
+def test_f4_what_is_left_must_state_something() -> None:
+    assert kept("How may I help with refunds? The refund takes 30 days [1].") is None
+
+
+def test_f4_table_rows_fall_alone_and_the_table_with_its_last_row() -> None:
+    draft = Draft(
+        text=(
+            "Refunds take 14 days [1].\n\n| Part | Number |\n|---|---|\n"
+            "| copies of it | 2 [1] |\n| pages of the form | 9 [1] |\n"
+        ),
+        question=QUESTION,
+        sources=(SOURCE,),
+        dialect="markdown",
+    )
+    left = salvage(draft, check(draft))
+    assert left is not None
+    assert "copies" in left.text
+    assert "9" not in left.text
+    assert "Part" in left.text
+
+
+def test_f4_a_passed_verdict_is_kept_as_it_is() -> None:
+    draft = Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=(SOURCE,))
+    verdict = check(draft)
+    assert salvage(draft, verdict) == verdict
+
+
+PARTS = [
+    "Refunds take 14 days [1]. ",
+    "Refunds take 30 days [1]. ",
+    "However, the finance team pays the refund [1]. ",
+    "It needs 9 copies. ",
+    "\n\n",
+    "\n• a form of 3 pages [1]",
+    "\n• a form of 8 pages [1]",
+    "\n  1. 2 copies [1]",
+    "\n  2. 7 copies [1]",
+    "You need:",
+    "\n*Head*\n",
+    "\n```\ncode\n```\n",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(PARTS), max_size=9).map("".join))
+def test_f4_whatever_is_kept_passes_and_adds_no_word(text: str) -> None:
+    draft = Draft(text=text, question=QUESTION, sources=(SOURCE,))
+    verdict = check(draft)
+    left = salvage(draft, verdict)
+    if left is not None:
+        assert left.passed
+        assert words(left.text) <= words(verdict.text)
+
+
+def words(text: str) -> set[str]:
+    """The words of a text without the numbers of list items, which may change."""
+    return set(re.sub(r"(?m)^\s*[0-9]+\.", "", text).casefold().split())
