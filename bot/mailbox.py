@@ -218,15 +218,11 @@ class Mailbox:
         Whatever the answer, all of ``event_ids`` are known afterwards, so a chain of twins stays closed.
         ``delay_s`` keeps the message out of its thread for that long; later ones then overtake it. ``body`` is UTF-8.
         """
-        arguments: list[str | bytes | int] = [
-            thread,
-            uuid.uuid4().hex,
-            body,
-            SEEN_TTL_S,
-            round(delay_s * 1000),
-            BELL_TTL_S,
-            *event_ids,
-        ]
+        ids = dict.fromkeys(event_ids)  # the same id twice in one call is no twin
+        # Half an emoji in a cut text has no UTF-8 form; refusing it would have Slack send it for ever.
+        text = body.encode("utf-8", "replace") if isinstance(body, str) else body
+        delay_ms = round(delay_s * 1000)
+        arguments: list[str | bytes | int] = [thread, uuid.uuid4().hex, text, SEEN_TTL_S, delay_ms, BELL_TTL_S, *ids]
         return bool(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
 
     async def claim(self, worker: str, limit: int) -> list[Claimed]:

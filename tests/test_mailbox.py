@@ -83,6 +83,11 @@ async def test_a3_an_event_is_stored_once_whatever_id_it_comes_under(redis_clien
     assert 86_000 < await redis_client.ttl(f"{mailbox.shard_of(THREAD)}:seen:Ev2") <= 86_400
 
 
+async def test_a3_the_same_id_twice_in_one_call_is_no_twin(mailbox: Mailbox) -> None:
+    assert await mailbox.enqueue(THREAD, "cut \ud83d off", event_ids=["a", "a"])
+    assert (await claim_one(mailbox)).body == "cut ? off"
+
+
 async def test_a3_a_message_that_was_answered_stays_a_duplicate(mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     await mailbox.done(await claim_one(mailbox), "ok")
