@@ -10,9 +10,6 @@ import asyncio
 from dataclasses import dataclass, replace
 
 import structlog
-from verification.feedback import retry_text
-from verification.rules import better, check
-from verification.salvage import salvage
 
 from agent.conversation import Question
 from agent.events import ModelEnd, ModelStart, Thinking, Token, Verification
@@ -24,6 +21,9 @@ from agent.prompts import NOT_FOUND, private_texts
 from agent.replies import Label, failed_verification, out_of_budget, refused, shown
 from agent.tag_stream import DraftReader
 from verification.answer import Draft, Verdict
+from verification.feedback import retry_text
+from verification.rules import better, check
+from verification.salvage import salvage
 
 log = structlog.get_logger()
 

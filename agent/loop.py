@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import structlog
-from verification.rules import check
 
 from agent.actions import Action, AskUser, Complete, FinishStep, Respond, ToolCall, ToolCalls
 from agent.budget import Budget, Usage
@@ -26,7 +25,8 @@ from agent.progress import Policy, Progress, Save, keep_in_memory
 from agent.query import search_query
 from agent.replies import failed_model, out_of_budget, plain_answer
 from agent.thread_state import PendingQuestion, ThreadState, remember
-from agent.tools.tool import Tool, ToolResult, call_tool
+from agent.tools.tool import Tool, ToolResult, call_tool, walled
+from verification.rules import check
 
 log = structlog.get_logger()
 
@@ -55,7 +55,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         model=model,
         tools=tools,
         budget=budget,
-        emit=emit,
+        emit=walled(emit),
         policy=policy or Policy(),
         save=save,
     )
@@ -68,7 +68,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         log.warning("model_failed", thread=str(question.thread), error_type=error.kind)
         outcome = failed_model(progress, error.kind)
     _settle(progress, outcome)
-    emit(Done(outcome=outcome_name(outcome), usage=progress.used))
+    progress.emit(Done(outcome=outcome_name(outcome), usage=progress.used))
     return outcome, progress.state
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from verification.citations import cited_ids
-
 from agent.model import ModelErrorKind
 from agent.outcome import Cancelled, Failed, OutOfBudget, Refused, TurnOutcome
 from agent.phrases import Phrase, say
 from agent.progress import Progress
 from verification.answer import Answer, RuleName, Source, Verdict
+from verification.citations import citations
 from verification.language import detect
 
 NEAREST = 3
@@ -40,7 +39,7 @@ _MODEL_PHRASES: dict[ModelErrorKind, Phrase] = {
 
 def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label | None = None) -> Answer:
     """The verified text as an answer, with the sources it cites and the label line it needs."""
-    ids = cited_ids(verdict.text)
+    ids = {number for citation in citations(verdict.text) for number in citation.ids}
     return Answer(
         text=verdict.text,
         chunks=verdict.chunks,

@@ -14,11 +14,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from bot.wrong_use import WrongUse
+
 Names = Annotated[frozenset[str], NoDecode]
 Folders = Annotated[tuple[Path, ...], NoDecode]
 
 
-class SettingsError(Exception):
+class SettingsError(WrongUse):
     """Settings that cannot be used; the text names each variable and how to mend it."""
 
 

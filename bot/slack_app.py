@@ -14,7 +14,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -119,7 +119,7 @@ class Workspace:
         """Orion's ids here; raises as ``identity`` does."""
         return (await self.identity()).own
 
-    async def authorize(self, **_: Any) -> AuthorizeResult:
+    async def authorize(self) -> AuthorizeResult:
         """Bolt's authorisation, without its silent 200 when Slack cannot be asked.
 
         Raises:
@@ -144,15 +144,23 @@ def build_app(client: AsyncWebClient, workspace: Workspace) -> AsyncApp:
     Signatures are checked by ``http_front`` on the raw bytes: Bolt's own check logs the body of a bad request. Self
     and bots are sorted out by ``intake`` alone.
     """
+
+    async def authorize() -> AuthorizeResult:
+        return await workspace.authorize()  # a method would be called with a second self: Bolt passes by name
+
     # Without a token: with one, Bolt would do its own authorisation.
     tokenless = AsyncWebClient(base_url=client.base_url, session=client.session, logger=library_logger())
     tokenless.proxy, tokenless.retry_handlers = client.proxy, []
+
+    async def authorize() -> AuthorizeResult:  # no bound method: Bolt passes a value for every parameter, self included
+        return await workspace.authorize()
+
     app = AsyncApp(
         client=tokenless,
         name="orion",
         logger=library_logger(),
         signing_secret="",
-        authorize=workspace.authorize,
+        authorize=authorize,
         process_before_response=True,
         request_verification_enabled=False,
         ignoring_self_events_enabled=False,

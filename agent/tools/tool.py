@@ -1,17 +1,18 @@
-"""The seam every tool stands behind, and the wall round each call.
+"""The seam every tool stands behind, and the wall round each call into code that is not the agent's own.
 
 Promises: ``call_tool`` always returns a ``ToolResult``: unknown tools, bad input, time-outs and bugs are results the
-model reads. Must never let an exception of a tool escape, and never log input or output texts.
+model reads; a ``walled`` listener never fails. Must never let an exception of a tool or listener escape, and never log
+input or output texts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 import structlog
@@ -23,6 +24,8 @@ from verification.answer import Source
 log = structlog.get_logger()
 
 MAX_FAULTS = 5
+
+Event = TypeVar("Event")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,18 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
     except Exception as error:  # noqa: BLE001 (one of the four walls: a tool never ends a turn)
         return _bug(call, error)
     return result
+
+
+def walled(listener: Callable[[Event], None]) -> Callable[[Event], None]:
+    """The listener behind the same wall as a tool: what it raises is logged, and the turn goes on (C5)."""
+
+    def heard(event: Event) -> None:
+        try:
+            listener(event)
+        except Exception as error:  # noqa: BLE001 (one of the four walls: a listener never ends a turn)
+            log.error("listener_failed", to=type(event).__name__, error_type=type(error).__name__, where=_where(error))
+
+    return heard
 
 
 def _bug(call: ToolCall, error: Exception) -> ToolResult:

@@ -1,0 +1,157 @@
+"""The composition root: settings become clients, clients become Orion; everything closes in reverse order.
+
+Promises: nothing is a module global, each part is made once and handed to whoever needs it. Must never hold logic of
+its own beyond putting parts together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from slack_bolt.async_app import AsyncApp
+
+from agent.thread_store import ThreadStore
+from bot.answering import Answering
+from bot.clicks import Feedback
+from bot.delivery import Delivery
+from bot.embedded_redis import connect
+from bot.engine import Corpus, Engine, open_engine
+from bot.handlers import Office, register
+from bot.intake import Access
+from bot.mailbox import Mailbox
+from bot.observing import Observers, open_observers
+from bot.reception import Reception
+from bot.settings import Settings
+from bot.slack_app import SocketFront, Workspace, build_app, open_client
+from bot.slack_calls import SlackCalls
+from bot.standing import Standings
+from bot.turn_record import TurnRecords
+from bot.turns import Turns
+from bot.views import Collection, HomeFigures
+
+SHOWN_DAYS = 14
+"""Days that the App Home's figures cover."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orion:
+    """One running Orion, whatever its mode."""
+
+    redis: Redis
+    engine: Engine
+    mailbox: Mailbox
+    turns: Turns
+    observers: Observers
+    records: TurnRecords
+    app: AsyncApp
+    socket: SocketFront | None
+
+    def metrics(self) -> bytes:
+        """The page for Prometheus."""
+        return self.observers.metrics.render()[0]
+
+    async def checks(self) -> dict[str, bool]:
+        """What must be up before questions can be answered."""
+        checks = {"redis": await _answers(self.redis)}
+        if self.socket is not None:
+            checks["slack_socket"] = await self.socket.ready()
+        return checks
+
+
+async def _answers(redis: Redis) -> bool:
+    try:
+        async with asyncio.timeout(2):
+            return bool(await redis.ping())
+    except (RedisError, TimeoutError):
+        return False
+
+
+@asynccontextmanager
+async def open_orion(settings: Settings, corpus: Corpus, *, concurrency: int, socket: bool) -> AsyncIterator[Orion]:
+    """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do."""
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(connect(settings.home, settings.redis_url.get_secret_value() or None))
+        engine = await stack.enter_async_context(open_engine(settings, corpus))
+        observers = await stack.enter_async_context(open_observers(settings, redis))
+        token = settings.slack_bot_token.get_secret_value()
+        client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
+        calls = SlackCalls(client)
+        workspace = Workspace(client, calls)
+        delivery = Delivery(calls, workspace.own)
+        mailbox = Mailbox(redis)
+        stack.push_async_callback(mailbox.aclose)
+        answering = Answering(engine, delivery, mailbox=mailbox, threads=ThreadStore(redis), observers=observers)
+        turns = Turns(mailbox, answering.handle, on_dead=answering.tell_dead, concurrency=max(1, concurrency))
+        app = build_app(client, workspace)
+        register(
+            app, _office(settings, engine, observers, redis=redis, delivery=delivery, mailbox=mailbox, turns=turns)
+        )
+        app_token = settings.slack_app_token.get_secret_value()
+        yield Orion(
+            redis=redis,
+            engine=engine,
+            mailbox=mailbox,
+            turns=turns,
+            observers=observers,
+            records=observers.records,
+            app=app,
+            socket=SocketFront(app, app_token) if socket else None,
+        )
+
+
+def _office(  # noqa: PLR0913 - the composition root sees every part once
+    settings: Settings,
+    engine: Engine,
+    observers: Observers,
+    *,
+    redis: Redis,
+    delivery: Delivery,
+    mailbox: Mailbox,
+    turns: Turns,
+) -> Office:
+    async def cancel(thread: str, reason: str) -> None:
+        await turns.cancel(thread, reason)
+
+    async def feedback(found: Feedback) -> None:
+        await observers.feedback(found.turn_id, found.user, good=found.good)
+
+    async def figures() -> HomeFigures:
+        return await home_figures(engine, observers)
+
+    return Office(
+        access=Access(
+            allow_users=settings.allow_users,
+            deny_users=settings.deny_users,
+            allow_channels=settings.allow_channels,
+            deny_channels=settings.deny_channels,
+            allow_bots=settings.allow_bots,
+        ),
+        standings=Standings(redis),
+        store=Reception(mailbox, cancel).receive,
+        feedback=feedback,
+        record=observers.records.load,
+        figures=figures,
+        delivery=delivery,
+    )
+
+
+async def home_figures(engine: Engine, observers: Observers) -> HomeFigures:
+    """What App Home shows: what Orion knows, and how well it does."""
+    documents = await asyncio.to_thread(engine.index.documents)
+    counted = await observers.stats.read(SHOWN_DAYS)
+    newest = max((document.updated_at for document in documents), default="")
+    return HomeFigures(
+        collections=(Collection(name="Documents", documents=len(documents), size=0),) if documents else (),
+        last_sync=newest,
+        pass_rate=counted.pass_rate,
+        answered=counted.answered,
+        partial=counted.partial,
+        failed=counted.failed,
+        refused=counted.refused,
+        days=SHOWN_DAYS,
+    )

@@ -1,0 +1,89 @@
+"""`orion ask`: one turn of the real agent in the terminal, with the same verification as in Slack.
+
+Promises: what is printed is what Slack would have got; nothing of a failed draft. With a thread name the conversation
+goes on where it stood. Must never need Slack.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from agent.conversation import Question, ThreadKey
+from agent.outcome import Cancelled, TurnOutcome, outcome_name
+from agent.progress import Save, keep_in_memory
+from agent.thread_state import ThreadState
+from agent.thread_store import ThreadStore
+from bot.embedded_redis import connect
+from bot.engine import corpus_of, open_engine
+from bot.settings import Settings
+from bot.turn_record import Recorder, repairs_json, sources_json, violations_json
+
+EXIT_ANSWERED = 0
+EXIT_OTHER = 3
+TERMINAL_USER = "terminal"
+
+
+async def ask(settings: Settings, question: str, *, docs: Sequence[Path] | None, thread: str) -> dict[str, Any]:
+    """One question, answered; the result has the fields of the outside contract."""
+    started = time.monotonic()
+    recorder = Recorder()
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, docs)))
+        recorder.timings["index"] = (time.monotonic() - started) * 1000
+        store = await _store(settings, stack) if thread else None
+        asked = Question(thread=_thread(thread), user=TERMINAL_USER, text=question, ts=f"{time.time():.6f}")
+        state = await store.load(asked.thread) if store else ThreadState()
+        outcome, state = await engine.run(asked, state, emit=recorder, save=_saving(store, asked.thread))
+        if store:
+            await store.save(asked.thread, state)
+    recorder.timings["total"] = (time.monotonic() - started) * 1000
+    return _result(outcome, recorder)
+
+
+async def _store(settings: Settings, stack: AsyncExitStack) -> ThreadStore:
+    redis = await stack.enter_async_context(connect(settings.home, settings.redis_url.get_secret_value() or None))
+    return ThreadStore(redis)
+
+
+def _saving(store: ThreadStore | None, thread: ThreadKey) -> Save:
+    if store is None:
+        return keep_in_memory
+
+    async def save(state: ThreadState) -> ThreadState:
+        return await store.save(thread, state)
+
+    return save
+
+
+def _thread(name: str) -> ThreadKey:
+    return ThreadKey(team="terminal", channel="terminal", thread_ts=name or "once")
+
+
+def _result(outcome: TurnOutcome, recorder: Recorder) -> dict[str, Any]:
+    answer = None if isinstance(outcome, Cancelled) else outcome.answer
+    name = outcome_name(outcome)
+    failed = any(violation.severity == "error" for violation in answer.violations) if answer else True
+    return {
+        "answer": _shown(answer.text, answer.label) if answer else "",
+        "outcome": name,
+        "verified": not failed and name not in {"unsourced", "failed", "out_of_budget"},
+        "attempts": answer.attempts if answer else 0,
+        "repairs": repairs_json(answer.repairs) if answer else [],
+        "violations": violations_json(answer.violations) if answer else [],
+        "sources": sources_json(answer, text=True) if answer else [],
+        "usage": recorder.usage,
+        "timings_ms": recorder.timings_ms,
+    }
+
+
+def _shown(text: str, label: str) -> str:
+    return f"_{label}_\n{text}" if label else text
+
+
+def exit_code(result: dict[str, Any]) -> int:
+    """0 for answered and partial, 3 for any other outcome."""
+    return EXIT_ANSWERED if result["outcome"] in {"answered", "partial"} else EXIT_OTHER

@@ -1,0 +1,224 @@
+"""`orion bench`: Orion's own cost, measured in one run and told as ratios, for absolute times depend on the machine.
+
+Promises: every figure is a median of repeated runs of the real code; the reference runs interleaved with what it is
+compared to. Must never need a network or a model: where a model would work, one that answers at once stands in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import statistics
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Literal
+
+from rich.table import Table
+
+from agent.actions import Respond, ToolCall
+from agent.budget import Budget, Usage
+from agent.conversation import Question, ThreadKey
+from agent.loop import run_turn
+from agent.model import DecideContext, Decision, WriteContext, WriteStream
+from agent.tag_stream import DraftReader
+from agent.thread_state import ThreadState
+from agent.tools.tool import ToolResult, ToolSpec, call_tool
+from verification.answer import Draft, Source
+from verification.mrkdwn import repair
+from verification.rules import check
+
+REPEATS = 31
+TURNS_AT_ONCE = 50
+
+PARAGRAPH = """## Fail-over of the database
+
+When the **primary** stops answering, the replica takes over within `90 seconds` [1]. The on-call engineer runs
+`dbctl promote --target replica-2` and checks the lag, which must be below 5 seconds [2].
+
+- Stop the deploy queue first [3].
+- Tell the incident channel; see [the runbook](https://docs.example/runbook) [4].
+
+| step | owner | minutes |
+|---|---|---|
+| promote | on-call | 2 |
+| verify | release manager | 10 |
+"""
+EVIDENCE = """When the primary stops answering, the replica takes over within 90 seconds. The on-call engineer runs
+`dbctl promote --target replica-2` and checks the lag, which must be below 5 seconds. Stop the deploy queue first. Tell
+the incident channel; see the runbook at https://docs.example/runbook. Promote takes the on-call 2 minutes, verify the
+release manager 10 minutes. """
+
+
+def answer_text(length: int) -> str:
+    """An answer of about ``length`` characters, of the kind models write."""
+    return (PARAGRAPH * (length // len(PARAGRAPH) + 1))[:length]
+
+
+def evidence(count: int = 8, length: int = 2000) -> tuple[Source, ...]:
+    """Sources of about ``length`` characters each."""
+    text = (EVIDENCE * (length // len(EVIDENCE) + 1))[:length]
+    return tuple(
+        Source(id=n, title=f"Runbook {n}", url=f"https://docs.example/runbook#{n}", text=text)
+        for n in range(1, count + 1)
+    )
+
+
+def median_ms(*works: Callable[[], object], repeats: int = REPEATS) -> list[float]:
+    """Median milliseconds of each piece of work, run in turn so that a slower moment hits all of them."""
+    spent: list[list[float]] = [[] for _ in works]
+    for round_ in range(repeats + 2):
+        for number, work in enumerate(works):
+            began = time.perf_counter()
+            work()
+            if round_ >= 2:  # noqa: PLR2004 - two rounds warm the caches and are not counted
+                spent[number].append((time.perf_counter() - began) * 1000)
+    return [statistics.median(times) for times in spent]
+
+
+def bench() -> dict[str, Any]:
+    """Every figure, as JSON-ready values. Times in milliseconds."""
+    return {
+        "verification": _verification(),
+        "linearity": _linearity(),
+        "stream": _stream(),
+        "turn": asyncio.run(_turns()),
+    }
+
+
+def _verification() -> dict[str, Any]:
+    text, sources = answer_text(2000), evidence()
+    draft = Draft(text=text, question="What happens when the database fails over?", sources=sources)
+    works: list[Callable[[], object]] = [lambda: repair(text), lambda: check(draft)]
+    reference = _reference()
+    if reference is not None:
+        works.append(lambda: reference(text))
+    repair_ms, check_ms, *rest = median_ms(*works)
+    figures: dict[str, Any] = {"repair_ms": round(repair_ms, 3), "repair_and_rules_ms": round(check_ms, 3)}
+    if rest:
+        figures |= {
+            "slackify_markdown_ms": round(rest[0], 3),
+            "repair_ratio": round(repair_ms / rest[0], 2),
+            "repair_and_rules_ratio": round(check_ms / rest[0], 2),
+        }
+    return figures
+
+
+def _reference() -> Callable[[str], object] | None:
+    """A well-known converter, where the benchmark's extra is installed."""
+    try:
+        convert: Callable[[str], object] = importlib.import_module("slackify_markdown").slackify_markdown
+    except ImportError:
+        return None
+    return convert
+
+
+def _linearity() -> dict[str, Any]:
+    """Repair per kilobyte from 1 kB to 1 MB; the ratio of the largest to the smallest tells whether it is linear."""
+    figures: dict[str, float] = {}
+    for kilobytes in (1, 10, 100, 1000):
+        text = answer_text(kilobytes * 1000)
+        spent = median_ms(lambda text=text: repair(text), repeats=max(3, REPEATS // kilobytes))[0]  # type: ignore[misc]  # bound now
+        figures[f"repair_ms_per_kb_at_{kilobytes}_kb"] = round(spent / kilobytes, 4)
+    smallest, *_, largest = figures.values()
+    return {**figures, "growth": round(largest / smallest, 2)}
+
+
+def _stream() -> dict[str, Any]:
+    text = f"<thinking>{answer_text(2000)}</thinking><answer>{answer_text(8000)}</answer>"
+    pieces = [text[start : start + 4] for start in range(0, len(text), 4)]
+
+    def read() -> str:
+        reader = DraftReader()
+        for piece in pieces:
+            reader.feed(piece)
+        reader.close()
+        return reader.draft
+
+    spent = median_ms(read)[0]
+    return {"chunks": len(pieces), "microseconds_per_chunk": round(spent * 1000 / len(pieces), 2)}
+
+
+class InstantModel:
+    """Decides and writes at once: what a turn costs with it is Orion's own cost."""
+
+    name = "instant"
+    quotes_only = False
+
+    async def decide(self, context: DecideContext) -> Decision:
+        """Respond."""
+        return Decision(action=Respond(), usage=Usage(model_calls=1, prompt_tokens=len(context.mission)))
+
+    def write(self, context: WriteContext) -> WriteStream:
+        """One verified sentence."""
+        return WriteStream(pieces=self._pieces(len(context.sources)), usage=Usage(model_calls=1))
+
+    async def _pieces(self, count: int) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+        text = f"<thinking>{count} sources.</thinking><answer>The replica takes over within 90 seconds [1].</answer>"
+        for start in range(0, len(text), 8):
+            yield "content", text[start : start + 8]
+
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
+        """Nothing worth reading."""
+        return prompt[: int(max_tokens * (1 + temperature * 0))], Usage()
+
+
+class EvidenceTool:
+    """A search that finds the same eight passages at once."""
+
+    spec = ToolSpec(
+        name="search",
+        description="Finds passages.",
+        parameters={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+    )
+
+    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """The passages."""
+        return ToolResult(call_id=call_id, tool="search", ok=True, content=str(len(arguments)), sources=evidence())
+
+
+async def _turns() -> dict[str, Any]:
+    """Fifty turns at once in one process: what Orion adds to each (B4), and to one tool call."""
+    tool = EvidenceTool()
+    tool_ms = sorted([await _tool_call(tool) for _ in range(200)])
+    alone = sorted([await _turn(tool, number) for number in range(40)])
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(_turn(tool, number)) for number in range(TURNS_AT_ONCE)]
+    together = sorted(task.result() for task in running)
+    return {
+        "tool_call_p50_ms": _share(tool_ms, 0.5),
+        "tool_call_p95_ms": _share(tool_ms, 0.95),
+        "turn_alone_p50_ms": _share(alone, 0.5),
+        "turns_at_once": TURNS_AT_ONCE,
+        "turn_p50_ms": _share(together, 0.5),
+        "turn_p95_ms": _share(together, 0.95),
+    }
+
+
+async def _tool_call(tool: EvidenceTool) -> float:
+    began = time.perf_counter()
+    call = ToolCall(call_id="b", tool="search", input={"query": "fail-over"})
+    await call_tool({"search": tool}, call, timeout_s=5, max_chars=10_000)
+    return (time.perf_counter() - began) * 1000
+
+
+async def _turn(tool: EvidenceTool, number: int) -> float:
+    began = time.perf_counter()
+    thread = ThreadKey(team="T", channel="C", thread_ts=str(number))
+    asked = Question(thread=thread, user="U", text="How fast does the replica take over?", ts=str(number))
+    await run_turn(
+        asked, ThreadState(), model=InstantModel(), tools={"search": tool}, budget=Budget(), emit=lambda _: None
+    )
+    return (time.perf_counter() - began) * 1000
+
+
+def _share(ordered: list[float], share: float) -> float:
+    return round(ordered[min(len(ordered) - 1, int(len(ordered) * share))], 3)
+
+
+def bench_table(results: Mapping[str, Mapping[str, Any]]) -> Table:
+    """The figures as a table."""
+    table = Table("part", "figure", "value")
+    for part, figures in results.items():
+        for name, value in figures.items():
+            table.add_row(part, name, str(value))
+    return table

@@ -1,0 +1,134 @@
+"""Everything a turn needs, opened from the settings: model, tools, document index, policy, budget.
+
+Promises: resources close in the reverse order they opened. Must never touch Slack or Redis: `orion ask` runs on this
+alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.budget import Budget
+from agent.conversation import Question
+from agent.events import Emit
+from agent.extractive_model import ExtractiveModel
+from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.passage import IndexReport
+from agent.loop import run_turn
+from agent.model import Model
+from agent.openai_model import OpenAIModel
+from agent.outcome import TurnOutcome
+from agent.progress import Policy, Save, keep_in_memory
+from agent.thread_state import ThreadState
+from agent.tools.knowledge import knowledge_tools
+from agent.tools.llm_generate import LlmGenerate
+from agent.tools.tool import Tool
+from bot.settings import Settings
+from bot.wrong_use import WrongUse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """Which documents: the folders, the index file they go into, the prefix that turns a path into a link."""
+
+    roots: tuple[Path, ...]
+    index_path: Path
+    docs_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """What answers: ``run`` is one turn."""
+
+    model: Model
+    tools: Mapping[str, Tool]
+    index: SqliteIndex
+    policy: Policy
+    budget: Budget
+    report: IndexReport
+
+    async def run(
+        self, question: Question, state: ThreadState, *, emit: Emit, save: Save = keep_in_memory
+    ) -> tuple[TurnOutcome, ThreadState]:
+        """One turn with this engine's parts."""
+        return await run_turn(
+            question,
+            state,
+            model=self.model,
+            tools=self.tools,
+            budget=self.budget,
+            emit=emit,
+            policy=self.policy,
+            save=save,
+        )
+
+
+def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: str | None = None) -> Corpus:
+    """The configured folders, or others that a command names. Raises ``WrongUse`` for a folder that is not there.
+
+    Named ones get an index of their own: trying a folder out must not empty the index a running Orion serves from.
+    """
+    roots = tuple(settings.docs if docs is None else docs)
+    for root in roots:
+        if not root.is_dir():
+            message = f"{root} is no folder. Name a folder of documents with --docs or ORION_DOCS."
+            raise WrongUse(message)
+    path = settings.index_path
+    if docs is not None:
+        digest = hashlib.sha256("\n".join(str(root.resolve()) for root in roots).encode()).hexdigest()[:12]
+        path = path.with_name(f"knowledge-{digest}.sqlite3")
+    return Corpus(roots=roots, index_path=path, docs_url=settings.docs_url if docs_url is None else docs_url)
+
+
+@asynccontextmanager
+async def open_index(
+    corpus: Corpus, progress: Callable[[str], None] | None = None
+) -> AsyncIterator[tuple[SqliteIndex, IndexReport]]:
+    """The index, brought up to date with its folders. Without folders it is taken as it is."""
+    corpus.index_path.parent.mkdir(parents=True, exist_ok=True)
+    index = await asyncio.to_thread(SqliteIndex.open, corpus.index_path)
+    try:
+        report = IndexReport()
+        if corpus.roots:
+            report = await asyncio.to_thread(index.index, corpus.roots, docs_url=corpus.docs_url, progress=progress)
+        yield index, report
+    finally:
+        await asyncio.to_thread(index.close)
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings, corpus: Corpus) -> AsyncIterator[Engine]:
+    """Model, tools and index, ready to answer."""
+    async with AsyncExitStack() as stack:
+        index, report = await stack.enter_async_context(open_index(corpus))
+        model = await _model(settings, stack)
+        tools: list[Tool] = [*knowledge_tools(index)]
+        if settings.uses_server:
+            tools.append(LlmGenerate(model))
+        yield Engine(
+            model=model,
+            tools={tool.spec.name: tool for tool in tools},
+            index=index,
+            policy=Policy(general=settings.general, link_hosts=settings.link_hosts),
+            budget=Budget(attempts=settings.max_attempts),
+            report=report,
+        )
+
+
+async def _model(settings: Settings, stack: AsyncExitStack) -> Model:
+    """The configured server, or the engine that quotes."""
+    if not settings.uses_server:
+        return ExtractiveModel()
+    model = OpenAIModel(
+        base_url=settings.openai_base_url or None,
+        api_key=settings.openai_api_key.get_secret_value() or "none",
+        model=settings.model_name,
+        write_model=settings.write_model or settings.model_name,
+    )
+    stack.push_async_callback(model.aclose)
+    return model

@@ -1,0 +1,180 @@
+"""The long-running commands: take events, work on them, show the pages, end in good order.
+
+Promises: the first SIGTERM or SIGINT drains (nothing new is claimed, running turns end or are given back), a second one
+ends at once. Must be the only place with signal handlers: here the event loop is owned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import webbrowser
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+from pydantic import SecretStr
+from rich.console import Console
+
+from bot.app import Orion, open_orion
+from bot.engine import corpus_of
+from bot.http_front import Pages, SlackDoor, build
+from bot.http_front import serve as serve_pages
+from bot.local.documents import DocsFolder
+from bot.local.server import LocalWorkspace
+from bot.settings import Settings
+from bot.turn_record import TurnRecords
+from bot.wrong_use import WrongUse
+
+log = structlog.get_logger()
+
+HANDBOOK = Path(__file__).parent / "local" / "handbook"
+EXAMPLES = (
+    "How many requests may one API key send per minute?",
+    "Who is called first when the database fails over?",
+    "What may a dinner cost on a business trip?",
+)
+_MISSING = "{what} is not set. Put it into the environment or a .env file; `orion doctor` checks the rest."
+
+
+@dataclass(slots=True)
+class RecordDesk:
+    """Where the workspace's inspector asks for records: open once Orion is."""
+
+    records: TurnRecords | None = None
+
+    async def load(self, turn_id: str) -> dict[str, Any] | None:
+        """A turn's record, or None."""
+        return await self.records.load(turn_id) if self.records else None
+
+
+async def serve(settings: Settings, *, mode: str, host: str, concurrency: int) -> None:
+    """`orion serve`: takes events, and works on them unless ``concurrency`` is 0."""
+    _require(settings, mode)
+    async with AsyncExitStack() as stack:
+        socket = mode == "socket"
+        orion = await stack.enter_async_context(
+            open_orion(settings, corpus_of(settings), concurrency=concurrency, socket=socket)
+        )
+        door = (
+            None
+            if socket
+            else SlackDoor(app=orion.app, signing_secret=settings.slack_signing_secret.get_secret_value())
+        )
+        await stack.enter_async_context(_pages(orion, host, settings.port, door))
+        await run_until_stopped(orion, work=concurrency > 0)
+
+
+async def work(settings: Settings, *, concurrency: int) -> None:
+    """`orion worker`: works on stored questions only."""
+    if not settings.slack_bot_token.get_secret_value():
+        raise WrongUse(_MISSING.format(what="SLACK_BOT_TOKEN"))
+    async with AsyncExitStack() as stack:
+        orion = await stack.enter_async_context(
+            open_orion(settings, corpus_of(settings), concurrency=concurrency, socket=False)
+        )
+        await stack.enter_async_context(_pages(orion, "127.0.0.1", settings.port))
+        await run_until_stopped(orion, work=True)
+
+
+async def local(settings: Settings, *, port: int, docs: Sequence[Path] | None, browser: bool) -> None:
+    """`orion local`: the local workspace and an Orion in it, the real app over the real protocol."""
+    folders = tuple(docs or settings.docs or (HANDBOOK,))
+    async with AsyncExitStack() as stack:
+        desk = RecordDesk()
+        workspace = LocalWorkspace(DocsFolder(roots=folders), desk.load, examples=EXAMPLES)
+        await _start(workspace, port)
+        stack.push_async_callback(workspace.stop)
+        inside = settings_for(settings, workspace)
+        corpus = corpus_of(inside, folders, docs_url=f"{workspace.url}/docs/")
+        orion = await stack.enter_async_context(open_orion(inside, corpus, concurrency=50, socket=True))
+        desk.records = orion.records
+        Console().print(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)", highlight=False)
+        if browser:
+            await asyncio.to_thread(webbrowser.open, workspace.url)
+        await run_until_stopped(orion, work=True)
+
+
+def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
+    """The settings of an Orion that lives in this local workspace."""
+    return settings.model_copy(
+        update={
+            "slack_bot_token": SecretStr(workspace.bot_token),
+            "slack_app_token": SecretStr(workspace.app_token),
+            "slack_signing_secret": SecretStr(workspace.signing_secret),
+            "slack_api_url": f"{workspace.url}/api/",
+        }
+    )
+
+
+async def _start(workspace: LocalWorkspace, port: int) -> None:
+    try:
+        await workspace.start(port=port)
+    except OSError:
+        message = f"Port {port} is taken. Choose another: orion local --port {port + 1} (or make run PORT={port + 1})."
+        raise WrongUse(message) from None
+
+
+async def run_until_stopped(orion: Orion, *, work: bool) -> None:
+    """Serve until a signal says so, then drain."""
+    stopping = asyncio.Event()
+    with _signals(stopping, asyncio.current_task()):
+        async with asyncio.TaskGroup() as group:
+            socket = group.create_task(orion.socket.run(), name="slack-socket") if orion.socket else None
+            turns = group.create_task(orion.turns.run(), name="turns") if work else None
+            log.info("orion_started", model=orion.engine.model.name, documents=len(orion.engine.index.documents()))
+            await stopping.wait()
+            log.info("orion_stopping", in_flight=orion.turns.in_flight)
+            if socket:
+                socket.cancel()
+            orion.turns.stop()
+            if turns:
+                await asyncio.wait({turns})
+    log.info("orion_stopped")
+
+
+@contextmanager
+def _signals(stopping: asyncio.Event, whole: asyncio.Task[None] | None) -> Iterator[None]:
+    """The first signal asks to stop, the second one ends at once."""
+
+    def heard() -> None:
+        if stopping.is_set() and whole is not None:
+            whole.cancel()
+        stopping.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, heard)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def _pages(orion: Orion, host: str, port: int, door: SlackDoor | None = None) -> AsyncIterator[int]:
+    pages = Pages(checks=orion.checks, metrics=orion.metrics)
+    async with AsyncExitStack() as stack:
+        try:
+            bound = await stack.enter_async_context(serve_pages(build(pages, door), host=host, port=port))
+        except OSError as error:
+            message = f"Port {port} on {host} cannot be opened ({error.strerror}). Choose another with --port."
+            raise WrongUse(message) from None
+        log.info("pages_open", host=host, port=bound)
+        yield bound
+
+
+def _require(settings: Settings, mode: str) -> None:
+    """The tokens a mode cannot do without."""
+    needed = {"SLACK_BOT_TOKEN": settings.slack_bot_token}
+    if mode == "socket":
+        needed["SLACK_APP_TOKEN"] = settings.slack_app_token
+    else:
+        needed["SLACK_SIGNING_SECRET"] = settings.slack_signing_secret
+    missing = [name for name, value in needed.items() if not value.get_secret_value()]
+    if missing:
+        raise WrongUse(_MISSING.format(what=" and ".join(missing)))

@@ -1,0 +1,139 @@
+"""`orion verify`: the verifier as a command of its own, without Slack, Redis or a model (F11).
+
+Promises: any text gets a verdict; input that is no text, no JSON or no list of sources gets a sentence that says so. In
+a stream of rows one bad row never stops the others. Must never need a network.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from bot.wrong_use import WrongUse
+from verification.answer import Dialect, Draft, Source, Verdict
+from verification.rules import check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How a text is judged: options of the command, the same for every row of a stream."""
+
+    repair: bool = True
+    dialect: Dialect = "mrkdwn"
+
+
+def verify_file(file: str, *, question: str, sources: Path | None, terms: Terms) -> Verdict:
+    """The verdict on a file, or on standard input where ``file`` is ``-``."""
+    known = parse_sources(read_json(sources), name=str(sources)) if sources else ()
+    return judge(read_text(file), question=question, sources=known, terms=terms)
+
+
+def judge(text: str, *, question: str, sources: tuple[Source, ...], terms: Terms) -> Verdict:
+    """One text against its sources."""
+    return check(Draft(text=text, question=question, sources=sources, dialect=terms.dialect, repair=terms.repair))
+
+
+def verify_stream(rows: Path, out: Path, terms: Terms) -> tuple[int, int]:
+    """One object a line in, one a line out; memory does not grow with the rows. Returns rows answered and rows not."""
+    answered = failed = 0
+    with _open(rows, "r") as source, _open(out, "w") as target:
+        for number, line in enumerate(source, 1):
+            if line.strip():
+                shown, ok = _verify_row(line, number, terms)
+                answered, failed = answered + ok, failed + (not ok)
+                target.write(json.dumps(shown, ensure_ascii=False) + "\n")
+    return answered, failed
+
+
+def _verify_row(line: str, number: int, terms: Terms) -> tuple[dict[str, Any], bool]:
+    row: Any = None
+    try:
+        row = json.loads(line)
+        text, question = _text_of(row, "text"), _text_of(row, "question", default="")
+        sources = parse_sources(row.get("sources") or [], name=f"line {number}")
+    except ValueError:
+        return {"id": None, "error": f"line {number} is no JSON object"}, False
+    except WrongUse as error:
+        identity = row.get("id") if isinstance(row, Mapping) else None
+        return {"id": identity, "error": f"line {number}: {error}"}, False
+    return {"id": row.get("id"), **verdict_json(judge(text, question=question, sources=sources, terms=terms))}, True
+
+
+def _text_of(row: Any, name: str, *, default: str | None = None) -> str:
+    if not isinstance(row, Mapping):
+        msg = "the row is no JSON object"
+        raise WrongUse(msg)
+    value = row.get(name, default)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str):
+        msg = f"'{name}' must be a text"
+        raise WrongUse(msg)
+    return value
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """A verdict in the fields of the outside contract."""
+    return {
+        "passed": verdict.passed,
+        "text": verdict.text,
+        "chunks": list(verdict.chunks),
+        "repairs": [asdict(repair) for repair in verdict.repairs],
+        "violations": [asdict(violation) for violation in verdict.violations],
+    }
+
+
+def parse_sources(raw: Any, *, name: str) -> tuple[Source, ...]:
+    """A list of ``{id, title, url, text}`` as sources; raises ``WrongUse`` with what is wrong and where."""
+    if not isinstance(raw, list):
+        msg = f"{name}: sources must be a list of objects with id, title, url and text"
+        raise WrongUse(msg)
+    return tuple(_source(item, f"{name}, source {number}") for number, item in enumerate(raw, 1))
+
+
+def _source(raw: Any, name: str) -> Source:
+    if not isinstance(raw, Mapping):
+        msg = f"{name} is no object with id, title, url and text"
+        raise WrongUse(msg)
+    number = raw.get("id")
+    if isinstance(number, bool) or not isinstance(number, int):
+        msg = f"{name}: 'id' must be a whole number"
+        raise WrongUse(msg)
+    texts = {field: raw.get(field) or "" for field in ("title", "url", "text", "updated_at")}
+    wrong = next((field for field, value in texts.items() if not isinstance(value, str)), None)
+    if wrong:
+        msg = f"{name}: '{wrong}' must be a text"
+        raise WrongUse(msg)
+    return Source(id=number, **texts)
+
+
+def read_text(file: str) -> str:
+    """A file's text, or standard input's for ``-``. Bytes that are no UTF-8 are replaced: they still get a verdict."""
+    if file == "-":
+        return sys.stdin.buffer.read().decode("utf-8", errors="replace")
+    try:
+        return Path(file).read_bytes().decode("utf-8", errors="replace")
+    except OSError as error:
+        msg = f"cannot read {file}: {error.strerror}"
+        raise WrongUse(msg) from None
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file's value."""
+    try:
+        return json.loads(read_text(str(path)))
+    except ValueError as error:
+        msg = f"{path} is no JSON: {error}"
+        raise WrongUse(msg) from None
+
+
+def _open(path: Path, mode: str) -> TextIO:
+    try:
+        return path.open(mode, encoding="utf-8", errors="replace")  # type: ignore[return-value]  # text modes only
+    except OSError as error:
+        msg = f"cannot open {path}: {error.strerror}"
+        raise WrongUse(msg) from None
