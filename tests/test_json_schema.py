@@ -45,7 +45,9 @@ def test_d1_nesting_is_bounded() -> None:
 
 @given(
     st.recursive(
-        st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        st.none() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=8,
     )
 )
 def test_d1_any_value_can_be_checked(value: object) -> None:

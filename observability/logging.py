@@ -1,0 +1,187 @@
+"""One event per line, without content and without secrets (G1). Knows structlog and the standard library's logging.
+
+Promises: a field that carries a text is replaced by its length, an exception by its type and where it happened; only
+debug adds the first 100 characters. Secrets are redacted in every field. Libraries are heard from WARNING on, and their
+texts, which may quote a request, are treated as content too. Must never raise because of what is logged.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from json import dumps
+from pathlib import PurePath
+from traceback import extract_tb
+from typing import Any, TextIO
+
+import orjson
+import structlog
+from structlog.typing import EventDict, Processor
+
+from observability.redaction import redact, redact_field
+
+CONTENT = frozenset({
+    "answer", "answers", "arguments", "blocks", "body", "chunk", "chunks", "content", "context", "description",
+    "detail", "draft", "feedback", "headers", "history", "input", "label", "message", "messages", "mission",
+    "output", "passage", "passages", "payload", "preview", "prompt", "query", "question", "reply", "request",
+    "response", "result", "results", "snippet", "source", "sources", "summary", "text", "texts", "title", "topic",
+    "value", "words",
+})  # fmt: skip
+SHOWN_IN_DEBUG = 100
+# Whatever the field: no fact needs more, and a text that came under another name is cut.
+LONGEST = 300
+FRAMES = 6
+# What these say below WARNING may quote tokens, prompts and bodies; a bad signature is logged with its body at INFO.
+LIBRARIES = ("slack_bolt", "slack_sdk", "aiohttp", "openai", "httpx", "httpx2", "langfuse", "opentelemetry", "urllib3")
+
+
+def configure(*, json: bool, debug: bool, level: str = "INFO", stream: TextIO | None = None) -> None:
+    """Set up logging for the process: JSON or, for a person at a terminal, aligned text; to standard error.
+
+    ``level`` is that of our own events. ``debug`` adds the first 100 characters of texts.
+    """
+    out = stream or sys.stderr
+    shared = _processors(debug=debug)
+    structlog.configure(
+        processors=[*shared, _renderer(json=json)],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.WriteLoggerFactory(out),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(out)
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(_LibraryFormatter([*shared, _renderer(json=json)], debug=debug))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    for name in LIBRARIES:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    logging.captureWarnings(capture=True)
+
+
+@contextmanager
+def bound(**ids: str) -> Iterator[None]:
+    """Bind ids (``thread``, ``turn``, ``trace``) to every event of the enclosed code and the tasks it starts."""
+    with structlog.contextvars.bound_contextvars(**ids):
+        yield
+
+
+def protect(*, debug: bool) -> Processor:
+    """The processor that lets no content and no secret through."""
+
+    def protected(_: Any, __: str, event: EventDict) -> EventDict:
+        kept: EventDict = {}
+        for name, value in event.items():
+            if name in CONTENT and not isinstance(value, int | float | None):
+                kept[f"{name}_length"] = _length(value)
+                if debug:
+                    kept[name] = _clipped(redact(_plain(value)), SHOWN_IN_DEBUG)
+            else:
+                kept[name] = _clipped(redact_field(name, value), LONGEST)
+        return kept
+
+    return protected
+
+
+def _processors(*, debug: bool) -> list[Processor]:
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
+        _exception(debug=debug),
+        protect(debug=debug),
+    ]
+
+
+def _renderer(*, json: bool) -> Processor:
+    if not json:
+        return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+
+    def rendered(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
+        try:
+            return orjson.dumps(event).decode()
+        except TypeError:  # an integer of more than 64 bits
+            return dumps(event)
+
+    return rendered
+
+
+def _exception(*, debug: bool) -> Processor:
+    """An exception becomes its type and its innermost frames: its own text may quote anything."""
+
+    def told(_: Any, __: str, event: EventDict) -> EventDict:
+        given = event.pop("exc_info", None)
+        error = given if isinstance(given, BaseException) else _current(given)
+        if error is not None:
+            innermost = extract_tb(error.__traceback__)[-FRAMES:]
+            event["error_type"] = type(error).__name__
+            event["frames"] = [f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in innermost]
+            if debug:
+                event["error_text"] = _clipped(str(error), SHOWN_IN_DEBUG)
+        return event
+
+    return told
+
+
+def _current(given: object) -> BaseException | None:
+    if isinstance(given, tuple):
+        return given[1] if len(given) > 1 and isinstance(given[1], BaseException) else None
+    return sys.exc_info()[1] if given else None
+
+
+class _LibraryFormatter(logging.Formatter):
+    """A library's record as an event: where it was logged, and its text only in debug.
+
+    With its arguments apart, the text is a constant of the library's source and may be shown.
+    """
+
+    def __init__(self, processors: Sequence[Processor], *, debug: bool) -> None:
+        super().__init__()
+        self._processors = processors
+        self._debug = debug
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = _message(record)
+        event: Any = {
+            "event": "library_log",
+            "logger": record.name,
+            "where": f"{PurePath(record.pathname).name}:{record.lineno}",
+            "text_length": len(text),
+            "exc_info": record.exc_info,
+        }
+        if record.args and isinstance(record.msg, str):
+            event["template"] = record.msg
+        if self._debug:
+            event["text"] = text
+        for process in self._processors:
+            event = process(None, record.levelname.lower(), event)
+        return str(event)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """The text; a template that does not fit its arguments is told as it stands."""
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError):
+        return str(record.msg)
+
+
+def _length(value: object) -> int:
+    return len(value) if isinstance(value, str | bytes | list | tuple | dict | set | frozenset) else len(str(value))
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _clipped(value: Any, most: int) -> Any:
+    """Only what JSON knows, every string in it encodable and of at most ``most`` characters."""
+    if isinstance(value, str):
+        text = value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+        return text if len(text) <= most else f"{text[:most]}…"
+    if isinstance(value, Mapping):
+        return {key: _clipped(item, most) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_clipped(item, most) for item in value]
+    # Any other object could print a text that it carries.
+    return value if isinstance(value, int | float | None) else f"<{type(value).__name__}>"

@@ -1,0 +1,67 @@
+"""Every Prometheus metric, declared once, in a registry of its own (G3).
+
+Promises: names, units and labels are fixed here and nowhere else; labels take only small fixed vocabularies (outcomes,
+rules, phases, tool names), never an id or a text.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
+
+
+class Metrics:
+    """One set of metrics; the process makes one and hands it round."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._declare_turns()
+        self._declare_model_and_tools()
+        self._declare_slack()
+
+    def _declare_turns(self) -> None:
+        to = self.registry
+        self.turns = Counter("orion_turns", "Turns that ended, by outcome.", ["outcome"], registry=to)
+        self.turn_seconds = Histogram(
+            "orion_turn_seconds", "Time of a turn from claim to end.", ["outcome"], buckets=_SECONDS, registry=to
+        )
+        self.turns_running = Gauge("orion_turns_running", "Turns at work now.", registry=to)
+        self.attempts = Histogram("orion_attempts", "Drafts that an answer took.", buckets=(1, 2, 3), registry=to)
+        self.violations = Counter(
+            "orion_violations", "Broken rules, by rule and severity.", ["rule", "severity"], registry=to
+        )
+        self.repairs = Counter("orion_repairs", "Form faults mended without a model.", ["kind"], registry=to)
+
+    def _declare_model_and_tools(self) -> None:
+        to = self.registry
+        self.model_calls = Counter(
+            "orion_model_calls", "Model calls, by phase and error kind (empty: none).", ["phase", "error"], registry=to
+        )
+        self.model_seconds = Histogram(
+            "orion_model_seconds", "Time of a model call.", ["phase"], buckets=_SECONDS, registry=to
+        )
+        self.model_tokens = Counter(
+            "orion_model_tokens", "Tokens, by phase and direction.", ["phase", "direction"], registry=to
+        )
+        self.tool_calls = Counter("orion_tool_calls", "Tool calls, by tool and result.", ["tool", "ok"], registry=to)
+        self.tool_seconds = Histogram(
+            "orion_tool_seconds", "Time of a tool call.", ["tool"], buckets=_SECONDS, registry=to
+        )
+
+    def _declare_slack(self) -> None:
+        to = self.registry
+        self.events = Counter("orion_slack_events", "Events from Slack, by what became of them.", ["fate"], registry=to)
+        self.queue_threads = Gauge("orion_queue_threads", "Threads with stored questions.", registry=to)
+        self.queue_wait_seconds = Histogram(
+            "orion_queue_wait_seconds", "Time from storing a question to its claim.", buckets=_SECONDS, registry=to
+        )
+        self.deliveries = Counter("orion_deliveries", "Answers delivered, by how.", ["how"], registry=to)
+        self.slack_errors = Counter(
+            "orion_slack_errors", "Slack calls that failed, by method and error name.", ["method", "error"], registry=to
+        )
+
+    def render(self) -> tuple[bytes, str]:
+        """The page for Prometheus and its content type."""
+        return generate_latest(self.registry), CONTENT_TYPE_LATEST

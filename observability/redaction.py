@@ -1,0 +1,59 @@
+"""Keeps secrets out of whatever leaves the process: log lines and traces. Pure.
+
+Promises: what looks like a token, a key or a password is replaced whatever field it stands in; a field whose name says
+that it is a secret loses its value whatever it looks like. Counts of tokens are no secrets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+REDACTED = "[redacted]"
+MAX_DEPTH = 6
+
+_SECRET = re.compile(
+    r"""xox[a-z](?:\.xox[a-z])?-[\w.-]{6,}          # Slack bot, user and refresh tokens
+      | xapp-[\w-]{6,}                              # Slack app tokens
+      | \b[ps]k-lf-[\w-]{6,}                        # Langfuse
+      | \bsk-[\w-]{8,}                              # OpenAI and those who copy its form
+      | \bgh[oprsu]_\w{16,} | \bgithub_pat_\w{16,}
+      | \bA[KS]IA[0-9A-Z]{16}\b
+      | \bAIza[\w-]{30,}
+      | \beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?      # JSON web tokens
+      | -----BEGIN[ A-Z]*PRIVATE[ ]KEY-----[\s\S]*?(?:-----END[ A-Z]*-----|\Z)
+      | (?<=://)[^\s:/@]*:[^\s/@]+(?=@)             # user and password in a URL
+      | (?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}
+      | (?i:\b(?:password|passwd|secret|api[_-]?key|access[_-]?token)\b["']?\s*[=:]\s*["']?)[^\s"',;&]{4,}
+    """,
+    re.VERBOSE,
+)
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:token|secret|password|passwd|api_?key|authorization|cookie|credentials?)$", re.IGNORECASE
+)
+
+
+def redact_text(text: str) -> str:
+    """``text`` without what looks like a secret."""
+    return _SECRET.sub(REDACTED, text)
+
+
+def redact(value: Any, *, depth: int = 0) -> Any:
+    """``value`` with every string in it redacted; too deep a nesting is cut off."""
+    if isinstance(value, str):
+        return redact_text(value)
+    if depth > MAX_DEPTH:
+        return "[nested]"
+    if isinstance(value, Mapping):
+        return {str(k): redact_field(str(k), v, depth=depth + 1) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [redact(item, depth=depth + 1) for item in value]
+    return value
+
+
+def redact_field(name: str, value: Any, *, depth: int = 0) -> Any:
+    """``value`` of the field ``name``."""
+    if value and not isinstance(value, bool) and _SECRET_NAME.search(name):
+        return REDACTED
+    return redact(value, depth=depth)

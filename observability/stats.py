@@ -1,0 +1,252 @@
+"""Counters of what turns came to, in Redis per UTC day, kept 400 days (F8, G4).
+
+Promises: one hash a day, one round trip a turn, no text and no id in it. The pass rate is answered out of answered,
+partial and failed verification; the share of refused stands beside it, so that refusing everything does not look good.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from redis.asyncio import Redis
+from rich.table import Table
+
+KEPT = timedelta(days=400)
+# Upper bounds of the latency buckets in milliseconds; the last bucket is open.
+LATENCY_MS = (250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000)
+_OPEN = "more"
+TARGET = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFigures:
+    """What one turn came to. ``outcome`` and ``reason`` are the outcome's name and, of a failed one, its reason.
+
+    ``errors`` are the numbers of error-level violations of each attempt, in order; ``failed_rules`` the rules of them,
+    once an attempt. ``repaired`` is set when the text that counted had been mended.
+    """
+
+    outcome: str
+    reason: str = ""
+    errors: tuple[int, ...] = ()
+    failed_rules: tuple[str, ...] = ()
+    repaired: bool = False
+    latency_ms: float = 0.0
+    model_calls: int = 0
+    tool_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """The counters of one day, or of several added up."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> int:
+        return self.counts.get(name, 0)
+
+    @property
+    def answered(self) -> int:
+        """Answers whose every rule passed."""
+        return self["outcome:answered"]
+
+    @property
+    def partial(self) -> int:
+        """Answers of which only a part could be verified."""
+        return self["outcome:partial"]
+
+    @property
+    def failed(self) -> int:
+        """Turns whose verification failed; a model out of reach is another matter."""
+        return self["failed:verification"]
+
+    @property
+    def refused(self) -> int:
+        """Questions whose answer was not in the sources."""
+        return self["outcome:refused"]
+
+    @property
+    def turns(self) -> int:
+        """All turns."""
+        return sum(self.group("outcome").values())
+
+    @property
+    def pass_rate(self) -> float | None:
+        """0 to 1; None when nothing was verified."""
+        return _share(self.answered, self.answered + self.partial + self.failed)
+
+    @property
+    def refused_share(self) -> float | None:
+        """Refused out of all that were answered, refused or failed verification."""
+        return _share(self.refused, self.answered + self.partial + self.failed + self.refused)
+
+    def group(self, prefix: str) -> dict[str, int]:
+        """The counters ``prefix:*`` by what follows the colon, most frequent first."""
+        found = {k.removeprefix(f"{prefix}:"): n for k, n in self.counts.items() if k.startswith(f"{prefix}:")}
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    def improvement(self, attempt: int) -> float | None:
+        """How many errors fewer attempt ``attempt`` had than the one before, on average."""
+        return _share(self[f"improved:{attempt}"], self[f"retried:{attempt}"])
+
+    def latency_ms(self, quantile: float) -> int | None:
+        """The upper bound of the bucket that holds the quantile; None without turns or beyond the last bound."""
+        buckets = self.group("latency")
+        wanted = quantile * sum(buckets.values())
+        seen = 0
+        for bound in LATENCY_MS:
+            seen += buckets.get(str(bound), 0)
+            if buckets and seen >= wanted:
+                return bound
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``orion stats --json`` prints it."""
+        return {
+            "turns": self.turns,
+            "outcomes": self.group("outcome"),
+            "pass_rate": self.pass_rate,
+            "refused_share": self.refused_share,
+            "passed": self.group("passed"),
+            "attempts": self.group("attempts"),
+            "failure_reasons": self.group("rule"),
+            "failed": self.group("failed"),
+            "improvement": {str(n): self.improvement(n) for n in (2, 3)},
+            "latency_ms": {"p50": self.latency_ms(0.5), "p95": self.latency_ms(0.95)},
+            "usage": self.group("usage"),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary(Tally):
+    """Several days: each of them, and all together."""
+
+    days: Mapping[str, Tally] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The totals, and under ``days`` the same for each day that had turns, oldest first."""
+        days = {day: tally.to_json() for day, tally in self.days.items()}
+        return {"target": TARGET, **Tally(counts=self.counts).to_json(), "days": days}
+
+    def table(self) -> Table:
+        """A line a day and the totals, for a terminal."""
+        table = Table(
+            title=f"Pass rate {_percent(self.pass_rate)} (target {_percent(TARGET)})", caption=self._reasons()
+        )
+        for column in ("day", "turns", "pass rate", "refused", "answered", "partial", "failed", "p50", "p95", "tokens"):
+            table.add_column(column, justify="left" if column == "day" else "right")
+        for day, tally in self.days.items():
+            table.add_row(day, *_cells(tally))
+        table.add_section()
+        table.add_row("all", *_cells(self))
+        return table
+
+    def _reasons(self) -> str:
+        rules = ", ".join(f"{rule} {count}" for rule, count in self.group("rule").items()) or "none"
+        attempts = ", ".join(f"{n}: {count}" for n, count in sorted(self.group("attempts").items())) or "none"
+        return f"Attempts {attempts}. Failure reasons: {rules}."
+
+
+class Stats:
+    """The counters behind one Redis."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def record(self, turn: TurnFigures, *, now: datetime | None = None) -> None:
+        """Add one turn to its day. Raises ``redis.exceptions.RedisError``."""
+        key = _key(now or datetime.now(UTC))
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for name, amount in increments(turn).items():
+                pipe.hincrby(key, name, amount)
+            pipe.expire(key, KEPT)
+            await pipe.execute()
+
+    async def read(self, days: int, *, now: datetime | None = None) -> Summary:
+        """The last ``days`` days, today included. Raises ``redis.exceptions.RedisError``."""
+        today = now or datetime.now(UTC)
+        dates = [today - timedelta(days=back) for back in reversed(range(days))]
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for date in dates:
+                pipe.hgetall(_key(date))
+            found = await pipe.execute()
+        tallies = {_day(date): Tally(counts=_counts(raw)) for date, raw in zip(dates, found, strict=True) if raw}
+        return Summary(counts=_added(tallies.values()), days=tallies)
+
+
+def increments(turn: TurnFigures) -> dict[str, int]:
+    """What a turn adds to which counter."""
+    counts: Counter[str] = Counter({f"outcome:{turn.outcome}": 1, f"latency:{_bucket(turn.latency_ms)}": 1})
+    counts.update({f"rule:{rule}": n for rule, n in Counter(turn.failed_rules).items()})
+    if turn.outcome == "failed":
+        counts[f"failed:{turn.reason or 'unknown'}"] += 1
+    if turn.outcome == "answered":
+        counts[f"passed:{_passed(turn)}"] += 1
+    if turn.errors:
+        counts[f"attempts:{len(turn.errors)}"] += 1
+    for attempt, (before, after) in enumerate(zip(turn.errors, turn.errors[1:], strict=False), 2):
+        counts[f"retried:{attempt}"] += 1
+        counts[f"improved:{attempt}"] += before - after
+    for name in ("model_calls", "tool_calls", "prompt_tokens", "completion_tokens"):
+        counts[f"usage:{name}"] += getattr(turn, name)
+    return {name: amount for name, amount in counts.items() if amount}
+
+
+def _passed(turn: TurnFigures) -> str:
+    if len(turn.errors) > 1:
+        return "after_retry"
+    return "after_repair" if turn.repaired else "first"
+
+
+def _bucket(latency_ms: float) -> str:
+    return next((str(bound) for bound in LATENCY_MS if latency_ms <= bound), _OPEN)
+
+
+def _key(moment: datetime) -> str:
+    return f"orion:stats:{_day(moment)}"
+
+
+def _day(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d")
+
+
+def _counts(raw: Mapping[Any, Any]) -> dict[str, int]:
+    """Names and numbers, whether or not the client decodes replies."""
+    return {k.decode() if isinstance(k, bytes) else str(k): int(n) for k, n in raw.items()}
+
+
+def _added(tallies: Iterable[Tally]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for tally in tallies:
+        for name, count in tally.counts.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def _cells(tally: Tally) -> list[str]:
+    tokens = tally["usage:prompt_tokens"] + tally["usage:completion_tokens"]
+    latencies = [_seconds(tally, quantile) for quantile in (0.5, 0.95)]
+    shares = [_percent(tally.pass_rate), _percent(tally.refused_share)]
+    counted = [str(tally.answered), str(tally.partial), str(tally.failed)]
+    return [str(tally.turns), *shares, *counted, *latencies, f"{tokens:,}"]
+
+
+def _seconds(tally: Tally, quantile: float) -> str:
+    bound = tally.latency_ms(quantile)
+    if bound is None:
+        return f"> {LATENCY_MS[-1] / 1000:g} s" if tally.turns else "–"
+    return f"≤ {bound / 1000:g} s"
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share * 100:.1f} %"

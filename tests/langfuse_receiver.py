@@ -1,0 +1,111 @@
+"""A receiver that takes what Langfuse's SDK sends, over real HTTP on a free loopback port, and decodes it.
+
+It proves what leaves the process, not that a Langfuse server accepts it. ``hang=True``: requests are never answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceivedSpan:
+    """One observation. ``attributes`` that hold JSON are decoded; ids are hex."""
+
+    name: str
+    trace_id: str
+    span_id: str
+    parent_id: str
+    attributes: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """Langfuse's type of observation."""
+        return str(self.attributes["langfuse.observation.type"])
+
+    def __getitem__(self, name: str) -> Any:
+        return self.attributes.get(f"langfuse.observation.{name}")
+
+
+class LangfuseReceiver:
+    """``async with LangfuseReceiver() as receiver``: ``url`` is the host; ``spans`` and ``scores`` are what came."""
+
+    def __init__(self, *, hang: bool = False) -> None:
+        self.spans: list[ReceivedSpan] = []
+        self.scores: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.raw = b""
+        self.url = ""
+        self._hang = hang
+        self._closing = asyncio.Event()
+
+    def score(self, name: str) -> list[Any]:
+        """The values of the scores of this name, in order."""
+        return [score["value"] for score in self.scores if score["name"] == name]
+
+    async def __aenter__(self) -> Self:
+        app = web.Application(client_max_size=1 << 26)
+        app.router.add_post("/api/public/otel/v1/traces", self._traces)
+        app.router.add_post("/api/public/scores", self._take_scores)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        await self._runner.cleanup()
+
+    async def _traces(self, request: web.Request) -> web.Response:
+        body = await self._body(request)
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            for scope in resource.scope_spans:
+                self.spans += [_span(span) for span in scope.spans]
+        return web.Response(content_type="application/x-protobuf")
+
+    async def _take_scores(self, request: web.Request) -> web.Response:
+        body = json.loads(await self._body(request))
+        self.scores += body if isinstance(body, list) else [body]
+        return web.json_response({"successes": [], "errors": []}, status=202)
+
+    async def _body(self, request: web.Request) -> bytes:
+        self.headers.append(dict(request.headers))
+        body = await request.read()
+        self.raw += body
+        if self._hang:
+            await self._closing.wait()
+        return body
+
+
+def _span(span: Any) -> ReceivedSpan:
+    return ReceivedSpan(
+        name=span.name,
+        trace_id=span.trace_id.hex(),
+        span_id=span.span_id.hex(),
+        parent_id=span.parent_span_id.hex(),
+        attributes={pair.key: _value(pair.value) for pair in span.attributes},
+    )
+
+
+def _value(value: AnyValue) -> Any:
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return [_value(item) for item in value.array_value.values]
+    found = getattr(value, kind) if kind else None
+    if isinstance(found, str) and found[:1] in ("{", "["):
+        try:
+            return json.loads(found)
+        except ValueError:
+            return found
+    return found

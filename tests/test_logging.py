@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import io
+import json
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import structlog
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
+
+from observability.logging import bound, configure
+
+TEXT = "the merger is called Bluebird"
+TOKEN = "xoxb-1234567890-abcdefghij"
+
+
+@dataclass
+class Carrier:
+    text: str
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers = []
+    yield io.StringIO()
+    logging.captureWarnings(capture=False)
+    root.handlers, root.level = handlers, level
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_g1_one_json_object_a_line_with_the_bound_ids(stream: io.StringIO) -> None:
+    configure(json=True, debug=False, stream=stream)
+    with bound(thread="T:C:1", trace="abc"):
+        structlog.get_logger().info("turn_started", attempt=1, ok=True, rules=("a", "b"))
+    structlog.get_logger().debug("not_shown")
+    structlog.get_logger().warning("later")
+    first, second = lines(stream)
+    assert first.pop("at").endswith("Z")
+    assert first == {
+        "event": "turn_started", "level": "info", "thread": "T:C:1", "trace": "abc", "attempt": 1, "ok": True,
+        "rules": ["a", "b"],
+    }  # fmt: skip
+    assert "thread" not in second
+
+
+@pytest.mark.parametrize("field", ["text", "prompt", "answer", "question", "body", "message", "context", "mission"])
+def test_g1_content_becomes_its_length(stream: io.StringIO, field: str) -> None:
+    configure(json=True, debug=False, stream=stream)
+    structlog.get_logger().info("fact", **{field: TEXT})
+    structlog.get_logger().info("fact", **{field: {"a": TEXT}})
+    structlog.get_logger().info("fact", **{field: 7})
+    assert TEXT not in stream.getvalue()
+    assert [line.get(f"{field}_length", line.get(field)) for line in lines(stream)] == [len(TEXT), 1, 7]
+
+
+def test_g1_debug_adds_the_first_hundred_characters_but_no_secret(stream: io.StringIO) -> None:
+    configure(json=True, debug=True, stream=stream)
+    structlog.get_logger().info("fact", prompt=f"{TOKEN} {TEXT} " + "x" * 200, answer=[TEXT])
+    (line,) = lines(stream)
+    assert line["prompt"].startswith(f"[redacted] {TEXT}")
+    assert len(line["prompt"]) == 101
+    assert line["answer"] == f"['{TEXT}']"
+    assert TOKEN not in stream.getvalue()
+
+
+def test_g1_secrets_are_redacted_in_every_field_and_long_texts_cut(stream: io.StringIO) -> None:
+    configure(json=True, debug=False, stream=stream)
+    structlog.get_logger().error("fact", url=f"https://a/{TOKEN}", nested={"k": [TOKEN]}, token="t", odd="y" * 999)
+    (line,) = lines(stream)
+    assert TOKEN not in stream.getvalue()
+    assert line["token"] == "[redacted]"
+    assert len(line["odd"]) == 301
+
+
+def test_g1_an_exception_is_its_type_and_place(stream: io.StringIO) -> None:
+    configure(json=True, debug=False, stream=stream)
+    log = structlog.get_logger()
+    try:
+        dict[str, str]()[TEXT]
+    except KeyError as error:
+        log.exception("crashed")
+        log.warning("crashed", exc_info=error)
+        log.warning("crashed", exc_info=(type(error), error, error.__traceback__))
+    log.warning("crashed", exc_info=True)  # noqa: LOG014 (outside on purpose: there is nothing to tell)
+    log.warning("crashed", exc_info=())
+    told = lines(stream)
+    assert [line.get("error_type") for line in told] == ["KeyError"] * 3 + [None] * 2
+    assert told[0]["frames"][0].startswith("test_logging.py:")
+    assert TEXT not in stream.getvalue()
+
+
+def test_g1_debug_adds_the_text_of_an_exception(stream: io.StringIO) -> None:
+    configure(json=True, debug=True, stream=stream)
+    structlog.get_logger().error("crashed", exc_info=ValueError(TEXT))
+    assert lines(stream)[0]["error_text"] == TEXT
+
+
+def test_g1_libraries_are_heard_from_warning_on_and_without_their_texts(stream: io.StringIO) -> None:
+    configure(json=True, debug=False, level="DEBUG", stream=stream)
+    library = logging.getLogger("slack_bolt.AsyncApp")
+    library.setLevel(logging.DEBUG)
+    library.info("body: %s", TEXT)
+    library.warning("failed for %s", TEXT)
+    library.error(f"failed for {TEXT}")
+    try:
+        int(TEXT)
+    except ValueError:
+        library.exception("broken")
+    library.error("%d", "no number")
+    told = lines(stream)
+    assert [line["level"] for line in told] == ["warning", "error", "error", "error"]
+    assert told[0] | {"at": "", "where": ""} == {
+        "event": "library_log", "logger": "slack_bolt.AsyncApp", "level": "warning", "template": "failed for %s",
+        "text_length": len(TEXT) + 11, "at": "", "where": "",
+    }  # fmt: skip
+    assert "template" not in told[1]
+    assert told[2]["error_type"] == "ValueError"
+    assert TEXT not in stream.getvalue()
+
+
+def test_g1_debug_shows_the_beginning_of_a_librarys_text(stream: io.StringIO) -> None:
+    configure(json=True, debug=True, stream=stream)
+    logging.getLogger("asyncio").warning("slow")
+    assert lines(stream)[0]["text"] == "slow"
+
+
+def test_g1_warnings_go_the_same_way(stream: io.StringIO) -> None:
+    configure(json=True, debug=False, stream=stream)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn(TEXT, UserWarning, stacklevel=1)
+    assert lines(stream)[0]["logger"] == "py.warnings"
+    assert TEXT not in stream.getvalue()
+
+
+async def test_i1_the_body_of_a_bad_signature_is_not_logged(stream: io.StringIO) -> None:
+    configure(json=True, debug=False, level="DEBUG", stream=stream)
+    app = AsyncApp(signing_secret="s", token=TOKEN)
+    headers: dict[str, str | Sequence[str]] = {"x-slack-signature": "v0=bad", "x-slack-request-timestamp": "1"}
+    body = json.dumps({"type": "event_callback", "event": {"type": "message", "text": TEXT}})
+    response = await app.async_dispatch(AsyncBoltRequest(body=body, headers=headers))
+    assert response.status == 401
+    assert TEXT not in stream.getvalue()
+
+
+def test_g1_a_person_at_a_terminal_gets_lines_to_read(stream: io.StringIO) -> None:
+    configure(json=False, debug=False, stream=stream)
+    structlog.get_logger().info("turn_started", text=TEXT, lone="\ud800")
+    logging.getLogger("x").warning(TEXT)
+    assert "turn_started" in stream.getvalue()
+    assert "text_length" in stream.getvalue()
+    assert TEXT not in stream.getvalue()
+
+
+def test_g1_odd_values_never_break_a_line(stream: io.StringIO) -> None:
+    configure(json=True, debug=False, stream=stream)
+    structlog.get_logger().info(
+        "odd", value=Carrier(text="x" * 2), thing=Carrier(text=TEXT), lone="\ud800", keys={1: "a"}, big=2**70
+    )
+    assert lines(stream)[0] | {"at": ""} == {
+        "event": "odd", "level": "info", "at": "", "thing": "<Carrier>", "lone": "?", "keys": {"1": "a"},
+        "big": 2**70, "value_length": 18,
+    }  # fmt: skip
+    assert TEXT not in stream.getvalue()

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from observability.metrics import Metrics
+
+
+def test_g3_the_page_holds_every_metric_with_its_help() -> None:
+    metrics = Metrics()
+    metrics.turns.labels(outcome="answered").inc()
+    metrics.turn_seconds.labels(outcome="answered").observe(0.7)
+    metrics.model_tokens.labels(phase="write", direction="in").inc(12)
+    page, content_type = metrics.render()
+    families = {family.name: family for family in text_string_to_metric_families(page.decode())}
+    assert content_type.startswith("text/plain")
+    assert all(family.documentation for family in families.values())
+    assert families["orion_turns"].samples[0].labels == {"outcome": "answered"}
+    assert {
+        "orion_turns", "orion_turn_seconds", "orion_attempts", "orion_violations", "orion_model_calls",
+        "orion_model_tokens", "orion_model_seconds", "orion_tool_calls", "orion_queue_threads",
+        "orion_queue_wait_seconds", "orion_deliveries", "orion_slack_errors",
+    } <= families.keys()  # fmt: skip
+
+
+def test_g3_two_sets_do_not_share_a_registry() -> None:
+    one, two = Metrics(), Metrics()
+    one.deliveries.labels(how="posted").inc()
+    assert b'how="posted"' not in two.render()[0]

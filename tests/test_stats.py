@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+from rich.console import Console
+
+from observability.stats import KEPT, Stats, Tally, TurnFigures, increments
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+FIRST = TurnFigures(
+    outcome="answered", errors=(0,), latency_ms=800, prompt_tokens=100, completion_tokens=20, model_calls=2
+)
+REPAIRED = TurnFigures(outcome="answered", errors=(0,), repaired=True, latency_ms=900)
+RETRIED = TurnFigures(
+    outcome="answered", errors=(3, 1, 0), failed_rules=("claim_supported", "claim_supported"), latency_ms=4_000
+)
+PARTIAL = TurnFigures(outcome="partial", errors=(1, 1, 2), failed_rules=("cites_sources",) * 3, latency_ms=9_000)
+FAILED = TurnFigures(outcome="failed", reason="verification", errors=(1, 1, 1), latency_ms=500_000)
+DOWN = TurnFigures(outcome="failed", reason="TimeoutError")
+REFUSED = TurnFigures(outcome="refused", reason="not_in_sources", latency_ms=100)
+
+
+async def test_g4_what_turns_came_to_is_counted_per_day(redis_client: Redis) -> None:
+    stats = Stats(redis_client)
+    for turn in (FIRST, REPAIRED, RETRIED, PARTIAL, FAILED, DOWN, REFUSED):
+        await stats.record(turn, now=NOON)
+    await stats.record(FIRST, now=NOON - timedelta(days=1))
+    await stats.record(FIRST, now=NOON - timedelta(days=9))
+    summary = await stats.read(7, now=NOON)
+    assert list(summary.days) == ["2026-05-03", "2026-05-04"]
+    today = summary.days["2026-05-04"]
+    assert today.pass_rate == 3 / 5
+    assert today.refused_share == 1 / 6
+    assert (today.turns, today.answered, today.partial, today.failed, today.refused) == (7, 3, 1, 1, 1)
+    assert today.to_json() == {
+        "turns": 7,
+        "outcomes": {"answered": 3, "failed": 2, "partial": 1, "refused": 1},
+        "pass_rate": 0.6,
+        "refused_share": 1 / 6,
+        "passed": {"after_repair": 1, "after_retry": 1, "first": 1},
+        "attempts": {"3": 3, "1": 2},
+        "failure_reasons": {"cites_sources": 3, "claim_supported": 2},
+        "failed": {"TimeoutError": 1, "verification": 1},
+        "improvement": {"2": 2 / 3, "3": 0.0},
+        "latency_ms": {"p50": 1_000, "p95": None},
+        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "model_calls": 2},
+    }
+    assert summary.answered == 4
+    assert summary.to_json()["target"] == 0.95
+    assert set(summary.to_json()["days"]) == {"2026-05-03", "2026-05-04"}
+
+
+async def test_g4_days_are_kept_for_four_hundred_days(redis_client: Redis) -> None:
+    await Stats(redis_client).record(FIRST)
+    (key,) = await redis_client.keys("orion:stats:*")
+    assert 0 <= KEPT.total_seconds() - await redis_client.ttl(key) < 60
+    assert (await Stats(redis_client).read(1)).turns == 1
+
+
+async def test_g4_the_table_reads_well(redis_client: Redis) -> None:
+    stats = Stats(redis_client)
+    await stats.record(PARTIAL, now=NOON)
+    await stats.record(FAILED, now=NOON)
+    out = io.StringIO()
+    Console(file=out, width=120).print((await stats.read(3, now=NOON)).table())
+    Console(file=out, width=120).print((await stats.read(3, now=NOON + timedelta(days=90))).table())
+    text = out.getvalue()
+    for part in (
+        "Pass rate 0.0 % (target 95.0 %)",
+        "2026-05-04",
+        "≤ 10 s",
+        "> 120 s",
+        "cites_sources 3",
+        "Pass rate –",
+    ):
+        assert part in text
+
+
+def test_f8_refusing_everything_does_not_look_good() -> None:
+    tally = Tally(counts={"outcome:refused": 10})
+    assert tally.pass_rate is None
+    assert tally.refused_share == 1.0
+
+
+@given(
+    st.sampled_from(["answered", "partial", "failed", "refused", "asked", "cancelled"]),
+    st.lists(st.integers(min_value=0, max_value=9), max_size=3),
+    st.floats(min_value=0, max_value=1e9),
+)
+def test_f8_each_turn_is_counted_once(outcome: str, errors: list[int], latency_ms: float) -> None:
+    tally = Tally(counts=increments(TurnFigures(outcome=outcome, errors=tuple(errors), latency_ms=latency_ms)))
+    assert tally.turns == 1
+    assert sum(tally.group("latency").values()) == 1
+    assert sum(tally.group("attempts").values()) == bool(errors)
+    assert sum(tally.group("passed").values()) == (outcome == "answered")
