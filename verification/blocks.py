@@ -12,7 +12,9 @@ from typing import NamedTuple
 from verification import links, tables
 from verification.answer import Dialect
 from verification.edits import ZERO_WIDTH, Findings, applied
-from verification.inline import Inline, Page
+from verification.fence import mended
+from verification.inline import Inline
+from verification.page import Page
 from verification.scanner import Fence, fences
 
 _QUOTE = re.compile(r"[ \t]*(?=>)((?:>[ \t]?)+)")
@@ -23,12 +25,6 @@ _ITEM = re.compile(r"([ \t]*)(?:([-*+])|(•)|\d{1,9}[.)])[ \t]+(?=\S)")
 _TASK = re.compile(r"\[([ xX])\](?:[ \t]+|$)")
 _NOTE = re.compile(r"[ \t]{0,3}\[(\^)(\w[\w.-]{0,40})\](:)")
 _ALERT = re.compile(r"\[!([A-Za-z]+)\][ \t]*$")
-_LANGUAGE = re.compile(r"([A-Za-z][\w+#.-]{0,30})(?:[ \t]*(?:\{.*\}|[\w-]+=.*))?$")
-_LANGUAGES = (
-    "bash sh shell zsh console python py json yaml yml toml ini sql html css js javascript ts typescript go rust java"
-    " c cpp csharp cs php ruby rb xml diff text txt plaintext markdown md dockerfile makefile graphql kotlin swift"
-)
-_KNOWN = frozenset(_LANGUAGES.split())
 _STRUCTURAL = frozenset(">#-*+•_=[|0123456789")
 
 
@@ -352,41 +348,9 @@ class Blocks:
         return tables.flat(applied(text, page.findings.edits))
 
     def _fence(self, fence: Fence) -> None:
-        """A fence in Slack's form: three ticks, no language, closed, not indented, on lines of its own."""
-        if fence.inline and not self._spoken(fence):
-            return
-        body = self._code(fence)
-        markdown = self.dialect == "markdown"
-        if not markdown and "```" in body:
-            body = body.replace("```", f"``{ZERO_WIDTH}`")
-        info = fence.info if markdown else ""
-        if not markdown and fence.info and not self._is_language(fence):
-            body = fence.info + ("\n" + body if body else "")
-        ticks = fence.ticks if markdown else "```"
-        form = f"{ticks}{info}\n{body}\n{ticks}" if body else f"{ticks}{info}\n{ticks}"
-        before = self.text[fence.start - 1] if fence.start else "\n"
-        after = self.text[fence.end] if fence.end < len(self.text) else "\n"
-        if before != "\n":
-            form = "\n" + form
-        if after != "\n":
-            form += "\n"
+        """A fence in Slack's form."""
+        form = mended(self.text, fence, self.dialect)
         if form != self.text[fence.start : fence.end]:
             if fence.quoted:
                 self.findings.fault("quote", fence.start, fence.end)
             self.findings.replace("fence", fence.start, fence.end, form)
-
-    def _spoken(self, fence: Fence) -> bool:
-        """Whether a fence in Slack's own style names a language all the same."""
-        return self.dialect == "markdown" or fence.info.lower() in _KNOWN
-
-    def _is_language(self, fence: Fence) -> bool:
-        return fence.info.lower() in _KNOWN if fence.inline else bool(_LANGUAGE.fullmatch(fence.info))
-
-    def _code(self, fence: Fence) -> str:
-        """The code of a fence without quote marks and without the fence's own indentation."""
-        body = self.text[fence.body : fence.body_end]
-        if fence.quoted:
-            return "\n".join(_QUOTE.sub("", line, count=1) if ">" in line else line for line in body.split("\n"))
-        if not fence.indent:
-            return body
-        return "\n".join(line[min(fence.indent, len(line) - len(line.lstrip(" \t"))) :] for line in body.split("\n"))

@@ -9,6 +9,7 @@ the limit after that. Must never add, drop or change a word.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -277,11 +278,7 @@ def _text_atoms(line: str, segment: Segment) -> Iterator[tuple[int, int]]:
 def _cut(line: str, start: int, room: int, spans: list[tuple[int, int]], first: int) -> int:
     """The best place to cut within ``room``: behind a sentence, else at white space, else anywhere that is whole."""
     end = start + room
-    inside: list[tuple[int, int]] = []
-    for span in spans[first:]:
-        if span[0] >= end:
-            break
-        inside.append(span)
+    inside = spans[first : bisect_left(spans, (end, end), lo=first)]
     ends = [match.end() for match in _SENTENCE_END.finditer(line, start + room // 2, end)]
     blanks = [match.end() for match in re.finditer(r"\s+", line[start:end])]
     for places in (ends, [start + blank for blank in blanks]):
@@ -298,4 +295,5 @@ def _is_whole(line: str, place: int, spans: list[tuple[int, int]]) -> bool:
     """Whether a cut here leaves every atom whole and starts no accidental markup."""
     if place < len(line) and line[place] in _RISKY_START:
         return False
-    return not any(start < place < end for start, end in spans)
+    index = bisect_left(spans, (place, place)) - 1
+    return index < 0 or spans[index][1] <= place

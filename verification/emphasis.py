@@ -24,7 +24,7 @@ _NAMES = (
     " DATE TIME COUNTER func"
 )
 _DUNDERS = frozenset(_NAMES.split())
-_IDENTIFIER = re.compile(r"[A-Za-z0-9_]+")
+_DUNDER = re.compile(r"__([A-Za-z0-9]\w{0,40}?)__(?!\w)", re.ASCII)
 _SPACE = re.compile(r"\s")
 _CJK_FROM = "\u2e80"
 _OPENING = frozenset("「『（【《〈“‘\"'`[<")
@@ -60,6 +60,17 @@ def is_latin(char: str) -> bool:
     return char.isalnum() and char < _CJK_FROM
 
 
+def dunder(text: str, start: int, end: int) -> int:
+    """Where ``__x__`` ends if it is a name of a program (``__init__``, ``pkg.__x__``, ``__x__()``), else 0."""
+    match = _DUNDER.match(text, start, end)
+    if not match:
+        return 0
+    before = text[start - 1] if start else " "
+    after, beyond = text[match.end() : match.end() + 1], text[match.end() + 1 : match.end() + 2]
+    named = match[1] in _DUNDERS or "_" in match[1] or before in "./\\"
+    return match.end() if named or after == "(" or (after in {".", "/"} and beyond.isalnum()) else 0
+
+
 def run(text: str, start: int, end: int, *, bounds: tuple[int, int]) -> Run:
     """The run ``[start, end)`` with what its neighbours inside ``bounds`` let it be."""
     before = text[start - 1] if start > bounds[0] else " "
@@ -91,8 +102,10 @@ def _star_flanks(before: str, after: str, weight: int) -> tuple[bool, bool]:
 
 def _is_operator(before: str, after: str) -> bool:
     """Powers (``2**10``, ``(a+b)**2``) and path globs (``src/**/x``)."""
-    if before == "/" or (after == "/" and not before.isspace()):
-        return True
+    if before == "/":
+        return not after.isalnum() and after not in _OPENING
+    if after == "/":
+        return not (before.isspace() or before.isalnum() or before in _CLOSING)
     if before in ")]" and after.isdigit():
         return True
     return is_latin(before) and is_latin(after) and (before.isdigit() or after.isdigit())
@@ -151,19 +164,7 @@ def _fits(text: str, opener: Run, closer: Run) -> bool:
         return False
     if opener.intraword and _SPACE.search(text, opener.end, closer.start):
         return False
-    if closer.mark == "_":
-        return not _is_dunder(text, opener, closer)
     return closer.mark != "~" or "\n" not in text[opener.end : closer.start]
-
-
-def _is_dunder(text: str, opener: Run, closer: Run) -> bool:
-    """Whether ``__x__`` is a name of a program (``__init__``, ``pkg.__x__``, ``__x__()``) rather than bold."""
-    word = text[opener.end : closer.start] if closer.start - opener.end <= 40 else " "  # noqa: PLR2004 - longest name
-    if not _IDENTIFIER.fullmatch(word):
-        return False
-    before = text[opener.start - 1] if opener.start else " "
-    after, beyond = text[closer.end : closer.end + 1], text[closer.end + 1 : closer.end + 2]
-    return word in _DUNDERS or "_" in word or before in "./\\" or after == "(" or (after in "./" and beyond.isalnum())
 
 
 def _joined(opener: Run, closer: Run) -> Pair:

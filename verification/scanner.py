@@ -112,7 +112,7 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
     if quoted and (unquoted := _NOT_QUOTED.search(text, min(eol + 1, len(text)))):
         limit = unquoted.start()
     body = min(eol + 1, len(text))
-    body_end, end, inline = _closing(text, match[0], body, limit)
+    body_end, end, inline = _closing(text, match[0], body, limit, quoted=quoted)
     closed = end >= 0
     if not closed:
         end = body_end = limit - 1 if limit < len(text) else limit
@@ -121,7 +121,7 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
     return Fence(start, end, match[0], info, body, max(body, body_end), closed, quoted, inline, indent)
 
 
-def _closing(text: str, ticks: str, body: int, limit: int) -> tuple[int, int, bool]:
+def _closing(text: str, ticks: str, body: int, limit: int, *, quoted: bool) -> tuple[int, int, bool]:
     """Where the code ends, where the closing line ends (-1: never), and whether it closes in Slack's way."""
     before = body
     for match in _CLOSER.finditer(text, body, limit):
@@ -129,7 +129,7 @@ def _closing(text: str, ticks: str, body: int, limit: int) -> tuple[int, int, bo
         before = line
         if match[1][0] != ticks[0] or len(match[1]) < len(ticks):
             continue
-        if not text[line : match.start()].strip(" \t>"):
+        if not text[line : match.start()].strip(" \t>" if quoted else " \t"):
             return max(body, line - 1), match.end(), False
         if ticks == match[1] == "```":
             return match.start(), match.end(), True

@@ -16,7 +16,7 @@ from wcwidth import wcswidth
 from verification.scanner import segments
 
 _WIDEST = 60
-_DRAWN_RULE = re.compile(r"-{2,}(?:\+-{2,})*")
+_DRAWN_RULE = re.compile(r"-+(?:-\+-+)+|-{3,}")
 _MARKS = re.compile(r"(?<![\w*_~])([*_~])(?=[^\s*_~])([^\n]*?)(?<=[^\s*_~])\1(?![\w*_~])")
 _TOKEN = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")
 
@@ -101,8 +101,10 @@ def drawn(table: Table) -> str:
         for column, cell in enumerate(row):
             size = width(cell)
             if column == len(widths):
-                widths.append(2)
+                widths.append(1)
             widths[column] = max(widths[column], min(size, _WIDEST))
+    if len(widths) == 1:
+        widths[0] = max(widths[0], 3)
     marks = table.aligns.ljust(len(widths), "<")
     lines = [" | ".join(map(_padded, row, widths, marks)).rstrip() for row in rows]
     if table.headed:
@@ -119,7 +121,7 @@ def _padded(cell: str, size: int, mark: str) -> str:
 def is_drawn(body: str) -> bool:
     """Whether the body of a fence is a table that ``drawn`` made with a header."""
     lines = body.split("\n", 2)
-    return len(lines) > 1 and bool(_DRAWN_RULE.fullmatch(lines[1].replace("-+-", "-+-")))
+    return len(lines) > 1 and bool(_DRAWN_RULE.fullmatch(lines[1]))
 
 
 def drawn_rows(body: str) -> list[list[str]]:

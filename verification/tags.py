@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from html.entities import html5
 
-TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s[^<>]*)?)>|<(/?)([A-Za-z][A-Za-z0-9]*)(/)>")
+_VALUE = r"(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+)"
+TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+(?:[\w:-]+\s*=\s*{_VALUE}|open|checked|disabled))*)\s*(/?)>")
 LEAKED = re.compile(
     r"</?(?:thinking|think|thought|thoughts|answer|reasoning|reflection|scratchpad|analysis|final|response"
     r"|tool_call|tool_calls|tool_response|tool_result|function_call|function_calls|function_results|invoke|parameter"
@@ -26,10 +27,11 @@ _BREAKS |= {"h4": "\n# ", "h5": "\n# ", "h6": "\n# ", "td": " ", "th": " ", "dt"
 _BLOCKS = frozenset({"p", "div", "ul", "ol", "dl", "table", "tr", "section", "blockquote", "details", "summary", "pre"})
 _UNMARKED = (
     "span u ins sup sub small big mark font center thead tbody tfoot caption abbr cite q article header footer"
-    " main nav aside figure figcaption picture source video audio iframe form label button input wbr"
+    " main nav aside figure figcaption picture source video audio iframe form label button wbr"
 )
 _SILENT = frozenset(_UNMARKED.split())
 _BREAKING_ENDS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+ALONE = frozenset({"br", "hr", "img", "wbr", "li", "p", "td", "th", "tr", "dt", "dd"})
 HTML = frozenset(EMPHASIS) | CODE | frozenset(_BREAKS) | _BLOCKS | _SILENT | {"a", "img"}
 
 
