@@ -1,5 +1,7 @@
 """`orion …`: every command, thin. Options and their checks stand here, the work elsewhere.
 
+Each command imports what it needs: `orion verify` must not pay for Slack, a model and traces.
+
 Promises: wrong use ends with exit code 2 and a sentence that says what is wrong and how to mend it. Must never show a
 stack trace for something a person typed or configured.
 """
@@ -17,19 +19,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bot import serving
-from bot.ask import ask as ask_once
-from bot.ask import exit_code
-from bot.bench import bench as run_bench
-from bot.bench import bench_table
-from bot.doctor import examine
 from bot.embedded_redis import EmbeddedRedisError, connect
-from bot.engine import corpus_of, open_index
-from bot.manifest import manifest as app_manifest
 from bot.settings import Settings, load_settings
-from bot.verify_text import Terms, verdict_json, verify_file, verify_stream
 from bot.wrong_use import WrongUse
-from observability.stats import Stats
+from observability.logging import configure
 from verification.answer import Verdict
 
 app = typer.Typer(
@@ -63,14 +56,18 @@ def serve(
     if mode not in {"socket", "http"}:
         message = f"--mode must be 'socket' or 'http', not '{mode}'."
         raise WrongUse(message)
-    settings = load_settings(port=port)
+    from bot import serving
+
+    settings = _settings(log="INFO", port=port)
     _run(serving.serve(settings, mode=mode, host=host, concurrency=concurrency))
 
 
 @app.command()
 def worker(port: PortOption = None, concurrency: ConcurrencyOption = 50) -> None:
     """Work on stored questions only; any number of these, on any machine with the same Redis."""
-    _run(serving.work(load_settings(port=port), concurrency=concurrency))
+    from bot import serving
+
+    _run(serving.work(_settings(log="INFO", port=port), concurrency=concurrency))
 
 
 @app.command()
@@ -80,7 +77,9 @@ def local(
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Open the local workspace: a page like Slack, over sample documents, with no key and no server."""
-    _run(serving.local(load_settings(), port=port, docs=docs, browser=not no_browser))
+    from bot import serving
+
+    _run(serving.local(_settings(), port=port, docs=docs, browser=not no_browser))
 
 
 @app.command()
@@ -91,10 +90,13 @@ def ask(
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Ask the real agent one question in the terminal. Exit code 0: answered or partly; 3: any other outcome."""
+    from bot.ask import ask as ask_once
+    from bot.ask import exit_code
+
     if not question.strip():
         message = 'The question is empty. Write it in quotes: orion ask "How do I …?"'
         raise WrongUse(message)
-    result = _run(ask_once(load_settings(), question, docs=docs, thread=thread))
+    result = _run(ask_once(_settings(), question, docs=docs, thread=thread))
     if as_json:
         _print_json(result)
     else:
@@ -119,6 +121,8 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Verify any text, without Slack, Redis or a model. Exit code 0: it passes; 1: it does not."""
+    from bot.verify_text import Terms, verdict_json, verify_file, verify_stream
+
     if dialect not in {"mrkdwn", "markdown"}:
         message = f"--dialect must be 'mrkdwn' or 'markdown', not '{dialect}'."
         raise WrongUse(message)
@@ -137,11 +141,12 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
 @app.command()
 def index(folders: Annotated[list[Path], typer.Argument(help="Folders of documents.")]) -> None:
     """Read folders into the document index; only what changed is read again."""
-    settings = load_settings(docs=tuple(folders))
-    _run(_index(settings))
+    _run(_index(_settings(docs=tuple(folders))))
 
 
 async def _index(settings: Settings) -> None:
+    from bot.engine import corpus_of, open_index
+
     async with open_index(corpus_of(settings), progress=lambda path: err.print(path, style="dim", markup=False)) as (
         _,
         report,
@@ -156,10 +161,12 @@ async def _index(settings: Settings) -> None:
 @app.command()
 def docs(as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
     """List the documents Orion knows."""
-    _run(_docs(load_settings(), as_json=as_json))
+    _run(_docs(_settings(), as_json=as_json))
 
 
 async def _docs(settings: Settings, *, as_json: bool) -> None:
+    from bot.engine import corpus_of, open_index
+
     async with open_index(corpus_of(settings)) as (opened, _):
         documents = await asyncio.to_thread(opened.documents)
     if as_json:
@@ -182,10 +189,12 @@ def stats(
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Pass rate, attempts, reasons, latency and cost from Redis."""
-    _run(_stats(load_settings(), days=days, as_json=as_json))
+    _run(_stats(_settings(), days=days, as_json=as_json))
 
 
 async def _stats(settings: Settings, *, days: int, as_json: bool) -> None:
+    from observability.stats import Stats
+
     async with connect(settings.home, settings.redis_url.get_secret_value() or None) as redis:
         summary = await Stats(redis).read(days)
     if as_json:
@@ -197,7 +206,9 @@ async def _stats(settings: Settings, *, days: int, as_json: bool) -> None:
 @app.command()
 def doctor() -> None:
     """Check tokens, Redis, model, Langfuse and knowledge, and say what to do about each."""
-    checks = _run(examine(load_settings()))
+    from bot.doctor import examine
+
+    checks = _run(examine(_settings()))
     for check in checks:
         style, mark = ("green", "ok") if check.ok else ("red", "wrong")
         out.print(f"{mark:>6}  {check.name}: {check.detail}", style=style, markup=False, highlight=False)
@@ -211,17 +222,30 @@ def manifest(
     url: Annotated[str, typer.Option(help="Public address for HTTP mode; empty means Socket Mode.")] = "",
 ) -> None:
     """Print the Slack app manifest to create the app from."""
+    from bot.manifest import manifest as app_manifest
+
     _print_json(app_manifest(url=url))
 
 
 @app.command()
 def bench(as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
     """Measure Orion's own cost, as ratios within one run."""
+    from bot.bench import bench as run_bench
+    from bot.bench import bench_table
+
+    configure(json=False, debug=False, level="ERROR")
     results = run_bench()
     if as_json:
         _print_json(results)
     else:
         out.print(bench_table(results))
+
+
+def _settings(*, log: str = "WARNING", **options: Any) -> Settings:
+    """The settings in force, and logging set up by them: JSON unless a person watches."""
+    settings = load_settings(**options)
+    configure(json=not sys.stderr.isatty(), debug=settings.debug, level="DEBUG" if settings.debug else log)
+    return settings
 
 
 def _print_verdict(verdict: Verdict) -> None:

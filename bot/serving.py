@@ -37,7 +37,7 @@ EXAMPLES = (
     "Who is called first when the database fails over?",
     "What may a dinner cost on a business trip?",
 )
-_MISSING = "{what} is not set. Put it into the environment or a .env file; `orion doctor` checks the rest."
+_MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion doctor` checks the rest."
 
 
 @dataclass(slots=True)
