@@ -145,17 +145,13 @@ def build_app(client: AsyncWebClient, workspace: Workspace) -> AsyncApp:
     and bots are sorted out by ``intake`` alone.
     """
 
-    async def authorize() -> AuthorizeResult:
-        return await workspace.authorize()  # a method would be called with a second self: Bolt passes by name
+    async def authorize() -> AuthorizeResult:  # no bound method: Bolt passes a value for every parameter, self included
+        return await workspace.authorize()
 
     # Without a token: with one, Bolt would do its own authorisation.
     tokenless = AsyncWebClient(base_url=client.base_url, session=client.session, logger=library_logger())
     tokenless.proxy, tokenless.retry_handlers = client.proxy, []
-
-    async def authorize() -> AuthorizeResult:  # no bound method: Bolt passes a value for every parameter, self included
-        return await workspace.authorize()
-
-    app = AsyncApp(
+    return AsyncApp(
         client=tokenless,
         name="orion",
         logger=library_logger(),
@@ -166,8 +162,6 @@ def build_app(client: AsyncWebClient, workspace: Workspace) -> AsyncApp:
         ignoring_self_events_enabled=False,
         attaching_conversation_kwargs_enabled=False,
     )
-    app.client.token = None
-    return app
 
 
 class SocketFront:

@@ -38,7 +38,7 @@ _RULES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """One place Orion reads: its name, how many documents, how many bytes."""
+    """One place Orion reads: its name, how many documents, how many bytes (0 where nobody counted)."""
 
     name: str
     documents: int
@@ -79,7 +79,7 @@ def trust_modal(record: Mapping[str, Any] | None, today: date) -> Block:
 def home_view(figures: HomeFigures, today: date) -> Block:
     """App Home: what Orion knows, how well it does, and a button to try it (A10)."""
     places = [
-        f"• {escape(place.name)}: {place.documents:,} documents, {_bytes(place.size)}" for place in figures.collections
+        f"• {escape(place.name)}: {place.documents:,} documents{_bytes(place.size)}" for place in figures.collections
     ]
     synced = age(figures.last_sync, today)
     knows = clipped([*(places or ["• nothing yet"]), *([f"Last read {synced}."] if synced else [])], _ROOM)
@@ -160,5 +160,7 @@ def _success(figures: HomeFigures) -> str:
 
 
 def _bytes(size: int) -> str:
+    if not size:
+        return ""
     kilobytes = size / 1024
-    return f"{kilobytes:,.0f} KB" if kilobytes < 1024 else f"{kilobytes / 1024:,.1f} MB"  # noqa: PLR2004 - KB in a MB
+    return f", {kilobytes:,.0f} KB" if kilobytes < 1024 else f", {kilobytes / 1024:,.1f} MB"  # noqa: PLR2004 - KB in a MB

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import date
 
+from slack_sdk.web.async_client import AsyncWebClient
+
 from agent.conversation import ThreadKey
 from bot.delivery import Delivery
 from bot.local.limits import LENIENT, Strictness
@@ -26,6 +28,7 @@ class Slack:
     """A running workspace and Orion's side of it."""
 
     server: LocalWorkspace
+    client: AsyncWebClient
     calls: SlackCalls
     workspace: Workspace
     delivery: Delivery
@@ -63,4 +66,6 @@ async def local_slack(
         calls = SlackCalls(client, patience_s=patience_s, first_pause_s=0.01)
         workspace = Workspace(client, calls)
         delivery = Delivery(calls, workspace.own, today=lambda: TODAY)
-        yield Slack(server=started, calls=calls, workspace=workspace, delivery=delivery, reader=delivery.reader)
+        yield Slack(
+            server=started, client=client, calls=calls, workspace=workspace, delivery=delivery, reader=delivery.reader
+        )
