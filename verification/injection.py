@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from rapidfuzz import fuzz
 
-from verification.answer import Source, Violation
+from verification.answer import Violation
 from verification.reading import Reading
 from verification.targets import links, normal
 
@@ -86,7 +88,7 @@ _CITED: Final = re.compile(r"\[[0-9]{1,6}\]")
 _LEAST: Final = 12
 _FEW_WORDS: Final = 3
 _CLOSE: Final = 85.0
-_MOST_ORDERS: Final = 40
+_MOST_ORDERS: Final = 20
 _REMEDY: Final = "Leave it out: what sources tell an assistant to do is no answer. Answer the question from the facts."
 
 
@@ -109,7 +111,7 @@ class _Order:
 
 def no_injection(reading: Reading) -> tuple[Violation, ...]:
     """An error for each passage of the answer that repeats what a source orders the assistant to do or to say."""
-    orders = [order for source in reading.draft.sources for order in _orders(source)][:_MOST_ORDERS]
+    orders = [order for source in reading.draft.sources for order in _orders(f"{source.title}\n{source.text}")]
     if not orders:
         return ()
     hostile = [order for order in orders if order.hostile]
@@ -123,10 +125,17 @@ def no_injection(reading: Reading) -> tuple[Violation, ...]:
     return tuple(reading.violation("no_injection", span, detail, _REMEDY) for span in sorted(found))
 
 
-def _orders(source: Source) -> Iterator[_Order]:
-    """The sentences of a source that give orders: those outside quotes and code."""
+@lru_cache(maxsize=256)
+def _orders(text: str) -> tuple[_Order, ...]:
+    """The sentences of a source that give orders. Remembered: an answer's attempts have the same sources."""
+    signs = (_STRONG, _STRONG_CJK, _MARKER, _WEAK)
+    return tuple(islice(_ordering(text), _MOST_ORDERS)) if any(sign.search(text) for sign in signs) else ()
+
+
+def _ordering(text: str) -> Iterator[_Order]:
+    """The sentences that order something outside quotes and code."""
     before = ""
-    for match in _SENTENCE.finditer(source.text):
+    for match in _SENTENCE.finditer(text):
         sentence = match[0].strip()
         bare = _QUOTED.sub(" ", sentence)
         if _is_strong(bare):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from verification import scanner
@@ -49,8 +50,12 @@ class Reading:
         )
 
 
+@lru_cache(maxsize=16)
 def prose(text: str) -> str:
-    """The text with fences and inline code blanked out by spaces: same length, same line ends."""
+    """The text with fences and inline code blanked out by spaces: same length, same line ends.
+
+    Remembered, since several steps ask for the same text.
+    """
     pieces: list[str] = []
     for segment in scanner.segments(text):
         piece = text[segment.start : segment.end]

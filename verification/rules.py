@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from verification import chunks, form, grounding, mrkdwn
 from verification import claims as claiming
 from verification.answer import Claim, Draft, Repair, RuleName, Severity, Verdict, Violation
+from verification.attribution import reattributed
 from verification.broadcasts import no_broadcast
 from verification.citations import citation_resolves, cites_sources, normalise
 from verification.coherence import coherent
@@ -41,15 +42,20 @@ class Rule:
 
 
 def _form(reading: Reading) -> tuple[Violation, ...]:
-    """The form rules on the text and on each chunk; what only a chunk shows is placed in the text by its words."""
-    dialect = reading.draft.dialect
+    """The form rules on the text and on each chunk; what only a chunk shows is placed in the text by its words.
+
+    A repaired text whose chunks are right is right itself: what is sent are the chunks.
+    """
+    dialect, limit = reading.draft.dialect, CHUNK_LIMITS[reading.draft.dialect]
+    in_chunks = [each for chunk in reading.chunks for each in form.violations(chunk, dialect, limit=limit)]
+    if reading.draft.repair and reading.chunks and not in_chunks:
+        return ()
     found = list(form.violations(reading.text, dialect, limit=0))
     known = {(each.rule, each.words) for each in found}
-    for chunk in reading.chunks:
-        for each in form.violations(chunk, dialect, limit=CHUNK_LIMITS[dialect]):
-            if (each.rule, each.words) not in known:
-                known.add((each.rule, each.words))
-                found.append(_placed(each, reading.text))
+    for each in in_chunks:
+        if (each.rule, each.words) not in known:
+            known.add((each.rule, each.words))
+            found.append(_placed(each, reading.text))
     return tuple(found)
 
 
@@ -79,18 +85,17 @@ def check(draft: Draft) -> Verdict:
     failures: list[Violation] = []
     clean, removed = _sendable(draft)
     text, repairs = _prepared(clean, failures)
-    reading = _read(clean, text, failures)
-    claims, unsupported = _grounded(reading, failures)
+    reading, claims, unsupported, moved = _judged(clean, text, failures)
     broken = [each for rule in RULES for each in _broken(rule, reading, failures)]
     if removed and not draft.repair:
         broken.append(_unsendable(text))
     found = dict.fromkeys([*failures, *broken, *unsupported])
     return Verdict(
         passed=not any(each.severity == "error" for each in found),
-        text=text,
+        text=reading.text,
         chunks=reading.chunks,
         violations=tuple(sorted(found, key=lambda each: (each.start, each.end, each.rule))),
-        repairs=(*removed, *repairs) if draft.repair else (),
+        repairs=(*removed, *repairs, *moved) if draft.repair else (),
         claims=claims,
     )
 
@@ -172,6 +177,29 @@ def _read(draft: Draft, text: str, failures: list[Violation]) -> Reading:
         prose=_walled("mrkdwn", lambda: prose(text), text, failures),
         claims=_walled("claim_supported", lambda: claiming.claims(text), no_claims, failures),
     )
+
+
+Judged = tuple[Reading, tuple[Claim, ...], tuple[Violation, ...], tuple[Repair, ...]]
+
+
+def _judged(draft: Draft, text: str, failures: list[Violation]) -> Judged:
+    """What the rules look at, and what the sources say; a wrong citation is set right where that verifies better."""
+    reading = _read(draft, text, failures)
+    claims, found = _grounded(reading, failures)
+    if not draft.repair or not any(each.severity == "error" for each in found):
+        return reading, claims, found, ()
+    unmoved: tuple[str, tuple[Repair, ...]] = (text, ())
+    moved, repairs = _walled("claim_supported", lambda: reattributed(draft, text, claims), unmoved, failures)
+    if repairs:
+        other = _read(draft, moved, failures)
+        others, left = _grounded(other, failures)
+        if _errors(left) < _errors(found):
+            return other, others, left, repairs
+    return reading, claims, found, ()
+
+
+def _errors(found: tuple[Violation, ...]) -> int:
+    return sum(1 for each in found if each.severity == "error")
 
 
 def _grounded(reading: Reading, failures: list[Violation]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -24,9 +25,10 @@ _TOP_LEVEL: Final = (
     "|de|fr|es|id|jp|cn|uk|eu|ru|nl|it|example|test|invalid)"
 )
 _URL_LETTER: Final = '[^\\s<>`|"“”«»\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]'
+_LONGEST: Final = 2000
 _BARE: Final = re.compile(
-    rf"(?<![A-Za-z0-9_@./-])(?:(?:https?|ftp)://|www\.(?=\w)){_URL_LETTER}+"
-    rf"|(?<![A-Za-z0-9_@./:-])(?:[a-z0-9](?:[a-z0-9-]{{0,62}})\.){{1,8}}{_TOP_LEVEL}(?::[0-9]{{1,5}})?/{_URL_LETTER}+",
+    rf"(?<![A-Za-z0-9_@./-])(?:(?:https?|ftp)://|www\.(?=\w)){_URL_LETTER}{{1,{_LONGEST}}}"
+    rf"|(?<![A-Za-z0-9_@./:-])(?:[a-z0-9](?:[a-z0-9-]{{0,62}})\.){{1,8}}{_TOP_LEVEL}(?::[0-9]{{1,5}})?/{_URL_LETTER}{{1,{_LONGEST}}}",
     re.IGNORECASE,
 )
 _TOKEN: Final = re.compile(rf"<({_SCHEME}:[^<>|\s]+)(?:\|([^<>\n]*))?>", re.IGNORECASE)
@@ -35,6 +37,9 @@ _MARKDOWN: Final = re.compile(
     r"\(\s{0,3}<?((?:[^\s()<>]|\([^\s()<>]{0,300}\)){1,4000})>?(?:\s{1,3}[\"'(][^\n]{0,300}?[\"')])?\s{0,3}\)"
 )
 _CITED: Final = re.compile(r"(?:\[[0-9][0-9, -]{0,40}\][.,;:!?]?)+$")
+
+_ANY_BARE: Final = re.compile(r"://|www\.|[a-z0-9]\.[a-z]{2,7}(?::[0-9]{1,5})?/", re.IGNORECASE)
+_ANY: Final = re.compile(rf"<[a-z]{{3,10}}:|\]\(|{_ANY_BARE.pattern}", re.IGNORECASE)
 _TRAILING: Final = ".,;:!?'*_~。，、；：！？」』】）"
 _PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 _ENTITIES: Final = (("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
@@ -74,20 +79,22 @@ def known_links(draft: Draft) -> KnownLinks:
     own = {normal(source.url) for source in draft.sources if source.url}
     own |= {key.partition("#")[0] for key in own}
     texts = [draft.question, draft.known_text, *(source.text for source in draft.sources)]
-    seen = {normal(target) for text in texts for target in _targets(text)}
+    seen = frozenset[str]().union(*(_seen(text) for text in texts))
     hosts = {_host(key) for key in own if _host(key)} | {host.casefold() for host in draft.link_hosts}
-    return KnownLinks(own=frozenset(own), seen=frozenset(seen), hosts=frozenset(hosts))
+    return KnownLinks(own=frozenset(own), seen=seen, hosts=frozenset(hosts))
 
 
 def links(masked: str) -> tuple[Link, ...]:
     """The links of a text whose code is blanked out, in order, none inside another."""
+    if not _ANY.search(masked):
+        return ()
     found: list[Link] = [
         Link(start=m.start(), end=m.end(), target=m[1], label=m[2] or "") for m in _TOKEN.finditer(masked)
     ]
     rest = _without(masked, found)
     marked = [Link(start=m.start(), end=m.end(), target=m[2], label=m[1]) for m in _MARKDOWN.finditer(rest)]
     rest = _without(rest, marked)
-    bare = [_trimmed(m) for m in _BARE.finditer(rest)]
+    bare = [_trimmed(m) for m in _BARE.finditer(rest)] if _ANY_BARE.search(rest) else []
     return tuple(sorted([*found, *marked, *bare], key=lambda link: link.start))
 
 
@@ -113,12 +120,19 @@ def _trimmed(match: re.Match[str]) -> Link:
     return Link(start=match.start(), end=match.start() + len(target), target=target)
 
 
+@lru_cache(maxsize=256)
+def _seen(text: str) -> frozenset[str]:
+    """The targets a text names, normalised. Remembered: an answer's attempts have the same sources."""
+    return frozenset(normal(target) for target in _targets(text))
+
+
 def _targets(text: str) -> Iterable[str]:
     """Every target a text names: its links, also those in code, and its mail addresses."""
     for link in links(text):
         yield link.target
         yield from (inner.target for inner in links(link.label)) if link.label else ()
-    yield from (f"mailto:{m[0]}" for m in _ADDRESS.finditer(text))
+    if "@" in text:
+        yield from (f"mailto:{m[0]}" for m in _ADDRESS.finditer(text))
 
 
 _ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}")
