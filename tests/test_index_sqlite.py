@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.knowledge import index_sqlite
 from agent.knowledge.index_sqlite import SqliteIndex, document_url
 from agent.knowledge.passage import IndexReport, Passage
 
@@ -115,6 +116,16 @@ def test_d2_the_same_text_is_found_once(index: SqliteIndex, docs: Path) -> None:
     assert len(index.search("penguins")) == 1
 
 
+def test_d2_one_document_leaves_room_for_others(index: SqliteIndex, docs: Path) -> None:
+    sections = "\n\n".join(f"## Walrus {n}\n\nA walrus {n}." for n in range(9))
+    (docs / "walrus.md").write_text(f"# Walrus\n\n{sections}\n")
+    (docs / "zoo.md").write_text("# Zoo\n\nAmong many other animals that live here there is also one walrus.\n")
+    index.index([docs])
+    found = [passage.document for passage in index.search("walrus", limit=6)]
+    assert found == ["walrus.md"] * 3 + ["zoo.md"] + ["walrus.md"] * 2
+    assert [passage.document for passage in index.search("walrus", limit=1)] == ["walrus.md"]
+
+
 def test_f9_chinese_and_japanese_are_found_by_parts_of_words(index: SqliteIndex, docs: Path) -> None:
     (docs / "ja.md").write_text("# 休暇\n\n有給休暇は年間二十日です。\n")
     (docs / "zh.md").write_text("# 报销\n\n出差餐费每天最多六十欧元。\n")
@@ -181,6 +192,16 @@ def test_d2_a_failing_statement_leaves_nothing_half_done(index: SqliteIndex, doc
         index.index([docs], progress=interrupt)
     assert index.search("canteen")
     assert index.index([docs]).changed == 1
+
+
+def test_d2_an_interrupted_transaction_is_undone(index: SqliteIndex, docs: Path) -> None:
+    index.index([docs])
+    with index._connection() as connection:
+        with pytest.raises(KeyboardInterrupt), index_sqlite._transaction(connection):
+            connection.execute("DELETE FROM documents")
+            raise KeyboardInterrupt
+        assert not connection.in_transaction
+    assert len(index.documents()) == 2
 
 
 def test_d2_readers_go_on_while_a_writer_indexes(index: SqliteIndex, docs: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import queue
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,16 +44,23 @@ CREATE VIRTUAL TABLE passages USING fts5(
 );
 """
 _SEARCH: Final = """
-SELECT d.id, d.title, name, passages.text, anchor, line, page, d.updated_at, d.audience,
-       -bm25(passages, 2.0, 2.0, 1.0, 1.0) AS score,
+WITH found AS (
+  SELECT rowid AS number, -rank AS score FROM passages
+  WHERE passages MATCH ? AND rank MATCH 'bm25(2.0, 2.0, 1.0, 1.0)' ORDER BY rank LIMIT ?
+)
+SELECT d.id, d.title, p.name, p.text, p.anchor, p.line, p.page, d.updated_at, d.audience, found.score,
        (SELECT value FROM settings WHERE name = 'docs_url')
-FROM passages JOIN documents d ON d.number = passages.rowid >> 20
-WHERE passages MATCH ? ORDER BY score DESC, passages.rowid LIMIT ?
+FROM found JOIN passages p ON p.rowid = found.number JOIN documents d ON d.number = found.number >> 20
+ORDER BY found.score DESC, found.number
 """
+"""The inner part ranks without touching a text: only what is returned is read."""
 _DOCUMENTS: Final = """
 SELECT id, title, updated_at, audience, chunks, {text}, (SELECT value FROM settings WHERE name = 'docs_url')
 FROM documents {where} ORDER BY id
 """
+_CANDIDATES: Final = 4
+"""How many times the asked number are looked at, so that other documents and other texts can be preferred."""
+
 _MOST_PASSAGES: Final = 1 << 20
 _BATCH_DOCUMENTS: Final = 64
 _BATCH_CHARS: Final = 2_000_000
@@ -119,9 +127,8 @@ class SqliteIndex:
         if not expression or limit < 1:
             return ()
         with self._connection() as connection:
-            rows = connection.execute(_SEARCH, (expression, 2 * limit)).fetchall()
-        distinct = {row[3]: row for row in reversed(rows)}
-        return tuple(_passage(row) for row in reversed(distinct.values()))[:limit]
+            rows = connection.execute(_SEARCH, (expression, _CANDIDATES * limit)).fetchall()
+        return tuple(map(_passage, _spread(rows, limit)))
 
     def documents(self) -> tuple[Document, ...]:
         """All documents without their texts, by id."""
@@ -278,6 +285,22 @@ def _set_aside(path: Path) -> None:
         if file.exists():
             file.replace(f"{path}.damaged{suffix}")
     log.warning("index_set_aside", path_length=len(str(path)))
+
+
+def _spread(rows: Sequence[Sequence[Any]], limit: int) -> list[Sequence[Any]]:
+    """The best ``limit`` rows, no text twice; one document takes at most half the places while others have any."""
+    first: list[Sequence[Any]] = []
+    later: list[Sequence[Any]] = []
+    taken: Counter[str] = Counter()
+    texts: set[str] = set()
+    for row in rows:
+        document, text = row[0], row[3]
+        if text in texts:
+            continue
+        texts.add(text)
+        taken[document] += 1
+        (first if taken[document] <= max(1, limit // 2) else later).append(row)
+    return [*first, *later][:limit]
 
 
 def _passage(row: Sequence[Any]) -> Passage:

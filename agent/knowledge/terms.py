@@ -21,7 +21,7 @@ _EDGES: Final = ".:-_/*=#~+&%$@^\\"
 ASKING: Final = frozenset(
     """
     long often many much quickly soon fast far big large tell explain describe happen happens happened need needs want
-    know find use way please thanks say says mean means s t m d re ve
+    know find use way please thanks say says mean means per s t m d re ve
     """.split()  # noqa: SIM905 - words read better as words
 )
 """Words that ask but name no subject; they count for nothing when passages are compared."""
@@ -44,10 +44,13 @@ def tokens(text: str) -> list[str]:
 
 def content_tokens(text: str) -> list[str]:
     """The tokens that carry a subject, once each; all of them if none does."""
+    return subject_tokens(text) or list(dict.fromkeys(tokens(text)))
+
+
+def subject_tokens(text: str) -> list[str]:
+    """The tokens that carry a subject, once each."""
     language = detect(text)
-    every = list(dict.fromkeys(tokens(text)))
-    kept = [t for t in every if not _says_nothing(t.lower(), language)]
-    return kept or every
+    return [token for token in dict.fromkeys(tokens(text)) if not _says_nothing(token.lower(), language)]
 
 
 def _says_nothing(token: str, language: str | None) -> bool:
@@ -72,7 +75,44 @@ def stems(text: str, language: str | None = None) -> list[str]:
 def stem(word: str, language: str | None = None) -> str:
     """One word's stem. Each call has a stemmer of its own: they keep state while they work."""
     name = _STEMMERS.get(language or "en", "english")
-    return str(snowballstemmer.stemmer(name).stemWord(word))
+    return str(snowballstemmer.stemmer(name).stemWord(_IRREGULAR.get(word, word) if name == "english" else word))
 
+
+_IRREGULAR: Final = {
+    form: forms.split()[0]
+    for forms in (
+        "keep kept",
+        "lose lost",
+        "hold held",
+        "pay paid",
+        "send sent",
+        "leave left",
+        "spend spent",
+        "build built rebuilt",
+        "break broke broken",
+        "choose chose chosen",
+        "write wrote written",
+        "begin began begun",
+        "take took taken",
+        "give gave given",
+        "drive drove driven",
+        "fly flew flown flight flights",
+        "meet met",
+        "buy bought",
+        "sell sold",
+        "go went gone",
+        "come came",
+        "see saw seen",
+        "speak spoke spoken",
+        "steal stole stolen",
+        "forget forgot forgotten",
+        "person people",
+        "child children",
+        "woke wake woken",
+        "get got",
+    )
+    for form in forms.split()
+}
+"""English forms that no stemmer brings together."""
 
 _STEMMERS: Final = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}

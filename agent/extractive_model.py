@@ -1,0 +1,102 @@
+"""The keyless model: it decides by simple rules and answers by quoting the best sentences of the sources.
+
+Promises: every word of an answer is a source's, except for one short line that says it is quoted, greetings and the
+word for "not found". It needs no key, no server and no time to speak of. Must never claim to have understood: what the
+sources do not say in words like the question's, it does not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Final, Literal
+
+from agent.actions import Respond, ToolCall, ToolCalls
+from agent.budget import Usage
+from agent.model import DecideContext, Decision, ModelError, ModelErrorKind, WriteContext, WriteStream
+from agent.own_words import from_own_words
+from agent.prompts import NOT_FOUND
+from agent.query import search_query
+from agent.quoting.answering import quoted_answer, quoted_list
+from agent.quoting.wording import small_talk
+from agent.tools.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
+from verification.language import detect
+
+_PIECE: Final = 24
+"""Characters that arrive at once: small, so that what reads the stream is used as with a server."""
+
+_ASKS_FOR_DOCUMENTS: Final = re.compile(
+    r"\b(?:which|what|how many)\s+(?:\w+\s+)?(?:documents?|docs|pages|files|sources)\b.{0,20}"
+    r"\b(?:are there|do you (?:have|know)|can you (?:see|read|search)|exist|are (?:available|indexed))"
+    r"|\b(?:list|show)\s+(?:me\s+)?(?:all\s+)?(?:the\s+|your\s+)?(?:documents|docs|pages|files|sources)\b"
+    r"|\b(?:welche|was für)\s+(?:dokumente|dateien|quellen|seiten)\b.{0,30}\b(?:gibt es|hast du|kennst du)"
+    r"|\bquels\s+documents\b.{0,30}\b(?:y a|existent|connais|disponibles)"
+    r"|\bqué\s+documentos\b.{0,30}\b(?:hay|tienes|existen|conoces)"
+    r"|\bdokumen apa\b.{0,20}\bada|どんな(?:文書|ドキュメント)|文書の一覧|有哪些(?:文档|文件)",
+    re.IGNORECASE,
+)
+_MADE_TO_ORDER: Final = re.compile(
+    r"\W*(?:please\s+|can you\s+|could you\s+|bitte\s+)?"
+    r"(?:translate|write|compose|draft|invent|imagine|tell me a (?:joke|story)"
+    r"|übersetze?|dichte|erfinde|traduis|traduisez|écris|invente|traduce|escribe|inventa|terjemahkan|tulis(?:kan)?|buatkan)\b"
+    r"|翻訳して|書いて|翻译|写一",
+    re.IGNORECASE,
+)
+
+
+class ExtractiveModel:
+    """A ``Model`` without a model."""
+
+    name = "extractive"
+    quotes_only = True
+
+    async def decide(self, context: DecideContext) -> Decision:
+        """One decision: the list if it is asked for, a search if there was none, else the answer."""
+        question = context.question.text
+        offered = {spec.name for spec in context.tools}
+        called = {result.tool for result in context.results}
+        if _ASKS_FOR_DOCUMENTS.search(question) and LIST_DOCUMENTS in offered - called:
+            return _call(LIST_DOCUMENTS)
+        if SEARCH in offered - called and not context.sources and not small_talk(question):
+            return _call(SEARCH, query=search_query(question, context.history))
+        return Decision(action=Respond(), usage=Usage(model_calls=1))
+
+    def write(self, context: WriteContext) -> WriteStream:
+        """The answer as a stream of small pieces."""
+        return WriteStream(pieces=_pieces(context), usage=Usage(model_calls=1))
+
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:  # noqa: ARG002 - the seam's signature
+        """Not possible without a language model: raises ``ModelError`` of kind ``ConfigurationError``."""
+        detail = "no language model is configured; the quoting engine cannot write text of its own"
+        hint = "Set OPENAI_API_KEY, or OPENAI_BASE_URL to an OpenAI-compatible server."
+        kind: ModelErrorKind = "ConfigurationError"
+        raise ModelError(kind, detail, hints=(hint,))
+
+
+def _call(tool: str, **arguments: str) -> Decision:
+    calls = ToolCalls(calls=(ToolCall(call_id=f"quoting-{tool}", tool=tool, input=arguments),))
+    return Decision(action=calls, usage=Usage(model_calls=1))
+
+
+async def _pieces(context: WriteContext) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+    answer = await asyncio.to_thread(_answer, context)
+    thinking = f"{len(context.sources)} sources compared with the question."
+    text = f"<thinking>{thinking}</thinking><answer>{answer}</answer>"
+    for start in range(0, len(text), _PIECE):
+        yield "content", text[start : start + _PIECE]
+        await asyncio.sleep(0)  # whoever cancels the turn gets a word in
+
+
+def _answer(context: WriteContext) -> str:
+    question = context.question.text
+    talk = small_talk(question)
+    if talk:
+        return talk
+    if from_own_words(question) or _MADE_TO_ORDER.match(question):
+        return NOT_FOUND
+    if _ASKS_FOR_DOCUMENTS.search(question):
+        listed = next((source for source in context.sources if source.title == LIST_TITLE), None)
+        if listed is not None:
+            return quoted_list(listed, detect(question))
+    return quoted_answer(context) or NOT_FOUND

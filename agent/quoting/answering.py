@@ -1,0 +1,131 @@
+"""From a question and sources to an answer made of quotations, or to nothing.
+
+Promises: every quoted sentence, item, step and row is followed by its source's number; words that are not the source's
+are those of ``wording``. Must never quote what feedback complained of, or what was already shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from agent.conversation import Message
+from agent.model import WriteContext
+from agent.query import search_query
+from agent.quoting.excerpt import Excerpt, choose
+from agent.quoting.ranking import Asked
+from agent.quoting.units import Unit, units_of
+from agent.quoting.wording import line
+from verification.answer import Source
+from verification.language import detect
+
+_MOST_PARTS: Final = 3
+_COMPARED_CHARS: Final = 90
+_LEAST_COMPARED: Final = 12
+_SPLIT: Final = re.compile(
+    r"(?<=[?？])\s+|,?\s+(?:and|und|et|y|dan)\s+(?=(?:how|what|who|when|where|which|why|wie|was|wer|wann|wo|qui|quand|où|combien|cuándo|quién|dónde|berapa|kapan|siapa)\b)",
+    re.IGNORECASE,
+)
+_FENCE: Final = re.compile(r"`{3,}")
+
+
+def quoted_answer(context: WriteContext) -> str:
+    """The answer in Markdown; nothing where no source fits the question."""
+    said: set[Unit] = set()
+    history = context.history
+    parts: list[str] = []
+    for text in _questions(context.question.text):
+        asked = Asked(text=text, completed=search_query(text, history))
+        parts.append(_part(context, asked, said))
+        history = (*history, Message(role="user", text=text))
+    answered = [part for part in parts if part]
+    if answered and len(answered) < len(parts):
+        answered.append(line("rest", detect(context.question.text)))
+    return "\n\n".join(answered)
+
+
+def quoted_list(source: Source, language: str | None) -> str:
+    """All items of a source that is a list."""
+    return _render(line("quoted", language, title=source.title), Excerpt(source=source, units=units_of(source)))
+
+
+def _questions(text: str) -> list[str]:
+    """The questions of one message: each gets an answer of its own."""
+    return [piece for piece in _SPLIT.split(text) if piece.strip()][:_MOST_PARTS] or [text]
+
+
+def _part(context: WriteContext, asked: Asked, said: set[Unit]) -> str:
+    left_out = _complaints(context)
+    for sources in _by_trust(context.sources):
+        units = [unit for source in sources for unit in units_of(source) if not _is_question(unit)]
+        choice = choose(asked, units, is_left_out=lambda unit: unit in said or left_out(unit))
+        if choice is None or not choice.main.units:
+            continue
+        said.update(choice.main.units)
+        language = detect(context.question.text)
+        title = choice.main.source.title
+        if choice.other is None:
+            return _render(line("quoted", language, title=title), choice.main)
+        said.update(choice.other.units)
+        newer = _render(line("differ", language, title=title), choice.main)
+        older = _render(line("older", language, title=choice.other.source.title), choice.other)
+        return f"{newer}\n\n{older}"
+    return ""
+
+
+def _by_trust(sources: Sequence[Source]) -> tuple[list[Source], list[Source]]:
+    """Documents first; what people said in the thread only where the documents say nothing."""
+    return [s for s in sources if s.origin != "thread"], [s for s in sources if s.origin == "thread"]
+
+
+def _is_question(unit: Unit) -> bool:
+    return unit.text.rstrip("*_\"' ").endswith(("?", "？"))
+
+
+def _complaints(context: WriteContext) -> Callable[[Unit], bool]:
+    """Tells which units must not be quoted: those that feedback names, else all of the last draft; and what is kept."""
+    feedback, kept = _letters(context.feedback), _letters(context.kept)
+    draft = _letters(context.previous_draft) if context.feedback else ""
+
+    def is_in(unit: Unit, text: str) -> bool:
+        said = _letters(unit.text)[:_COMPARED_CHARS]
+        return len(said) >= _LEAST_COMPARED and said in text
+
+    named = any(is_in(unit, feedback) for source in context.sources for unit in units_of(source) if is_in(unit, draft))
+    barred = feedback if named else draft
+    return lambda unit: is_in(unit, barred) or is_in(unit, kept)
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone: form and citations do not matter when texts are compared."""
+    return "".join(re.findall(r"[^\W_]+", re.sub(r"\[\d+\]", "", text))).casefold()
+
+
+def _render(opening: str, excerpt: Excerpt) -> str:
+    """The line that says what is quoted, and the quotation in the source's own form."""
+    number = f"[{excerpt.source.id}]"
+    lines: list[str] = [opening]
+    previous: Unit | None = None
+    for unit in excerpt.units:
+        if unit.kind == "code":
+            lines += ["", _fenced(unit.text), number] if previous is None else ["", _fenced(unit.text)]
+        elif unit.kind == "sentence":
+            joined = previous is not None and previous.kind == "sentence" and previous.block == unit.block
+            if joined:
+                lines[-1] += f" {unit.text} {number}"
+            else:
+                lines += ["", f"{unit.text} {number}"]
+        else:
+            marker = "-" if unit.kind == "row" else unit.marker
+            starts = previous is None or previous.block != unit.block
+            lines += [*([""] if starts else []), f"{'    ' * unit.depth}{marker} {unit.text} {number}"]
+        previous = unit
+    return "\n".join(lines)
+
+
+def _fenced(code: str) -> str:
+    """A code block whose fence is longer than any in it."""
+    longest = max((len(run) for run in _FENCE.findall(code)), default=2)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{code}\n{fence}"

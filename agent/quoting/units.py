@@ -1,0 +1,203 @@
+"""A source's text as units that can be quoted: sentences, list items, steps, table rows, code blocks.
+
+Promises: ``text`` is what stands in the source, only with line breaks of running text as spaces and with a table row's
+cells under the names of their columns; units come in the order of the text. Must never split a unit further.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from verification.answer import Source
+from verification.language import detect
+from verification.passages import sentence_spans
+
+Kind = Literal["sentence", "item", "step", "row", "code"]
+
+_PARSER: Final = MarkdownIt("commonmark").enable("table")
+_FIELD: Final = re.compile(r"[*_]{0,2}[^\W\d][\w ./-]{1,30}:[*_]{0,2} \S.{0,80}")
+_ENDS: Final = re.compile(r"[.!?:;,。！？：；，…][\"'”’»)*_`\]]*$")
+_LABEL_CHARS: Final = 60
+_LABEL_SHARE: Final = 0.6
+_CJK_EDGE: Final = re.compile(r"(?<=[\u3040-\u30ff\u3400-\u9fff。、，])\n(?=[\u3040-\u30ff\u3400-\u9fff])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One quotable piece.
+
+    ``block`` numbers the paragraph, list or table it is from; ``context`` are the words that stand above it. ``marker``
+    is how a list item began (``-``, ``3.``), ``depth`` how deep it was nested.
+    """
+
+    source: Source
+    text: str
+    kind: Kind
+    block: int
+    context: str = ""
+    marker: str = ""
+    depth: int = 0
+
+    @property
+    def is_field(self) -> bool:
+        """A line such as ``Owner: …``: no part of the running text around it."""
+        return self.kind == "sentence" and _FIELD.fullmatch(self.text) is not None
+
+
+@lru_cache(maxsize=256)
+def units_of(source: Source) -> tuple[Unit, ...]:
+    """All units of a source, in order."""
+    reader = _Reader(source=source, language=detect(source.text[:4_000]))
+    for token in _PARSER.parse(source.text):
+        reader.take(token)
+    return tuple(reader.units)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reader:
+    """Walks the tokens of a text and remembers where it is."""
+
+    source: Source
+    language: str | None
+    units: list[Unit] = field(default_factory=list)
+    block: int = 0
+    heading: str = ""
+    label: str = ""
+    in_heading: bool = False
+    lists: list[str] = field(default_factory=list)
+    marker: str = ""
+    head: list[str] = field(default_factory=list)
+    cells: list[str] | None = None
+
+    def take(self, token: Token) -> None:
+        """One token of the parser."""
+        if token.level == 0 and token.nesting >= 0:
+            self.block += 1
+        if token.type == "inline":
+            self._inline(token.content)
+        elif token.type in {"fence", "code_block"}:
+            self._add(token.content.strip("\n"), "code", self.head_context())
+        elif token.type in {"table_open", "tr_open", "tr_close"}:
+            self._table(token.type)
+        else:
+            self._place(token)
+
+    def _place(self, token: Token) -> None:
+        """What only says where the next text stands."""
+        if token.tag in {"ul", "ol"}:
+            if token.nesting > 0:
+                self.lists.append(token.tag)
+            else:
+                self.lists.pop()
+        elif token.type == "list_item_open":
+            self.marker = f"{token.info}." if token.info else "-"
+        elif token.type in {"heading_open", "heading_close"}:
+            self.in_heading = token.nesting > 0
+
+    def head_context(self) -> str:
+        """The words that stand above what is being read."""
+        return " ".join(part for part in (self.heading, self.label) if part)
+
+    def _inline(self, content: str) -> None:
+        if self.in_heading:
+            self.heading, self.label = " ".join(content.split()), ""
+        elif self.cells is not None:
+            self.cells.append(" ".join(content.split()))
+        elif self.lists:
+            self._item(_one_line(content))
+        else:
+            self._paragraph(content)
+
+    def _item(self, text: str) -> None:
+        """The first text of a list item; what follows in the same item is added to it."""
+        if not self.marker and self.units and self.units[-1].block == self.block:
+            last = self.units.pop()
+            text = f"{last.text} {text}"
+            self.marker = last.marker
+        kind: Kind = "step" if self.lists[-1] == "ol" else "item"
+        self._add(text, kind, self.head_context())
+        self.marker = ""
+
+    def _table(self, event: str) -> None:
+        """Rows are read under the names of their columns; the first row gives them."""
+        if event == "table_open":
+            self.head = []
+        elif event == "tr_open":
+            self.cells = []
+        elif self.cells is not None:
+            cells, self.cells = self.cells, None
+            if not self.head:
+                self.head = cells
+            else:
+                self._add(_row(self.head, cells), "row", self.head_context())
+
+    def _paragraph(self, content: str) -> None:
+        lines = content.split("\n")
+        longest = max(map(len, lines))
+        held: list[str] = []
+        for index, line in enumerate(lines):
+            following = lines[index + 1] if index + 1 < len(lines) else ""
+            is_field = _FIELD.fullmatch(line.strip()) is not None
+            if not is_field and not _is_label(line, following, longest):
+                held.append(line)
+                continue
+            self._sentences(held)
+            held = []
+            self.block += 1
+            if is_field:
+                self._add(line.strip(), "sentence", self.head_context())
+                self.block += 1
+            else:
+                self.label = line.strip()
+        self._sentences(held)
+
+    def _sentences(self, lines: Sequence[str]) -> None:
+        text = _one_line("\n".join(lines))
+        for start, end in sentence_spans(text, self.language):
+            self._add(text[start:end], "sentence", self.head_context())
+
+    def _add(self, text: str, kind: Kind, context: str) -> None:
+        if text.strip():
+            marker = self.marker if kind in {"item", "step"} else ""
+            depth = max(0, len(self.lists) - 1)
+            unit = Unit(
+                source=self.source,
+                text=text,
+                kind=kind,
+                block=self.block,
+                context=context,
+                marker=marker,
+                depth=depth,
+            )
+            self.units.append(unit)
+
+
+def _one_line(text: str) -> str:
+    """Running text without its line breaks; scripts without spaces get none."""
+    return " ".join(_CJK_EDGE.sub("", text).split())
+
+
+def _is_label(line: str, following: str, longest: int) -> bool:
+    """A heading that the file's form does not mark as one: a short line above longer ones that begins none of them."""
+    text = line.strip()
+    short = len(text) <= min(_LABEL_CHARS, _LABEL_SHARE * longest)
+    begins = following.strip()[:1]
+    return bool(text) and short and not _ENDS.search(text) and (begins.isupper() or begins.isdigit())
+
+
+def _row(head: Sequence[str], cells: Sequence[str]) -> str:
+    return "; ".join(_cells(head, cells))
+
+
+def _cells(head: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
+    for index, cell in enumerate(cells):
+        name = head[index] if index < len(head) else ""
+        if cell:
+            yield f"{name}: {cell}" if name else cell

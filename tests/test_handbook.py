@@ -1,0 +1,87 @@
+"""The sample handbook and what the keyless model makes of it: at least 90 % answered, at least 90 % refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.conversation import Message, Question, ThreadKey
+from agent.extractive_model import ExtractiveModel
+from agent.knowledge.index_sqlite import SqliteIndex
+from agent.model import WriteContext
+from agent.query import search_query
+from agent.tools.knowledge import SearchTool
+from verification.answer import Draft, Source
+from verification.rules import check
+
+HANDBOOK = Path(__file__).parent.parent / "bot/local/handbook"
+QUESTIONS = Path(__file__).parent / "data/handbook_questions.jsonl"
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> SqliteIndex:
+    index = SqliteIndex.open(tmp_path / "handbook.db")
+    report = index.index([HANDBOOK], docs_url="http://127.0.0.1:8765/docs")
+    assert report.failed == ()
+    return index
+
+
+async def reply(index: SqliteIndex, text: str, history: tuple[Message, ...]) -> tuple[str, tuple[Source, ...]]:
+    """The answer between the tags, and the sources it was written from."""
+    result = await SearchTool(index).run("first", {"query": search_query(text, history)})
+    sources = tuple(replace(source, id=number) for number, source in enumerate(result.sources, start=1))
+    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=text, ts="1")
+    context = WriteContext(
+        mission=text, question=question, history=history, answers={}, results=(result,), sources=sources
+    )
+    written = "".join([piece async for _, piece in ExtractiveModel().write(context).pieces])
+    return written.partition("<answer>")[2].removesuffix("</answer>"), sources
+
+
+def right(row: dict[str, Any], answer: str, sources: Iterable[Source]) -> bool:
+    if row["expect"] is None:
+        return answer == "NOT_IN_SOURCES"
+    plain = " ".join(re.sub(r"\[\d+\]", "", answer).split())
+    cited = {source.url for source in sources if f"[{source.id}]" in answer}
+    return all(text in plain for text in row["expect"]) and any(f"/{row['document']}" in url for url in cited)
+
+
+async def test_h1_the_handbook_is_answered_and_refused_as_it_should_be(index: SqliteIndex) -> None:
+    rows = [json.loads(line) for line in QUESTIONS.read_text().splitlines()]
+    threads: dict[str, tuple[Message, ...]] = defaultdict(tuple)
+    outcomes: dict[bool, list[bool]] = {True: [], False: []}
+    for row in rows:
+        thread = row.get("thread") or row["id"]
+        answer, sources = await reply(index, row["question"], threads[thread])
+        said = (Message(role="user", text=row["question"]), Message(role="assistant", text=answer))
+        threads[thread] += said
+        outcomes[row["expect"] is not None].append(right(row, answer, sources))
+        if answer != "NOT_IN_SOURCES":
+            verdict = check(Draft(text=answer, question=row["question"], sources=sources))
+            assert verdict.passed, (row["id"], verdict.errors)
+    assert len(rows) >= 40
+    assert sum(outcomes[True]) >= 0.9 * len(outcomes[True])
+    assert sum(outcomes[False]) >= 0.9 * len(outcomes[False])
+
+
+def test_h1_every_form_is_in_the_handbook_and_every_date_is_stated(index: SqliteIndex) -> None:
+    documents = index.documents()
+    assert {document.id.rpartition(".")[2] for document in documents} == {"md", "html", "pdf"}
+    assert len(documents) >= 15
+    for document in documents:
+        whole = index.document(document.id)
+        assert whole is not None
+        assert f"Last updated: {document.updated_at}" in whole.text
+
+
+def test_h1_links_between_documents_lead_somewhere() -> None:
+    page = (HANDBOOK / "backups.html").read_text()
+    for target in re.findall(r'href="([^"#]+)"', page):
+        assert (HANDBOOK / target).is_file()

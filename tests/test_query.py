@@ -1,0 +1,76 @@
+"""What is searched for: questions as they are, follow-ups with the subject they left out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.conversation import Message
+from agent.query import search_query
+
+
+def asked(*texts: str) -> tuple[Message, ...]:
+    said: list[Message] = []
+    for text in texts:
+        said += [Message(role="user", text=text), Message(role="assistant", text="Bananas are yellow [1].")]
+    return tuple(said)
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "query"),
+    [
+        ("When is the office open on Saturdays?", "And on Sundays?", "And on Sundays? office open"),
+        ("Do deploys need an approval?", "What about staging?", "What about staging? deploys approval"),
+        ("How soon must a SEV2 be updated?", "and SEV1?", "and SEV1? updated"),
+        ("Who approves a flight?", "Who pays for it?", "Who pays for it? approves flight"),
+        ("How much is a hotel in Berlin?", "In capitals?", "In capitals? hotel Berlin"),
+        ("How long is the freeze?", "Why?", "Why? freeze"),
+        ("Wann ist das Büro am Samstag geöffnet?", "Und am Sonntag?", "Und am Sonntag? Büro geöffnet"),
+        ("How are releases planned in October?", "And in June?", "And in June? releases planned"),
+        ("有給休暇は何日ですか", "病気休暇は？", "病気休暇は？ 有給休暇は何日ですか"),
+    ],
+)
+def test_a2_a_follow_up_gets_the_subject_it_left_out(before: str, question: str, query: str) -> None:
+    assert search_query(question, asked(before)) == query
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the daily limit for meals?",
+        "What is fencing?",
+        "And how many requests per minute may an API key of the partner plan make?",
+        "How long does it take to restore the orders database?",
+        "Explain toil",
+        "年次有給休暇は一年に何日もらえますか",
+        "",
+    ],
+)
+def test_a2_a_question_that_stands_alone_stays_as_it_is(question: str) -> None:
+    assert search_query(question, asked("Who owns the glossary?") if question else ()) == question
+
+
+def test_a2_follow_ups_are_traced_back_to_the_question_they_follow() -> None:
+    history = asked("Old subject of penguins?", "When is the office open on Saturdays?", "And on Sundays?")
+    assert search_query("And on Fridays?", history) == "And on Fridays? office open"
+
+
+def test_a2_only_what_was_asked_of_orion_counts() -> None:
+    aside = Message(role="user", text="The parrot escaped!", addressed=False)
+    assert search_query("And on Sundays?", (*asked("Is the office open?"), aside)) == "And on Sundays? office open"
+
+
+def test_a2_the_question_itself_may_end_the_history() -> None:
+    history = (*asked("Is the office open?"), Message(role="user", text="And on Sundays?"))
+    assert search_query("And on Sundays?", history) == "And on Sundays? office open"
+
+
+def test_a2_without_history_there_is_nothing_to_add() -> None:
+    assert search_query("And on Sundays?", ()) == "And on Sundays?"
+
+
+@given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=4))
+def test_a2_the_own_words_always_come_first(question: str, before: list[str]) -> None:
+    query = search_query(question, asked(*before))
+    assert query == question or query.startswith(question.strip())

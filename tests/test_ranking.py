@@ -1,0 +1,88 @@
+"""Ranking: rare words, places, forms, neighbours."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.quoting.ranking import Asked, Ranked, rank
+from agent.quoting.units import units_of
+from verification.answer import Source
+
+HANDBOOK = (
+    Source(id=1, title="Travel › Hotels", text="A hotel may cost 140 euros. Breakfast is included."),
+    Source(
+        id=2, title="Onboarding", text="## First day\n\n- Fetch your laptop.\n\n## Later\n\nThe next day is first come."
+    ),
+    Source(id=3, title="Deploys", text="Releases stop on Fridays.\n\n1. Run `ship stop`.\n2. Wait."),
+)
+
+
+def ranked(question: str, *sources: Source, completed: str = "") -> tuple[Ranked, ...]:
+    units = [unit for source in sources or HANDBOOK for unit in units_of(source)]
+    return rank(Asked(text=question, completed=completed), units)
+
+
+def best(question: str, *sources: Source, completed: str = "") -> str:
+    return ranked(question, *sources, completed=completed)[0].unit.text
+
+
+def test_b_the_unit_with_the_words_is_first() -> None:
+    assert best("What does a hotel cost?") == "A hotel may cost 140 euros."
+    assert ranked("What does a hotel cost?")[0].covered == 1.0
+
+
+def test_b_a_heading_counts_and_neighbouring_words_count_more() -> None:
+    assert best("What happens on the first day?") == "Fetch your laptop."
+
+
+def test_b_a_question_for_a_number_prefers_one() -> None:
+    sources = (Source(id=1, title="", text="The wait depends. The wait is 5 minutes."),)
+    assert best("How long is the wait?", *sources) == "The wait is 5 minutes."
+    assert best("Is there a wait?", *sources) == "The wait depends."
+
+
+def test_b_a_question_for_a_procedure_prefers_steps() -> None:
+    assert best("How do I stop?", HANDBOOK[2]) == "Run `ship stop`."
+
+
+def test_b_irregular_forms_and_longer_forms_are_the_same_word() -> None:
+    sources = (Source(id=1, title="", text="Logs are kept here. The Passwortlänge is 16."),)
+    assert best("Do we keep it?", *sources) == "Logs are kept here."
+    assert best("Passwort?", *sources) == "The Passwortlänge is 16."
+
+
+def test_b_a_question_for_a_meaning_prefers_what_opens_with_the_word() -> None:
+    sources = (Source(id=1, title="", text="You need two shadow shifts. **Shadow shift**: a week beside the primary."),)
+    assert best("What is a shadow shift?", *sources) == "**Shadow shift**: a week beside the primary."
+    assert best("When is a shadow shift?", *sources) == "You need two shadow shifts."
+
+
+def test_b_a_pasted_text_costs_no_more_than_a_long_question() -> None:
+    pasted = " ".join(f"word{n}" for n in range(20_000))
+    assert ranked(f"hotel {pasted}")[0].unit.text == "A hotel may cost 140 euros."
+
+
+def test_b_words_of_earlier_questions_weigh_less() -> None:
+    sources = (Source(id=1, title="", text="Production needs approval. Staging needs none."),)
+    completed = "What about staging? production"
+    assert best("What about staging?", *sources, completed=completed) == "Staging needs none."
+
+
+def test_b_nothing_to_compare_is_no_ranking() -> None:
+    assert rank(Asked(text="hotel"), ()) == ()
+    assert ranked("?") == ()
+    assert ranked("Why is it so?") == ()
+
+
+def test_f9_a_question_too_short_to_tell_takes_the_sources_language() -> None:
+    german = Source(
+        id=1, title="Urlaub", text="Alle Mitarbeiter haben 30 Tage Urlaub im Jahr. Der Rest verfällt im März."
+    )
+    assert best("Urlaubstage?", german) == "Alle Mitarbeiter haben 30 Tage Urlaub im Jahr."
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_b_any_text_ranks_within_bounds(question: str, text: str) -> None:
+    for found in ranked(question, Source(id=1, title="T", text=text)):
+        assert 0.0 <= found.covered <= 1.0001
