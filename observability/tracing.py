@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import wraps
 from ipaddress import ip_address
 from threading import Thread
-from typing import Any, ParamSpec, Protocol
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httpx
@@ -82,13 +82,22 @@ class Attempt:
     repairs: Mapping[str, int] | None = None
 
 
-def _walled(method: Callable[P, None]) -> Callable[P, None]:
-    """One of the four walls: a fault of tracing is an event in the log, and the turn goes on."""
+class _Connected(Protocol):
+    _client: Langfuse | None
+
+
+S = TypeVar("S", bound=_Connected)
+
+
+def _walled(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    """One of the four walls: a fault of tracing is an event in the log and the turn goes on. Without keys, a no-op."""
 
     @wraps(method)
-    def walled(*args: P.args, **kwargs: P.kwargs) -> None:
+    def walled(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        if self._client is None:
+            return
         try:
-            method(*args, **kwargs)
+            method(self, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 (one of the four walls: tracing never ends a turn)
             log.warning("trace_failed", part=method.__name__, error_type=type(error).__name__)
 
@@ -117,11 +126,9 @@ class TurnTrace:
     @_walled
     def begin(self, *, thread: str, user: str, question: str) -> None:
         """The turn starts. ``user`` is hashed; ``thread`` becomes the session."""
-        if self._client is None:
-            return
         self._session, self._user = _ascii(thread), hashlib.sha256(user.encode()).hexdigest()
         with self._propagated():
-            self._root = self._client.start_observation(
+            self._root = self._langfuse.start_observation(
                 trace_context={"trace_id": self.trace_id}, name="turn", as_type="agent", input=self._content(question)
             )
 
@@ -207,6 +214,11 @@ class TurnTrace:
             self._score("verify_pass", float(passed), "BOOLEAN")
             self._score("verify_attempts", float(len(self._attempts)), "NUMERIC")
 
+    @property
+    def _langfuse(self) -> Langfuse:
+        """The client; the wall lets nothing through without one."""
+        return cast("Langfuse", self._client)
+
     def _child(self, **facts: Any) -> Any:
         if self._root is None:
             return None
@@ -222,8 +234,7 @@ class TurnTrace:
         self, name: str, value: float | str, kind: str, *, part: str = "", observation: str | None = None
     ) -> None:
         """One score; its id is fixed, so that a turn begun anew replaces it."""
-        if self._client is not None:
-            send_score(self._client, name, value, kind=kind, trace_id=self.trace_id, part=part, observation=observation)
+        send_score(self._langfuse, name, value, kind=kind, trace_id=self.trace_id, part=part, observation=observation)
 
     def _issue(self, issue: Issue) -> dict[str, str]:
         words = {"words": _clipped(issue.words), "detail": _clipped(issue.detail)} if self._send_content else {}
@@ -256,10 +267,9 @@ class Tracer:
     @_walled
     def feedback(self, turn_id: str, *, user: str, good: bool) -> None:
         """A person's judgement of an answer, on the same trace; a second click of theirs replaces the first."""
-        if self._client is not None:
-            part = hashlib.sha256(user.encode()).hexdigest()[:16]
-            value = float(good)
-            send_score(self._client, "user_feedback", value, kind="BOOLEAN", trace_id=trace_id_of(turn_id), part=part)
+        part = hashlib.sha256(user.encode()).hexdigest()[:16]
+        client = cast("Langfuse", self._client)
+        send_score(client, "user_feedback", float(good), kind="BOOLEAN", trace_id=trace_id_of(turn_id), part=part)
 
     async def aclose(self, *, deadline_s: float = 3.0) -> None:
         """Send what is left, within ``deadline_s`` seconds; what a dead host did not take by then is dropped."""

@@ -4,7 +4,7 @@ import json
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.budget import Usage
@@ -27,6 +27,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_b3_any_json_is_a_reply_or_a_model_error(value: object) -> None:
     body = json.dumps(value).encode()

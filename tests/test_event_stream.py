@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.event_stream import MAX_EVENT, EventStream
@@ -15,6 +15,7 @@ STREAM = (
 EVENTS = [b"one", b"two\nlines", b"{bad}", "\u2028".encode()]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(min_value=0, max_value=len(STREAM)), max_size=20))
 def test_c3_where_the_bytes_are_cut_never_shows(cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(STREAM)]

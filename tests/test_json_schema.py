@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.tools.json_schema import MAX_DEPTH, faults
@@ -43,6 +43,7 @@ def test_d1_nesting_is_bounded() -> None:
     assert [fault.endswith("is nested too deeply") for fault in faults(value, schema)] == [True]
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(),

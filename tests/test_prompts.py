@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.budget import Budget, Usage
@@ -87,6 +87,7 @@ def test_i2_a_source_cannot_close_its_fence() -> None:
     assert user == write_messages(WRITE)[1]["content"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=5))
 def test_i2_no_text_holds_the_word_of_its_own_fence(texts: list[str]) -> None:
     block = fenced([{"label": "x", "text": text} for text in texts])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from observability.redaction import REDACTED, redact, redact_field, redact_text
@@ -57,6 +57,7 @@ def test_g1_a_deep_nesting_ends() -> None:
     assert "[nested]" in str(redact(value))
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.floats() | st.text(), lambda i: st.lists(i) | st.dictionaries(st.text(), i), max_leaves=8

@@ -3,7 +3,7 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 from rich.console import Console
@@ -86,6 +86,7 @@ def test_f8_refusing_everything_does_not_look_good() -> None:
     assert tally.refused_share == 1.0
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["answered", "partial", "failed", "refused", "asked", "cancelled"]),
     st.lists(st.integers(min_value=0, max_value=9), max_size=3),

@@ -4,7 +4,7 @@ import time
 from itertools import groupby, pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.tag_stream import MAX_TAG, DraftReader, TagStream, TypedText, draft_of
@@ -35,16 +35,19 @@ FRAGMENTS = st.sampled_from([
 TEXTS = st.lists(st.one_of(FRAGMENTS, st.text(max_size=6)), max_size=14).map("".join)
 
 
+@settings(deadline=None)
 @given(TEXTS, st.lists(st.integers(min_value=0, max_value=2000), max_size=12))
 def test_c3_where_the_stream_is_cut_never_shows(text: str, cuts: list[int]) -> None:
     assert typed(text, cuts) == typed(text)
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_c3_one_character_at_a_time_gives_the_same(text: str) -> None:
     assert typed(text, list(range(len(text)))) == typed(text)
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_c3_nothing_but_tags_is_lost(text: str) -> None:
     kept = "".join(part for _, part, _ in typed(text))

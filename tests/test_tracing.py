@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 import pytest
 from structlog.testing import capture_logs
 
-from observability.tracing import Attempt, Tracer, TurnTrace, trace_id_of
+from observability.tracing import Attempt, Tracer, TurnTrace, _is_loopback, trace_id_of
 from tests.langfuse_receiver import LangfuseReceiver
 from verification.answer import Violation
 
@@ -140,7 +140,7 @@ async def test_a8_feedback_lands_on_the_same_trace_and_a_second_click_replaces_t
 async def test_g2_content_can_be_kept_at_home() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
         run_turn(turn_of(tracer))
-    for text in (b"How many", b"120", b"limits", b"decide on this", b"the source says", b"respond"):
+    for text in (b"How many", b"120 a minute", b"120 [1]", b"limits", b"decide on this", b"the source says"):
         assert text not in receiver.raw
     search = next(span for span in receiver.spans if span.name == "search")
     assert search["output"] == {"length": 12}
@@ -193,6 +193,34 @@ async def test_g2_a_fault_inside_stays_behind_the_wall() -> None:
     assert logs == [
         {"event": "trace_failed", "log_level": "warning", "part": "tool_start", "error_type": "RuntimeError"}
     ]
+
+
+async def test_g2_a_trace_that_could_not_begin_stays_silent() -> None:
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
+        with capture_logs() as logs:
+            trace = tracer.turn("t", thread=THREAD, user="\ud800", question="q")
+            run_turn(trace)
+            trace.model_end(output="", prompt_tokens=0, completion_tokens=0)
+            trace.first_token()
+    assert [(entry["part"], entry["error_type"]) for entry in logs] == [("begin", "UnicodeEncodeError")]
+    assert receiver.spans == []
+
+
+@pytest.mark.parametrize(
+    ("url", "loopback"),
+    [("http://localhost:3000", True), ("http://[::1]", True), ("https://cloud.langfuse.com", False), ("", False)],
+)
+def test_h2_loopback_is_told_apart(url: str, loopback: bool) -> None:  # noqa: FBT001 (pytest fills it)
+    assert _is_loopback(url) is loopback
+
+
+async def test_h2_a_server_on_this_machine_is_never_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
+        run_turn(turn_of(tracer))
+    assert receiver.spans
+    assert receiver.scores
 
 
 def closed_port() -> str:
