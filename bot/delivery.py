@@ -7,6 +7,7 @@ Must never post text that is not an ``Answer``'s own, and never log any of it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -24,8 +25,10 @@ from bot.wording import SUGGESTED_PROMPTS, own_words
 from verification.answer import Answer
 
 _BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
-_CANNOT_UPDATE: Final = frozenset({"message_not_found", "edit_window_closed", "cant_update_message"})
+_CANNOT_UPDATE: Final = frozenset({"message_not_found", "edit_window_closed", "cant_update_message", "msg_too_long"})
 _GONE: Final = frozenset({"message_not_found", "thread_not_found"})
+_LONGEST_UPDATE: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
+_CUT_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
 _log = structlog.get_logger()
 
 
@@ -80,7 +83,7 @@ class Delivery:
             body = self._body(place, ticket, number, verified=answer.verified)
             stamps.append(await self._place(body, post, ticket, standing[number - 1 : number]))
         for surplus in standing[len(posts) :]:
-            await self._delete(place, surplus.ts, ticket.lease_check)
+            await self._delete(place.channel, surplus.ts, ticket.lease_check)
         _log.info("answer_delivered", messages=len(posts), updated=len(standing), verified=answer.verified)
         return stamps[0]
 
@@ -92,7 +95,7 @@ class Delivery:
         """Deletes the answer to a question that was deleted. Returns how many messages went."""
         standing = await self._reader.posted(place, question_ts)
         for posted in standing:
-            await self._delete(place, posted.ts, lease_check)
+            await self._delete(place.channel, posted.ts, lease_check)
         return len(standing)
 
     async def status(self, place: ThreadKey, text: str, loading: Sequence[str] = (), *, question_ts: str = "") -> None:
@@ -124,7 +127,7 @@ class Delivery:
         self._placeholders.pop((place, ticket.question_ts), None)
         for posted in await self._reader.posted(place, ticket.question_ts):
             if posted.placeholder:
-                await self._delete(place, posted.ts, ticket.lease_check)
+                await self._delete(place.channel, posted.ts, ticket.lease_check)
 
     async def thank(self, place: ThreadKey, user: str, text: str) -> None:
         """Says something that only this person sees."""
@@ -163,6 +166,7 @@ class Delivery:
                 return known.ts
             if await self._updated(body, post, known.ts, ticket):
                 return known.ts
+            await self._delete(body["channel"], known.ts, ticket.lease_check)
         part = body["metadata"]["event_payload"].get("part", 1)
         reply = await self._with_blocks(
             post,
@@ -175,10 +179,12 @@ class Delivery:
         return str(reply.get("ts", ""))
 
     async def _updated(self, body: dict[str, Any], post: Post, ts: str, ticket: Ticket) -> bool:
-        fixed = {"channel": body["channel"], "ts": ts, "metadata": body["metadata"], "text": post.text}
+        fixed = {"channel": body["channel"], "ts": ts, "metadata": body["metadata"]}
 
         async def update(blocks: Mapping[str, Any]) -> Reply:
-            return await self._calls.write("chat.update", {**fixed, **blocks}, lease_check=ticket.lease_check)
+            text = _shortened(post.text) if blocks["blocks"] else post.text
+            whole = {**fixed, "text": text, **blocks}
+            return await self._calls.write("chat.update", whole, lease_check=ticket.lease_check)
 
         try:
             await self._with_blocks(post, update)
@@ -210,9 +216,9 @@ class Delivery:
         quiet = {**body, "unfurl_links": False, "unfurl_media": False}
         return await self._calls.write("chat.postMessage", quiet, lease_check=ticket.lease_check, look=look)
 
-    async def _delete(self, place: ThreadKey, ts: str, lease_check: LeaseCheck) -> None:
+    async def _delete(self, channel: str, ts: str, lease_check: LeaseCheck) -> None:
         try:
-            await self._calls.write("chat.delete", {"channel": place.channel, "ts": ts}, lease_check=lease_check)
+            await self._calls.write("chat.delete", {"channel": channel, "ts": ts}, lease_check=lease_check)
         except DeliveryFailed as failure:
             if failure.reason not in _GONE:
                 raise
@@ -221,6 +227,11 @@ class Delivery:
 def _address(place: ThreadKey) -> dict[str, Any]:
     """Where a message goes. A direct chat without thread is answered where it stands."""
     return {"channel": place.channel} if is_direct(place) else {"channel": place.channel, "thread_ts": place.thread_ts}
+
+
+def _shortened(text: str) -> str:
+    """A text for notifications; the blocks beside it hold the whole."""
+    return text if len(text) <= _LONGEST_UPDATE else _CUT_TOKEN.sub("", text[:_LONGEST_UPDATE]) + "…"
 
 
 def _only(posted: Posted | None) -> tuple[Posted, ...]:

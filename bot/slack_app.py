@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import structlog
@@ -78,6 +79,14 @@ def is_loopback(url: str) -> bool:
         return False
 
 
+def proxy_for(url: str) -> str | None:
+    """The host's proxy for a URL, its exceptions (``NO_PROXY``) honoured; never one for loopback."""
+    parts = urlsplit(url)
+    if is_loopback(url) or proxy_bypass(parts.hostname or ""):
+        return None
+    return getproxies().get(parts.scheme)
+
+
 @asynccontextmanager
 async def open_client(token: str, *, api_url: str = SLACK_API_URL) -> AsyncIterator[AsyncWebClient]:
     """A Web API client with a session of its own; ``api_url`` may name another Slack-compatible server.
@@ -90,8 +99,7 @@ async def open_client(token: str, *, api_url: str = SLACK_API_URL) -> AsyncItera
         client = AsyncWebClient(
             token=token, base_url=api_url, session=session, logger=library_logger(), retry_handlers=[]
         )
-        if is_loopback(api_url):
-            client.proxy = None  # the SDK took it from the environment and knows no exceptions
+        client.proxy = proxy_for(api_url)  # the SDK's own choice knows neither loopback nor NO_PROXY
         yield client
 
 

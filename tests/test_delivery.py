@@ -121,13 +121,24 @@ async def test_a3_an_edited_questions_answer_is_updated_in_place() -> None:
         assert len(grown) > 1
 
 
+async def test_a7_an_updated_answers_notification_is_short_and_whole_tokens() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.answer(place, answer("Old."), Ticket(question_ts=ts, turn_id="turn-1"))
+        long = ("x" * 2_000, "y" * 1_890 + " <https://docs.example/release.md|[1]>", "z" * 100)
+        await slack.delivery.answer(place, answer(*long), Ticket(question_ts=ts, turn_id="turn-2"))
+        (message,) = answers(slack, place)
+        assert message["text"] == f"{long[0]}\n{'y' * 1_890} …"
+        assert [b["text"]["text"] for b in message["blocks"] if b["type"] == "section"] == list(long)
+
+
 async def test_a3_an_answer_somebody_deleted_is_posted_anew() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.answer(place, answer("Old."), Ticket(question_ts=ts, turn_id="turn-1"))
         slack.server.faults.fail("chat.update", "message_not_found")
         await slack.delivery.answer(place, answer("New."), Ticket(question_ts=ts, turn_id="turn-2"))
-        assert texts(answers(slack, place)) == ["Old.", "New."]
+        assert texts(answers(slack, place)) == ["New."]
         slack.server.faults.fail("chat.update", "channel_not_found")
         with pytest.raises(DeliveryFailed, match="channel_not_found"):
             await slack.delivery.answer(place, answer("New."), Ticket(question_ts=ts, turn_id="turn-3"))

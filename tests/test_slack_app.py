@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.handlers import register
 from bot.intake import Access
-from bot.slack_app import NotAuthorized, SocketFront, build_app, is_loopback, library_logger, open_client
+from bot.slack_app import NotAuthorized, SocketFront, build_app, is_loopback, library_logger, open_client, proxy_for
 from bot.slack_calls import DeliveryFailed
 from tests.local_slack import CHAT, Slack, local_slack
 from tests.test_handlers import PROMPT, Ledger, office
@@ -60,6 +60,17 @@ async def test_h2_loopback_never_goes_through_a_proxy() -> None:
         slack.client.proxy = None
         app = build_app(slack.client, slack.workspace)
         assert (app.client.proxy, app.client.base_url) == (None, slack.server.api_url)
+
+
+async def test_h2_the_hosts_proxy_and_its_exceptions_are_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "intern.example")
+    assert proxy_for("https://slack.com/api/") == "http://proxy.example:3128"
+    assert proxy_for("https://slack.intern.example/api/") is None
+    assert proxy_for("http://127.0.0.1:8765/api/") is None
+    async with open_client("xoxb-1", api_url="http://localhost:1/api/") as client:
+        assert client.proxy is None
 
 
 @pytest.mark.parametrize(
