@@ -197,9 +197,14 @@ def test_d2_a_failing_statement_leaves_nothing_half_done(index: SqliteIndex, doc
 def test_d2_an_interrupted_transaction_is_undone(index: SqliteIndex, docs: Path) -> None:
     index.index([docs])
     with index._connection() as connection:
-        with pytest.raises(KeyboardInterrupt), index_sqlite._transaction(connection):
-            connection.execute("DELETE FROM documents")
-            raise KeyboardInterrupt
+
+        def interrupted() -> None:
+            with index_sqlite._transaction(connection):
+                connection.execute("DELETE FROM documents")
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
         assert not connection.in_transaction
     assert len(index.documents()) == 2
 

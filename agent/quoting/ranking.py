@@ -37,6 +37,7 @@ DEFINES: Final = 0.25
 EARLIER: Final = 0.5
 """Words of earlier questions weigh less than those of this one."""
 
+MOST_CHARS: Final = 2_000
 MOST_WORDS: Final = 60
 """A question has fewer; what has more is something pasted, and would only cost time."""
 
@@ -105,6 +106,7 @@ class Ranked:
 
 def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
     """All units, best first; among equals the order of the sources decides."""
+    asked = Asked(text=asked.text[:MOST_CHARS], completed=asked.completed[:MOST_CHARS])
     language = detect(asked.text) or _spoken(units)
     places = _Places(units, language)
     weights = {stem: places.rarity(stem) * share for stem, share in _wanted(asked, language).items()}
