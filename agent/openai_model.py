@@ -83,6 +83,8 @@ class OpenAIModel:
             max_retries=self._timeouts.retries,
             http_client=openai.DefaultAsyncHttpxClient(timeout=limit, trust_env=not _is_loopback(base_url or "")),
         )
+        # The SDK loads this part on first use: some 60 ms that no question should wait for.
+        self._completions = self._client.chat.completions
 
     @property
     def name(self) -> str:
@@ -168,7 +170,7 @@ class OpenAIModel:
         """A whole reply to ``body`` and what it cost."""
 
         async def send(kept: Body) -> bytes:
-            return (await self._client.chat.completions.with_raw_response.create(**kept)).content
+            return (await self._completions.with_raw_response.create(**kept)).content
 
         with _far_end():
             async with asyncio.timeout(self._timeouts.reply):
@@ -202,7 +204,7 @@ class OpenAIModel:
         """The bytes as they arrive; the connection is closed by ``stack``."""
 
         async def send(kept: Body) -> openai.AsyncAPIResponse[Any]:
-            opening = self._client.chat.completions.with_streaming_response.create(**kept)
+            opening = self._completions.with_streaming_response.create(**kept)
             return await stack.enter_async_context(opening)
 
         async with asyncio.timeout(self._timeouts.reply):
