@@ -100,6 +100,7 @@ def test_f1_two_figures_for_one_thing_are_warned_about(text: str) -> None:
         "• Step 1 takes 5 minutes.\n• Step 2 takes 5 minutes.",
         "The handbook says 14 days [1]. The wiki says 30 days [2].",
         "In 2023 the limit was 5 GB. In 2024 the limit was 10 GB.",
+        "The backup runs often. It takes 5 minutes. The restore is slow. It takes 60 minutes.",
         "HTTP uses port 80. HTTPS uses port 443.",
         "Upload limit 5 GB for one file. Download limit 10 GB for one file.",
         "Take one pill for step 1. Take one pill for step 2.",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import fields, replace
-from typing import get_args
+from typing import cast, get_args
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verification import rules
 from verification.answer import Claim, Dialect, Draft, RuleName, Source, Verdict, Violation
-from verification.reading import Reading, sendable
+from verification.reading import failed_check, sendable
 from verification.rules import RULES, Rule, better, check
+from verification.salvage import salvage
 
 REFUNDS = Source(
     id=1, title="Refunds", url="https://docs.acme.test/refunds", text="Refunds take 14 days. Ask the finance team."
@@ -152,17 +152,23 @@ def test_i3_a_source_for_some_only_is_just_a_source_here() -> None:
     assert check(Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=(source,))).passed
 
 
-def broken(_: Reading) -> tuple[Violation, ...]:
-    raise ZeroDivisionError
-
-
-def test_f5_a_rule_that_crashes_is_a_failed_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = tuple(replace(rule, find=broken) if rule.name == "coherent" else rule for rule in RULES)
-    monkeypatch.setattr(rules, "RULES", table)
-    verdict = check(Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=SOURCES))
+def test_f5_a_rule_that_crashes_is_a_failed_check() -> None:
+    """A private text that is no text breaks the search for it."""
+    private = cast("tuple[str, ...]", (None,))
+    heard: list[tuple[RuleName, str]] = []
+    draft = Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=SOURCES, private_texts=private)
+    verdict = check(draft, lambda rule, error: heard.append((rule, type(error).__name__)))
+    assert heard == [("no_secrets", "TypeError")]
+    assert check(draft) == verdict
     assert not verdict.passed
-    assert [(found.rule, found.severity) for found in verdict.violations] == [("coherent", "error")]
+    assert [(found.rule, found.severity) for found in verdict.violations] == [("no_secrets", "error")]
     assert verdict.violations[0].detail == "The check itself failed on this text."
+
+
+def test_f5_a_failed_check_cannot_be_salvaged() -> None:
+    private = cast("tuple[str, ...]", (None,))
+    draft = Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=SOURCES, private_texts=private)
+    assert salvage(draft, check(draft)) is None
 
 
 def test_f5_the_table_is_made_of_rules() -> None:
@@ -322,6 +328,7 @@ def verdict(*severities: str, passed: bool = False, supported: int = 0, rule: Ru
         (verdict("e", supported=2), verdict("e", supported=1)),
         (verdict("e"), verdict("e", "w")),
         (verdict("e", "e"), verdict("e", rule="not_empty")),
+        (verdict("e", "e"), Verdict(passed=False, text="t", violations=(failed_check("coherent"),))),
         (verdict("w", passed=True), verdict("e", supported=9)),
     ],
 )

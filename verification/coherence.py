@@ -24,6 +24,9 @@ _OPEN_END: Final = re.compile(
     r"|mais|le|la|les|un|une|de|des|du|avec|pour|y|o|pero|el|los|las|una|con|para|porque|dan|atau|tetapi|yang|dengan"
     r"|untuk|karena))$|(?:[、，（「『]|(?:が|を|に|で|と|は|和|或|的|因为|但是))$"
 )
+_PRONOUN: Final = re.compile(
+    r"(?:it|this|that|they|these|es|das|dies\w*|sie|il|elle|ils|cela|ce|c|esto|este|esta|ini|itu)\b|これ|それ|它|这"
+)
 _LANGUAGE_NAMED: Final = re.compile(
     r"\b(?:translat\w*|english|german|french|spanish|indonesian|japanese|chinese|übersetz\w*|englisch\w*|deutsch\w*|"
     r"französisch\w*|spanisch\w*|traduis\w*|traduire|tradui\w*|anglais\w*|allemand\w*|français\w*|espagnol\w*|traduc\w*|"
@@ -85,7 +88,7 @@ def _figure(claim: Claim) -> tuple[str, str]:
         return "", ""
     last = found[-1]
     subject = " ".join(_WORD.findall(f"{text[: last.start()]} # {text[last.end() :]}".casefold()))
-    enough = len(subject) >= _LEAST_LETTERS / 2
+    enough = len(subject) >= _LEAST_LETTERS / 2 and not _PRONOUN.match(subject)
     return (subject, last[0].rstrip(".,")) if enough else ("", "")
 
 

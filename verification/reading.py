@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from verification import scanner
-from verification.answer import Claim, Draft, Repair, RuleName, Severity, Violation
+from verification.answer import Claim, Draft, Repair, RuleName, Violation
 
 _NOT_NEWLINE: Final = re.compile(r"[^\n]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -70,11 +70,14 @@ def sendable(text: str) -> tuple[str, tuple[Repair, ...]]:
     return clean, (Repair(kind="control", count=replaced + removed),) if replaced + removed else ()
 
 
-def failed_check(rule: RuleName, severity: Severity = "error") -> Violation:
+CHECK_FAILED: Final = "The check itself failed on this text."
+
+
+def failed_check(rule: RuleName) -> Violation:
     """The violation that stands for a check that could not be made: a crash is a failure, never a pass."""
     return Violation(
         rule=rule,
-        severity=severity,
-        detail="The check itself failed on this text.",
+        severity="error",
+        detail=CHECK_FAILED,
         remedy="Write the answer more simply: short sentences, plain lists.",
     )

@@ -21,7 +21,7 @@ from verification.citations import citation_resolves, cites_sources, normalise
 from verification.coherence import coherent
 from verification.injection import no_injection
 from verification.leaks import no_secrets
-from verification.reading import Reading, failed_check, prose, sendable
+from verification.reading import CHECK_FAILED, Reading, failed_check, prose, sendable
 from verification.relevance import addresses_question, minimum_length, not_empty
 from verification.targets import known_links, show_as_code
 
@@ -80,16 +80,44 @@ RULES: Final[tuple[Rule, ...]] = (
 """Every rule but ``claim_supported``, which also changes the claims. ``mrkdwn`` stands for the three form rules."""
 
 
-def check(draft: Draft) -> Verdict:
-    """The verdict on a draft. Spans refer to ``Verdict.text``; a crash inside is an error, never a pass."""
-    failures: list[Violation] = []
+OnCrash = Callable[[RuleName, Exception], None]
+"""Told of each crash behind the wall, so that the caller can log it: this package has no log."""
+
+
+def _unheard(_rule: RuleName, _error: Exception) -> None:
+    """The listener of a caller that has no log either."""
+
+
+class _Wall:
+    """The rules' wall: a step that crashes counts as a failed check of its rule, and the caller goes on."""
+
+    def __init__(self, on_crash: OnCrash) -> None:
+        self.failures: list[Violation] = []
+        self._on_crash = on_crash
+
+    def around(self, rule: RuleName, step: Callable[[], T], otherwise: T) -> T:
+        """What the step gives; after a crash ``otherwise``."""
+        try:
+            return step()
+        except Exception as error:  # noqa: BLE001 - one of the four walls: a crash of a rule fails the answer, not the caller
+            self.failures.append(failed_check(rule))
+            self._on_crash(rule, error)
+            return otherwise
+
+
+def check(draft: Draft, on_crash: OnCrash = _unheard) -> Verdict:
+    """The verdict on a draft. Spans refer to ``Verdict.text``; a crash inside is an error, never a pass.
+
+    ``on_crash`` is told the rule and the exception of each crash, for the log; it must not raise.
+    """
+    wall = _Wall(on_crash)
     clean, removed = _sendable(draft)
-    text, repairs = _prepared(clean, failures)
-    reading, claims, unsupported, moved = _judged(clean, text, failures)
-    broken = [each for rule in RULES for each in _broken(rule, reading, failures)]
+    text, repairs = _prepared(clean, wall)
+    reading, claims, unsupported, moved = _judged(clean, text, wall)
+    broken = [each for rule in RULES for each in _broken(rule, reading, wall)]
     if removed and not draft.repair:
         broken.append(_unsendable(text))
-    found = dict.fromkeys([*failures, *broken, *unsupported])
+    found = dict.fromkeys([*wall.failures, *broken, *unsupported])
     return Verdict(
         passed=not any(each.severity == "error" for each in found),
         text=reading.text,
@@ -107,25 +135,16 @@ def better(a: Verdict, b: Verdict) -> bool:
 
 def _worth(verdict: Verdict) -> tuple[bool, bool, int, int, int]:
     """What is compared, most important first; an empty text or one that could not be checked is worth least."""
-    hopeless = any(each.rule == "not_empty" for each in verdict.errors)
+    hopeless = any(each.rule == "not_empty" or each.detail == CHECK_FAILED for each in verdict.errors)
     supported = sum(1 for claim in verdict.claims if claim.supported == "yes")
     warnings = len(verdict.violations) - len(verdict.errors)
     return verdict.passed, not hopeless, -len(verdict.errors), supported, -warnings
 
 
-def _walled(rule: RuleName, step: Callable[[], T], otherwise: T, failures: list[Violation]) -> T:
-    """What a step gives; after a crash ``otherwise``, and the failed check among the failures: the rules' wall."""
-    try:
-        return step()
-    except Exception:  # noqa: BLE001 - one of the four walls: a crash of a rule fails the answer, not the caller
-        failures.append(failed_check(rule))
-        return otherwise
-
-
-def _broken(rule: Rule, reading: Reading, failures: list[Violation]) -> tuple[Violation, ...]:
+def _broken(rule: Rule, reading: Reading, wall: _Wall) -> tuple[Violation, ...]:
     """The violations of one rule."""
     nothing: tuple[Violation, ...] = ()
-    return _walled(rule.name, lambda: rule.find(reading), nothing, failures)
+    return wall.around(rule.name, lambda: rule.find(reading), nothing)
 
 
 def _sendable(draft: Draft) -> tuple[Draft, tuple[Repair, ...]]:
@@ -149,7 +168,7 @@ def _unsendable(text: str) -> Violation:
     )
 
 
-def _prepared(draft: Draft, failures: list[Violation]) -> tuple[str, tuple[Repair, ...]]:
+def _prepared(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
     """The text after repair, links and citations, in this order; with repair off as it stands."""
     steps: tuple[tuple[RuleName, Step], ...] = (
         ("mrkdwn", lambda text: mrkdwn.repair(text, draft.dialect, mentions=draft.mentions)),
@@ -160,12 +179,12 @@ def _prepared(draft: Draft, failures: list[Violation]) -> tuple[str, tuple[Repai
     repairs: tuple[Repair, ...] = ()
     for rule, step in steps if draft.repair else ():
         unchanged: tuple[str, tuple[Repair, ...]] = (text, ())
-        text, made = _walled(rule, partial(step, text), unchanged, failures)
+        text, made = wall.around(rule, partial(step, text), unchanged)
         repairs = (*repairs, *made)
     return text, repairs
 
 
-def _read(draft: Draft, text: str, failures: list[Violation]) -> Reading:
+def _read(draft: Draft, text: str, wall: _Wall) -> Reading:
     """What the rules look at. A step that crashes leaves the strictest view: all text as prose, no claims."""
     limit = CHUNK_LIMITS[draft.dialect]
     no_chunks: tuple[str, ...] = ()
@@ -173,26 +192,26 @@ def _read(draft: Draft, text: str, failures: list[Violation]) -> Reading:
     return Reading(
         draft=draft,
         text=text,
-        chunks=_walled("mrkdwn", lambda: chunks.split(text, draft.sources, draft.dialect, limit), no_chunks, failures),
-        prose=_walled("mrkdwn", lambda: prose(text), text, failures),
-        claims=_walled("claim_supported", lambda: claiming.claims(text), no_claims, failures),
+        chunks=wall.around("mrkdwn", lambda: chunks.split(text, draft.sources, draft.dialect, limit), no_chunks),
+        prose=wall.around("mrkdwn", lambda: prose(text), text),
+        claims=wall.around("claim_supported", lambda: claiming.claims(text), no_claims),
     )
 
 
 Judged = tuple[Reading, tuple[Claim, ...], tuple[Violation, ...], tuple[Repair, ...]]
 
 
-def _judged(draft: Draft, text: str, failures: list[Violation]) -> Judged:
+def _judged(draft: Draft, text: str, wall: _Wall) -> Judged:
     """What the rules look at, and what the sources say; a wrong citation is set right where that verifies better."""
-    reading = _read(draft, text, failures)
-    claims, found = _grounded(reading, failures)
+    reading = _read(draft, text, wall)
+    claims, found = _grounded(reading, wall)
     if not draft.repair or not any(each.severity == "error" for each in found):
         return reading, claims, found, ()
     unmoved: tuple[str, tuple[Repair, ...]] = (text, ())
-    moved, repairs = _walled("claim_supported", lambda: reattributed(draft, text, claims), unmoved, failures)
+    moved, repairs = wall.around("claim_supported", lambda: reattributed(draft, text, claims), unmoved)
     if repairs:
-        other = _read(draft, moved, failures)
-        others, left = _grounded(other, failures)
+        other = _read(draft, moved, wall)
+        others, left = _grounded(other, wall)
         if _errors(left) < _errors(found):
             return other, others, left, repairs
     return reading, claims, found, ()
@@ -202,10 +221,10 @@ def _errors(found: tuple[Violation, ...]) -> int:
     return sum(1 for each in found if each.severity == "error")
 
 
-def _grounded(reading: Reading, failures: list[Violation]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
+def _grounded(reading: Reading, wall: _Wall) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
     """The claims with what the sources say to them; text of one's own words and general answers are exempt."""
     draft, claims = reading.draft, reading.claims
     unjudged: tuple[tuple[Claim, ...], tuple[Violation, ...]] = (claims, ())
     if draft.own_words or draft.unsourced or not draft.sources:
         return unjudged
-    return _walled("claim_supported", lambda: grounding.ground(draft, reading.text, claims), unjudged, failures)
+    return wall.around("claim_supported", lambda: grounding.ground(draft, reading.text, claims), unjudged)
