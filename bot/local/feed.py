@@ -68,7 +68,7 @@ class Feed:
         for watcher in self._watchers:
             watcher.put_nowait(None)
 
-    async def wait_for(self, predicate: Callable[[], Found], timeout: float) -> Found:  # noqa: ASYNC109 - part of the contract
+    async def wait_for(self, predicate: Callable[[], Found | None], timeout: float) -> Found:  # noqa: ASYNC109 - part of the contract
         """The first truthy value of ``predicate``, asked again at each change.
 
         Raises:

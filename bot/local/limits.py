@@ -7,6 +7,7 @@ document says so beside it. Keeps counts of calls and nothing else.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -129,6 +130,6 @@ class RateLimiter:
         tokens = min(float(burst), tokens + (now - since) * per_second)
         if tokens < 1:
             self._tokens[key] = (tokens, now)
-            wait = max(1, -int(-(1 - tokens) // per_second))
+            wait = max(1, math.ceil(round((1 - tokens) / per_second, 6)))
             raise ApiError(error="ratelimited", status=429, retry_after=wait)
         self._tokens[key] = (tokens - 1, now)

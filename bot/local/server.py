@@ -154,7 +154,7 @@ class LocalWorkspace(People):
             {**one.payload(), "ephemeral_for": one.ephemeral_for} for one in self.workspace.log.private_in(place.id)
         ]
 
-    async def wait_for(self, predicate: Callable[[], Found], timeout: float = 10.0) -> Found:  # noqa: ASYNC109 - part of the contract
+    async def wait_for(self, predicate: Callable[[], Found | None], timeout: float = 10.0) -> Found:  # noqa: ASYNC109 - part of the contract
         """The first truthy value of ``predicate``, asked again at each change of the workspace.
 
         Raises:

@@ -74,6 +74,7 @@ class WebApi:
         method = request.match_info["method"]
         call = ApiCall(method=method, arguments={}, at=time.monotonic())
         self._workspace.calls.append(call)
+        self._workspace.feed.touch()
         try:
             body = await self._answer(method, request, call)
         except ApiError as refusal:

@@ -87,7 +87,7 @@ function fill(box, messages, { inThread, empty }) {
       node = fresh;
     }
     nodes.push(node);
-    if (inThread && message === messages[0] && messages.length > 1) nodes.push(el("div", { class: "reply-rule" }, messages.length === 2 ? "1 reply" : `${messages.length - 1} replies`));
+    if (inThread && message === messages[0] && message.reply_count) nodes.push(el("div", { class: "reply-rule" }, message.reply_count === 1 ? "1 reply" : `${message.reply_count} replies`));
     before = message;
   }
   place(box, nodes.length ? nodes : [empty].filter(Boolean));
@@ -480,6 +480,7 @@ function target() {
 async function start() {
   forgetViews();
   state.boot = await get("/ui/boot");
+  state.boot.members.forEach((one, index) => (one.tint = index));
   for (const part of ["messages", "statuses", "sessions", "unread"]) state[part].clear();
   state.loaded.clear();
   for (const one of state.boot.statuses) state.statuses.set(threadKey(one.channel, one.thread_ts), one);

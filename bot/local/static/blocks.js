@@ -1,7 +1,5 @@
 // Block Kit as DOM. Every html field was made safe by the server.
-import { el, toast } from "./dom.js";
-
-const THUMB = "M5 7.5v6M5 13.2c1.6.9 2.4 1.1 4.3 1.1h2c1 0 1.7-.6 1.9-1.6l.8-3.8c.2-1-.5-1.9-1.5-1.9H9.5l.5-2.7c.2-1-.4-1.9-1.300-1.9L6 6.8 5 7.5";
+import { el, thumb, toast } from "./dom.js";
 
 function rich(html, tag = "div") {
   const node = el(tag, { class: "rich", html });
@@ -27,16 +25,6 @@ function button(element, block, click, extra = "") {
     : el("button", { type: "button", class: `btn${tone}${extra}` }, element.text);
   node.addEventListener("click", () => press(node, () => click(element, block)));
   return node;
-}
-
-function thumb(kind) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 17 17");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", THUMB);
-  svg.append(path);
-  return el("span", { class: `vote-sign ${kind}` }, svg);
 }
 
 function feedback(element, block, click) {

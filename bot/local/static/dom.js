@@ -25,9 +25,19 @@ export function avatar(member) {
     return el("span", { class: "avatar", "aria-hidden": "true" }, el("img", { src: "/static/icon.svg", alt: "" }));
   }
   const name = member?.name ?? "?";
-  let sum = 0;
-  for (const character of member?.id ?? name) sum = (sum * 31 + character.codePointAt(0)) % 6;
-  return el("span", { class: `avatar tint${sum}`, "aria-hidden": "true" }, initials(name));
+  return el("span", { class: `avatar tint${(member?.tint ?? 5) % 6}`, "aria-hidden": "true" }, initials(name));
+}
+
+const THUMB = "M5 7.5v6M5 13.2c1.6.9 2.4 1.1 4.3 1.1h2c1 0 1.7-.6 1.9-1.6l.8-3.8c.2-1-.5-1.9-1.5-1.9H9.5l.5-2.7c.2-1-.4-1.9-1.3-1.9L6 6.8 5 7.5";
+
+export function thumb(kind) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 17 17");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", THUMB);
+  svg.append(path);
+  return el("span", { class: `thumb ${kind}` }, svg);
 }
 
 export const when = (ts) => new Date(Number(ts) * 1000);

@@ -1,6 +1,6 @@
 // One message as DOM: head, body, reactions, replies, and the tools that appear beside it.
 import { renderBlock } from "./blocks.js";
-import { avatar, clock, day, el, when } from "./dom.js";
+import { avatar, clock, day, el, thumb, when } from "./dom.js";
 
 const GROUP_SECONDS = 300;
 
@@ -52,7 +52,7 @@ function tools(message, actions, inThread) {
   const buttons = [];
   const add = (label, run, name) => buttons.push(el("button", { type: "button", "data-tool": name, onclick: run }, label));
   if (!inThread) add("Reply in thread", () => actions.openThread(message.thread_ts || message.ts, true), "reply");
-  add("👍", () => actions.react(message, "+1"), "react");
+  add(thumb("up"), () => actions.react(message, "+1"), "react");
   buttons.at(-1).setAttribute("aria-label", "React with thumbs up");
   if (message.user === actions.me) {
     add("Edit", () => actions.edit(message), "edit");
@@ -76,7 +76,8 @@ export function renderMessage(message, { compact, inThread, actions }) {
 
 export function renderStatus(status, name, { stop, open }) {
   const node = el("div", { class: "status", "data-thread": status.thread_ts }, el("span", { class: "dots", "aria-hidden": "true" }, el("i"), el("i"), el("i")));
-  node.append(el("span", { class: "status-text" }, status.text || `${name} ${status.status}`));
+  node.append(el("span", { class: "status-text" }, `${name} ${status.status}`));
+  if (status.text && status.text !== status.status) node.append(el("span", { class: "status-step" }, status.text));
   if (open) node.append(el("button", { type: "button", class: "btn small", onclick: open }, "View thread"));
   if (stop) node.append(el("button", { type: "button", class: "btn small", onclick: stop }, "Stop"));
   return node;

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bot.local.block_html import block_view, message_view, modal_view, rich_html, text_html
+from bot.local.events import rich_text
+from bot.local.messages import Message, MessageLog
+from bot.local.mrkdwn_html import markdown_html, mrkdwn_html, plain_html
+from bot.local.typed_text import as_slack_text
+
+NAMES = {"U0ORION": "Orion", "U0RELEASE": "Release manager", "C0HELP": "help"}
+# fmt: off
+ALLOWED = {
+    "div", "span", "strong", "em", "s", "code", "pre", "blockquote", "br", "a", "p", "ul", "ol", "li",
+    "h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td", "hr", "del",
+}
+# fmt: on
+
+
+class Tags(HTMLParser):
+    """Collects what a browser would make of it."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.attributes: set[str] = set()
+        self.shown = ""
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.links += [value or "" for name, value in attrs if name == "href"]
+
+    def handle_data(self, data: str) -> None:
+        self.shown += data
+
+
+def inline(text: str) -> str:
+    return mrkdwn_html(text, NAMES).removeprefix('<div class="line">').removesuffix("</div>")
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("*bold* _it_ ~off~ `code`", "<strong>bold</strong> <em>it</em> <s>off</s> <code>code</code>"),
+        ("*a _b_ c*", "<strong>a <em>b</em> c</strong>"),
+        ("2*3*4 snake_case_name a~b~c", "2*3*4 snake_case_name a~b~c"),
+        ("* not bold * and ** neither", "* not bold * and ** neither"),
+        ("`*raw* &lt;b&gt;`", "<code>*raw* &lt;b&gt;</code>"),
+        ("a &amp; b &lt;c&gt;", "a &amp; b &lt;c&gt;"),
+        ("<b>bold</b> & co", "&lt;b&gt;bold&lt;/b&gt; &amp; co"),
+        ("<@U0ORION> hi", '<span class="mention" data-id="U0ORION">@Orion</span> hi'),
+        ("<#C0HELP|help>", '<span class="mention channel" data-id="C0HELP">#help</span>'),
+        ("<!here> <!date^1^{date}|soon>", '<span class="mention broadcast">@here</span> soon'),
+        ("<!subteam^S1|@ops>", '<span class="mention">@ops</span>'),
+        ("<javascript:alert(1)|x>", "&lt;javascript:alert(1)|x&gt;"),
+        (":eyes: :unknown_one: 10:30:00", "👀 :unknown_one: 10:30:00"),
+        (
+            "<https://a.example/x?a=1&amp;b=2|A *title*>",
+            '<a href="https://a.example/x?a=1&amp;b=2" target="_blank" rel="noopener noreferrer">A *title*</a>',
+        ),
+        (
+            "see https://a.example/x.",
+            'see <a href="https://a.example/x" target="_blank" rel="noopener noreferrer">https://a.example/x</a>.',
+        ),
+        (
+            "<mailto:a@b.example|write>",
+            '<a href="mailto:a@b.example" target="_blank" rel="noopener noreferrer">write</a>',
+        ),
+    ],
+)
+def test_h1_mrkdwn_looks_as_in_slack(text: str, html: str) -> None:
+    assert inline(text) == html
+
+
+def test_h1_fences_quotes_bullets_and_gaps() -> None:
+    quoted, items = "&gt; quoted\n> more", "• one\n  ◦ two\n1. three"
+    html = mrkdwn_html(f"intro\n```\n*raw* <https://a.example|x>\n```\n{quoted}\n\n{items}", NAMES)
+    assert "<pre><code>*raw* https://a.example</code></pre>" in html
+    assert "<blockquote>quoted<br>more</blockquote>" in html
+    assert '<div class="gap"></div>' in html
+    assert '<div class="line item depth0"><span class="sign">• </span><span>one</span></div>' in html
+    assert '<div class="line item depth1"><span class="sign">◦ </span><span>two</span></div>' in html
+    assert '<span class="sign">1. </span>' in html
+
+
+PIECES = [
+    *"*_~`<>&|@#!:;\"'/\\ \n\x00abc1()[]{}=-.",
+    *("<script>", "javascript:", "onerror=", "http://", "```", "&lt;", "&#60;"),
+]
+NASTY = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
+
+
+@given(NASTY)
+@example("<http://x|<img src=x onerror=alert(1)>>")
+@example('<http://x" onmouseover="alert(1)|y>')
+@example("\x000\x00`a`")
+def test_i2_no_message_makes_markup_of_its_own(text: str) -> None:
+    for html in (mrkdwn_html(text, NAMES), plain_html(text), markdown_html(text, NAMES)):
+        found = Tags(html)
+        assert set(found.tags) <= ALLOWED
+        assert found.attributes <= {"class", "href", "target", "rel", "data-id", "start", "style"}
+        assert all(link.lower().startswith(("http://", "https://", "mailto:")) for link in found.links)
+
+
+@given(st.text(alphabet="abc *_~\n•-<>&", max_size=80))
+def test_h1_plain_words_never_get_lost(text: str) -> None:
+    shown = Tags(mrkdwn_html(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"), {})).shown
+    assert [one for one in shown if one in "abc"] == [one for one in text if one in "abc"]
+
+
+def test_h1_markdown_blocks_show_mentions_tables_and_images_as_links() -> None:
+    html = markdown_html(
+        "**b** ~~s~~ <@U0ORION>\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![chart](https://a.example/c.png) [bad](javascript:x) <b>raw</b>",
+        NAMES,
+    )
+    assert "<strong>b</strong> <s>s</s>" in html
+    assert ">@Orion</span>" in html
+    assert "<td>1</td>" in html
+    assert '<a href="https://a.example/c.png"' in html
+    assert "<img" not in html
+    assert "javascript:x" not in Tags(html).links
+    assert "&lt;b&gt;raw" in html
+    assert "<a>" in markdown_html("[x](ftp://a.example)", NAMES)
+
+
+def test_h1_rich_text_shows_its_parts() -> None:
+    part = {
+        "type": "rich_text_list", "style": "ordered",
+        "elements": [{"type": "rich_text_section", "elements": [
+            {"type": "text", "text": "a<b", "style": {"bold": True, "code": True}},
+            {"type": "user", "user_id": "U0ORION"}, {"type": "channel", "channel_id": "C0HELP"},
+            {"type": "link", "url": "https://a.example", "text": "t"}, {"type": "emoji", "name": "eyes"},
+        ]}],
+    }  # fmt: skip
+    html = rich_html(part, NAMES)
+    assert html.startswith("<ol><li><strong><code>a&lt;b</code></strong>")
+    assert "@Orion" in html
+    assert "#help" in html
+    assert "👀" in html
+    assert (
+        rich_html({"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "x"}]}, {})
+        == "<pre><code>x</code></pre>"
+    )
+    assert rich_html({"type": "rich_text_quote", "elements": []}, {}) == "<blockquote></blockquote>"
+    assert rich_html({"type": "rich_text_list", "elements": []}, {}) == "<ul></ul>"
+
+
+def test_h1_each_block_has_a_view() -> None:
+    plain = {"type": "plain_text", "text": "Name"}
+    option = {"text": plain, "value": "1"}
+    select = {"type": "static_select", "action_id": "s", "placeholder": plain, "options": [option]}
+    button = {"type": "button", "text": plain, "action_id": "x"}
+    blocks: list[dict[str, Any]] = [
+        {"type": "section", "text": {"type": "mrkdwn", "text": "*a*"}, "fields": [plain], "accessory": button},
+        {"type": "context", "elements": [{"type": "mrkdwn", "text": "c"}, {"type": "image", "alt_text": "alt"}]},
+        {"type": "table", "rows": [[{"type": "raw_text", "text": "<x>"}, {"type": "rich_text", "elements": []}]]},
+        {"type": "image", "image_url": "https://a.example/i.png", "alt_text": "pic"},
+        {"type": "input", "block_id": "b", "label": plain, "element": select},
+        {"type": "plan", "title": "Plan", "tasks": [{"task_id": "1", "title": "T", "status": "complete"}]},
+        {"type": "task_card", "task_id": "1", "title": "T", "status": "error"},
+        {"type": "divider"},
+    ]  # fmt: skip
+    views = [block_view(block, NAMES) for block in blocks]
+    assert views[0]["fields"] == ["Name"]
+    assert views[0]["accessory"]["text"] == "Name"
+    assert [one["html"] for one in views[1]["elements"]] == ['<div class="line">c</div>', "alt"]
+    assert views[2]["rows"] == [["&lt;x&gt;", ""]]
+    assert views[3]["html"].startswith('<a href="https://a.example/i.png"')
+    assert views[4]["element"]["options"] == [{"text": "Name", "value": "1"}]
+    assert views[5]["tasks"][0]["status"] == "complete"
+    assert views[6]["title"] == "T"
+    assert text_html(None, {}) == ""
+    shown = modal_view(
+        {"id": "V1", "type": "home", "blocks": blocks, "title": None, "submit": None, "close": plain}, NAMES
+    )
+    assert (shown["title"], shown["close"], len(shown["blocks"])) == ("", "Name", 8)
+
+
+def test_h1_the_inspector_is_offered_for_answers_only() -> None:
+    log = MessageLog()
+    message = Message(channel="C1", ts=log.next_ts(), user="U0ORION", text="hi")
+    log.add(message)
+    assert message_view(message, log, NAMES)["turn_id"] == ""
+    message.metadata = {"event_type": "orion_answer", "event_payload": {"turn_id": "t1", "verified": True}}
+    assert message_view(message, log, NAMES)["turn_id"] == "t1"
+    message.metadata = {"event_type": "other", "event_payload": {"turn_id": "t1"}}
+    assert message_view(message, log, NAMES)["turn_id"] == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("@Orion how?", "<@U0ORION> how?"),
+        ("@orion, @Release Manager: #help", "<@U0ORION>, <@U0RELEASE>: <#C0HELP>"),
+        ("@Orionis a@Orion ##help", "@Orionis a@Orion ##help"),
+        ("a < b && <!here> <@U0ORION>", "a &lt; b &amp;&amp; &lt;!here&gt; &lt;@U0ORION&gt;"),
+        ("see https://a.example/?a=1&b=2.", "see <https://a.example/?a=1&amp;b=2>."),
+        ("`@Orion <x>` and ```@Orion```", "`@Orion &lt;x&gt;` and ```@Orion```"),
+    ],
+)
+def test_i2_what_a_person_types_becomes_slacks_text(typed: str, text: str) -> None:
+    assert as_slack_text(typed, NAMES) == text
+
+
+def test_h1_typed_text_without_names_and_its_rich_twin() -> None:
+    assert as_slack_text("@Orion", {}) == "@Orion"
+    (block,) = rich_text("<@U0ORION> see <https://a.example|there> &amp; <#C0HELP>")
+    kinds = [one["type"] for one in block["elements"][0]["elements"]]
+    assert kinds == ["user", "text", "link", "text", "channel"]
