@@ -157,6 +157,7 @@ class _Places:
         self._count = len(units)
         self._language = language
         self._frequency: Counter[str] = Counter()
+        self._similar: dict[str, frozenset[str]] = {}
         self._blocks: dict[tuple[Source, int], set[str]] = {}
         self._sources: dict[Source, set[str]] = {}
         for unit in units:
@@ -185,27 +186,30 @@ class _Places:
         )
         far = ((IN_BLOCK, self._blocks[unit.source, unit.block]), (IN_SOURCE, self._sources[unit.source]))
         return sum(
-            weight * (_standing(stem, near) or next((value for value, held in far if stem in held), 0.0))
+            weight
+            * (_standing(stem, self._alike(stem), near) or next((value for value, held in far if stem in held), 0.0))
             for stem, weight in weights.items()
         )
+
+    def _alike(self, stem: str) -> frozenset[str]:
+        """Words that are this one with more or less behind it: compounds, endings the stemmer left."""
+        if stem not in self._similar:
+            long = [other for other in self._frequency if len(other) >= _PREFIX] if len(stem) >= _PREFIX else []
+            self._similar[stem] = frozenset(o for o in long if stem.startswith(o) or o.startswith(stem))
+        return self._similar[stem]
 
     def _stems(self, text: str) -> frozenset[str]:
         return text_stems(text, self._language)
 
 
-def _standing(stem: str, places: Iterable[tuple[float, Iterable[str]]]) -> float:
+def _standing(stem: str, alike: frozenset[str], places: Iterable[tuple[float, frozenset[str]]]) -> float:
     best = 0.0
     for value, held in places:
         if stem in held:
             best = max(best, value)
-        elif value * SIMILAR > best and len(stem) >= _PREFIX and any(_is_like(stem, other) for other in held):
-            best = value * SIMILAR
+        elif not alike.isdisjoint(held):
+            best = max(best, value * SIMILAR)
     return best
-
-
-def _is_like(stem: str, other: str) -> bool:
-    """One is the other with more behind it: compounds, endings the stemmer left."""
-    return len(other) >= _PREFIX and (stem.startswith(other) or other.startswith(stem))
 
 
 @lru_cache(maxsize=8_192)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-Line = Literal["quoted", "differ", "older", "rest", "hello", "thanks"]
+Line = Literal["quoted", "differ", "older", "conflict", "also", "rest", "hello", "thanks"]
 _LANGUAGES: Final = ("en", "de", "fr", "es", "id", "ja", "zh")
 
 _LINES: Final[dict[Line, tuple[str, str, str, str, str, str, str]]] = {
@@ -39,6 +39,24 @@ _LINES: Final[dict[Line, tuple[str, str, str, str, str, str, str]]] = {
         "Dan dari yang lebih lama, {title}:",
         "古い方 {title} からの引用：",
         "引自较旧的 {title}：",
+    ),
+    "conflict": (
+        "Two documents differ here. Quoted from {title}:",
+        "Zwei Dokumente sagen hier Verschiedenes. Zitiert aus {title}:",
+        "Deux documents divergent ici. Cité de {title} :",
+        "Dos documentos difieren aquí. Citado de {title}:",
+        "Dua dokumen berbeda di sini. Dikutip dari {title}:",
+        "二つの文書で内容が異なります。{title} からの引用：",
+        "两份文档说法不同。引自 {title}：",
+    ),
+    "also": (
+        "And from {title}:",
+        "Und aus {title}:",
+        "Et de {title} :",
+        "Y de {title}:",
+        "Dan dari {title}:",
+        "{title} からの引用：",
+        "引自 {title}：",
     ),
     "rest": (
         "I found nothing for the other part of your question.",
