@@ -30,13 +30,19 @@ ModelErrorKind = Literal[
 
 
 class ModelError(Exception):
-    """The far end failed. ``kind`` is what happened, ``hints`` what to do; the text is for logs, never for a person."""
+    """The far end failed. ``kind`` is what happened, ``hints`` what to do; the text is for logs, never for a person.
 
-    def __init__(self, kind: ModelErrorKind, detail: str, *, hints: tuple[str, ...] = ()) -> None:
+    ``usage`` is what the failed call cost all the same, as far as it is known.
+    """
+
+    def __init__(
+        self, kind: ModelErrorKind, detail: str, *, hints: tuple[str, ...] = (), usage: Usage | None = None
+    ) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
         self.detail = detail
         self.hints = hints
+        self.usage = usage or Usage(model_calls=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

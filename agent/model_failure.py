@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.budget import Usage
 from agent.model import ModelError, ModelErrorKind
 
 _CONFIGURATION = "Check the configuration: OPENAI_BASE_URL, ORION_MODEL and ORION_WRITE_MODEL."
@@ -21,6 +22,6 @@ HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
 }
 
 
-def failure(*, kind: ModelErrorKind, detail: str) -> ModelError:
+def failure(*, kind: ModelErrorKind, detail: str, usage: Usage | None = None) -> ModelError:
     """The error with its hints. ``detail`` goes to logs: it must hold nothing of a prompt or a reply."""
-    return ModelError(kind, detail, hints=HINTS[kind])
+    return ModelError(kind, detail, hints=HINTS[kind], usage=usage)

@@ -110,7 +110,7 @@ class OpenAIModel:
         messages = control_messages(context, as_json=True)
         reply, usage = await self._reply({"messages": messages, "response_format": {"type": "json_object"}})
         self._json_only = True
-        with _malformed(reply):
+        with _malformed(reply, before + usage):
             return Decision(action=read_json(reply.content), usage=before + usage)
 
     def write(self, context: WriteContext) -> WriteStream:
@@ -148,20 +148,20 @@ class OpenAIModel:
             return None, Usage(model_calls=1)
         if reply.calls:
             self._tools_proven = True
-            with _malformed(reply):
+            with _malformed(reply, usage):
                 calls = [
                     Call(name=c.name, arguments=read_arguments(c.arguments), call_id=c.call_id) for c in reply.calls
                 ]
                 return read_calls(calls), usage
-        return self._from_prose(reply), usage
+        return self._from_prose(reply, usage), usage
 
-    def _from_prose(self, reply: Reply) -> Action | None:
+    def _from_prose(self, reply: Reply, usage: Usage) -> Action | None:
         """A server that ignores ``tools`` without a word may still have written the JSON object by itself."""
         try:
             action = read_json(reply.content)
         except ControlError as fault:
             if self._tools_proven:
-                raise failure(kind="MalformedControlError", detail="No function was called.") from fault
+                raise failure(kind="MalformedControlError", detail="No function was called.", usage=usage) from fault
             return None
         self._json_only = not self._tools_proven
         return action
@@ -260,13 +260,13 @@ def _refuses_tools(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def _malformed(reply: Reply) -> Iterator[None]:
+def _malformed(reply: Reply, usage: Usage) -> Iterator[None]:
     """A decision that cannot be read is the model's fault, or the limit's when it was cut off."""
     try:
         yield
     except ControlError as fault:
         kind: ModelErrorKind = "TokenLimitError" if reply.cut_off else "MalformedControlError"
-        raise failure(kind=kind, detail=str(fault)) from fault
+        raise failure(kind=kind, detail=str(fault), usage=usage) from fault
 
 
 @contextmanager

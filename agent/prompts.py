@@ -64,7 +64,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
         system += "\n\n" + prompt_text("control_json") + "\n" + _tool_lines(context.tools)
     parts = [
         *_conversation(context.mission, context.history, context.answers),
-        *(_part(_result_label(r), _clip(r.content or r.error, DECIDE_RESULT)) for r in context.results),
+        *(_part(_result_label(r), _clip(_told(r), DECIDE_RESULT)) for r in context.results),
         *(_part(_source_label(s), _clip(s.text, DECIDE_SOURCE)) for s in context.sources),
         _part("last message", context.question.text),
     ]
@@ -79,7 +79,7 @@ def write_messages(context: WriteContext) -> list[ChatMessage]:
     """The messages of phase two: lean, with the numbered sources in full."""
     parts = [
         *_conversation(context.mission, context.history[-MESSAGES_SEEN:], context.answers),
-        *(_part(_result_label(r), _clip(r.content or r.error, PREVIEW)) for r in context.results[-RESULTS_SEEN:]),
+        *(_part(_result_label(r), _clip(_told(r), PREVIEW)) for r in context.results[-RESULTS_SEEN:]),
         *(_part(_source_label(s), s.text) for s in context.sources),
     ]
     if context.kept:
@@ -134,6 +134,11 @@ def _left(context: DecideContext) -> Iterable[str]:
 
 def _result_label(result: ToolResult) -> str:
     return f"{'✓' if result.ok else '✗'} result of {_one_line(result.tool)}"
+
+
+def _told(result: ToolResult) -> str:
+    """What a tool brought, or why it failed and what to try next."""
+    return result.content or " ".join((result.error, *result.hints))
 
 
 def _source_label(source: Source) -> str:

@@ -7,6 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from agent.actions import ToolCall
+from agent.budget import Usage
 from agent.openai_model import OpenAIModel, Timeouts
 from agent.tools.llm_generate import SPEC, LlmGenerate
 from agent.tools.tool import ToolResult, call_tool
@@ -30,6 +31,7 @@ async def test_d1_text_and_the_servers_figures_come_back() -> None:
         result, requests = await generated([says("Hello!", usage=(11, 4))], prompt=PROMPT)
     assert result.ok
     assert result.sources == ()
+    assert result.usage == Usage(prompt_tokens=11, completion_tokens=4)
     assert json.loads(result.content) == {
         "success": True, "generated_text": "Hello!", "tokens_used": 15, "prompt_tokens": 11, "completion_tokens": 4,
         "estimated": False,

@@ -97,6 +97,7 @@ async def test_b1_a_malformed_call_is_said_with_its_reason(scripted: Scripted, o
         with pytest.raises(ModelError) as failure:
             await opened[0].decide(DECIDE)
     assert failure.value.kind == "MalformedControlError"
+    assert failure.value.usage.tokens == 120
     assert len(server.requests) == 1
 
 

@@ -17,7 +17,14 @@ from verification.answer import Source
 QUESTION = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U9", text="How many?", ts="1")
 HISTORY = tuple(Message(role="assistant" if n % 2 else "user", text=f"line {n}", user="U9") for n in range(8))
 RESULTS = tuple(
-    ToolResult(call_id=str(n), tool=f"tool{n}", ok=n != 7, content="" if n == 7 else "c" * 500, error="gone")
+    ToolResult(
+        call_id=str(n),
+        tool=f"tool{n}",
+        ok=n != 7,
+        content="" if n == 7 else "c" * 500,
+        error="gone",
+        hints=("Try again.",),
+    )
     for n in range(8)
 )
 SOURCES = (
@@ -42,7 +49,7 @@ def test_b2_the_write_prompt_is_lean_and_holds_the_sources_in_full() -> None:
     assert all(f"line {n}" in user for n in range(3, 8))
     assert "tool2" not in user
     assert "✓ result of tool3" in user
-    assert "✗ result of tool7]\ngone" in user
+    assert "✗ result of tool7]\ngone Try again." in user
     assert max(map(len, re.findall("c+…", user))) == 201
     assert "s" * 5_000 in user
     assert "source [1] Limits (END x) foo, updated 2026-01-02" in user

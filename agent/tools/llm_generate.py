@@ -74,6 +74,11 @@ class LlmGenerate:
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """``content`` is what ``generate`` returns, as JSON."""
         outcome = await self.generate(arguments)
+        spent = Usage(
+            prompt_tokens=outcome.get("prompt_tokens", 0),
+            completion_tokens=outcome.get("completion_tokens", 0),
+            estimated=outcome.get("estimated", False),
+        )
         return ToolResult(
             call_id=call_id,
             tool=NAME,
@@ -81,6 +86,7 @@ class LlmGenerate:
             content=json.dumps(outcome, ensure_ascii=False),
             error=outcome.get("error", ""),
             hints=tuple(outcome.get("hints", ())),
+            usage=spent,
         )
 
     async def generate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from uuid import uuid4
 import structlog
 
 from agent.actions import ToolCall
+from agent.budget import Usage
 from agent.tools.json_schema import faults
 from verification.answer import Source
 
@@ -30,7 +31,10 @@ Event = TypeVar("Event")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool brought. ``sources`` carry ``id=0``: the turn numbers them. ``hints`` say what to try next."""
+    """What a tool brought. ``sources`` carry ``id=0``: the turn numbers them. ``hints`` say what to try next.
+
+    ``usage`` is what a tool spent on a model of its own.
+    """
 
     call_id: str
     tool: str
@@ -39,6 +43,7 @@ class ToolResult:
     sources: tuple[Source, ...] = ()
     error: str = ""
     hints: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +114,14 @@ def walled(listener: Callable[[Event], None]) -> Callable[[Event], None]:
         try:
             listener(event)
         except Exception as error:  # noqa: BLE001 (one of the four walls: a listener never ends a turn)
-            log.error("listener_failed", to=type(event).__name__, error_type=type(error).__name__, where=_where(error))
+            _deaf(event, error)
 
     return heard
+
+
+def _deaf(event: object, error: Exception) -> None:
+    """Where a listener failed; the exception's own text may quote the event."""
+    log.error("listener_failed", to=type(event).__name__, error_type=type(error).__name__, where=_where(error))
 
 
 def _bug(call: ToolCall, error: Exception) -> ToolResult:
