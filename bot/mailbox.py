@@ -6,10 +6,10 @@ that dies loses nothing (H3). A thread has one holder at a time, who proves it w
 never honoured for a further effect (E5). Must never log a body.
 
 Theory of operation. Per thread there is a list of messages (``mb``) and, while its head was tried, a hash about that
-head (``head``: token, until, worker, tries). A thread with messages is in exactly one of two sorted sets: ``ready``
-(score: when it may be claimed) or ``lease`` (score: when the lease ends). All changes are Lua scripts, Redis' clock is
-the clock. Every key carries one hash tag per shard; structural keys vanish when empty, all others but the token counter
-have a TTL.
+head (``head``: token, until, worker, tries, deaths). A thread with messages is in exactly one of two sorted sets:
+``ready`` (score: when it may be claimed) or ``lease`` (score: when the lease ends). All changes are Lua scripts, Redis'
+clock is the clock. Every key carries one hash tag per shard; structural keys vanish when empty, all others but the
+token counter have a TTL.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ LEASE_S = 15.0
 MAX_TRIES = 5
 # A message that was tried too often is handed out a few times more, flagged, so that its person can be told.
 FAREWELLS = 3
+# The last tries of a message under which workers died are made without another such message beside it.
+SOLO_TRIES = 2
 SEEN_TTL_S = 24 * 3600
 MARK_TTL_S = 30 * 24 * 3600
 DEAD_TTL_S = 30 * 24 * 3600
@@ -238,15 +240,9 @@ class Mailbox:
 
     async def _claim_in(self, shard: str, worker: str, limit: int) -> list[Claimed]:
         asked_at = now()
-        last_try = self.max_tries + FAREWELLS
-        arguments: list[str | bytes | int] = [
-            worker,
-            round(self.lease_s * 1000),
-            limit,
-            last_try,
-            DEAD_KEPT,
-            DEAD_TTL_S,
-        ]
+        last_try, suspect_from = self.max_tries + FAREWELLS, max(1, self.max_tries - SOLO_TRIES)
+        lease_ms = round(self.lease_s * 1000)
+        arguments: list[str | int] = [worker, lease_ms, limit, last_try, DEAD_KEPT, DEAD_TTL_S, suspect_from]
         rows = await self._claim(keys=[shard], args=arguments)
         return [self._claimed(row, asked_at + self.lease_s) for row in rows]
 

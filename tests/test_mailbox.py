@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from bot.mailbox import BELL_TTL_S, FAREWELLS, MAX_TRIES, Claimed, Depth, Lease, LeaseLost, Mailbox, now
+from bot.mailbox import BELL_TTL_S, FAREWELLS, MAX_TRIES, SOLO_TRIES, Claimed, Depth, Lease, LeaseLost, Mailbox, now
 from tests.waiting import wait_until
 
 THREAD = "T1:C1:1700000000.000100"
@@ -232,6 +232,32 @@ async def test_h3_a_buried_message_that_was_the_last_leaves_nothing_behind(
         await let_lease_run_out(redis_client, mailbox)
     assert await mailbox.claim("w", 1) == []
     assert await mailbox.depth() == Depth(messages=0, leased=0, delayed=0, dead=1)
+
+
+async def test_h3_a_bystander_of_a_poisoned_message_is_not_dragged_along(redis_client: Redis, mailbox: Mailbox) -> None:
+    for thread in ("poison", "bystander"):
+        await put(mailbox, "x", thread)
+    for _ in range(MAX_TRIES - SOLO_TRIES):  # their worker dies under both each time
+        assert len(await mailbox.claim("w", 10)) == 2
+        for thread in ("poison", "bystander"):
+            await let_lease_run_out(redis_client, mailbox, thread)
+    (first,) = await mailbox.claim("w", 10)  # from now on one of them at a time
+    await put(mailbox, "x", "newcomer")
+    assert [c.thread for c in await mailbox.claim("w", 10)] == ["newcomer"]
+    (second,) = await wait_for_claim(mailbox)
+    assert {first.thread, second.thread} == {"poison", "bystander"}
+
+
+async def wait_for_claim(mailbox: Mailbox) -> list[Claimed]:
+    """What was passed over is looked at again half a second later."""
+    found: list[Claimed] = []
+
+    async def some() -> bool:
+        found.extend(await mailbox.claim("another worker", 10))
+        return bool(found)
+
+    await wait_until(some, "it was claimed")
+    return found
 
 
 async def test_h3_dead_keeps_the_message_with_its_reason(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
