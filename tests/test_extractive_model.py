@@ -192,8 +192,10 @@ async def test_b_it_quotes_what_answers_in_its_own_form(question: str, expected:
     assert verdict(text, question).passed
 
 
-async def test_b_two_documents_of_one_day_differ_and_none_is_called_newer() -> None:
-    sources = (source(1, "Food", "The meal limit is 45 euros."), source(2, "Drink", "The meal limit is 60 euros."))
+@pytest.mark.parametrize("other", ["2026-01-01", ""])
+async def test_b_two_documents_differ_and_none_is_called_newer_without_dates(other: str) -> None:
+    dateless = source(2, "Drink", "The meal limit is 60 euros.", updated=other)
+    sources = (source(1, "Food", "The meal limit is 45 euros."), dateless)
     text = await answer("What is the meal limit?", sources)
     assert text == (
         "Two documents differ here. Quoted from Food:\n\nThe meal limit is 45 euros. [1]\n\n"

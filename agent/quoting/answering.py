@@ -68,7 +68,7 @@ def _part(context: WriteContext, asked: Asked, said: set[Unit]) -> str:
         if choice.other is None:
             return _render(line("quoted", language, title=title), choice.main)
         said.update(choice.other.units)
-        dated = choice.main.source.updated_at > choice.other.source.updated_at
+        dated = choice.main.source.updated_at > choice.other.source.updated_at > ""
         first = line("differ" if dated else "conflict", language, title=title)
         second = line("older" if dated else "also", language, title=choice.other.source.title)
         return f"{_render(first, choice.main)}\n\n{_render(second, choice.other)}"
