@@ -44,6 +44,9 @@ def rules_of(verdict: Verdict, rule: str) -> list[str]:
         (f"a [{'9' * 390}].", [(NOWHERE,)]),
         ("a `[1]` b", []),
         ("```\nx[1]\n```", []),
+        ("a (source 2).", [(2,)]),
+        ("a (Quellen 1 und 3).", [(1, 3)]),
+        ("a (2) b (see 1) c", []),
         ("a [see 1] b", []),
         ("a [1.5] b", []),
         ("a [x] b [] c", []),
@@ -71,6 +74,12 @@ def test_f1_citations_are_read_in_every_spelling(text: str, ids: list[tuple[int,
         ("a `[1, 2]`.", "a `[1, 2]`."),
         ("a [1][2].", "a [1][2]."),
         ("a [1-99999].", "a [1-99999]."),
+        ("a (source 2).", "a [2]."),
+        ("a <https://docs.acme.test/leave|Leave>.", "a <https://docs.acme.test/leave|Leave> [2]."),
+        ("a [Leave](https://docs.acme.test/leave), b", "a [Leave](https://docs.acme.test/leave) [2], b"),
+        ("a https://docs.acme.test/leave b", "a https://docs.acme.test/leave [2] b"),
+        ("a <https://docs.acme.test/leave|Leave> and [1]", "a <https://docs.acme.test/leave|Leave> and [1]"),
+        ("a <https://docs.acme.test/other|Other>", "a <https://docs.acme.test/other|Other>"),
     ],
 )
 def test_f2_citations_are_set_into_one_form(text: str, normal: str) -> None:
@@ -78,6 +87,18 @@ def test_f2_citations_are_set_into_one_form(text: str, normal: str) -> None:
     assert once == normal
     assert bool(repairs) == (text != normal)
     assert normalise(once, SOURCES) == (normal, ())
+
+
+def test_f2_a_page_of_two_sources_is_cited_by_number_only() -> None:
+    twins = (REFUNDS, Source(id=4, title="Refunds, part 2", url=REFUNDS.url))
+    assert normalise("a <https://docs.acme.test/refunds|Refunds>", twins)[1] == ()
+
+
+def test_f2_a_line_with_two_links_is_cited_twice() -> None:
+    text = "a https://docs.acme.test/leave and https://docs.acme.test/refunds"
+    once, _ = normalise(text, SOURCES)
+    assert once == "a https://docs.acme.test/leave [2] and https://docs.acme.test/refunds [1]"
+    assert normalise(once, SOURCES) == (once, ())
 
 
 @given(st.text(alphabet="[]0123, -–ab`<>|【】.\n()", max_size=60))

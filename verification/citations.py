@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -16,10 +17,12 @@ from verification.answer import Draft, Repair, Source, Violation
 from verification.reading import Reading, prose
 from verification.targets import Link, known_links, links, normal
 
-_NUMBER: Final = r"(?:(?:source|sources|src|ref|quelle|fuente|sumber)s?\s{1,3})?\^?#?[0-9]{1,400}"
+_WORD: Final = r"(?:sources?|src|refs?|references?|quellen?|fuentes?|sumber)"
+_NUMBER: Final = rf"(?:{_WORD}\s{{1,3}})?\^?#?[0-9]{{1,400}}"
 _JOIN: Final = r"\s{0,3}(?:[,;&、，-]|–|and|und|et|y|dan)\s{0,3}"
 _CITATION: Final = re.compile(
     rf"\[({_NUMBER}(?:{_JOIN}{_NUMBER}){{0,40}})(?:†[^\[\]\n]{{0,60}})?\](?!\()"
+    rf"|\(({_WORD}\s{{1,3}}[0-9]{{1,400}}(?:{_JOIN}{_NUMBER}){{0,40}})\)"
     rf"|[【［]({_NUMBER}(?:{_JOIN}{_NUMBER}){{0,40}})(?:†[^【】［］\n]{{0,60}})?[】］]",
     re.IGNORECASE,
 )
@@ -47,7 +50,8 @@ def citations(text: str) -> tuple[Citation, ...]:
 
 def _in_masked(masked: str) -> tuple[Citation, ...]:
     return tuple(
-        Citation(start=m.start(), end=m.end(), ids=tuple(_ids(m[1] or m[2]))) for m in _CITATION.finditer(masked)
+        Citation(start=m.start(), end=m.end(), ids=tuple(_ids(m[1] or m[2] or m[3])))
+        for m in _CITATION.finditer(masked)
     )
 
 
@@ -77,10 +81,14 @@ def _number(digits: str) -> int:
 
 
 def normalise(text: str, sources: tuple[Source, ...]) -> tuple[str, tuple[Repair, ...]]:
-    """The text with each citation as ``[n][m]``, those written as links to their source included."""
+    """The text with each citation as ``[n][m]``, those written as links to their source included.
+
+    A line that names its source by a link alone gets the number behind the link: nothing seen is lost.
+    """
     masked = prose(text)
     by_id = {source.id: normal(source.url) for source in sources if source.url}
     changes = [(link.start, link.end, f"[{cited}]") for link in links(masked) if (cited := _as_citation(link, by_id))]
+    changes += _linked_only(masked, by_id)
     for citation in _in_masked(_without_links(masked)):
         written = text[citation.start : citation.end]
         plain = "".join(f"[{number}]" for number in dict.fromkeys(citation.ids))
@@ -93,6 +101,21 @@ def _as_citation(link: Link, by_id: dict[int, str]) -> int:
     """The source number of a link that is a citation: a bare number as label, that source's url as target; else 0."""
     match = _LABEL.fullmatch(link.label.strip())
     return int(match[1]) if match and by_id.get(int(match[1])) == normal(link.target) else 0
+
+
+def _linked_only(masked: str, by_id: dict[int, str]) -> Iterator[tuple[int, int, str]]:
+    """The numbers to set behind links to a source's page, on lines that cite in no other way."""
+    pages = Counter(by_id.values())
+    numbers = {page: number for number, page in by_id.items() if pages[page] == 1}
+    end, cites = -1, False
+    for link in links(masked):
+        if link.start > end:
+            first = masked.rfind("\n", 0, link.start) + 1
+            end = masked.find("\n", link.end) % (len(masked) + 1)
+            cites = bool(_CITATION.search(masked, first, end))
+        number = numbers.get(normal(link.target))
+        if number is not None and not cites and not _LABEL.fullmatch(link.label.strip()):
+            yield link.end, link.end, f" [{number}]"
 
 
 def _replaced(text: str, changes: list[tuple[int, int, str]]) -> str:

@@ -173,7 +173,10 @@ def _prepared(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
     steps: tuple[tuple[RuleName, Step], ...] = (
         ("mrkdwn", lambda text: mrkdwn.repair(text, draft.dialect, mentions=draft.mentions)),
         ("citation_resolves", lambda text: show_as_code(text, known_links(draft))),
-        ("citation_resolves", lambda text: normalise(text, draft.sources)),
+        (
+            "citation_resolves",
+            lambda text: normalise(text, () if draft.own_words or draft.unsourced else draft.sources),
+        ),
     )
     text = draft.text
     repairs: tuple[Repair, ...] = ()
