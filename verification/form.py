@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 from verification.answer import Dialect, RuleName, Violation
-from verification.blocks import Blocks
 from verification.edits import Edit, Fault, applied
+from verification.layout import Layout
 from verification.mrkdwn import cleaning
 from verification.scanner import segments
 from verification.tags import LEAKED
@@ -53,7 +53,7 @@ def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> 
     found = [fault for fault in faults if fault.kind not in _POLISH]
     found += [
         Fault(fault.kind, origin(fault.start), origin(fault.end))
-        for fault in (*Blocks(cleaned, dialect).survey().faults, *_leaks(cleaned))
+        for fault in (*Layout(cleaned, dialect).survey().faults, *_leaks(cleaned))
         if fault.kind not in _POLISH
     ]
     if limit and len(text) > limit:

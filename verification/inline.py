@@ -15,7 +15,7 @@ from verification.edits import ZERO_WIDTH
 from verification.page import Page
 from verification.scanner import TOKEN, CodeSpans
 
-_SPECIAL = re.compile(r"[`<>&\\\]\[]|\*+|__+|~~+|://")
+_SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")
 _TICKS = re.compile(r"`+")
 _URL_REST = re.compile(r"://[^\s<>`*\[\]\\|\"]*")
 _COMMENT = re.compile(r"<!--(?:(?!-->).){0,4000}-->", re.DOTALL)
@@ -209,9 +209,9 @@ class Inline:
         return match.end()
 
     def close_angle(self, match: re.Match[str]) -> int:
-        """A bare ``>``."""
+        """Bare ``>``, one or many."""
         if self.mrkdwn:
-            self.findings.replace("bare", match.start(), match.end(), "&gt;")
+            self.findings.replace("bare", match.start(), match.end(), "&gt;" * (match.end() - match.start()))
         return match.end()
 
     def ampersand(self, match: re.Match[str]) -> int:

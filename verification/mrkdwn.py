@@ -17,15 +17,15 @@ import re
 from collections import Counter
 
 from verification.answer import Dialect, Repair
-from verification.blocks import Blocks
 from verification.edits import Edit, Fault, applied
+from verification.layout import Layout
 from verification.scanner import segments
 from verification.tables import unmarked
 
 _PASSES = 8
 _UNWANTED = re.compile("\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 _SPACES = frozenset("\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029")
-_DATE = re.compile(r"<!date\^[^<>|]*\|([^<>]*)>")
+_CODE_HERE = "\x00"  # never in a repaired text
 
 
 def cleaning(text: str) -> tuple[list[Edit], list[Fault]]:
@@ -54,9 +54,11 @@ def repair(
     edits, faults = cleaning(text)
     text = applied(text, edits) if edits else text
     counts = Counter(fault.kind for fault in faults)
-    for _ in range(_PASSES):
-        findings = Blocks(text, dialect).survey()
+    for number in range(_PASSES):
+        findings = Layout(text, dialect).survey()
         if not findings.edits:
+            # What was taken away (definitions, rules) leaves empty lines at the ends.
+            text = text.strip("\n") if number else text
             break
         text = applied(text, findings.edits)
         counts.update(fault.kind for fault in findings.faults)
@@ -66,15 +68,17 @@ def repair(
 def plain(text: str) -> str:
     """The text of a notification, from mrkdwn: labels instead of links, no marks, no escapes."""
     pieces: list[str] = []
+    code: list[str] = []
     for segment in segments(text):
         part = text[segment.start : segment.end]
-        if segment.kind == "token":
-            pieces.append(_spoken(part))
-        elif segment.kind == "text":
-            pieces.append(part)
-        else:
-            pieces.append(part.strip("`").strip("\n") if segment.kind == "fence" else part.strip("`"))
-    return html.unescape(unmarked("".join(pieces))).strip()
+        if segment.kind in {"code", "fence"}:
+            code.append(part.strip("`").strip("\n") if segment.kind == "fence" else part.strip("`"))
+            part = _CODE_HERE
+        pieces.append(_spoken(part) if segment.kind == "token" else part)
+    # Code waits outside while marks go: what looks like a mark in it is none.
+    outside = unmarked("".join(pieces)).split(_CODE_HERE)
+    spoken = [piece for pair in zip(outside, [*code, ""], strict=False) for piece in pair]
+    return html.unescape("".join(spoken)).strip()
 
 
 def _spoken(token: str) -> str:

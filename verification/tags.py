@@ -14,7 +14,7 @@ TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+(?:[\w:-]+\s*=\s*{_VALUE}|
 LEAKED = re.compile(
     r"</?(?:thinking|think|thought|thoughts|answer|reasoning|reflection|scratchpad|analysis|final|response"
     r"|tool_call|tool_calls|tool_response|tool_result|function_call|function_calls|function_results|invoke|parameter"
-    r"|system|assistant|user|instructions|context)(?:\s[^<>\n]*)?>|<\|[A-Za-z_]+\|>|</?antml:[^<>\n]*>",
+    r"|system|assistant|user|instructions|context)(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{3,40}\|>|</?antml:[^<>\n]*>",
     re.IGNORECASE,
 )
 ENTITY = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));")

@@ -1,0 +1,189 @@
+"""What Slack gets: cut inside the limits, nothing lost, nothing broken."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verification.answer import Dialect, Source
+from verification.chunks import messages, split
+from verification.form import violations
+from verification.mrkdwn import repair
+from verification.scanner import segments
+
+SOURCES = (
+    Source(id=1, title="One", url="https://s.example/a_(b)?x=1&y=2"),
+    Source(id=2, title="Two"),
+    Source(id=3, title="Three", url="https://s.example/c|d"),
+    Source(id=1, title="Again", url="https://other.example/"),
+    Source(id=4, title="Odd", url="notes/x.md"),
+)
+PIECE_LIST = (
+    "word sentence. *bold* _it_ `code <b>` `[1]` <https://l.m/n|lab> [1] [2] [1][3] [1,3] &amp; 2**10 漢字。 ! ? • 1."
+    " # - | :"
+)
+PIECES = PIECE_LIST.split(" ")
+TEXTS = st.lists(
+    st.sampled_from(PIECES)
+    | st.sampled_from(("\n", "\n\n", "\n• ", "\n```\ncode & <x>\nmore\n```\n", "\n*Title*\n\n", "\nIntro:\n\n"))
+    | st.integers(0, 99).map(lambda number: f"w{number}q"),
+    max_size=60,
+).map(" ".join)
+
+
+def words(texts: tuple[str, ...]) -> list[str]:
+    return re.findall(r"w\d+q", "\n".join(texts))
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=TEXTS, limit=st.sampled_from((60, 150, 400, 3000)))
+def test_a7_chunks_fit_and_lose_no_word(text: str, limit: int) -> None:
+    text, _ = repair(text)
+    chunks = split(text, SOURCES, "mrkdwn", limit)
+    assert all(0 < len(chunk) <= limit for chunk in chunks)
+    assert words(chunks) == words((text,))
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=TEXTS, limit=st.sampled_from((150, 400, 3000)))
+def test_a7_every_chunk_satisfies_the_form_rules(text: str, limit: int) -> None:
+    text, _ = repair(text)
+    for chunk in split(text, SOURCES, "mrkdwn", limit):
+        assert violations(chunk, limit=limit) == ()
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=TEXTS)
+def test_a7_splitting_what_was_split_changes_nothing(text: str) -> None:
+    chunks = split(repair(text)[0], SOURCES)
+    assert tuple(part for chunk in chunks for part in split(chunk, SOURCES)) == chunks
+
+
+def test_a7_citations_become_links_but_not_in_code() -> None:
+    text = "A [1], b [2], c [1][3], d [1, 3] e [9] `[1]` <https://x.y|[1]>\n```\n[1]\n```"
+    one, three = "<https://s.example/a_(b)?x=1&y=2|[1]>", "<https://s.example/c%7Cd|[3]>"
+    expected = f"A {one}, b [2], c {one}{three}, d {one}{three} e [9] `[1]` <https://x.y|[1]>\n```\n[1]\n```"
+    assert split(text, SOURCES) == (expected,)
+
+
+def test_f12_citations_in_markdown() -> None:
+    text = "A [1] b [2] [label 1](https://x.y) [\\[1\\]](https://x.y) `[1]`"
+    (chunk,) = split(text, SOURCES, "markdown", 12_000)
+    link = "[\\[1\\]](https://s.example/a_%28b%29?x=1&y=2)"
+    assert chunk == f"A {link} b [2] [label 1](https://x.y) [\\[1\\]](https://x.y) `[1]`"
+    assert violations(chunk, "markdown", limit=12_000) == ()
+
+
+def test_a7_code_is_escaped_for_slack_once() -> None:
+    assert split("`a < b && c &lt; d`\n```\nx > y\n```") == ("`a &lt; b &amp;&amp; c &lt; d`\n```\nx &gt; y\n```",)
+    assert split("`a < b`\n```\nx > y\n```", (), "markdown") == ("`a < b`\n```\nx > y\n```",)
+
+
+def test_a7_a_long_fence_is_closed_and_opened_again() -> None:
+    code = "\n".join(f"line {number} <tag> [1]" for number in range(300))
+    chunks = split(f"Before.\n\n```\n{code}\n```\n\nAfter.", SOURCES)
+    assert len(chunks) > 2
+    fenced = [chunk for chunk in chunks if "line" in chunk]
+    assert all(chunk.count("```") == 2 for chunk in fenced)
+    joined = "\n".join(re.sub(r"^```\n|\n```$", "", re.sub(r"^Before\.\n\n|\n\nAfter\.$", "", c)) for c in fenced)
+    assert html.unescape(joined) == code
+
+
+def test_a7_a_long_table_repeats_its_header() -> None:
+    rows = "\n".join(f"| service-{number} | {number} |" for number in range(200))
+    text, _ = repair(f"| Name | Count |\n|---|--:|\n{rows}")
+    chunks = split(text, (), "mrkdwn", 800)
+    assert len(chunks) > 3
+    header = chunks[0].split("\n")[1:3]
+    assert all(chunk.split("\n")[1:3] == header for chunk in chunks)
+    assert sum(chunk.count("service-") for chunk in chunks) == 200
+
+
+def test_f12_a_long_markdown_table_repeats_its_header() -> None:
+    rows = "\n".join(f"| service-{number} | {number} |" for number in range(100))
+    chunks = split(f"| Name | Count |\n|---|--:|\n{rows}", (), "markdown", 600)
+    assert len(chunks) > 2
+    assert all(chunk.startswith("| Name | Count |\n|---|--:|\n| service-") for chunk in chunks)
+
+
+def test_a7_a_title_stays_with_what_it_introduces() -> None:
+    chunks = split(f"{'a ' * 60}.\n\n*Title*\n\n{'b ' * 60}.", (), "mrkdwn", 170)
+    assert [chunk[:7] for chunk in chunks] == ["a a a a", "*Title*"]
+
+
+def test_a7_a_link_is_never_cut() -> None:
+    link = "<https://x.y/" + "p" * 60 + "|a label with words>"
+    for pad in range(120):
+        for chunk in split("w " * pad + link + " end" * 20, (), "mrkdwn", 120):
+            assert chunk.count("<") == chunk.count(">") == chunk.count("|a label with words>")
+
+
+def test_a7_a_line_without_spaces_is_cut_all_the_same() -> None:
+    chunks = split("漢" * 7000)
+    assert [len(chunk) for chunk in chunks] == [3000, 3000, 1000]
+    (code, *rest) = split("```\n" + "x<" * 3000 + "\n```")
+    assert len(code) <= 3000
+    assert html.unescape("".join(part[4:-4] for part in (code, *rest))) == "x<" * 3000
+
+
+def test_a7_a_cut_starts_no_accidental_markup() -> None:
+    for pad in range(40, 70):
+        for chunk in split("w" * pad + " # 5 is not a title " + "x" * 50, (), "mrkdwn", 72):
+            assert violations(chunk) == ()
+
+
+def test_a7_a_token_longer_than_a_chunk_is_cut_rather_than_refused() -> None:
+    chunks = split("<https://x.y/" + "p" * 200 + "|l>", (), "mrkdwn", 80)
+    assert all(len(chunk) <= 80 for chunk in chunks)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n \n"])
+def test_a7_nothing_gives_no_chunk(text: str) -> None:
+    assert split(text) == ()
+
+
+def test_a7_short_text_is_one_chunk_unchanged() -> None:
+    text = "*Title*\n\n• a\n    • b\n\n```\nx\n```\nend"
+    assert split(text) == (text,)
+
+
+def test_a7_messages_hold_at_most_45_blocks_and_12000_characters() -> None:
+    groups = messages(tuple("x" for _ in range(100)))
+    assert [len(group) for group in groups] == [45, 45, 10]
+    groups = messages(("x" * 3000,) * 9)
+    assert [len(group) for group in groups] == [4, 4, 1]
+    assert messages(("x" * 13_000, "y")) == (("x" * 13_000,), ("y",))
+    assert messages(()) == ()
+
+
+@settings(max_examples=100, deadline=None)
+@given(sizes=st.lists(st.integers(1, 3000), max_size=120))
+def test_a7_messages_keep_every_chunk_in_order(sizes: list[int]) -> None:
+    chunks = tuple("x" * size for size in sizes)
+    groups = messages(chunks)
+    assert tuple(chunk for group in groups for chunk in group) == chunks
+    assert all(len(group) <= 45 and sum(map(len, group)) <= 12_000 for group in groups)
+
+
+@pytest.mark.parametrize("noise", ["<", "`", "[", "[1]", "\\[", "~~~\n", "&lt;", "a. ", "**a ", "\n", "|"])
+def test_a7_noise_stays_linear(noise: str) -> None:
+    def seconds(size: int, dialect: Dialect) -> float:
+        text = (noise * size)[:size]
+        start = time.process_time()
+        split(text, SOURCES, dialect)
+        return time.process_time() - start
+
+    for dialect in ("mrkdwn", "markdown"):
+        seconds(1000, dialect)
+        small, large = max(seconds(10_000, dialect), 0.002), seconds(100_000, dialect)
+        assert large < small * 60, (small, large)  # ten times the input; a quadratic cut would take a hundred times
+
+
+def test_a7_segments_of_a_chunk_cover_it() -> None:
+    (chunk,) = split("a `b` <https://x.y|c>\n```\nd\n```")
+    assert [segment.kind for segment in segments(chunk)] == ["text", "code", "text", "token", "text", "fence"]
