@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -326,3 +327,42 @@ async def test_h2_loopback_never_goes_through_a_proxy(
         assert (await opened[0].decide(DECIDE)).action == Respond()
     assert opened[0].name == "m+w"
     assert not opened[0].quotes_only
+
+
+async def test_a6_a_stream_that_is_stopped_lets_go_of_its_connection_and_is_counted(opened: list[OpenAIModel]) -> None:
+    never = asyncio.Event()
+    async with ScriptedOpenAI(drafts=[says("half", before_end=never), says("whole")]) as server:
+        opened.append(model_of(server, Timeouts()))
+        stream = opened[0].write(WRITE)
+        seen: list[str] = []
+
+        async def read() -> None:
+            async for _, text in stream.pieces:
+                seen.append(text)
+
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await read()
+        assert seen == ["half"]
+        assert stream.usage.estimated
+        pool = opened[0]._client._client._transport._pool  # type: ignore[attr-defined] # the connections themselves
+        assert pool.connections == []
+        never.set()
+        assert await collected(opened[0].write(WRITE)) == [("content", "whole")]
+
+
+async def test_b4_fifty_streams_at_once_do_not_mix(opened: list[OpenAIModel]) -> None:
+    def reply(request: Any) -> Scripted:
+        return says(*re.findall(r"q\d{4}", request["messages"][1]["content"]) * 20)
+
+    async with ScriptedOpenAI(drafts=reply) as server:
+        opened.append(model_of(server, Timeouts()))
+
+        async def one(number: int) -> None:
+            context = replace(WRITE, question=replace(QUESTION, text=f"q{number:04}"))
+            assert await collected(opened[0].write(context)) == [("content", f"q{number:04}")] * 20
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(50):
+                group.create_task(one(number))
+    assert len(server.requests) == 50
