@@ -1,0 +1,64 @@
+"""A worker process for the chaos tests: the product's own mailbox and turns; its handler writes down what it does.
+
+Usage: worker.py HOME LEASE_S MAX_TRIES DRAIN_S. A body is ``NUMBER[ WHAT]``; ``die`` kills the process, ``freeze``
+stops it on the first try, ``slow`` takes longer than any drain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import structlog
+from redis.asyncio import Redis
+
+from bot.embedded_redis import connect
+from bot.mailbox import Claimed, Lease, Mailbox
+from bot.turns import OK, Ending, Turns
+
+
+class Scribe:
+    """Handles by waiting a moment; each attempt leaves a ``start`` and, if it got so far, an ``end`` in ``log``."""
+
+    def __init__(self, redis: Redis, mailbox: Mailbox) -> None:
+        self.redis = redis
+        self.mailbox = mailbox
+
+    async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
+        number, _, what = claimed.body.partition(" ")
+        attempt = f"{claimed.thread} {number} {claimed.fence.token}"
+        await self.redis.rpush("log", f"start {attempt}")
+        if what == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if what == "freeze" and claimed.tries == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        await asyncio.sleep(3600 if what == "slow" and claimed.tries == 1 and sys.argv[4] != "0" else 0.05)
+        lease.require()
+        # The one effect that may happen only once: whoever marks it first did it.
+        if await self.mailbox.mark(claimed, claimed.id, claimed.fence.token) == claimed.fence.token:
+            await self.redis.rpush("effects", f"{claimed.thread} {number}")
+        await self.redis.rpush("log", f"end {attempt}")
+        return OK
+
+    async def on_dead(self, claimed: Claimed, _lease: Lease, reason: str) -> None:
+        await self.redis.rpush("told", f"{claimed.body}: {reason}")
+
+
+async def main() -> None:
+    home, lease_s, max_tries, drain_s = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    async with connect(home) as redis:
+        mailbox = Mailbox(redis, lease_s=lease_s, max_tries=max_tries)
+        scribe = Scribe(redis, mailbox)
+        turns = Turns(mailbox, scribe.handle, on_dead=scribe.on_dead, concurrency=8, drain_s=drain_s)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, turns.stop)
+        await redis.rpush("workers", os.getpid())
+        await turns.run()
+        await mailbox.aclose()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
