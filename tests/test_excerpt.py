@@ -1,0 +1,68 @@
+"""What is quoted together: paragraphs, steps, lists, tables, and what contradicts them."""
+
+from __future__ import annotations
+
+from agent.quoting.excerpt import MOST_ITEMS, Choice, choose
+from agent.quoting.ranking import Asked
+from agent.quoting.units import units_of
+from verification.answer import Source
+
+
+def chosen(question: str, *texts: str) -> Choice | None:
+    sources = [Source(id=n, title=f"D{n}", url=f"http://d/{n}", text=text) for n, text in enumerate(texts, start=1)]
+    units = [unit for source in sources for unit in units_of(source)]
+    return choose(Asked(text=question), units, is_left_out=lambda _: False)
+
+
+def quoted(question: str, *texts: str) -> list[str]:
+    choice = chosen(question, *texts)
+    return [unit.text for unit in choice.main.units] if choice else []
+
+
+def test_b_a_line_of_facts_is_quoted_alone() -> None:
+    assert quoted("Who is the owner?", "Some text.\n\nOwner: the edge lead\n\nMore.") == ["Owner: the edge lead"]
+
+
+def test_b_a_sentence_that_leads_on_brings_its_list() -> None:
+    text = "Pack these for the trip:\n\n- a lamp\n- a map\n\nNothing else."
+    assert quoted("What do I pack for the trip?", text) == ["Pack these for the trip:", "a lamp", "a map"]
+    assert quoted("What do I pack for the trip?", "Pack for the trip:") == ["Pack for the trip:"]
+
+
+def test_b_steps_of_the_same_section_answer_a_how() -> None:
+    text = "## Renew\n\nTo renew the badge takes a day.\n\n1. Ask.\n2. Wait.\n\n## Lose\n\n1. Cry."
+    assert quoted("How do I renew the badge?", text) == ["To renew the badge takes a day.", "Ask.", "Wait."]
+    assert quoted("Is it possible to renew the badge in a day?", text) == ["To renew the badge takes a day."]
+
+
+def test_b_items_that_fit_equally_are_quoted_together_unless_they_are_many() -> None:
+    text = "## Colours\n\n" + "\n".join(f"- tone {n}" for n in range(3))
+    assert len(quoted("Which colours?", text)) == 3
+    many = "## Colours\n\n" + "\n".join(f"- tone {n}" for n in range(MOST_ITEMS + 1))
+    assert len(quoted("Which colours?", many)) == 1
+
+
+def test_b_code_brings_the_sentence_before_it_but_no_line_of_facts() -> None:
+    code = "```\nfrobnicate all\n```"
+    assert quoted("frobnicate all", f"Do this now.\n\n{code}") == ["Do this now.", "frobnicate all"]
+    assert quoted("frobnicate all", f"Owner: edge lead\n\n{code}") == ["frobnicate all"]
+
+
+def test_b_other_numbers_in_the_same_document_or_of_other_things_are_no_contradiction() -> None:
+    for texts in (
+        ("The meal limit is 45 euros. The meal limit abroad is 60 euros.",),
+        ("The meal limit is 45 euros.", "The hotel limit in capitals of Europe is 190 euros."),
+        ("The meal limit is 45 euros.", "The meal limit is 45 euros."),
+        ("The meal limit is 45 euros.", "The meal limit is fair."),
+    ):
+        choice = chosen("What is the meal limit?", *texts)
+        assert choice is not None
+        assert choice.other is None
+    choice = chosen("What is the meal limit?", "The meal limit is 45 euros.", "The meal limit is 60 euros.")
+    assert choice is not None
+    assert choice.other is not None
+
+
+def test_b_nothing_that_fits_is_no_choice() -> None:
+    assert chosen("What is the meal limit?", "Cats sleep.") is None
+    assert chosen("What is the meal limit?") is None
