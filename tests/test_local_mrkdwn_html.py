@@ -118,10 +118,9 @@ def test_h1_plain_words_never_get_lost(text: str) -> None:
 
 
 def test_h1_markdown_blocks_show_mentions_tables_and_images_as_links() -> None:
-    html = markdown_html(
-        "**b** ~~s~~ <@U0ORION>\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![chart](https://a.example/c.png) [bad](javascript:x) <b>raw</b>",
-        NAMES,
-    )
+    table = "| a | b |\n|---|---|\n| 1 | 2 |"
+    links = "![chart](https://a.example/c.png) [bad](javascript:x) <b>raw</b>"
+    html = markdown_html(f"**b** ~~s~~ <@U0ORION>\n\n{table}\n\n{links}", NAMES)
     assert "<strong>b</strong> <s>s</s>" in html
     assert ">@Orion</span>" in html
     assert "<td>1</td>" in html

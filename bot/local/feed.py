@@ -62,6 +62,7 @@ class Feed:
             yield queue
         finally:
             self._watchers.discard(queue)
+            self.touch()
 
     def close(self) -> None:
         """Sends every watcher home."""
