@@ -7,6 +7,7 @@ body, a query or a header, and never show an exception.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import time
@@ -39,11 +40,12 @@ class Pages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackDoor:
-    """Slack's side of HTTP mode. ``clock`` gives seconds since 1970."""
+    """Slack's side of HTTP mode. ``clock`` gives seconds since 1970; a body must be there within ``body_s``."""
 
     app: AsyncApp
     signing_secret: str
     clock: Callable[[], float] = time.time
+    body_s: float = 10.0
 
 
 def build(pages: Pages, door: SlackDoor | None = None) -> web.Application:
@@ -106,7 +108,11 @@ class _Front:
     async def slack_events(self, request: web.Request) -> web.Response:
         if self._door is None:
             raise web.HTTPNotFound
-        body = await request.read()  # 413 above client_max_size
+        try:
+            async with asyncio.timeout(self._door.body_s):
+                body = await request.read()  # 413 above client_max_size
+        except TimeoutError:
+            return web.Response(status=408)
         if not signed(self._door, request.headers, body):
             _log.warning("slack_signature_refused", body_length=len(body))
             return web.Response(status=401)

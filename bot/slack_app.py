@@ -32,6 +32,7 @@ from bot.slack_calls import DeliveryFailed, SlackCalls
 SLACK_API_URL: Final = "https://slack.com/api/"
 _CALL_TIMEOUT_S: Final = 20.0
 _MOST_CONNECTIONS: Final = 100
+_CLOSE_S: Final = 2.0
 _log = structlog.get_logger()
 
 
@@ -198,6 +199,8 @@ class SocketFront:
             await asyncio.Event().wait()
         finally:
             self._handler = None
-            with suppress(aiohttp.ClientError, OSError):
-                await handler.close_async()  # type: ignore[no-untyped-call]  # likewise
+            with suppress(aiohttp.ClientError, OSError):  # TimeoutError is an OSError
+                async with asyncio.timeout(_CLOSE_S):  # a peer that never says goodbye must not hold up the end
+                    await handler.close_async()  # type: ignore[no-untyped-call]  # the library left it unannotated
+            await handler.client.aiohttp_client_session.close()
             _log.info("slack_socket_closed")

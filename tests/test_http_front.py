@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import io
@@ -161,6 +162,17 @@ async def test_i1_bodies_over_a_mebibyte_are_refused() -> None:
         for size, status in ((LARGEST_BODY + 1, 413), (LARGEST_BODY, 401)):
             async with session.post("/slack/events", data=io.BytesIO(b"x" * size)) as answer:
                 assert answer.status == status
+
+
+async def test_i1_a_body_that_never_comes_is_not_waited_for() -> None:
+    async with front(SlackDoor(app=bolt([]), signing_secret=SECRET, body_s=0.05)) as session:
+
+        async def trickle() -> AsyncIterator[bytes]:
+            yield b"{"
+            await asyncio.Event().wait()
+
+        async with session.post("/slack/events", data=trickle()) as answer:
+            assert answer.status == 408
 
 
 @pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"authorizations": [7]}', b"[]"])
