@@ -26,10 +26,11 @@ DECIDE = DecideContext(
     budget=Budget(), used=Usage(),
 )  # fmt: skip
 WRITE = WriteContext(mission="", question=QUESTION, history=(), answers={}, results=(), sources=(SOURCE,))
-QUICK = Timeouts(connect=1.0, reply=0.4, idle=0.4, retries=0)
+ONCE = Timeouts(retries=0)
+QUICK = Timeouts(reply=0.3, idle=0.3, retries=0)
 
 
-def model_of(server: ScriptedOpenAI | str, timeouts: Timeouts = QUICK) -> OpenAIModel:
+def model_of(server: ScriptedOpenAI | str, timeouts: Timeouts = ONCE) -> OpenAIModel:
     url = server if isinstance(server, str) else server.url
     return OpenAIModel(base_url=url, api_key="", model="m", write_model="w", timeouts=replace(timeouts))
 
@@ -229,7 +230,7 @@ async def test_b3_whatever_the_far_end_does_is_a_model_error_with_hints(
     scripted: Scripted, kind: str, opened: list[OpenAIModel]
 ) -> None:
     async with ScriptedOpenAI(generations=[scripted] * 2, drafts=[scripted] * 3) as server:
-        opened.append(model_of(server))
+        opened.append(model_of(server, QUICK if scripted is HANGS else ONCE))
         with pytest.raises(ModelError) as failure:
             await opened[0].generate("prompt", max_tokens=5, temperature=0.7)
         assert failure.value.kind == kind
@@ -257,7 +258,7 @@ async def test_b3_a_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(
 async def test_b3_a_stream_that_stops_moving_times_out(opened: list[OpenAIModel]) -> None:
     never = asyncio.Event()
     async with ScriptedOpenAI(drafts=[says("half", before_end=never)]) as server:
-        opened.append(model_of(server))
+        opened.append(model_of(server, Timeouts(idle=0.3, retries=0)))
         with pytest.raises(ModelError, match="TimeoutError"):
             await collected(opened[0].write(WRITE))
         never.set()
@@ -341,7 +342,7 @@ async def test_a6_a_stream_that_is_stopped_lets_go_of_its_connection_and_is_coun
                 seen.append(text)
 
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
+            async with asyncio.timeout(1):
                 await read()
         assert seen == ["half"]
         assert stream.usage.estimated
