@@ -111,7 +111,7 @@ class TurnObserver:
             await self.observers.stats.record(self._figures(outcome, seconds))
         except RedisError as error:
             log.warning("stats_not_recorded", error_type=type(error).__name__)
-        log.info("turn_ended", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
+        log.info("turn_outcome", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
 
     async def _keep(self, question: Question, outcome: TurnOutcome) -> None:
         try:
