@@ -54,6 +54,24 @@ def test_f9_other_languages_and_short_texts_are_not_guessed(text: str) -> None:
     assert detect(text) is None
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "who is on call"),
+        ("en", "Where is the VPN config?"),
+        ("de", "wer hat Bereitschaft?"),
+        ("fr", "qui est d'astreinte ?"),
+        ("id", "siapa yang on-call"),
+        (None, "quién está de guardia"),
+        (None, "deploy freeze"),
+        (None, "on call"),
+        (None, "die in here"),
+    ],
+)
+def test_f9_a_short_text_is_told_only_by_its_function_words(language: str | None, text: str) -> None:
+    assert detect(text) == language
+
+
 def test_f9_the_script_decides_even_a_short_text() -> None:
     assert detect("返金") == "zh"
     assert detect("返金は") == "ja"

@@ -1,8 +1,8 @@
 """Which language a text is in, and which of its words carry a subject.
 
 Promises: decides from scripts and function words alone, in linear time, and says ``None`` when unsure: under about
-twenty letters it never guesses unless the script decides. Must never be used to reject a text by itself: other
-languages than the seven are ``None``.
+twenty letters it decides only where the script does, or where function words leave no doubt. Must never be used to
+reject a text by itself: other languages than the seven are ``None``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _LETTER: Final = re.compile(r"[^\W\d_]")
 _WORD: Final = re.compile(r"[^\W_]+")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _SAMPLE: Final = 20_000
-_MIN_LETTERS: Final = 20
+_FEWEST_LETTERS: Final = 8
+_FEW_LETTERS: Final = 20
 _CJK_SHARE: Final = 0.3
 _KANA_SHARE: Final = 0.05
 _LATIN_SHARE: Final = 0.6
@@ -49,19 +50,25 @@ def detect(text: str) -> str | None:
     if kana + han >= _CJK_SHARE * letters:
         return "ja" if kana > _KANA_SHARE * (kana + han) else "zh"
     latin = len(_LATIN.findall(sample))
-    if letters < _MIN_LETTERS or latin < _LATIN_SHARE * letters:
+    if letters < _FEWEST_LETTERS or latin < _LATIN_SHARE * letters:
         return None
-    return _by_words(sample.lower())
+    return _by_words(sample.lower(), short=letters < _FEW_LETTERS)
 
 
-def _by_words(sample: str) -> str | None:
-    """The language whose function words clearly lead; a decoy that leads or comes close means None."""
+def _by_words(sample: str, *, short: bool) -> str | None:
+    """The language whose function words clearly lead; a decoy that leads or comes close means None.
+
+    A short text must consist of them by half, and no other language may have half as many.
+    """
     words = Counter(_WORD.findall(sample))
     scores = {name: _score(name, listed, words, sample) for name, listed in {**DECOYS, **FUNCTION_WORDS}.items()}
     ranked = sorted(scores, key=lambda name: scores[name], reverse=True)
     best, second = ranked[0], ranked[1]
     if best in DECOYS or scores[best] < max(1.0, 0.12 * words.total()):
         return None
+    if short:
+        clear = scores[best] >= max(2.0, words.total() / 2) and scores[second] <= scores[best] / 2
+        return best if clear else None
     alone = scores[second] == 0 and scores[best] >= _ALONE_SHARE * words.total()
     return best if alone or scores[best] >= max(2.0, _MARGIN * scores[second]) else None
 
