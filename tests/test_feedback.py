@@ -32,6 +32,10 @@ def test_f3_the_wrong_number_its_source_and_the_remedy_are_named() -> None:
     assert "[1]" in text
 
 
+def test_f3_the_words_are_shown_in_their_sentence() -> None:
+    assert '"30 days" in "Refunds take 30 days [1].": ' in told("Refunds take 30 days [1]. Ask me anything.")
+
+
 def test_f3_an_uncited_claim_is_told_its_nearest_source() -> None:
     assert "[2] is nearest to it." in told("Annual leave is 30 days.")
 
@@ -70,6 +74,7 @@ def test_f3_the_same_violation_is_told_once() -> None:
 def test_f3_a_secret_is_not_passed_on() -> None:
     secret = "ghp" + "_7Qz9Lm2XvB4nT8kRw1Yc5HdJ3gPs6FaU0eNi"
     assert secret not in told(f"The key is {secret} [1].")
+    assert secret not in told(f"The key of the day is {secret}.")
 
 
 def test_f3_line_ends_of_a_draft_do_not_break_the_list() -> None:

@@ -41,14 +41,24 @@ def retry_text(verdict: Verdict, sources: tuple[Source, ...]) -> str:
         (found for found in verdict.violations if found.severity == "warning"),
         key=lambda found: (_ORDER.index(found.rule), found.start),
     )
-    points = [_point(found, sources) for found in [*_merged(errors)[:_MOST], *_merged(warnings)[:_MOST_WARNINGS]]]
+    points = [
+        _point(found, verdict, sources) for found in [*_merged(errors)[:_MOST], *_merged(warnings)[:_MOST_WARNINGS]]
+    ]
     left = len(_merged(errors)) - _MOST
     more = [f"And {left} more of the same kinds."] if left > 0 else []
     numbered = [f"{number}. {point}" for number, point in enumerate(points, start=1)]
-    return "\n".join([_opening(len(errors)), *numbered, *more, _CLOSING])
+    return _masked("\n".join([_opening(len(errors)), *numbered, *more, _CLOSING]), verdict)
 
 
 _CLOSING: Final = "Write the whole answer again. Keep what is not named here as it is. Do not mention these notes."
+
+
+def _masked(text: str, verdict: Verdict) -> str:
+    """The text with each secret of the draft cut to an ellipsis, also where another rule quotes it."""
+    secrets = {verdict.text[found.start : found.end] for found in verdict.errors if found.rule == "no_secrets"} - {""}
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(_one_line(secret), "…")
+    return text
 
 
 def _opening(count: int) -> str:
@@ -60,12 +70,26 @@ def _merged(found: list[Violation]) -> list[Violation]:
     return list({(each.rule, each.words, each.detail): each for each in reversed(found)}.values())[::-1]
 
 
-def _point(found: Violation, sources: tuple[Source, ...]) -> str:
-    """One line: the words, what is wrong, what to do."""
+def _point(found: Violation, verdict: Verdict, sources: tuple[Source, ...]) -> str:
+    """One line: the words and the sentence they stand in, what is wrong, what to do."""
     words = _one_line(found.words)
-    quoted = f'"{words}": ' if words else ""
+    sentence = _one_line(_sentence(found, verdict))
+    place = f' in "{sentence}"' if sentence and len(words) < len(sentence) else ""
+    quoted = f'"{words}"{place}: ' if words else ""
     hint = _nearest(found, sources) if found.rule == "cites_sources" else ""
-    return " ".join(part for part in (f"{quoted}{_one_line(found.detail)}", _one_line(found.remedy), hint) if part)
+    parts = (_ended(_one_line(found.detail)), _ended(_one_line(found.remedy)), hint)
+    return quoted + " ".join(part for part in parts if part)
+
+
+def _sentence(found: Violation, verdict: Verdict) -> str:
+    """The claim in which a violation lies; empty where it lies in none."""
+    around = (claim.text for claim in verdict.claims if claim.start <= found.start and found.end <= claim.end)
+    return next(around, "") if found.rule != "no_secrets" else ""
+
+
+def _ended(text: str) -> str:
+    """The sentence with a full stop, where it has no end of its own."""
+    return text if not text or text[-1] in ".!?" else f"{text}."
 
 
 def _one_line(text: str) -> str:
