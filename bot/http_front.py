@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import structlog
@@ -50,13 +51,13 @@ class SlackDoor:
 
 def build(pages: Pages, door: SlackDoor | None = None) -> web.Application:
     """The web application: three pages, and Slack's door where there is one."""
-    front = _Front(pages, door)
+    front = _Front(pages)
     application = web.Application(client_max_size=LARGEST_BODY)
     application.router.add_get("/healthz", front.healthz)
     application.router.add_get("/readyz", front.readyz)
     application.router.add_get("/metrics", front.metrics)
     if door is not None:
-        application.router.add_post(EVENTS_PATH, front.slack_events)
+        application.router.add_post(EVENTS_PATH, partial(_slack_events, door))
     return application
 
 
@@ -90,9 +91,8 @@ def signed(door: SlackDoor, headers: Mapping[str, str], body: bytes) -> bool:
 
 
 class _Front:
-    def __init__(self, pages: Pages, door: SlackDoor | None) -> None:
+    def __init__(self, pages: Pages) -> None:
         self._pages = pages
-        self._door = door
 
     async def healthz(self, _: web.Request) -> web.Response:
         return web.json_response({"alive": True})
@@ -105,21 +105,20 @@ class _Front:
     async def metrics(self, _: web.Request) -> web.Response:
         return web.Response(body=self._pages.metrics(), headers={"Content-Type": _METRICS_TYPE})
 
-    async def slack_events(self, request: web.Request) -> web.Response:
-        if self._door is None:
-            raise web.HTTPNotFound
-        try:
-            async with asyncio.timeout(self._door.body_s):
-                body = await request.read()  # 413 above client_max_size
-        except TimeoutError:
-            return web.Response(status=408)
-        if not signed(self._door, request.headers, body):
-            _log.warning("slack_signature_refused", body_length=len(body))
-            return web.Response(status=401)
-        try:
-            asked = AsyncBoltRequest(body=body.decode(), headers=dict(request.headers))
-        except (ValueError, TypeError, AttributeError, KeyError, IndexError) as exc:
-            # Bolt reads its context out of the payload and trips over shapes that Slack never sends.
-            _log.warning("slack_body_unreadable", error_type=type(exc).__name__, body_length=len(body))
-            return web.Response(status=400)
-        return await to_aiohttp_response(await self._door.app.async_dispatch(asked))
+
+async def _slack_events(door: SlackDoor, request: web.Request) -> web.Response:
+    try:
+        async with asyncio.timeout(door.body_s):
+            body = await request.read()  # 413 above client_max_size
+    except TimeoutError:
+        return web.Response(status=408)
+    if not signed(door, request.headers, body):
+        _log.warning("slack_signature_refused", body_length=len(body))
+        return web.Response(status=401)
+    try:
+        asked = AsyncBoltRequest(body=body.decode(), headers=dict(request.headers))
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError) as exc:
+        # Bolt reads its context out of the payload and trips over shapes that Slack never sends.
+        _log.warning("slack_body_unreadable", error_type=type(exc).__name__, body_length=len(body))
+        return web.Response(status=400)
+    return await to_aiohttp_response(await door.app.async_dispatch(asked))

@@ -49,11 +49,9 @@ class Identity:
 
 
 class _Discreet(logging.Filter):
-    """Lets only errors of the Slack libraries pass, and of these only where and what kind: their texts quote."""
+    """Leaves of a Slack library's line only where it came from and what kind it is: their texts quote."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno < logging.ERROR:
-            return False
         kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else "error"
         record.msg, record.args = f"slack library: {kind} in {record.module}.{record.funcName}", ()
         record.exc_info, record.exc_text = None, None

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.conversation import Message, ThreadKey
-from bot.slack_calls import DeliveryFailed
-from bot.thread_reader import Posted, sort_key
+from bot.http_front import serve
+from bot.intake import Own
+from bot.slack_app import open_client
+from bot.slack_calls import DeliveryFailed, SlackCalls
+from bot.thread_reader import Posted, ThreadReader, sort_key
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
 
 
@@ -35,6 +39,7 @@ async def test_a2_a_thread_reads_oldest_first_with_its_speakers() -> None:
             Message(role="user", text="and <who>?", user="U0RELEASE", ts=reply),
         )
         assert [m.ts for m in await slack.reader.messages(place, before=reply)] == [ts, answer]
+        assert await slack.reader.messages(place, before=ts) == ()
 
 
 async def test_a2_a_long_thread_is_read_over_all_pages() -> None:
@@ -97,6 +102,29 @@ async def test_h3_a_thread_that_is_gone_is_a_failure() -> None:
         with pytest.raises(DeliveryFailed) as failed:
             await slack.reader.posted(gone, "1600000000.000001")
         assert failed.value.permanent
+
+
+async def test_a2_a_thread_without_end_is_read_up_to_a_bound_and_nothing_twice() -> None:
+    asked: list[str] = []
+
+    async def again(request: web.Request) -> web.Response:
+        asked.append(request.query.get("cursor", ""))
+        message = {"type": "message", "user": "U0YOU", "text": "first", "ts": "1700000000.000100"}
+        return web.json_response({"ok": True, "messages": [message], "response_metadata": {"next_cursor": "more"}})
+
+    async def own() -> Own:
+        return Own(user="U0ORION", bot="B0ORION")
+
+    application = web.Application()
+    application.router.add_get("/api/conversations.replies", again)
+    async with (
+        serve(application) as port,
+        open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client,
+    ):
+        place = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
+        read = await ThreadReader(SlackCalls(client), own).messages(place)
+    assert [message.text for message in read] == ["first"]
+    assert asked == ["", *["more"] * 19]
 
 
 @given(st.tuples(st.integers(0, 2_000_000_000), st.integers(0, 999_999)), st.text())
