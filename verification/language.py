@@ -40,8 +40,12 @@ _MARGIN: Final = 1.25
 _ALONE_SHARE: Final = 0.2
 
 
+@lru_cache(maxsize=256)
 def detect(text: str) -> str | None:
-    """One of ``en de fr es id ja zh``, or None when it is another language or cannot be told."""
+    """One of ``en de fr es id ja zh``, or None when it is another language or cannot be told.
+
+    Remembered, since a source is asked about for every claim that cites it.
+    """
     sample = _NOISE.sub(" ", text[:_SAMPLE])
     letters = len(_LETTER.findall(sample))
     if not letters:

@@ -84,8 +84,12 @@ def known_links(draft: Draft) -> KnownLinks:
     return KnownLinks(own=frozenset(own), seen=seen, hosts=frozenset(hosts))
 
 
+@lru_cache(maxsize=64)
 def links(masked: str) -> tuple[Link, ...]:
-    """The links of a text whose code is blanked out, in order, none inside another."""
+    """The links of a text whose code is blanked out, in order, none inside another.
+
+    Remembered, since several steps ask for the same text.
+    """
     if not _ANY.search(masked):
         return ()
     found: list[Link] = [
