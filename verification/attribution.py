@@ -13,7 +13,7 @@ from typing import Final
 
 from verification.answer import Claim, Draft, Repair, Source
 from verification.citations import Citation, citations
-from verification.grounding import ground, source_text
+from verification.grounding import ground
 from verification.language import content_stems, detect
 
 _CITED: Final = re.compile(r"\[[0-9]{1,12}\]")
@@ -53,7 +53,7 @@ def _is_near(claim: Claim, source: Source) -> bool:
     bare = _CITED.sub("", claim.text)
     language = detect(source.text) or detect(bare)
     stems = content_stems(bare, language)
-    shared = stems & content_stems(source_text(source), language)
+    shared = stems & content_stems(f"{source.title}\n{source.text}", language)
     return bool(stems) and len(shared) >= _ENOUGH * len(stems)
 
 
