@@ -26,11 +26,19 @@ function cited() {
   return heading ? section(heading) : [target];
 }
 
+function unmark() {
+  for (const old of document.querySelectorAll(".cited")) old.replaceWith(...old.childNodes);
+}
+
 function mark() {
-  for (const old of document.querySelectorAll(".cited")) old.classList.remove("cited");
+  unmark();
   const parts = cited();
-  for (const part of parts) part.classList.add("cited");
-  parts[0]?.scrollIntoView({ block: "start" });
+  if (!parts.length) return;
+  const frame = document.createElement("div");
+  frame.className = "cited";
+  parts[0].before(frame);
+  frame.append(...parts);
+  frame.scrollIntoView({ block: "start" });
 }
 
 const chosen = localStorage.getItem("theme");

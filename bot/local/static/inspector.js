@@ -58,12 +58,18 @@ function usage(values, model) {
   return list;
 }
 
+function attemptsTitle(count) {
+  if (count === 0) return "No draft";
+  return count === 1 ? "1 attempt" : `${count} attempts`;
+}
+
 export function renderRecord(record) {
   const [tone, outcome] = OUTCOMES[record.outcome] ?? ["", plain(record.outcome ?? "unknown")];
   const parts = [
     el("div", { class: "verdict" }, el("span", { class: `pill ${tone}` }, outcome), el("span", { class: `pill ${record.verified ? "ok" : ""}` }, record.verified ? "Verified" : "Not verified")),
     record.question && el("p", { class: "question" }, record.question),
-    el("h3", {}, (record.attempts ?? []).length === 1 ? "1 attempt" : `${(record.attempts ?? []).length} attempts`),
+    el("h3", {}, attemptsTitle(record.attempts?.length ?? 0)),
+    !record.attempts?.length && el("p", { class: "muted" }, "This turn ended before an answer was drafted."),
     ...(record.attempts ?? []).map((one, index, all) => attempt(one, index === all.length - 1)),
     el("h3", {}, "Time"), timings(record.timings_ms),
   ];

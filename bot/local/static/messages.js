@@ -20,10 +20,19 @@ function body(message, actions) {
   } else {
     node.append(el("div", { class: "rich", html: message.html }));
   }
+  if (message.turn_id) addInspect(node, message, actions);
   for (const one of node.querySelectorAll(".mention")) if (one.dataset.id === actions.me) one.classList.add("me");
   if (message.edited) node.append(el("span", { class: "edited" }, "(edited)"));
   for (const file of message.files) node.append(el("div", { class: "file" }, file.name, el("span", { class: "time" }, `${Math.ceil(file.size / 1024)} KB`)));
   return node;
+}
+
+// Beside the answer's last buttons, or on a line of its own.
+function addInspect(node, message, actions) {
+  const last = node.lastElementChild;
+  const row = last?.classList.contains("block-actions") ? last : el("div", { class: "block-actions" });
+  row.append(el("button", { type: "button", class: "btn small inspect", onclick: () => actions.inspect(message) }, "Inspect"));
+  if (row !== last) node.append(row);
 }
 
 function replyBar(message, actions) {
@@ -42,7 +51,6 @@ function under(message, actions, inThread) {
     const mine = one.users.includes(actions.me);
     node.append(el("button", { type: "button", class: `reaction${mine ? " mine" : ""}`, "aria-pressed": String(mine), "aria-label": `${one.name}, ${one.count}`, onclick: () => actions.react(message, one.name) }, el("span", { html: one.sign }), ` ${one.count}`));
   }
-  if (message.turn_id) node.append(el("button", { type: "button", class: "btn small inspect", onclick: () => actions.inspect(message) }, "Inspect"));
   if (message.reply_count && !inThread) node.append(replyBar(message, actions));
   return node;
 }
