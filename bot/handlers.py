@@ -90,12 +90,12 @@ class Listeners:
         if isinstance(found, Ignored):
             _log.debug("event_ignored", reason=found.reason)
             return
-        await self._note(found)
         await self._office.store(found)
+        await self._note(found)
         _log.info("event_stored", kind=found.kind, addressed=found.addressed, text_length=len(found.text))
 
     async def _note(self, letter: Incoming) -> None:
-        """Notes the thread's new standing before the letter is stored: a repeated event notes the same again."""
+        """The thread's new standing, noted after the letter is stored: a repeated event must be read as the first."""
         if letter.kind == "mute":
             await self._office.standings.mute(letter.thread)
         elif letter.addressed != "follow_up" and letter.kind in {"question", "help", "edit"}:

@@ -161,9 +161,12 @@ def read(envelope: object, own: Own, access: Access) -> Incoming | Ignored:
 
 
 def settle(letter: Incoming, standing: Standing) -> Incoming | Ignored:
-    """What only the thread's standing can tell: follow-ups count where Orion was addressed and not muted."""
+    """What only the thread's standing can tell: follow-ups count where Orion was addressed and not muted.
+
+    An edit that mentions Orion where it was never addressed is a first question: nothing was asked before.
+    """
     if letter.addressed == "mention":
-        return letter
+        return replace(letter, kind="question") if (letter.kind, standing) == ("edit", "unknown") else letter
     if letter.addressed == "follow_up" and standing == "unknown":
         return Ignored(reason="not_addressed")
     if standing == "muted" and letter.kind in {"question", "help", "mute"}:
@@ -235,7 +238,16 @@ def _changed(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | I
         return Ignored(reason="not_an_edit")
     if before and string(before, "text") == string(message, "text"):
         return Ignored(reason="not_an_edit")
-    return _letter(event, message, own, access)
+    letter = _letter(event, message, own, access)
+    if isinstance(letter, Incoming) and letter.kind == "edit" and _asked_for_help(before, own):
+        return replace(letter, kind="question")
+    return letter
+
+
+def _asked_for_help(message: Mapping[str, Any], own: Own) -> bool:
+    """Whether a message was only a mention: it got the greeting, and no turn stands behind it."""
+    raw = string(message, "text")
+    return own.user in _USER_MENTION.findall(raw) and not plain_text(raw, own.user)
 
 
 def _deleted(

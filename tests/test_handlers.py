@@ -208,6 +208,15 @@ async def test_a3_edits_deletions_and_stops_arrive(opened: Opened) -> None:
         assert {letter.thread.thread_ts for letter in letters} == {ts}
 
 
+async def test_a3_a_mention_added_by_an_edit_is_a_question_even_if_sent_again(opened: Opened) -> None:
+    async with opened() as running:
+        ts = running.slack.server.post("U0YOU", CHANNEL, "how do we release?")
+        running.ledger.closed = 1
+        running.slack.server.edit(CHANNEL, ts, "<@U0ORION> how do we release?")
+        (letter,) = await running.heard()
+        assert (letter.kind, letter.thread.thread_ts, running.ledger.tries) == ("question", ts, 2)
+
+
 async def test_a4_orions_own_messages_are_acknowledged_and_ignored(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()

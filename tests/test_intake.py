@@ -172,6 +172,22 @@ def test_a3_an_edit_without_mention_waits_for_the_standing() -> None:
     assert settle(found, "muted") is found
 
 
+def test_a3_an_edit_that_first_mentions_orion_is_a_first_question() -> None:
+    event = edit()
+    event["previous_message"]["text"] = "how do we release?"
+    found = letter(event)
+    asked = settle(found, "unknown")
+    assert isinstance(asked, Incoming)
+    assert (found.kind, asked.kind, asked.edited_ts) == ("edit", "question", "1700000042.000000")
+    assert settle(found, "engaged") is found
+
+
+def test_a3_a_bare_mention_that_becomes_a_question_is_one() -> None:
+    event = edit()
+    event["previous_message"]["text"] = "<@UORION>"
+    assert letter(event).kind == "question"
+
+
 def test_a4_unfurls_and_own_updates_are_no_edits() -> None:
     assert reason(edit("<@UORION> how do we release?")) == "not_an_edit"
     assert reason(edit(edited={})) == "not_an_edit"
@@ -370,4 +386,4 @@ def test_a3_a_letter_survives_storage(text: str, ts: str, ids: list[str]) -> Non
 @given(text=st.text(), standing=st.sampled_from(["unknown", "engaged", "muted"]))
 def test_a1_a_mention_always_reaches_orion(text: str, standing: Standing) -> None:
     found = letter(mention(text=f"<@UORION> {text}"))
-    assert settle(found, standing) is found
+    assert settle(found, standing) == found
