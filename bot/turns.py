@@ -22,7 +22,7 @@ from typing import Literal
 import structlog
 from redis.exceptions import RedisError
 
-from bot.mailbox import FAREWELLS, Claimed, Lease, LeaseLost, Mailbox, Verb, now
+from bot.mailbox import FAREWELLS, Claimed, Lease, LeaseLost, Mailbox, Verb, heed_cancellation, now
 
 LOG = structlog.get_logger()
 
@@ -32,6 +32,7 @@ OUTAGE_FIRST_S = 0.1
 OUTAGE_MAX_S = 2.0
 REPORT_S = 60.0
 FAREWELL_S = 2.0
+INSIST_S = 3.0
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MAX_S = 60.0
 
@@ -84,18 +85,29 @@ class Turn:
     lease: Lease
     task: asyncio.Task[Ending]
     why: Interruption | None = None
-    expiry: asyncio.TimerHandle | None = None
+    timer: asyncio.TimerHandle | None = None
 
     def interrupt(self, why: Interruption) -> None:
-        """Cancel the handler, once. One that returned already is left to end in peace."""
+        """Cancel the handler. One that returned already is left to end in peace."""
         if self.why is None and not self.task.done():
             self.why = why
+            self._insist()
+
+    def _insist(self) -> None:
+        # A cancellation can be swallowed on its way (see heed_cancellation): repeat it, leaving time to clean up.
+        if not self.task.done():
             self.task.cancel()
+            self._later(INSIST_S, self._insist)
+
+    def _later(self, seconds: float, act: Callable[[], None]) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = asyncio.get_running_loop().call_later(seconds, act)
 
     def watch(self) -> None:
         """Interrupt the turn at the very moment its lease runs out, prolonged or not by then."""
         if self.lease.held():
-            self.expiry = asyncio.get_running_loop().call_later(self.lease.left_s, self.watch)
+            self._later(self.lease.left_s, self.watch)
         else:
             self.interrupt("lease_lost")
 
@@ -176,6 +188,7 @@ class Turns:
     async def _claim_until_stopped(self, turns: asyncio.TaskGroup) -> None:
         pause_s = OUTAGE_FIRST_S
         while not self._stopping.is_set():
+            heed_cancellation()
             try:
                 await self._claim_some(turns)
                 pause_s = OUTAGE_FIRST_S
@@ -267,8 +280,8 @@ class Turns:
             else:
                 await self._tell_mailbox(turn.claimed, ending, seconds=seconds)
         finally:
-            if turn.expiry is not None:
-                turn.expiry.cancel()
+            if turn.timer is not None:
+                turn.timer.cancel()
             self._running.discard(turn)
             self._changed.set()
 
@@ -292,6 +305,7 @@ class Turns:
         lease_s = self._mailbox.lease_s
         pause_s = lease_s / 4
         while True:
+            heed_cancellation()
             await asyncio.sleep(pause_s)
             pause_s = lease_s / 4
             turns = list(self._running)
@@ -307,6 +321,7 @@ class Turns:
     async def _listen_always(self) -> None:
         """Obey cancellations from anywhere."""
         while True:
+            heed_cancellation()
             try:
                 async for wish in self._mailbox.cancellations(self.listening.set):
                     self._stop_turns(wish.thread, wish.reason, wish.message_id)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from bot import turns as turns_module
+from bot.embedded_redis import connect
 from bot.mailbox import MAX_TRIES, Claimed, Depth, Lease, LeaseLost, Mailbox
 from bot.turns import OK, Ending, Turns, backoff, dead, retry
 from tests.waiting import wait_until
@@ -389,6 +393,103 @@ async def test_h3_ended_at_once_a_handler_that_resists_keeps_its_lease(
             await wait_until(lambda: any(log["event"] == "turn_lost" for log in logs), "it was left alone")
             stage.go.set()
     assert await mailbox.depth() == Depth(messages=1, leased=1, delayed=0, dead=0)
+
+
+async def test_a6_a_cancellation_that_was_swallowed_is_repeated(
+    mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns_module, "INSIST_S", 0.05)  # a constant, not a function
+    stage = Stage()
+
+    async def swallow_once(claimed: Claimed, lease: Lease) -> Ending:
+        with suppress(asyncio.CancelledError):
+            await stage.go.wait()
+        await stage.go.wait()
+        return OK
+
+    stage.behaviour = swallow_once
+    await put(mailbox, "q")
+    async with working(mailbox, stage) as worker:
+        await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+        await worker.cancel(THREAD, "stop")
+        await wait_until(lambda: empty(mailbox), "the turn was stopped", timeout=1)
+
+
+async def kill_server(redis: Redis) -> None:
+    os.kill(int((await redis.info("server"))["process_id"]), signal.SIGKILL)
+
+
+async def test_h3_a_redis_that_dies_and_comes_back_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    async with connect(tmp_path) as redis:
+        mailbox = Mailbox(redis)
+        await put(mailbox, "q", "next")
+        async with working(mailbox, stage) as worker:
+            await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+            await kill_server(redis)
+            stage.go.set()
+            await wait_until(lambda: stage.ended == ["q", "next"], "both were answered")
+            await wait_until(lambda: worker.in_flight == 0, "and reported")
+        assert await mailbox.depth() == EMPTY
+        await mailbox.aclose()
+    assert stage.started == ["q", "next"]
+
+
+@contextmanager
+def away(directory: Path) -> Iterator[None]:
+    """While inside, the embedded server is dead and cannot be started again."""
+    manifest = next((directory / "redis" / "appendonlydir").glob("*.manifest"))
+    written = manifest.read_text()
+    manifest.write_text("garbage\n")
+    yield
+    manifest.write_text(written)
+
+
+async def test_h3_e5_an_outage_longer_than_a_lease_ends_the_turn_and_another_try_answers(tmp_path: Path) -> None:
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    async with connect(tmp_path) as redis:
+        mailbox = Mailbox(redis, lease_s=0.5)
+        await put(mailbox, "q")
+        with capture_logs() as logs:
+            async with working(mailbox, stage) as worker:
+                await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+                with away(tmp_path):
+                    await kill_server(redis)
+                    await wait_until(lambda: worker.in_flight == 0, "the lease ran out")
+
+                    def noticed() -> bool:
+                        return {"redis_unavailable", "beat_failed"} <= {log["event"] for log in logs}
+
+                    await wait_until(noticed, "the outage is noticed")
+                stage.go.set()
+                await wait_until(lambda: stage.ended == ["q"], "the next try answered", 20)
+                await wait_until(lambda: empty(mailbox), "the mailbox is empty")
+        await mailbox.aclose()
+    assert "turn_lost" in {log["event"] for log in logs}
+    assert stage.started == ["q", "q"]
+
+
+async def test_h3_stopping_while_redis_is_away_does_not_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_module, "FAREWELL_S", 0.1)  # a constant, not a function
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    async with connect(tmp_path) as redis:
+        mailbox = Mailbox(redis)
+        await put(mailbox, "q")
+        with capture_logs() as logs:
+            async with asyncio.timeout(15):
+                async with working(mailbox, stage, drain_s=0) as worker:
+                    await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+                    stuck = away(tmp_path)
+                    stuck.__enter__()
+                    await kill_server(redis)
+                    worker.stop()
+        stuck.__exit__(None, None, None)
+        assert "turn_not_reported" in [log["event"] for log in logs]
+        assert (await mailbox.depth()).messages == 1
+        await mailbox.aclose()
 
 
 def test_backoff_doubles_up_to_a_minute() -> None:
