@@ -1,4 +1,4 @@
-"""What ``ground`` says about single claims: each kind of evidence, what stands instead, and what it must not accuse."""
+"""What ``ground`` says about single claims: each kind of evidence, what stands instead, what is no fault."""
 
 from __future__ import annotations
 

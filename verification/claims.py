@@ -20,9 +20,10 @@ _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _HIDDEN = re.compile(r"`[^`\n]*`|<[^<>\n]*>|https?://\S+")
 _CITATION = re.compile(r"\[(\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*)\](?!\()")
 _ITEM = re.compile(r"[ \t]*(?:[-*•◦▪▸‣–+☐☑]|\d{1,3}[.)]|[a-z][.)])[ \t]+")
-_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]|[ \t]*\*{1,2}[^*\n]*[^*\n.!?。！？:：]\*{1,2}[ \t]*$")
-_RULING = re.compile(r"[ \t]*[-|+─═┼:=_*\s]{3,}$")
-_ROW = re.compile(r"[ \t]*\|.*\|[ \t]*$")
+_HEADING = re.compile(r"#{1,6}[ \t]|\*{1,2}[^*\n]*[^*\n.!?。！？:：]\*{1,2}$")
+# These are matched against a line without the white space at its ends: anything else would be quadratic in it.
+_RULING = re.compile(r"[-|+─═┼:=_* \t]{3,}$")
+_ROW = re.compile(r"\|.*\|$")
 _COLON_END = re.compile(r"[:：][*_~\s]*$")
 _ONLY_LABEL = re.compile(
     r"(?:\W*(?:sources?|quellen?|fuentes?|sumber|see|siehe|voir|véase|lihat|出典|来源|参考))?\W*", re.IGNORECASE
@@ -79,6 +80,11 @@ def cited_ids(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
+def citation_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Where the citations of ``text`` stand, code and links left out; neighbours in one run are one span each."""
+    return tuple(match.span() for match in _CITATION.finditer(_HIDDEN.sub(_blank, text)))
+
+
 def _blank(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", match.group())
 
@@ -91,7 +97,7 @@ def _prose(text: str) -> str:
 def _table_rows(block: str) -> str:
     """The rows below the ruling of a table set in a code block, everything else blank; empty if it is no table."""
     lines = block.removeprefix("```").removesuffix("```").splitlines(keepends=True)
-    ruling = next((i for i, line in enumerate(lines[:4]) if line.strip() and _RULING.match(line.rstrip("\n"))), None)
+    ruling = next((i for i, line in enumerate(lines[:4]) if line.strip() and _RULING.match(line.strip())), None)
     if ruling is None or ruling == 0:
         return ""
     rows = [re.sub(r"[^\n]", " ", line) for line in lines[: ruling + 1]] + lines[ruling + 1 :]
@@ -108,7 +114,7 @@ def _lines(text: str) -> Iterator[_Line]:
         marker = _ITEM.match(line)
         if not line.strip() or marker:
             group += 1
-        if not line.strip() or _RULING.match(line) or _is_table_head(lines, index):
+        if not line.strip() or _RULING.match(line.strip()) or _is_table_head(lines, index):
             previous = ""
             continue
         kind = _kind(line, previous)
@@ -119,7 +125,7 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _unwrapped(text: str) -> list[str]:
-    """The lines, a line that goes on in small letters joined to the one before (same length, a space for the break)."""
+    """The lines; one that goes on in small letters is joined to the one before (a space for the break)."""
     lines: list[str] = []
     for line in text.split("\n"):
         goes_on = line.lstrip()[:1].islower() and not _ITEM.match(line)
@@ -138,17 +144,17 @@ def _unwrapped(text: str) -> list[str]:
 
 def _is_table_head(lines: list[str], index: int) -> bool:
     following = lines[index + 1] if index + 1 < len(lines) else ""
-    return bool(_ROW.match(lines[index]) and _RULING.match(following) and "-" in following)
+    return bool(_ROW.match(lines[index].strip()) and _RULING.match(following.strip()) and "-" in following)
 
 
 def _kind(line: str, previous: str) -> Kind:
     bare = _CITATION.sub("", line)
-    if _HEADING.match(bare.rstrip()):
+    if _HEADING.match(bare.strip()):
         return "heading"
     if _COLON_END.search(bare):
         return "intro"
     indented = line[:1] in " \t" and bool(previous) and bool(_ITEM.match(previous) or previous[:1] in " \t")
-    return "item" if _ITEM.match(line) or _ROW.match(line) or indented else "text"
+    return "item" if _ITEM.match(line) or _ROW.match(line.strip()) or indented else "text"
 
 
 def _sentences(text: str, line: _Line) -> Iterator[_Sentence]:

@@ -6,11 +6,14 @@ source, nor the question, has a date that agrees in all the parts the claim give
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from verification.dates import Moment, agrees
 from verification.evidence import Evidence, Finding
 from verification.passages import Passage
+
+_SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
 
 
 def date_findings(evidence: Evidence) -> Iterator[Finding]:
@@ -24,10 +27,16 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
         # Two readings of 03/04/2021 need one to fit; the two days of "3-5 March" need both.
         ambiguous = len({reading.month for reading in readings}) > 1
         fits = [_is_known(reading, passages) for reading in (readings if ambiguous else [moment])]
-        if any(fits) or span in seen:
+        if any(fits) or span in seen or _ends_a_season(moment, evidence.claim.text):
             continue
         seen.add(span)
         yield _finding(moment, evidence)
+
+
+def _ends_a_season(moment: Moment, text: str) -> bool:
+    """True for the second year of "1904-1905": the first one was checked."""
+    match = _SEASON.search(text, max(0, moment.start - 6), moment.start)
+    return moment.is_year and match is not None and int(match[1]) + 1 == moment.year
 
 
 def _is_known(moment: Moment, passages: tuple[Passage, ...]) -> bool:

@@ -117,9 +117,9 @@ def _at_digits(text: str, token: re.Match[str]) -> Iterator[Moment]:
     if len(token.group()) > _YEAR_DIGITS or before in "$€£¥#_" or (before.isascii() and before.isalpha()):
         return
     glued = before in _GLUE and start > 1 and text[start - 2].isalnum()
-    if glued and before != "-":
+    if glued and before not in "-/":
         return
-    for read in (_clock,) if glued else (_iso, _cjk, _numeric, _day_month, _clock, _dotted, _year):
+    for read in (_clock, _year) if glued else (_iso, _cjk, _numeric, _day_month, _clock, _dotted, _year):
         readings = tuple(read(text, start))
         if readings:
             yield from readings

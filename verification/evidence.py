@@ -72,6 +72,11 @@ class Evidence:
         return frozenset[str]().union(*(cited.passage.stems for cited in self.cited))
 
     @cached_property
+    def prefixes(self) -> frozenset[str]:
+        """The first five letters of each longer stem of the cited sources."""
+        return frozenset[str]().union(*(cited.passage.prefixes for cited in self.cited))
+
+    @cached_property
     def recall(self) -> float:
         """The share of the claim's stems that stand anywhere in the cited sources; 1 for a claim without any."""
         mine = self.claim.stems

@@ -7,18 +7,14 @@ says which source and what stands there instead. Must never use overlap between 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from verification.answer import Claim, Draft, Source, Violation
-from verification.date_check import date_findings
-from verification.evidence import Cited, Evidence, Finding
-from verification.identifier_check import identifier_findings, known_urls
-from verification.number_check import number_findings
-from verification.passages import Passage, analyse
-from verification.quotes import quote_findings
+from verification.answer import Claim, Draft, Violation
+from verification.evidence import Evidence, Finding
+from verification.examination import bearing_out, evidence_for, examine, known_passages, read_claim
+from verification.language import detect
+from verification.score import SUPPORTED, score
 
-_SUSPICIOUS = 0.5
 _LONGEST_WORDS = 200
 
 
@@ -28,61 +24,67 @@ def ground(draft: Draft, text: str, claims: tuple[Claim, ...]) -> tuple[tuple[Cl
     ``claims`` carry spans of ``text``. A claim that cites nothing that exists is "suspicious": other rules fail it.
     """
     sources = {source.id: source for source in draft.sources}
-    known = _known(draft)
+    known = known_passages(draft)
+    spoken = detect(text) or detect(draft.question)
     judged: list[Claim] = []
     violations: list[Violation] = []
     for claim in claims:
-        evidence = _evidence(claim, sources, known)
-        if evidence is None:
+        cited = tuple(sources[number] for number in dict.fromkeys(claim.cited) if number in sources)
+        if not cited:
             judged.append(replace(claim, supported="suspicious", score=0.0))
             continue
+        evidence = evidence_for(read_claim(claim, spoken), cited, known)
         findings = tuple(examine(evidence, draft))
         judged.append(_judged(claim, evidence, findings))
-        violations.extend(_violation(claim, finding, text) for finding in findings)
+        violations.extend(_violations(claim, evidence, findings, draft))
     return tuple(judged), tuple(violations)
 
 
-def _known(draft: Draft) -> tuple[Passage, ...]:
-    return tuple(analyse(text) for text in (draft.question, draft.known_text) if text.strip())
-
-
-def source_text(source: Source) -> str:
-    """All of a source that the model saw and may state: its title and its text."""
-    return f"{source.title}\n{source.text}" if source.title else source.text
-
-
-def _evidence(claim: Claim, sources: Mapping[int, Source], known: tuple[Passage, ...]) -> Evidence | None:
-    cited = tuple(
-        Cited(id=number, passage=analyse(source_text(sources[number]))) for number in claim.cited if number in sources
-    )
-    return Evidence(claim=analyse(claim.text), cited=cited, known=known) if cited else None
-
-
-def examine(evidence: Evidence, draft: Draft) -> Iterator[Finding]:
-    """Everything that speaks against the claim, precise evidence first."""
-    yield from number_findings(evidence)
-    yield from date_findings(evidence)
-    yield from quote_findings(evidence)
-    yield from identifier_findings(evidence, known_urls(source.url for source in draft.sources))
-
-
 def _judged(claim: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> Claim:
-    score = evidence.recall if evidence.same_language else 0.75
+    value = score(evidence, findings)
     if any(finding.severity == "error" for finding in findings):
-        return replace(claim, supported="no", score=round(min(score, 0.2), 3))
-    if findings or score < _SUSPICIOUS:
-        return replace(claim, supported="suspicious", score=round(score, 3))
-    return replace(claim, supported="yes", score=round(score, 3))
+        return replace(claim, supported="no", score=value)
+    if findings or value < SUPPORTED:
+        return replace(claim, supported="suspicious", score=value)
+    return replace(claim, supported="yes", score=value)
 
 
-def _violation(claim: Claim, finding: Finding, text: str) -> Violation:
-    start, end = claim.start + finding.start, claim.start + finding.end
+def _violations(claim: Claim, evidence: Evidence, findings: tuple[Finding, ...], draft: Draft) -> list[Violation]:
+    """The findings as violations; where another source bears the sentence out, the remedy names it."""
+    refuted = any(finding.severity == "error" for finding in findings)
+    elsewhere = bearing_out(evidence.claim, draft, claim.cited) if refuted else ()
+    found = [_violation(claim, finding, elsewhere) for finding in findings]
+    if not findings and evidence.same_language and score(evidence, ()) < SUPPORTED:
+        found.append(_far_off(claim, evidence, bearing_out(evidence.claim, draft, claim.cited)))
+    return found
+
+
+def _violation(claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
+    remedy = finding.remedy
+    if elsewhere:
+        remedy = f"Cite [{elsewhere[0]}] instead: that source bears this sentence out."
     return Violation(
         rule="claim_supported",
         severity=finding.severity,
-        start=start,
-        end=end,
-        words=text[start : min(end, start + _LONGEST_WORDS)],
+        start=claim.start + finding.start,
+        end=claim.start + finding.end,
+        words=claim.text[finding.start : finding.end][:_LONGEST_WORDS],
         detail=finding.detail,
-        remedy=finding.remedy,
+        remedy=remedy,
+    )
+
+
+def _far_off(claim: Claim, evidence: Evidence, elsewhere: tuple[int, ...]) -> Violation:
+    """A claim whose words hardly stand in its sources: a suspicion, never an error."""
+    remedy = f"Keep closer to what {evidence.sources_named()} says, or cite the source that states it."
+    if elsewhere:
+        remedy = f"Cite [{elsewhere[0]}] instead: that source bears this sentence out."
+    return Violation(
+        rule="claim_supported",
+        severity="warning",
+        start=claim.start,
+        end=claim.end,
+        words=claim.text[:_LONGEST_WORDS],
+        detail=f"little of this sentence stands in {evidence.sources_named()}",
+        remedy=remedy,
     )

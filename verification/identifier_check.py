@@ -14,6 +14,7 @@ from verification.evidence import Evidence, Finding
 from verification.identifiers import Identifier, missing_words, nearest
 from verification.words import normalised
 
+_CODE_DIGITS = 3
 _MACHINE_WORD = re.compile(r".*[\d_./=:-].*|--?\w.*")
 
 
@@ -52,8 +53,11 @@ def known_urls(urls: Iterator[str]) -> frozenset[str]:
     return frozenset(_address(url) for url in urls if url)
 
 
-def _severity(identifier: Identifier, missing: tuple[str, ...]) -> Severity:
+def _severity(identifier: Identifier, missing: tuple[str, ...], *, near: bool) -> Severity:
     """A code span of plain words may be emphasis; anything that only a machine would write is evidence."""
+    if identifier.kind == "code_number":
+        # COVID-19 and U-30 are names; an error code has more digits, or the source has another one like it.
+        return "error" if near or sum(letter.isdigit() for letter in identifier.text) >= _CODE_DIGITS else "warning"
     if identifier.kind != "code":
         return "error"
     single = len(identifier.text.split()) == 1
@@ -73,7 +77,7 @@ def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidenc
         remedy = f"Drop {wrong}, or cite the source that states it."
     return Finding(
         kind="url" if identifier.kind == "url" else "identifier",
-        severity=_severity(identifier, missing),
+        severity=_severity(identifier, missing, near=" has " in detail),
         start=identifier.start,
         end=identifier.end,
         detail=detail,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from verification.arithmetic import follows
 from verification.evidence import Evidence, Finding, Hit
@@ -16,21 +17,43 @@ from verification.numbers import Quantity
 from verification.passages import Passage
 
 _APPROXIMATE = 0.1
+_COUNTED = 5
+# Converting miles to kilometres or pounds to kilograms rounds; days to hours does not.
+_MEASURED = frozenset({"length", "mass"})
 _MONTH_DAYS = (30.0, 30.4375, 31.0, 28.0)
 
 
 def number_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each number of the claim that the cited sources do not bear out."""
-    for quantity in evidence.claim.quantities:
-        if _is_known(quantity, evidence) or follows(quantity, evidence):
+    mine = evidence.claim.quantities
+    known = [quantity for quantity in mine if quantity.weak or _is_known(quantity, evidence)]
+    for quantity in mine:
+        if quantity in known or any(_converts(quantity, other) for other in known) or follows(quantity, evidence):
             continue
         yield _finding(quantity, evidence)
+
+
+def _converts(quantity: Quantity, known: Quantity) -> bool:
+    """True for the second of "23 lb (10 kg)" where the source has the first."""
+    return quantity.unit is not None and known.unit is not None and not known.weak and matches(quantity, known)
 
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
     passages = (*(cited.passage for cited in evidence.cited), *evidence.known)
     return any(matches(quantity, other) for passage in passages for other in passage.quantities) or any(
-        _is_year(quantity, passage) for passage in passages
+        _is_year(quantity, passage) or _is_century(quantity, passage) for passage in passages
+    )
+
+
+def _is_century(quantity: Quantity, passage: Passage) -> bool:
+    """True if the claim names a century ("the 15th century") that a year of the passage falls in."""
+    if not quantity.century:
+        return False
+    return any(moment.year and (moment.year - 1) // 100 + 1 in quantity.readings for moment in passage.moments) or any(
+        (year - 1) // 100 + 1 in quantity.readings
+        for other in passage.quantities
+        for year in other.readings
+        if other.unit is None
     )
 
 
@@ -43,7 +66,8 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
     if claimed.unit is None or other.unit is None:
         return _any_close(claimed, claimed.readings, other.readings)
     if claimed.unit.dimension == other.unit.dimension:
-        return _any_close(claimed, claimed.amounts(), other.amounts())
+        converted = claimed.unit.factor != other.unit.factor and claimed.unit.dimension in _MEASURED
+        return _any_close(replace(claimed, bound="~") if converted else claimed, claimed.amounts(), other.amounts())
     if {claimed.unit.dimension, other.unit.dimension} == {"time", "months"}:
         return _same_span(claimed, other)
     return False
@@ -98,8 +122,18 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
         detail = f"{words} does not stand in {where}"
         remedy = f"Drop {words}, or cite the source that states it."
     return Finding(
-        kind="number", severity="error", start=quantity.start, end=quantity.end, detail=detail, remedy=remedy
+        kind="number",
+        severity="warning" if there is None and _may_be_counted(quantity) else "error",
+        start=quantity.start,
+        end=quantity.end,
+        detail=detail,
+        remedy=remedy,
     )
+
+
+def _may_be_counted(quantity: Quantity) -> bool:
+    """A small number in words without a unit often counts what the source merely lists."""
+    return quantity.worded and quantity.unit is None and quantity.readings[0] <= _COUNTED
 
 
 def instead(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:

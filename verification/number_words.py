@@ -66,14 +66,31 @@ _CJK_DIGITS = {
 _CJK_SCALES = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8, "兆": 10**12}
 CJK_NUMERAL = re.compile(f"[{''.join(_CJK_DIGITS)}{''.join(_CJK_SCALES)}]+")
 
+_SMALL = {
+    1: "one first 1st eins ein eine einen einem einer erste ersten erster erstes un une premier première uno una "
+    "primer primero primera satu pertama",
+    2: "second zweite zweiten zweiter zweites deuxième segunda kedua",
+    3: "third dritte dritten dritter drittes troisième tercer tercero tercera ketiga",
+    4: "fourth vierte vierten vierter quatrième cuarto cuarta keempat",
+    5: "fifth fünfte fünften fünfter cinquième quinto quinta kelima",
+    6: "sixth sechste sechsten sixième sexto sexta keenam",
+    7: "seventh siebte siebten septième séptimo séptima ketujuh",
+    8: "eighth achte achten huitième octavo octava kedelapan",
+    9: "ninth neunte neunten neuvième noveno novena kesembilan",
+    10: "tenth zehnte zehnten dixième décimo décima kesepuluh",
+    12: "twelfth zwölfte zwölften douzième dozen dutzend douzaine docena",
+    20: "twentieth zwanzigste vingtième vigésimo",
+}
+# Words that count or rank but may as well be an article: they bear a number out and are never held against a claim.
+WEAK_WORDS: dict[str, float] = {word: float(value) for value, words in _SMALL.items() for word in words.split()}
 FRACTIONS: dict[str, float] = {
     word: percent
     for percent, words in {
         50.0: "half hälfte moitié mitad setengah separuh 半分 一半 半数",
-        25.0: "quarter viertel quart cuarta seperempat 四分之一",
-        75.0: "three-quarters dreiviertel 四分之三",
-        100 / 3: "third drittel tiers tercio sepertiga 三分之一",
-        200 / 3: "two-thirds zweidrittel 三分之二",
+        25.0: "quarter viertel seperempat",
+        75.0: "three-quarters dreiviertel",
+        100 / 3: "one-third drittel tiers tercio sepertiga",
+        200 / 3: "two-thirds thirds zweidrittel",
     }.items()
     for word in words.split()
 }

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from verification.bounds import Bound, bound
-from verification.number_words import CJK_NUMERAL, FRACTIONS, JOINERS, is_number_word, read, read_cjk
+from verification.number_words import CJK_NUMERAL, FRACTIONS, JOINERS, WEAK_WORDS, WORDS, is_number_word, read, read_cjk
 from verification.units import CURRENCIES, GLUED_SCALES, SCALES, UNITS, Unit
 
 _TOKEN = re.compile(r"\d+|[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -23,6 +23,9 @@ _NUMERAL = re.compile(
 )
 _FRACTION_CJK = re.compile(r"\s?分[の之]\s?(?P<top>\d+)")
 _AFTER = re.compile(r"[ \u00a0\u202f]?-?(?P<word>[%％°€$£¥₹](?:[CF]\b)?|[^\W\d_]+\.?(?:[-/][^\W\d_]+)*)")
+_CENTURY = re.compile(
+    r"(?:st|nd|rd|th|\.|e|er|ème)?[ -](?:century|centuries|Jahrhunderts?|siècles?|siglos?)\b|世紀|世纪", re.IGNORECASE
+)
 _CURRENCY_BEFORE = re.compile(r"(?:([$€£¥₹])|\b(USD|EUR|GBP|CHF|IDR|Rp)\.?)\s?$")
 _OF = re.compile(r"\s(?:of|de|d[’'])\s?")
 _TWO_WORDS = {"pour": "cent", "por": "ciento", "per": "cent"}
@@ -36,7 +39,8 @@ class Quantity:
     """One number.
 
     ``readings``: its values, scale included (two for an ambiguous 1,200). ``unit`` is None where the word after it is
-    no known unit; ``noun`` is then that word (case-folded) or empty. ``worded`` marks a number in words.
+    no known unit; ``noun`` is then that word (case-folded) or empty. ``worded`` marks a number in words, ``weak`` one
+    that may not be meant as a number ("one", "third", "half"), ``century`` an ordinal one ("15th century").
     """
 
     start: int
@@ -47,6 +51,8 @@ class Quantity:
     bound: Bound = ""
     worded: bool = False
     scaled: bool = False
+    weak: bool = False
+    century: bool = False
 
     def amounts(self) -> tuple[float, ...]:
         """The readings in the basic unit of the dimension."""
@@ -62,7 +68,7 @@ def quantities(text: str, language: str | None = None, taken: bytes | bytearray 
     while token:
         position = token.end()
         if not occupied[token.start()]:
-            quantity = _at(text, token, language or "en")
+            quantity = _at(text, token, language or "en") or (None if language else _in_any_language(text, token))
             if quantity:
                 found.append(quantity)
                 position = quantity.end
@@ -80,11 +86,23 @@ def _at(text: str, token: re.Match[str], language: str) -> Quantity | None:
             return numeral
     folded = word.casefold()
     if folded in FRACTIONS:
-        return _quantity(text, token.span(), (FRACTIONS[folded],), unit=UNITS["%"], worded=True)
+        quantity = _quantity(text, token.span(), (FRACTIONS[folded],), unit=UNITS["%"], worded=True)
+        return replace(quantity, weak=True)
     head = folded.split("-", 1)[0]
     if is_number_word(head, language):
         return _words(text, token, language)
+    if head in WEAK_WORDS:
+        span = (token.start(), token.start() + len(head))
+        return replace(_quantity(text, span, (WEAK_WORDS[head],), worded=True), weak=True)
     return None
+
+
+def _in_any_language(text: str, token: re.Match[str]) -> Quantity | None:
+    """A number word of a text whose language is not known: it may bear a claim out and never accuses one."""
+    head = token.group().casefold().split("-", 1)[0]
+    spoken = next((language for language in WORDS if is_number_word(head, language)), None)
+    quantity = _words(text, token, spoken) if spoken else None
+    return replace(quantity, weak=True) if quantity else None
 
 
 def _digits(text: str, start: int) -> Quantity | None:
@@ -103,6 +121,9 @@ def _digits(text: str, start: int) -> Quantity | None:
         value = 100 * int(fraction["top"][:9]) / int(match.group())
         return _quantity(text, (start, fraction.end()), (value,), unit=UNITS["%"])
     readings = _readings(match)
+    century = _CENTURY.match(text, match.end())
+    if century and match.group().isdigit():
+        return Quantity(start=start, end=century.end(), readings=readings, noun="century", century=True)
     return _quantity(text, match.span(), readings, unit=_currency_before(text, start))
 
 

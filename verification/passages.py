@@ -23,6 +23,7 @@ from verification.words import Term, normalised, terms
 _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
 _CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
+_PREFIX = 5
 _LINE = re.compile(r"[^\n]+")
 _ABBREVIATED = re.compile(
     r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx)\.\s*$"
@@ -50,6 +51,7 @@ class Passage:
     terms: tuple[Term, ...]
     sentences: tuple[Sentence, ...]
     stems: frozenset[str]
+    prefixes: frozenset[str]
     quantities: tuple[Quantity, ...]
     moments: tuple[Moment, ...]
     identifiers: tuple[Identifier, ...]
@@ -98,30 +100,38 @@ def analyse(text: str, language: str | None = None) -> Passage:
     """Everything in ``text`` that a claim can be checked against. ``language`` None means: find out."""
     text = _CITATION.sub(lambda match: " " * len(match.group()), readable(text))
     spoken = language or detect(text)
-    named = identifiers(text)
+    named, when = _apart(identifiers(text), moments(text), len(text))
     taken = bytearray(len(text))
-    for identifier in named:
-        if identifier.kind != "code":
-            _mark(taken, identifier.start, identifier.end)
-    when = tuple(m for m in moments(text) if not any(taken[m.start : m.end]))
-    for moment in when:
-        _mark(taken, moment.start, moment.end)
+    spans = [(i.start, i.end) for i in named if i.kind != "code"] + [(m.start, m.end) for m in when]
+    for start, end in spans:
+        taken[start:end] = b"\x01" * (end - start)
     words = tuple(terms(text, spoken))
+    stems = frozenset(word.stem for word in words if word.stem)
     return Passage(
         text=text,
         language=spoken,
         folded=normalised(text),
         terms=words,
         sentences=tuple(_sentences(text, spoken, words)),
-        stems=frozenset(word.stem for word in words if word.stem),
+        stems=stems,
+        prefixes=frozenset(stem[:_PREFIX] for stem in stems if len(stem) >= _PREFIX),
         quantities=quantities(text, spoken, taken),
         moments=when,
         identifiers=named,
     )
 
 
-def _mark(taken: bytearray, start: int, end: int) -> None:
-    taken[start:end] = b"\x01" * (end - start)
+def _apart(
+    named: tuple[Identifier, ...], when: tuple[Moment, ...], length: int
+) -> tuple[tuple[Identifier, ...], tuple[Moment, ...]]:
+    """Identifiers and dates apart: 2003.06.11 is a date and no version, a date inside a URL is the URL's."""
+    dates = {moment.start for moment in when if moment.day is not None}
+    kept = tuple(i for i in named if not (i.kind == "version" and i.start in dates))
+    taken = bytearray(length)
+    for identifier in kept:
+        if identifier.kind != "code":
+            taken[identifier.start : identifier.end] = b"\x01" * (identifier.end - identifier.start)
+    return kept, tuple(moment for moment in when if not any(taken[moment.start : moment.end]))
 
 
 def _sentences(text: str, language: str | None, words: tuple[Term, ...]) -> Iterator[Sentence]:

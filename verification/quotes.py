@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from rapidfuzz import fuzz
 
 from verification.evidence import Evidence, Finding
-from verification.words import normalised
+from verification.opposites import NEGATIONS
+from verification.words import normalised, terms
 
 _QUOTED = re.compile(
     r"“([^“”\n]{2,600})”|„([^„“”\n]{2,600})[“”]|«\s?([^«»\n]{2,600}?)\s?»|»([^«»\n]{2,600}?)«|「([^「」\n]{2,600})」|"
@@ -65,6 +66,7 @@ def _holds(part: str, haystack: str) -> bool:
 
 def _finding(evidence: Evidence, start: int, end: int, words: str) -> Finding:
     altered = _altered(evidence, words)
+    loose = altered is not None and _same_substance(words, altered[1], evidence.claim.language)
     if altered:
         source, original = altered
         detail = f"source [{source}] has it as: {original}"
@@ -72,7 +74,19 @@ def _finding(evidence: Evidence, start: int, end: int, words: str) -> Finding:
     else:
         detail = f"these words do not stand in {evidence.sources_named()}"
         remedy = "Quote only what the source says word by word, or say it without quotation marks."
-    return Finding(kind="quote", severity="error", start=start, end=end, detail=detail, remedy=remedy)
+    return Finding(
+        kind="quote", severity="warning" if loose else "error", start=start, end=end, detail=detail, remedy=remedy
+    )
+
+
+def _same_substance(words: str, original: str, language: str | None) -> bool:
+    """True if the two differ in small words only ("they are", "they're"): not word by word, but not wrong."""
+    negations = NEGATIONS.get(language or "en", frozenset())
+    mine, theirs = (
+        [term.stem or term.word for term in terms(part, language) if term.stem or term.word in negations]
+        for part in (words, original)
+    )
+    return mine == theirs and len(mine) > 1
 
 
 def _altered(evidence: Evidence, words: str) -> tuple[int, str] | None:

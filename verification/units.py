@@ -59,7 +59,7 @@ _MASS: dict[float, str] = {
     1: "g gram grams gramm gramme grammes gramo gramos グラム 克",
     1000: "kg kilo kilos kilogram kilograms kilogramm kilogramme kilogrammes kilogramo kilogramos キログラム 公斤 千克",
     1e6: "tonne tonnes tonnen tonelada toneladas ton tons トン 吨",
-    453.592: "lb lbs pound-mass",
+    453.592: "lb lbs",
 }
 _RATIO: dict[float, str] = {
     10: "割",
@@ -70,7 +70,7 @@ _TEMPERATURE: dict[float, str] = {1: "°c °f °"}
 _MONEY: dict[str, str] = {
     "EUR": "€ eur euro euros ユーロ 欧元",
     "USD": "$ usd us$ dollar dollars dólar dólares dolar ドル 美元 美金",
-    "GBP": "£ gbp pound pounds pfund livres libras",
+    "GBP": "£ gbp",
     "JPY": "¥ jpy yen 円 日元",
     "CNY": "cny rmb yuan 元 人民币",
     "IDR": "rp idr rupiah",

@@ -1,0 +1,105 @@
+"""Names in a claim that its sources do not know, and whether another name stands in their place.
+
+Promises: a name that is merely absent is a suspicion; it is an error only where the source has another name between the
+same words. German nouns and the first word of a sentence have capitals anyway and count only if a source shows them
+to be names. Lower-case text and scripts without capitals have no names here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from verification.evidence import Evidence, Finding, Hit
+from verification.words import Term
+
+_NEAR_ENOUGH = 0.5
+
+
+def name_findings(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for each run of capitalised words that neither the sources nor the question have."""
+    if not evidence.same_language or evidence.claim.language in {"de", "ja", "zh"}:
+        return
+    mine = evidence.claim.terms
+    known = evidence.stems.union(*(passage.stems for passage in evidence.known))
+    for first, last in _absent(mine, known, evidence):
+        yield _finding(evidence, mine, first, last)
+
+
+def _absent(mine: Sequence[Term], known: frozenset[str], evidence: Evidence) -> Iterator[tuple[int, int]]:
+    """Runs of unknown names as first and last index."""
+    opening = {_first_in(mine, sentence.start) for sentence in evidence.claim.sentences}
+    claim = evidence.claim
+    elsewhere = [(found.start, found.end) for found in claim.identifiers]
+    elsewhere += [(found.start, found.end) for found in claim.moments]
+    initials = _initials(evidence)
+    index = 0
+    while index < len(mine):
+        last = index
+        while last < len(mine) and last not in opening and _is_unknown_name(mine[last], known, initials):
+            last += 1
+        if last > index and not any(start <= mine[index].start < end for start, end in elsewhere):
+            yield index, last - 1
+        index = max(last, index + 1)
+
+
+def _first_in(terms: Sequence[Term], start: int) -> int:
+    return next((i for i, term in enumerate(terms) if term.start >= start), -1)
+
+
+def _is_unknown_name(term: Term, known: frozenset[str], initials: str) -> bool:
+    return term.capital and bool(term.stem) and term.stem not in known and term.word not in initials
+
+
+def _initials(evidence: Evidence) -> str:
+    """The initials of the sources' capitalised words in order: LA is no new name where Los Angeles stands."""
+    return " ".join(
+        "".join(term.word[0] if term.capital else " " for term in cited.passage.terms) for cited in evidence.cited
+    )
+
+
+def _finding(evidence: Evidence, mine: Sequence[Term], first: int, last: int) -> Finding:
+    start, end = mine[first].start, mine[last].end
+    words = evidence.claim.text[start:end]
+    for hit in evidence.hits[:2]:
+        there = _in_place(hit, mine, first, last) if hit.share >= _NEAR_ENOUGH else ""
+        if there:
+            return Finding(
+                kind="name",
+                severity="error",
+                start=start,
+                end=end,
+                detail=f"source [{hit.source.id}] has {there} there, not {words}",
+                remedy=f"Write {there} as source [{hit.source.id}] has it, or drop the sentence.",
+            )
+    return Finding(
+        kind="name",
+        severity="warning",
+        start=start,
+        end=end,
+        detail=f"{words} is not named in {evidence.sources_named()}",
+        remedy=f"Make sure that {words} is what the source speaks of, or leave the name out.",
+    )
+
+
+def _in_place(hit: Hit, mine: Sequence[Term], first: int, last: int) -> str:
+    """The other name between the neighbours that this one has in the claim; empty if there is none."""
+    passage = hit.source.passage
+    theirs = [t for t in passage.terms if hit.sentence.start <= t.start < hit.sentence.end]
+    said = {term.stem for term in mine}
+    before = mine[first - 1] if first else None
+    after = mine[last + 1] if last + 1 < len(mine) else None
+    for index, term in enumerate(theirs):
+        if not term.capital or not term.stem or term.stem in said:
+            continue
+        stop = index
+        while stop + 1 < len(theirs) and theirs[stop + 1].capital and theirs[stop + 1].stem not in said:
+            stop += 1
+        if _neighbour(theirs, index - 1, before) and _neighbour(theirs, stop + 1, after) and (before or after):
+            return passage.text[term.start : theirs[stop].end]
+    return ""
+
+
+def _neighbour(theirs: Sequence[Term], index: int, expected: Term | None) -> bool:
+    if expected is None:
+        return not 0 <= index < len(theirs)
+    return 0 <= index < len(theirs) and theirs[index].word == expected.word

@@ -1,0 +1,201 @@
+"""Does a claim say the opposite of the sentence it rests on: negation, opposites, quantifiers, bounds?
+
+Promises: compares a claim only with a sentence that holds nearly all of its words; an error needs the turned word to
+stand between the same neighbours, anything less is a suspicion. Two turns ("not allowed", "forbidden") cancel out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from verification.evidence import Evidence, Finding, Hit
+from verification.number_check import matches
+from verification.opposites import NEGATIONS, NEGATIONS_CJK, ONLY, OPPOSITES, OPPOSITES_CJK, PART, WHOLE
+from verification.words import Term
+
+_CLOSE = 0.7
+_VERY_CLOSE = 0.8
+_MOSTLY = 0.6
+_REACH = 3
+_LOOK_AHEAD = 8
+_BREAK = re.compile(r"[.,;:!?()\n。、，！？]")
+_TURNING = frozenset(
+    {"but", "only", "aber", "sondern", "nur", "mais", "seulement", "pero", "sino", "solo", "sólo", "tetapi", "hanya"}
+)
+_UPWARD, _DOWNWARD = frozenset({">=", ">"}), frozenset({"<=", "<"})
+
+
+class _Turn(NamedTuple):
+    """A word of the claim that turns it round; ``there`` is what the source has, ``sure`` if precisely so."""
+
+    start: int
+    end: int
+    there: str
+    sure: bool
+
+
+def polarity_findings(evidence: Evidence) -> Iterator[Finding]:
+    """What the claim turns round against the sentence nearest to it, and bounds that point the other way."""
+    yield from _bounds(evidence)
+    hit = evidence.best
+    if hit is None or not evidence.same_language or hit.share < _CLOSE:
+        return
+    language = evidence.claim.language or hit.source.passage.language or "en"
+    turns = list(_turns_cjk(evidence, hit, language) if language in OPPOSITES_CJK else _turns(evidence, hit, language))
+    opposite = [turn for turn in turns if turn.there]
+    # An even number of turns says the same again.
+    if len(turns) % 2:
+        yield _finding(evidence, hit, (opposite or turns)[0])
+
+
+def _finding(evidence: Evidence, hit: Hit, turn: _Turn) -> Finding:
+    words = evidence.claim.text[turn.start : turn.end]
+    said = turn.there or hit.text
+    return Finding(
+        kind="polarity",
+        severity="error" if turn.sure and hit.share >= _VERY_CLOSE else "warning",
+        start=turn.start,
+        end=turn.end,
+        detail=f"source [{hit.source.id}] says {said!r} where the answer says {words!r}",
+        remedy=f"Say it as source [{hit.source.id}] does: {hit.text}",
+    )
+
+
+def _sentence_terms(hit: Hit) -> list[Term]:
+    return [t for t in hit.source.passage.terms if hit.sentence.start <= t.start < hit.sentence.end]
+
+
+def _turns(evidence: Evidence, hit: Hit, language: str) -> Iterator[_Turn]:
+    mine, theirs = list(evidence.claim.terms), _sentence_terms(hit)
+    yield from _opposites(mine, theirs, OPPOSITES[language])
+    yield from _negations(
+        _Side(evidence.claim.text, mine, NEGATIONS[language]),
+        _Side(hit.source.passage.text, theirs, NEGATIONS[language]),
+    )
+    yield from _quantifiers(mine, theirs, language)
+
+
+def _opposites(mine: Sequence[Term], theirs: Sequence[Term], table: dict[str, frozenset[str]]) -> Iterator[_Turn]:
+    my_words, their_words = {t.word for t in mine}, {t.word for t in theirs}
+    for index, term in enumerate(mine):
+        if term.word not in table or term.word in their_words:
+            continue
+        for other_index, other in enumerate(theirs):
+            if other.word in table[term.word] and other.word not in my_words:
+                sure = _same_place(mine, index, theirs, other_index)
+                yield _Turn(start=term.start, end=term.end, there=other.word, sure=sure)
+                break
+
+
+def _same_place(mine: Sequence[Term], index: int, theirs: Sequence[Term], other: int) -> bool:
+    """True if the word before or the word after is the same in both."""
+    before = index > 0 and other > 0 and _alike(mine[index - 1], theirs[other - 1])
+    after = index + 1 < len(mine) and other + 1 < len(theirs) and _alike(mine[index + 1], theirs[other + 1])
+    return before or after
+
+
+def _alike(one: Term, other: Term) -> bool:
+    return one.word == other.word or bool(one.stem and one.stem == other.stem)
+
+
+class _Side(NamedTuple):
+    """One of the two sentences: the text its terms have their offsets in, and the negations of its language."""
+
+    text: str
+    terms: Sequence[Term]
+    table: frozenset[str]
+
+    def negations(self) -> list[int]:
+        """Where the sentence negates something; "No, …" and "not only" negate nothing that follows."""
+        return [i for i, term in enumerate(self.terms) if _negates(term, self.table) and self.scope(i)]
+
+    def scope(self, index: int) -> tuple[str, ...]:
+        """The stems that a negation reaches: the next few that carry a subject, up to a comma or a turn."""
+        reached: list[str] = []
+        end = self.terms[index].end
+        for term in self.terms[index + 1 : index + 1 + _LOOK_AHEAD]:
+            if _BREAK.search(self.text, end, term.start) or term.word in _TURNING or len(reached) == _REACH:
+                break
+            reached += [term.stem] if term.stem else []
+            end = term.end
+        return tuple(reached)
+
+    def stems(self) -> frozenset[str]:
+        """All stems of the sentence."""
+        return frozenset(term.stem for term in self.terms if term.stem)
+
+
+def _negations(mine: _Side, theirs: _Side) -> Iterator[_Turn]:
+    """A negation in one of the two while the other has none at all."""
+    here, there = mine.negations(), theirs.negations()
+    if bool(here) == bool(there):
+        return
+    if here:
+        term = mine.terms[here[0]]
+        yield _Turn(start=term.start, end=term.end, there="", sure=mine.scope(here[0])[0] in theirs.stems())
+        return
+    scope = theirs.scope(there[0])
+    affected = next((term for term in mine.terms if term.stem == scope[0]), None)
+    if affected:
+        whole = len(theirs.stems() & mine.stems()) >= _MOSTLY * len(theirs.stems())
+        words = f"{theirs.terms[there[0]].word} {affected.word}"
+        yield _Turn(start=affected.start, end=affected.end, there=words, sure=whole)
+
+
+def _negates(term: Term, table: frozenset[str]) -> bool:
+    return term.word in table or term.word.replace("’", "'").endswith("'t")
+
+
+def _quantifiers(mine: Sequence[Term], theirs: Sequence[Term], language: str) -> Iterator[_Turn]:
+    """The claim says "all" where the source says "most", or adds "only"."""
+    whole, part, only = WHOLE[language], PART[language], ONLY[language]
+    their_words = {t.word for t in theirs}
+    for index, term in enumerate(mine):
+        if term.word in whole and not their_words & whole:
+            there = next((i for i, t in enumerate(theirs) if t.word in part), None)
+            if there is not None:
+                sure = _same_place(mine, index, theirs, there)
+                yield _Turn(start=term.start, end=term.end, there=theirs[there].word, sure=sure)
+        elif term.word in only and not their_words & only:
+            yield _Turn(start=term.start, end=term.end, there="", sure=False)
+
+
+def _turns_cjk(evidence: Evidence, hit: Hit, language: str) -> Iterator[_Turn]:
+    text, other = evidence.claim.text, hit.text
+    for one, two in OPPOSITES_CJK[language]:
+        for mine, theirs in ((one, two), (two, one)):
+            if mine in text and theirs in other and mine not in other.replace(theirs, "") and theirs not in text:
+                start = text.index(mine)
+                yield _Turn(start=start, end=start + len(mine), there=theirs, sure=len(mine) > 1)
+    here = next((mark for mark in NEGATIONS_CJK[language] if mark in text), "")
+    there = next((mark for mark in NEGATIONS_CJK[language] if mark in other), "")
+    if bool(here) != bool(there):
+        start = text.index(here) if here else 0
+        yield _Turn(start=start, end=start + len(here) if here else len(text), there=there, sure=True)
+
+
+def _bounds(evidence: Evidence) -> Iterator[Finding]:
+    """The claim says "at least 30" where every source that has the number says "at most 30"."""
+    for quantity in evidence.claim.quantities:
+        mine = _direction(quantity.bound)
+        if not mine:
+            continue
+        same = [(c, q) for c in evidence.cited for q in c.passage.quantities if matches(quantity, q)]
+        if same and all(_direction(q.bound) == -mine for _, q in same):
+            cited, other = same[0]
+            lead = max(0, other.start - 20)
+            said = cited.passage.text[lead : other.end].strip().split("\n")[-1]
+            yield Finding(
+                kind="polarity",
+                severity="error",
+                start=quantity.start,
+                end=quantity.end,
+                detail=f"source [{cited.id}] bounds it the other way: {said}",
+                remedy=f"Keep the bound of source [{cited.id}]: {said}",
+            )
+
+
+def _direction(bound: str) -> int:
+    return 1 if bound in _UPWARD else -1 if bound in _DOWNWARD else 0
