@@ -1,5 +1,6 @@
 # run   the local workspace over sample documents        test   every test
 # check linters, types, contracts                        fix    what can be mended by machine
+# test-llm the same turn against a real small model, installed on demand
 # bench ratios, measured in one run                      lock   renew the hash-locked requirements
 # Each target makes and keeps its own .venv, hash-locked.
 
@@ -7,7 +8,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PORT ?= 8765
 
-.PHONY: run test check fix bench lock clean
+.PHONY: run test test-llm check fix bench lock clean
 
 .venv/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -27,11 +28,18 @@ PORT ?= 8765
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
+.venv/.llm: .venv/.dev requirements-llm.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-llm.txt
+	@touch $@
+
 run: .venv/.runtime
 	@$(PY) -m bot local --port $(PORT) $(ARGS)
 
 test: .venv/.dev
 	@$(PY) -m pytest -n 2 --dist loadscope --cov --cov-report=term $(ARGS)
+
+test-llm: .venv/.llm
+	@$(PY) -m pytest -m llm $(ARGS)
 
 check: .venv/.dev
 	@$(PY) -m ruff format --check .

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from pathlib import PurePath
+from traceback import extract_tb
 
 import structlog
 
@@ -20,7 +22,7 @@ from agent.progress import Progress
 from agent.prompts import NOT_FOUND, private_texts
 from agent.replies import Label, failed_verification, out_of_budget, refused, shown
 from agent.tag_stream import DraftReader
-from verification.answer import Draft, Verdict
+from verification.answer import Draft, RuleName, Verdict
 from verification.feedback import retry_text
 from verification.rules import better, check
 from verification.salvage import salvage
@@ -107,7 +109,7 @@ def _write_context(progress: Progress, best: Attempt | None) -> WriteContext:
 async def _judge(progress: Progress, number: int, text: str) -> Attempt:
     """Judge off the event loop: the rules are pure, and a long answer must not hold up other threads."""
     draft = draft_of(progress, text)
-    verdict = await asyncio.to_thread(check, draft)
+    verdict = await asyncio.to_thread(check, draft, log_crash)
     log.info(
         "attempt_verified",
         thread=str(progress.question.thread),
@@ -119,6 +121,12 @@ async def _judge(progress: Progress, number: int, text: str) -> Attempt:
     )
     progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
     return Attempt(number=number, draft=draft, verdict=verdict)
+
+
+def log_crash(rule: RuleName, error: Exception) -> None:
+    """A rule crashed behind its wall: the draft fails (F5), and the log knows where to look; never the error's text."""
+    frames = [f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in extract_tb(error.__traceback__)[-4:]]
+    log.error("rule_crashed", rule=rule, error_type=type(error).__name__, frames=frames)
 
 
 def draft_of(progress: Progress, text: str) -> Draft:

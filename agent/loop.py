@@ -15,7 +15,7 @@ import structlog
 from agent.actions import Action, AskUser, Complete, FinishStep, Respond, ToolCall, ToolCalls
 from agent.budget import Budget, Usage
 from agent.conversation import Message, Question
-from agent.drafting import answer, draft_of
+from agent.drafting import answer, draft_of, log_crash
 from agent.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
 from agent.mission import change_plan, close_steps, ensure_plan, meet_message
 from agent.model import DecideContext, Model, ModelError
@@ -65,7 +65,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     except TimeoutError:
         outcome = out_of_budget(progress, "deadline")
     except ModelError as error:
-        log.warning("model_failed", thread=str(question.thread), error_type=error.kind)
+        log.warning("model_failed", thread=str(question.thread), error_type=error.kind, reason=error.detail)
         outcome = failed_model(progress, error.kind)
     _settle(progress, outcome)
     progress.emit(Done(outcome=outcome_name(outcome), usage=progress.used))
@@ -117,9 +117,8 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
     try:
         decision = await progress.model.decide(_decide_context(progress, complaint))
     except ModelError as error:
-        spent = Usage(model_calls=1)
-        progress.spend(spent)
-        progress.emit(ModelEnd(phase="decide", output="", usage=spent, error=error.kind))
+        progress.spend(error.usage)
+        progress.emit(ModelEnd(phase="decide", output="", usage=error.usage, error=error.kind))
         if error.kind != "MalformedControlError":
             raise
         return None, error.detail
@@ -133,7 +132,8 @@ def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]
     """What a person sees of the control channel passes the form and safety rules too (B1)."""
     if not isinstance(action, AskUser):
         return action, ""
-    verdict = check(replace(draft_of(progress, action.question), sources=(), unsourced=True, own_words=False))
+    question = replace(draft_of(progress, action.question), sources=(), unsourced=True, own_words=False)
+    verdict = check(question, log_crash)
     if verdict.passed:
         return replace(action, question=verdict.text), ""
     return None, "; ".join(violation.remedy for violation in verdict.errors)
@@ -185,6 +185,7 @@ async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(_call(progress, call), name=f"tool:{call.tool}") for call in calls]
     for task in running:
+        progress.spend(task.result().usage)
         progress.add_result(task.result())
 
 

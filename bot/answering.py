@@ -155,7 +155,7 @@ class Answering:
         if state is None:
             return OK
         question = work.letter.question()
-        with self._observers.turn(question, work.turn_id, model=self._engine.model.name) as observer:
+        with self._observers.turn(question, work.turn_id, self._engine) as observer:
             observer.waited(max(0.0, time.time() - work.claimed.enqueued_at))
             async with working(self._delivery, work.place, work.ticket()) as status:
                 observer.status = status

@@ -16,8 +16,9 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from agent.conversation import Question
-from agent.events import ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
+from agent.events import ModelEnd, ModelStart, Token, ToolEnd, ToolStart, TurnEvent, Verification
 from agent.outcome import Cancelled, Failed, Refused, TurnOutcome, outcome_name
+from bot.engine import Engine
 from bot.settings import Settings
 from bot.status import WorkingStatus
 from bot.turn_record import Recorder, TurnRecords
@@ -38,11 +39,13 @@ class Observers:
     tracer: Tracer
 
     @contextmanager
-    def turn(self, question: Question, turn_id: str, *, model: str) -> Iterator[TurnObserver]:
-        """Watch one turn; whatever happens to it, its trace is closed."""
+    def turn(self, question: Question, turn_id: str, engine: Engine) -> Iterator[TurnObserver]:
+        """Watch one turn of this engine; whatever happens to it, its trace is closed."""
         trace = self.tracer.turn(turn_id, thread=str(question.thread), user=question.user, question=question.text)
         self.metrics.turns_running.inc()
-        observer = TurnObserver(observers=self, turn_id=turn_id, model=model, trace=trace)
+        observer = TurnObserver(
+            observers=self, turn_id=turn_id, model=engine.model.name, tools=frozenset(engine.tools), trace=trace
+        )
         try:
             yield observer
         finally:
@@ -63,11 +66,13 @@ class TurnObserver:
     observers: Observers
     turn_id: str
     model: str
+    tools: frozenset[str]
     trace: TurnTrace
     status: WorkingStatus | None = None
     recorder: Recorder = field(default_factory=Recorder)
     started: float = field(default_factory=time.monotonic)
     over: bool = False
+    _began: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, event: TurnEvent) -> None:
         """One event, told to each watcher."""
@@ -143,6 +148,8 @@ class TurnObserver:
         match event:
             case ModelStart(phase=phase, model=model, attempt=attempt, input=text):
                 trace.model_start(phase=phase, model=model, attempt=attempt, text=text)
+            case Token():
+                trace.first_token()
             case ModelEnd(output=output, usage=usage, error=error):
                 trace.model_end(
                     output=output,
@@ -172,12 +179,18 @@ class TurnObserver:
     def _count(self, event: TurnEvent) -> None:
         metrics = self.observers.metrics
         match event:
+            case ModelStart(phase=name) | ToolStart(call_id=name):
+                self._began[name] = time.monotonic()
             case ModelEnd(phase=phase, usage=usage, error=error):
+                metrics.model_seconds.labels(phase).observe(self._lasted(phase))
                 metrics.model_calls.labels(phase, error).inc()
                 metrics.model_tokens.labels(phase, "in").inc(usage.prompt_tokens)
                 metrics.model_tokens.labels(phase, "out").inc(usage.completion_tokens)
-            case ToolEnd(tool=tool, ok=ok):
-                metrics.tool_calls.labels(tool, str(ok).lower()).inc()
+            case ToolEnd(call_id=call_id, tool=tool, ok=ok):
+                # The name comes from the model: one that is no tool of ours must not become a label.
+                known = tool if tool in self.tools else "unknown"
+                metrics.tool_seconds.labels(known).observe(self._lasted(call_id))
+                metrics.tool_calls.labels(known, str(ok).lower()).inc()
             case Verification(attempt=attempt, verdict=verdict):
                 if verdict.passed:
                     metrics.attempts.observe(attempt)
@@ -187,6 +200,10 @@ class TurnObserver:
                     metrics.repairs.labels(repair.kind).inc(repair.count)
             case _:
                 pass
+
+    def _lasted(self, name: str) -> float:
+        now = time.monotonic()
+        return now - self._began.pop(name, now)
 
     def _show(self, event: TurnEvent) -> None:
         """What people see: what Orion does, never what it is about to say."""

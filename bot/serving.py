@@ -7,6 +7,7 @@ ends at once. Must be the only place with signal handlers: here the event loop i
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import webbrowser
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -125,6 +126,8 @@ async def run_until_stopped(orion: Orion, *, work: bool) -> None:
         async with asyncio.TaskGroup() as group:
             socket = group.create_task(orion.socket.run(), name="slack-socket") if orion.socket else None
             turns = group.create_task(orion.turns.run(), name="turns") if work else None
+            gc.collect()
+            gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
             log.info("orion_started", model=orion.engine.model.name, documents=len(orion.engine.index.documents()))
             await stopping.wait()
             log.info("orion_stopping", in_flight=orion.turns.in_flight)

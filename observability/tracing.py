@@ -118,6 +118,7 @@ class TurnTrace:
         self._send_content = send_content
         self._root: Any = None
         self._generation: Any = None
+        self._writing = False
         self._tools: dict[str, Any] = {}
         self._session = ""
         self._user = ""
@@ -135,14 +136,16 @@ class TurnTrace:
     @_walled
     def model_start(self, *, phase: str, model: str, attempt: int = 0, text: str = "") -> None:
         """A model call begins; ``phase`` is ``decide``, ``write`` or ``judge``."""
+        self._writing = False
         self._generation = self._child(
             name=phase, as_type="generation", model=model, input=self._content(text), metadata={"attempt": attempt}
         )
 
     @_walled
     def first_token(self) -> None:
-        """The first text of the running model call arrived."""
-        if self._generation is not None:
+        """Text of the running model call arrived; only the first time counts."""
+        if self._generation is not None and not self._writing:
+            self._writing = True
             self._generation.update(completion_start_time=datetime.now(UTC))
 
     @_walled

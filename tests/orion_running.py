@@ -24,7 +24,7 @@ from bot.local.documents import DocsFolder
 from bot.local.limits import LENIENT
 from bot.local.roster import BOT_USER, VISITOR
 from bot.local.server import LocalWorkspace
-from bot.serving import HANDBOOK, settings_for
+from bot.serving import HANDBOOK, RecordDesk, settings_for
 from bot.settings import Settings
 from tests.waiting import wait_until
 
@@ -81,12 +81,14 @@ def settings_in(home: Path, redis_url: str, **more: Any) -> Settings:
 async def running(settings: Settings, *, mode: str = "socket", docs: Path = HANDBOOK) -> AsyncIterator[Setting]:
     """Orion at work in a workspace of its own, over Socket Mode or signed HTTP."""
     async with AsyncExitStack() as stack:
-        workspace = LocalWorkspace(DocsFolder(roots=(docs,)), strictness=LENIENT)
+        desk = RecordDesk()
+        workspace = LocalWorkspace(DocsFolder(roots=(docs,)), desk.load, strictness=LENIENT)
         await workspace.start()
         stack.push_async_callback(workspace.stop)
         inside = settings_for(settings, workspace)
         corpus = corpus_of(inside, (docs,), docs_url=f"{workspace.url}/docs/")
         orion = await stack.enter_async_context(open_orion(inside, corpus, concurrency=50, socket=mode == "socket"))
+        desk.records = orion.records
         if mode == "http":
             door = SlackDoor(app=orion.app, signing_secret=workspace.signing_secret)
             pages = Pages(checks=orion.checks, metrics=orion.metrics)

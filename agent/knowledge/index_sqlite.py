@@ -270,12 +270,15 @@ def _remove(connection: sqlite3.Connection, key: str) -> None:
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
+    done = False
     try:
         yield
-    except BaseException:
-        connection.rollback()
-        raise
-    connection.commit()
+        done = True
+    finally:
+        if done:
+            connection.commit()
+        else:
+            connection.rollback()
 
 
 def _set_aside(path: Path) -> None:

@@ -1,0 +1,107 @@
+"""A person at the page, the real Orion behind it: ask, follow up, open the source, watch a draft fail and be mended."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, async_playwright, expect
+from pydantic import SecretStr
+
+from tests.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.orion_running import CHANNEL, Setting, running, settings_in
+
+pytestmark = [pytest.mark.browser]
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WRONG = "<answer>Each API key may make 900 requests a minute [1].</answer>"
+GOOD = "<answer>Each API key may make **600** requests a minute [1].</answer>"
+
+
+@asynccontextmanager
+async def page_of(setting: Setting, path: str) -> AsyncIterator[Page]:
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.skip(f"no browser found on PATH (looked for {', '.join(BROWSERS)})")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        page = await browser.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(20_000)
+        await page.goto(setting.workspace.url + path)
+        await page.wait_for_selector("body[data-ready]")
+        yield page
+        await browser.close()
+
+
+async def ask(page: Page, box: str, text: str) -> None:
+    await page.locator(box).fill(text)
+    await page.keyboard.press("Enter")
+
+
+async def test_h1_mention_follow_up_and_source_at_the_page(tmp_path: Path, redis_url: str) -> None:
+    async with AsyncExitStack() as stack:
+        setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url)))
+        page = await stack.enter_async_context(page_of(setting, f"/#/{CHANNEL}"))
+        await page.keyboard.type("@or")
+        await page.keyboard.press("Enter")
+        await page.keyboard.type("how many requests per minute may an API key make?")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="1 reply").click()
+        answer = page.locator("#thread .message").nth(1)
+        await expect(answer.locator(".body")).to_contain_text("600 requests a minute")
+        await expect(answer).to_contain_text("Verified")
+
+        await ask(page, "#thread-composer", "And what does error FH-3001 mean?")
+        second = page.locator("#thread .message").nth(3)
+        await expect(second.locator(".body")).to_contain_text("Too many requests")
+
+        link = answer.get_by_role("link").first
+        target = await link.get_attribute("href")
+        assert target is not None
+        assert "/docs/api/limits-and-errors.md#" in target
+        await page.goto(target)
+        await expect(page.get_by_role("heading", name="Rate limits")).to_be_visible()
+
+
+async def test_f3_a_draft_that_fails_is_mended_and_the_inspector_tells(tmp_path: Path, redis_url: str) -> None:
+    async with AsyncExitStack() as stack:
+        drafts = [says(WRONG), says(GOOD)]
+        server = await stack.enter_async_context(ScriptedOpenAI(decisions=[RESPOND], drafts=drafts))
+        key = SecretStr("sk-test-0123456789abcdef")
+        settings = settings_in(tmp_path, redis_url, openai_base_url=server.url, openai_api_key=key, model="scripted")
+        setting = await stack.enter_async_context(running(settings))
+        page = await stack.enter_async_context(page_of(setting, "/"))
+        await ask(page, "#channel-composer", "How many requests per minute may an API key make?")
+        answer = page.locator("#timeline .message").nth(1)
+        await expect(answer.locator(".body")).to_contain_text("600 requests a minute")
+        assert "900" not in await page.locator("#timeline").inner_text()
+        await answer.get_by_role("button", name="Inspect").click()
+        inspector = page.locator("#inspector")
+        for text in ("2 attempts", "claim_supported", "900", "repaired bold"):
+            await expect(inspector).to_contain_text(text)
+
+
+async def test_a9_why_trust_this_opens_with_the_sources(tmp_path: Path, redis_url: str) -> None:
+    async with AsyncExitStack() as stack:
+        setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url)))
+        page = await stack.enter_async_context(page_of(setting, "/"))
+        await ask(page, "#channel-composer", "How many requests per minute may an API key make?")
+        await page.get_by_role("button", name="Why trust this?").click()
+        dialog = page.get_by_role("dialog", name="Why trust this?")
+        await expect(dialog).to_contain_text("Every claim stands in what it cites")
+        await expect(dialog).to_contain_text("Public API")
+        await page.keyboard.press("Escape")
+        await page.get_by_role("button", name="Helpful", exact=True).click()
+        await expect(page.locator(".message.private")).to_contain_text("Thank you")
