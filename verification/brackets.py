@@ -125,8 +125,8 @@ class Brackets:
     def _shape(self, label: str, url: str, *, nested: bool) -> tuple[str, str]:
         """What stands before and after the label."""
         if not links.is_absolute(url):
-            show = "" if not url or url.startswith("#") or "`" in url else f" (`{url}`)"
-            return "", show
+            shown = url if "`" in url else f"`{url}`"
+            return "", "" if not url or url.startswith("#") else f" ({shown})"
         url = links.safe(url)
         if nested or not label.strip():
             return "", (" " if nested else "") + f"<{url}>"

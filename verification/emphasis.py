@@ -134,20 +134,13 @@ def pairs(text: str, runs: list[Run]) -> list[Pair]:
 
 def _opener(text: str, stack: list[Run], waiting: dict[str, int], closer: Run) -> Run | None:
     """The nearest run on the stack that this one closes; runs above it were no emphasis and are dropped."""
-    index = len(stack) - 1
-    while index >= 0:
+    for index in range(len(stack) - 1, max(-1, len(stack) - 1 - _REACH), -1):
         opener = stack[index]
-        if opener.mark == closer.mark:
-            if _fits(text, opener, closer):
-                for dropped in stack[index + 1 :]:
-                    waiting[dropped.mark] -= 1
-                del stack[index + 1 :]
-                return opener
-            if len(stack) - index > _REACH:
-                return None
-        index -= 1
-        if len(stack) - index > _REACH:
-            return None
+        if opener.mark == closer.mark and _fits(text, opener, closer):
+            for dropped in stack[index + 1 :]:
+                waiting[dropped.mark] -= 1
+            del stack[index + 1 :]
+            return opener
     return None
 
 
@@ -192,7 +185,12 @@ def mend(text: str, found: list[Pair], findings: Findings, *, bold: bool, bounds
         findings.fault("html" if pair.mark in "bis" else pair.kind, pair.open_start, pair.close_end)
         mark = {"bold": "*", "italic": "_", "strike": "~"}[pair.kind]
         drop = inside and pair.kind == "bold"
-        if drop or text[pair.open_end].isspace() or text[pair.close_start - 1].isspace():
+        if (
+            drop
+            or pair.open_end == pair.close_start
+            or text[pair.open_end].isspace()
+            or text[pair.close_start - 1].isspace()
+        ):
             findings.edit(pair.open_start, pair.open_end, "")
             findings.edit(pair.close_start, pair.close_end, "")
         else:

@@ -28,7 +28,7 @@ def mended(text: str, fence: Fence, dialect: Dialect) -> str:
     body = _code(text, fence)
     ticks, info = fence.ticks, fence.info
     if dialect == "mrkdwn":
-        if info and not _is_language(fence):
+        if info and not ((body or fence.closed) and _is_language(fence)):
             body = info + ("\n" + body if body else "")
         ticks, info = "```", ""
         body = body.replace("```", f"``{ZERO_WIDTH}`")

@@ -243,7 +243,7 @@ class Inline:
             return self._literal_mark(start, char)
         if char == "[" and (pair := _LITERAL_BRACKETS.match(self.text, start, self.end)):
             return self._literal_brackets(pair)
-        if char in "#+-" and not self.text[max(self.start, start - 9) : start].strip():
+        if char in "#+-" and not self.text[max(self.start, start - 9) : start].rpartition("\n")[2].strip():
             self.findings.replace("backslash", start, start + 1, ZERO_WIDTH)
         elif char in "\n#" or (char == "." and start > self.start and self.text[start - 1].isdigit()):
             self.findings.replace("backslash", start, start + 1, "")

@@ -74,8 +74,7 @@ class Layout:
         while (position := self.text.find("]:", position, end)) >= 0:
             line = self.text.rfind("\n", start, position) + 1 or start
             if match := links.DEFINITION.match(self.text, line, end):
-                url = match[3][1:-1] if match[3].startswith("<") else match[3]
-                self.page.references.setdefault(links.key(match[1]), links.cleaned(url))
+                self.page.references.setdefault(links.key(match[1]), links.cleaned(match[3].strip("<>")))
                 self.notes.append(match)
             elif note := _NOTE.match(self.text, line, end):
                 self.page.footnotes.add(note[2])
@@ -86,7 +85,8 @@ class Layout:
         """A definition that was used goes (its URL stands where it was used); another one becomes a plain line."""
         for match in self.notes:
             self.findings.fault("reference", match.start(), match.end())
-            if links.key(match[1]) in self.page.used:
+            name, url = links.key(match[1]), links.cleaned(match[3].strip("<>"))
+            if name in self.page.used and self.page.references[name] == url:
                 self.findings.edit(match.start(), min(match.end() + 1, len(self.text)), "")
             else:
                 self.findings.edit(match.start(2), match.end(2), "")

@@ -24,7 +24,10 @@ TOKEN = re.compile(
 _RUN = re.compile(r"`{3,}|~{3,}")
 _PREFIX = re.compile(r"[ \t]*+((?:>[ \t]?+)*+)[ \t]*+((?:[-*+•]|\d{1,9}[.)])[ \t]++)?+")
 _CLOSER = re.compile(r"(`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z][\w+#.-]{0,20}")
 _NOT_QUOTED = re.compile(r"^(?![ \t]*>)", re.MULTILINE)
+_TRIES = 4
+_NEAR = 2000  # how far ticks in mid-line look for their partner: farther is two mentions, and noise stays linear
 _TICKS_OR_NEWLINE = re.compile(r"`+|\n")
 _CODE_OR_ANGLE = re.compile(r"\\?`+|<")
 
@@ -56,6 +59,14 @@ class Fence(NamedTuple):
     quoted: bool
     inline: bool
     indent: int
+
+
+class Opening(NamedTuple):
+    """How a fence was opened: with which ticks, behind a quote mark, with nothing else on its line."""
+
+    ticks: str
+    quoted: bool
+    bare: bool
 
 
 class CodeSpans:
@@ -112,7 +123,7 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
     if quoted and (unquoted := _NOT_QUOTED.search(text, min(eol + 1, len(text)))):
         limit = unquoted.start()
     body = min(eol + 1, len(text))
-    body_end, end, inline = _closing(text, match[0], body, limit, quoted=quoted)
+    body_end, end, inline = _closing(text, Opening(match[0], quoted=quoted, bare=not info), body, limit)
     closed = end >= 0
     if not closed:
         end = body_end = limit - 1 if limit < len(text) else limit
@@ -121,25 +132,40 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
     return Fence(start, end, match[0], info, body, max(body, body_end), closed, quoted, inline, indent)
 
 
-def _closing(text: str, ticks: str, body: int, limit: int, *, quoted: bool) -> tuple[int, int, bool]:
-    """Where the code ends, where the closing line ends (-1: never), and whether it closes in Slack's way."""
-    before = body
-    for match in _CLOSER.finditer(text, body, limit):
+def _closing(text: str, opening: Opening, body: int, limit: int) -> tuple[int, int, bool]:
+    """Where the code ends, where the closing line ends (-1: never), and whether it closes in Slack's way.
+
+    A bare opening line asks for a closing line of its own; ticks behind code close it only if there is none near.
+    """
+    position = before = body
+    seen = 0  # lines that might close it in Slack's way
+    fallback = (limit, -1, False)
+    while (match := _CLOSER.search(text, position, limit)) and seen < _TRIES:
         line = max(text.rfind("\n", before, match.start()) + 1, before)
-        before = line
-        if match[1][0] != ticks[0] or len(match[1]) < len(ticks):
+        before, position = line, match.end()
+        if match[1][0] != opening.ticks[0] or len(match[1]) < len(opening.ticks):
             continue
-        if not text[line : match.start()].strip(" \t>" if quoted else " \t"):
+        if not text[line : match.start()].strip(" \t>" if opening.quoted else " \t"):
             return max(body, line - 1), match.end(), False
-        if ticks == match[1] == "```":
-            return match.start(), match.end(), True
-    return limit, -1, False
+        if opening.ticks == match[1] == "```":
+            fallback = fallback if seen else (match.start(), match.end(), True)
+            seen += 1 if opening.bare else _TRIES
+    return fallback
 
 
 def _in_mid_line(text: str, match: re.Match[str]) -> Fence | None:
-    """Three ticks in the middle of a line, closed in a later line by three that do not open one."""
+    """Three ticks in the middle of a line, closed in a later line."""
     if match[0] != "```":
         return None
+    eol = _line_end(text, match.end())
+    info = text[match.end() : eol].strip()
+    if not info or _WORD.fullmatch(info):
+        body = min(eol + 1, len(text))
+        body_end, end, inline = _closing(
+            text, Opening("```", quoted=False, bare=True), body, min(len(text), body + _NEAR)
+        )
+        if end >= 0:
+            return Fence(match.start(), end, "```", info, body, max(body, body_end), True, False, inline, 0)
     end = text.find("```", match.end())
     newline = text.rfind("\n", match.end(), end) if end >= 0 else -1
     if newline < 0 or not text[newline:end].strip(" \t\n>") or text.startswith("````", end):

@@ -1,0 +1,122 @@
+"""The block pass and the inline pass together: neighbourhoods that single cases do not show."""
+
+from __future__ import annotations
+
+import pytest
+
+from verification.edits import Edit, applied
+from verification.mrkdwn import repair
+
+
+@pytest.mark.parametrize(
+    ("draft", "expected"),
+    [
+        # Lists
+        ("- a\n  text\n- b", "• a\n  text\n• b"),
+        ("- a\n      - deep\n  - less", "• a\n    • deep\n    • less"),
+        ("- a\n\ntext\n\n  - b", "• a\n\ntext\n\n• b"),
+        ("1. a\n   1. b\n   2. c", "1. a\n   1. b\n   2. c"),
+        ("- # Title\n- ## Other **x**", "• *Title*\n• *Other x*"),
+        ("* **a**:\n  * b", "• *a*:\n    • b"),
+        ("• a\n  - b", "• a\n    • b"),
+        ("1. [ ] # T", "1. ☐ *T*"),
+        # Quotes
+        ("> a\nlazy", "• a\nlazy"),
+        ("> - [ ] task\n>   - sub", "☐ task\n    • sub"),
+        (">\n> a", "\n• a".strip("\n")),
+        ("> Title\n> ---", "• Title"),
+        ("> ```\n> a", "```\na\n```"),
+        ("> [^1]: note", "[1] note"),
+        (">>> a = 1", "        • a = 1"),
+        # Headings
+        ("# A *b* `c` [d](https://x.y)", "*A _b_ `c` <https://x.y|d>*"),
+        ("para\n# T\npara", "para\n*T*\npara"),
+        ("# ***", ""),
+        ("# *T*", "*T*"),
+        ("a\n===\n===\nb", "*a*\nb"),
+        ("  spaced  \n====", "  *spaced*  "),
+        ("*T*\n===", "*T*"),
+        # Tables
+        ("a\n| x | y |\n|:-:|--:|\n| [l](https://u.v) | `c` |\nb", None),
+        ("| [r][k] |\n|---|\n| x |\n\n[k]: https://x.y", "```\nr (https://x.y)\n---------------\nx\n```"),
+        # Fences
+        ("text ~~~\nx", "text ~~~\nx"),
+        ("1. ```\n   a\n     b\n   ```\n2. c", "1. \n```\na\n  b\n```\n2. c"),
+        ("```not a language\nx\n```", "```\nnot a language\nx\n```"),
+        ("```weird info here```", "```weird info here```"),
+        ("```py {1,3}\nx\n```", "```\nx\n```"),
+        ("```py", "```\npy\n```"),
+        ("```some words", "```\nsome words\n```"),
+        ("a: ```py\nx\n```\nb", "a: \n```\nx\n```\nb"),
+        # Definitions
+        ("[a]: https://x.y\n[a]: https://z.w\n[a]", "[a] https://z.w\n<https://x.y|a>"),
+    ],
+)
+def test_f2_neighbourhoods(draft: str, expected: str | None) -> None:
+    text, _ = repair(draft)
+    if expected is not None:
+        assert text == expected
+    assert repair(text) == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("draft", "expected"),
+    [
+        ("[`a<b>&c`](https://x.y)", "<https://x.y|`a&lt;b&gt;&amp;c`>"),
+        ("[two\nlines](https://x.y)", "<https://x.y|two lines>"),
+        ("[**a** ~~b~~](https://x.y)", "<https://x.y|*a* ~b~>"),
+        ("**[a** b](https://x.y)", "**<https://x.y|a** b>"),
+        ("[<@U123ABC>](https://x.y)", "<@U123ABC> <https://x.y>"),
+        ("[a](me@x.org)", "<mailto:me@x.org|a>"),
+        ("[a](`b`)", "a (`b`)"),
+        ("[a](https://x.y/\\(b\\))", "<https://x.y/(b)|a>"),
+        ("[a](https://x.y/?a=1&amp;b=2)", "<https://x.y/?a=1&b=2|a>"),
+        ("[a](<https://x.y/b|c>)", None),
+        ("[" + "a" * 2100 + "](https://x.y)", "[" + "a" * 2100 + "](https://x.y)"),
+        ("<a href=https://x.y>l</a> <a>m</a>", "<https://x.y|l> m"),
+        ("<a href='https://x.y'>l\n\nx</a>", "<https://x.y>l\n\nx"),
+        ("x</a> <a href='docs/x'>l</a>", "x l (`docs/x`)"),
+        ("<img src='a.png' alt='A'> <img src='https://x.y/i'> <img>", "A (`a.png`) <https://x.y/i> "),
+        ("<b>a\n\nb</b>", "a\n\nb"),
+        ("<b> a </b> <b></b>", " a  "),
+        ("<code>a`b</code>", "a`b"),
+        ("<kbd>a &lt; b</kbd>", "`a < b`"),
+        ("# a<br>b", "*a b*"),
+        ("<!-- open", "&lt;!-- open"),
+        ("&unknown; &#0; &#xD800; &#32;x", "&amp;unknown; \ufffd \ufffd  x"),
+        ("&#35; x", "\u200b#\u200b x"),
+        ("```` a", "```\na\n```"),
+        ("x ```` a", "x ｀｀｀｀ a"),
+        ("\\\\*a\\\\*", "\\\\*a\\\\*"),
+        ("\\[a\\](https://x.y)", "[a]\u200b(https://x.y)"),
+        ("\\", "\\"),
+        ("\\**a", "\u200b*\u200b*a"),
+        ("\\- a\n\\# b", "\u200b- a\n\u200b# b"),
+        ("****a**** *****", "****a**** *****"),
+        ("~~a **b~~ c**", "~a *b~ c*"),
+        ("~~a\nb~~", "~~a\nb~~"),
+        ("**~~a~~**", "*~a~*"),
+        ("a*" * 20 + "**b**", None),
+        ("__proto__ __x__() a.__y__ __z__/q __Note__.", "__proto__ __x__() a.__y__ __z__/q *Note*."),
+        ("http://[x", "http://[x"),
+        ("see://", "see://"),
+        ("{**a, 'b': 1}", "{**a, 'b': 1}"),
+        ("(a+b)**2 and (c)**3", "(a+b)**2 and (c)**3"),
+        ("**/x and **/y", "**/x and **/y"),
+    ],
+)
+def test_f2_inline_neighbourhoods(draft: str, expected: str | None) -> None:
+    text, _ = repair(draft)
+    if expected is not None:
+        assert text == expected
+    assert repair(text) == (text, ())
+
+
+def test_f12_words_in_parentheses_stay_in_markdown() -> None:
+    for draft in ("[a](b c)", "[a](https://x.y) [b][c]", "\\*x\\*", "<me@x.org>", "a > b"):
+        assert repair(draft, "markdown") == (draft, ())
+
+
+def test_f2_an_overlapping_edit_is_skipped() -> None:
+    assert applied("abcd", [Edit(1, 3, "X"), Edit(2, 4, "Y")]) == "aXd"
+    assert applied("ab", [Edit(1, 1, "-"), Edit(1, 2, "B")]) == "a-B"

@@ -1,0 +1,103 @@
+"""The scanner: fence, then inline code, then token, then text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verification.scanner import CodeSpans, fences, segments
+
+
+def kinds(text: str) -> list[tuple[str, str]]:
+    return [(part.kind, text[part.start : part.end]) for part in segments(text)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.text(alphabet="`~<>|\n a>-1.@U:/h", max_size=80) | st.text(max_size=80))
+def test_f2_segments_cover_the_text_in_order(text: str) -> None:
+    parts = segments(text)
+    assert "".join(text[part.start : part.end] for part in parts) == text
+    assert all(part.start < part.end for part in parts)
+
+
+def test_f2_code_comes_before_tokens_and_tokens_before_text() -> None:
+    assert kinds("a `<https://x.y>` <https://x.y|l `m`> b") == [
+        ("text", "a "),
+        ("code", "`<https://x.y>`"),
+        ("text", " "),
+        ("token", "<https://x.y|l `m`>"),
+        ("text", " b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "<@U123ABC>",
+        "<@W123|name>",
+        "<#C123ABC|general>",
+        "<!here>",
+        "<!channel|channel>",
+        "<!subteam^S123|@ops>",
+        "<!date^1392734382^{date}^https://x.y|Feb>",
+        "<https://x.y/z?a=1&b=2>",
+        "<mailto:a@b.c|Mail>",
+        "<tel:+4912>",
+    ],
+)
+def test_f2_slack_tokens_are_tokens(token: str) -> None:
+    assert kinds(token) == [("token", token)]
+
+
+@pytest.mark.parametrize(
+    "text", ["<foo>", "<std::vector>", "<https://x y>", "< https://x.y>", "<!unknown>", "<javascript:x>"]
+)
+def test_f2_other_angle_brackets_are_text(text: str) -> None:
+    assert kinds(text) == [("text", text)]
+
+
+def test_f2_inline_code_never_crosses_a_line_end() -> None:
+    assert kinds("a `b\nc` d") == [("text", "a `b\nc` d")]
+
+
+def test_f2_code_spans_close_with_a_run_of_the_same_length() -> None:
+    assert kinds("``a`b`` `c``d`") == [("code", "``a`b``"), ("text", " "), ("code", "`c``d`")]
+    assert CodeSpans("`a` b `c", 0, 8).end_of(6, 1) == -1
+    assert CodeSpans("`a`", 0, 3).end_of(1, 1) == -1
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "closed", "quoted"),
+    [
+        ("```\na\nb\n```", "a\nb", True, False),
+        ("```py\na\n```\nrest", "a", True, False),
+        ("~~~\na ``` b\n~~~", "a ``` b", True, False),
+        ("````\n```\n````", "```", True, False),
+        ("```\na", "a", False, False),
+        ("```", "", False, False),
+        ("```\n```", "", True, False),
+        ("  ```\n  a\n  ```", "  a", True, False),
+        ("- ```\n  a\n  ```", "  a", True, False),
+        ("> ```\n> a\n> ```", "> a", True, True),
+        ("> ```\n> a\nb", "> a", False, True),
+        ("```a\nb```", "b", True, False),
+        ("x ```a\nb``` c", "a\nb", True, False),
+        ("```\n> ```\n```", "> ```", True, False),
+    ],
+)
+def test_f2_fences(text: str, code: str, closed: bool, quoted: bool) -> None:  # noqa: FBT001 - a table of cases
+    (fence,) = fences(text)
+    assert text[fence.body : fence.body_end] == code
+    assert (fence.closed, fence.quoted) == (closed, quoted)
+
+
+@pytest.mark.parametrize("text", ["a ``` b", "a ```b``` c", "```a``` b\nc", "``\na\n``", "a ~~~\nb\n"])
+def test_f2_no_fence_here(text: str) -> None:
+    assert fences(text) == []
+
+
+def test_f2_ticks_in_a_line_do_not_swallow_a_real_fence() -> None:
+    text = "Use ``` to open.\n\n```\ncode\n```"
+    (fence,) = fences(text)
+    assert text[fence.start : fence.end] == "```\ncode\n```"

@@ -1,0 +1,74 @@
+"""Tables as aligned monospaced text."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from verification.mrkdwn import repair
+from verification.tables import Table, cells, drawn, drawn_rows, flat, is_delimiter, is_drawn, is_row, width
+
+
+def test_f2_columns_line_up_with_wide_characters() -> None:
+    text = drawn(Table([["漢字", "n"], ["a", "10"]], "<>", headed=True))
+    assert text == "漢字 |  n\n-----+---\na    | 10"
+    assert {width(line) for line in text.split("\n")} == {9}
+
+
+def test_f2_alignments_and_ragged_rows() -> None:
+    text = drawn(Table([["left", "mid", "right"], ["a", "b"], ["c", "d", "e", "f"]], "<^>", headed=True))
+    assert text.split("\n") == ["left | mid | right", "-----+-----+-------+--", "a    |  b", "c    |  d  |     e | f"]
+
+
+def test_f2_a_drawn_table_is_known_again() -> None:
+    for rows in ([["a", "b"], ["1", "2"]], [["only"], ["x"]], [["x"], ["y"]]):
+        text = drawn(Table(rows, "", headed=True))
+        assert is_drawn(text)
+        assert drawn_rows(text) == rows
+    assert not is_drawn("a | b\nc | d")
+    assert not is_drawn("one line")
+
+
+def test_f2_cells_keep_pipes_in_code_in_tokens_and_escaped() -> None:
+    assert cells("| `a|b` | <https://x.y|l> | c\\|d |") == ["`a|b`", "<https://x.y|l>", "c|d"]
+    assert cells("a | b") == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("*b* _i_ ~s~ `c_d_`", "b i s c_d_"),
+        ("<https://x.y|l> <https://x.y>", "l (https://x.y) https://x.y"),
+        ("a &amp; b", "a & b"),
+        ("2*3*4 *.py", "2*3*4 *.py"),
+    ],
+)
+def test_f2_cells_are_plain_text(text: str, expected: str) -> None:
+    assert flat(text) == expected
+
+
+def test_f2_delimiters_and_rows() -> None:
+    assert is_delimiter("|---|:-:|")
+    assert is_delimiter("--- | ---")
+    assert not is_delimiter("---")
+    assert not is_delimiter("| a | - |")
+    assert is_row("| a | b |")
+    assert not is_row("|x| + |y|")
+
+
+def test_f2_control_characters_have_a_width() -> None:
+    assert width("漢\x07") == 2
+
+
+def test_f2_very_wide_cells_stay_linear() -> None:
+    wide = "x" * 20_000
+    start = time.process_time()
+    text, _ = repair("| a | b |\n|---|---|\n" + f"| {wide} | 1 |\n" + "| y | 2 |\n" * 2000)
+    assert len(text) < 400_000
+    assert time.process_time() - start < 20
+
+
+def test_f2_code_ticks_in_a_cell_do_not_close_the_block() -> None:
+    text, _ = repair("| a |\n|---|\n| ``x ``` y`` |")
+    assert text.count("```") == 2
