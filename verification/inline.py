@@ -18,7 +18,6 @@ from verification.scanner import TOKEN, CodeSpans
 _SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")
 _TICKS = re.compile(r"`+")
 _URL_REST = re.compile(r"://[^\s<>`*\[\]\\|\"]*")
-_COMMENT = re.compile(r"<!--(?:(?!-->).){0,4000}-->", re.DOTALL)
 _MAIL = re.compile(r"<([\w.+-]+@[\w-]+(?:\.[\w-]+)+)>")
 _CODE_TAG = re.compile(r"<(code|kbd|tt|samp)(?:\s[^<>]*)?>([^`\n]{1,400}?)</\1>", re.IGNORECASE)
 _LITERAL_BRACKETS = re.compile(r"\\\[([^\[\]\n\\]{0,300})\\\]")
@@ -120,9 +119,11 @@ class Inline:
 
     def _markup(self, start: int) -> int:
         """A comment, a mail address or an HTML tag: where to read on, or 0 if it is none of them."""
-        if comment := _COMMENT.match(self.text, start, min(self.end, start + 4007)):
-            self.findings.replace("html", start, comment.end(), "")
-            return comment.end()
+        if self.text.startswith("<!--", start):
+            close = self.text.find("-->", start + 4, min(self.end, start + 4000))
+            if close >= 0:
+                self.findings.replace("html", start, close + 3, "")
+            return close + 3 if close >= 0 else 0
         if mail := _MAIL.match(self.text, start, self.end):
             if self.mrkdwn:
                 self.findings.replace("link", start, mail.end(), f"<mailto:{mail[1]}|{mail[1]}>")

@@ -119,17 +119,29 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
         return None
     quoted, marker = bool(prefix[1]), bool(prefix[2])
     start = match.start() if marker else line_start
-    limit = len(text)
-    if quoted and (unquoted := _NOT_QUOTED.search(text, min(eol + 1, len(text)))):
-        limit = unquoted.start()
+    opening = Opening(match[0], quoted=quoted, bare=not info)
     body = min(eol + 1, len(text))
-    body_end, end, inline = _closing(text, Opening(match[0], quoted=quoted, bare=not info), body, limit)
+    limit = _last_quoted(text, opening, body) if quoted else len(text)
+    body_end, end, inline = _closing(text, opening, body, limit)
     closed = end >= 0
     if not closed:
         end = body_end = limit - 1 if limit < len(text) else limit
         body = min(body, end)
     indent = 0 if quoted else match.start() - line_start
     return Fence(start, end, match[0], info, body, max(body, body_end), closed, quoted, inline, indent)
+
+
+def _last_quoted(text: str, opening: Opening, body: int) -> int:
+    """Where the quoted lines from ``body`` on end; the look-ahead grows until it or a closing line is found."""
+    size = 500
+    while True:
+        bound = min(len(text), body + size)
+        unquoted = _NOT_QUOTED.search(text, body, bound)
+        if unquoted and (unquoted.start() < bound or bound == len(text)):
+            return unquoted.start()
+        if bound == len(text) or _closing(text, opening, body, bound)[1] >= 0:
+            return bound
+        size *= 8
 
 
 def _closing(text: str, opening: Opening, body: int, limit: int) -> tuple[int, int, bool]:
