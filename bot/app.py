@@ -7,7 +7,7 @@ its own beyond putting parts together.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -33,6 +33,7 @@ from bot.standing import Standings
 from bot.turn_record import TurnRecords
 from bot.turns import Turns
 from bot.views import Collection, HomeFigures
+from bot.wording import SUGGESTED_PROMPTS
 
 SHOWN_DAYS = 14
 """Days that the App Home's figures cover."""
@@ -72,7 +73,14 @@ async def _answers(redis: Redis) -> bool:
 
 
 @asynccontextmanager
-async def open_orion(settings: Settings, corpus: Corpus, *, concurrency: int, socket: bool) -> AsyncIterator[Orion]:
+async def open_orion(
+    settings: Settings,
+    corpus: Corpus,
+    *,
+    concurrency: int,
+    socket: bool,
+    prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
+) -> AsyncIterator[Orion]:
     """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do."""
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(connect(settings.home, settings.redis_url.get_secret_value() or None))
@@ -82,7 +90,7 @@ async def open_orion(settings: Settings, corpus: Corpus, *, concurrency: int, so
         client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
         calls = SlackCalls(client)
         workspace = Workspace(client, calls)
-        delivery = Delivery(calls, workspace.own)
+        delivery = Delivery(calls, workspace.own, prompts=prompts)
         mailbox = Mailbox(redis)
         stack.push_async_callback(mailbox.aclose)
         answering = Answering(engine, delivery, mailbox=mailbox, threads=ThreadStore(redis), observers=observers)

@@ -55,10 +55,13 @@ class Delivery:
         calls: SlackCalls,
         identity: Callable[[], Awaitable[Own]],
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
+        *,
+        prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
     ) -> None:
         self._calls = calls
         self._reader = ThreadReader(calls, identity)
         self._today = today
+        self._prompts = prompts
         self._placeholders: dict[tuple[ThreadKey, str], Posted] = {}
 
     @property
@@ -150,7 +153,7 @@ class Delivery:
 
     async def suggest_prompts(self, channel: str) -> None:
         """Suggests first questions in a direct chat. Without thread_ts: with one the call fails silently there."""
-        body = {"channel_id": channel, "prompts": [dict(prompt) for prompt in SUGGESTED_PROMPTS]}
+        body = {"channel_id": channel, "prompts": [dict(prompt) for prompt in self._prompts]}
         await self._calls.once("assistant.threads.setSuggestedPrompts", body)
 
     def _body(self, place: ThreadKey, ticket: Ticket, number: int, *, verified: bool) -> dict[str, Any]:

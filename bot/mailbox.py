@@ -54,8 +54,8 @@ def now() -> float:
 def heed_cancellation() -> None:
     """Raise a cancellation that was swallowed on its way.
 
-    Measured: one that arrives just before redis-py enters its ``asyncio.timeout(0)`` comes out as that time-out, in up
-    to two of three tries when aimed at it. ``cancelling`` still knows.
+    Seen: of 150 cancellations aimed at a loop over redis-py up to 110 did not come out of its calls (its own
+    ``asyncio.timeout(0)`` at the pool is the suspect, not the proven cause). ``cancelling`` still knows.
     """
     task = asyncio.current_task()
     if task is not None and task.cancelling():

@@ -28,6 +28,7 @@ from bot.local.documents import DocsFolder
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings
 from bot.turn_record import TurnRecords
+from bot.wording import SUGGESTED_PROMPTS
 from bot.wrong_use import WrongUse
 
 log = structlog.get_logger()
@@ -86,12 +87,16 @@ async def local(settings: Settings, *, port: int, docs: Sequence[Path] | None, b
     folders = tuple(docs or settings.docs or (HANDBOOK,))
     async with AsyncExitStack() as stack:
         desk = RecordDesk()
-        workspace = LocalWorkspace(DocsFolder(roots=folders), desk.load, examples=EXAMPLES)
+        examples = EXAMPLES if folders == (HANDBOOK,) else ()
+        workspace = LocalWorkspace(DocsFolder(roots=folders), desk.load, examples=examples)
         await _start(workspace, port)
         stack.push_async_callback(workspace.stop)
         inside = settings_for(settings, workspace)
         corpus = corpus_of(inside, folders, docs_url=f"{workspace.url}/docs/")
-        orion = await stack.enter_async_context(open_orion(inside, corpus, concurrency=50, socket=True))
+        prompts = [{"title": example, "message": example} for example in examples] or SUGGESTED_PROMPTS
+        orion = await stack.enter_async_context(
+            open_orion(inside, corpus, concurrency=50, socket=True, prompts=prompts)
+        )
         desk.records = orion.records
         Console().print(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)", highlight=False)
         if browser:

@@ -67,7 +67,7 @@ class ThreadReader:
         async for message in self._each(place, bounds, limit):
             if before and sort_key(string(message, "ts")) >= sort_key(before):
                 continue
-            if string(message, "subtype") in _SPOKEN and (said := _said(message, own)).text:
+            if string(message, "subtype") in _SPOKEN and (said := _said(message, own, direct=is_direct(place))).text:
                 kept.append(said)
         return tuple(kept)
 
@@ -129,12 +129,15 @@ def _is_own(message: Mapping[str, Any], own: Own) -> bool:
     return string(message, "user") == own.user or bool(own.bot and string(message, "bot_id") == own.bot)
 
 
-def _said(message: Mapping[str, Any], own: Own) -> Message:
-    text = plain_text(string(message, "text"), own.user)
-    ts = string(message, "ts")
+def _said(message: Mapping[str, Any], own: Own, *, direct: bool) -> Message:
+    raw, ts = string(message, "text"), string(message, "ts")
+    text = plain_text(raw, own.user)
     if _is_own(message, own):
         return Message(role="assistant", text=text, ts=ts)
-    return Message(role="user", text=text, user=string(message, "user") or string(message, "bot_id"), ts=ts)
+    # What people told each other may be evidence; what they asked Orion is not.
+    addressed = direct or f"<@{own.user}" in raw
+    who = string(message, "user") or string(message, "bot_id")
+    return Message(role="user", text=text, user=who, ts=ts, addressed=addressed)
 
 
 def _as_posted(message: Mapping[str, Any], own: Own, question_ts: str) -> tuple[Posted, ...]:

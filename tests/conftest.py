@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 import redis
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
 from bot.embedded_redis import find_server
 
 # A machine that runs two suites at once is slow now and then; what must be fast is shown by the bench, not by a test.
-settings.register_profile("orion", deadline=None)
+settings.register_profile("orion", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("orion")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agent.budget import Budget
-from agent.events import ModelEnd, Token, Verification
+from agent.events import ModelEnd, Thinking, Token, Verification
 from agent.loop import run_turn
 from agent.openai_model import OpenAIModel, Timeouts
 from agent.outcome import Cancelled
@@ -83,4 +83,4 @@ async def test_b2_f1_a_whole_turn_streams_and_shows_nothing_unverified(model: Op
         if not draft.verdict.passed:
             assert draft.draft not in outcome.answer.text
     assert state.history[-1].text == outcome.answer.text
-    assert any(isinstance(event, Token) for event in listener.events) or not drafts
+    assert any(isinstance(event, Token | Thinking) for event in listener.events) or not drafts

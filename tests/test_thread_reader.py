@@ -36,7 +36,7 @@ async def test_a2_a_thread_reads_oldest_first_with_its_speakers() -> None:
         assert await slack.reader.messages(place) == (
             Message(role="user", text="how do we release (https://x.example)?", user="U0YOU", ts=ts),
             Message(role="assistant", text="On Tuesdays.", ts=answer),
-            Message(role="user", text="and <who>?", user="U0RELEASE", ts=reply),
+            Message(role="user", text="and <who>?", user="U0RELEASE", ts=reply, addressed=False),
         )
         assert [m.ts for m in await slack.reader.messages(place, before=reply)] == [ts, answer]
         assert await slack.reader.messages(place, before=ts) == ()
