@@ -60,6 +60,11 @@ async def test_i1_another_site_cannot_drive_the_page() -> None:
             assert answer.status == 415
         async with session.get(f"{workspace.url}/ui/live", headers={"Origin": "http://evil.example"}) as answer:
             assert answer.status == 403
+        for path in ("/", "/docs/a.md", "/static/app.js"):
+            async with session.get(workspace.url + path, headers={"Host": "evil.example"}) as answer:
+                assert answer.status == 403
+        async with session.post(f"{workspace.api_url}api.test", headers={"Host": "slack.local"}) as answer:
+            assert answer.status == 200
         assert workspace.messages(HELP) == []
         assert (await act(session, workspace, "post", message, Origin=workspace.url))[0] == 200
 
@@ -196,6 +201,15 @@ async def test_h1_a_page_of_another_run_starts_over(query: str) -> None:
         address = f"{workspace.url}/ui/live?{query.format(run=workspace.workspace.feed.run)}"
         async with session.ws_connect(address) as socket:
             assert await updates(socket, 1) == [{"type": "reset"}]
+
+
+async def test_h1_the_page_is_told_when_the_app_comes_and_goes() -> None:
+    async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
+        address = f"{workspace.url}/ui/live?run={workspace.workspace.feed.run}&since=0"
+        async with session.ws_connect(address) as socket:
+            async with echoing(workspace):
+                assert (await updates(socket, 1))[0]["connected"] is True
+            assert (await updates(socket, 1))[0]["connected"] is False
 
 
 async def test_h1_stopping_sends_the_pages_home() -> None:

@@ -161,6 +161,14 @@ def test_h1_a_person_reacts_and_takes_it_back() -> None:
         people.post(YOU, "C404", "x")
 
 
+def test_a4_joining_is_a_message_with_a_subtype() -> None:
+    workspace = idle()
+    workspace.roster.channels[HELP].members.discard("U0RELEASE")
+    People(workspace).join("U0RELEASE", HELP)
+    assert workspace.deliveries.log[-1].event["subtype"] == "channel_join"
+    assert "U0RELEASE" in workspace.roster.channels[HELP].members
+
+
 def test_a12_an_externally_shared_channel_says_so() -> None:
     workspace = idle()
     workspace.roster.channels[HELP].is_ext_shared = True

@@ -23,7 +23,8 @@ TEXT: Final = frozenset({".txt", ".text", ".rst", ".log", ".csv", ".json", ".yam
 RAW: Final = {".pdf": "application/pdf"}
 DOWNLOAD: Final = {".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document"}
 POLICY: Final = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _PARSER: Final = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 

@@ -61,6 +61,15 @@ class People:
         self.workspace.added(message)
         return message.ts
 
+    def join(self, user: str, channel: str) -> str:
+        """Adds a member to a channel, with the message Slack writes about it; returns its ``ts``."""
+        place = self.channel(channel)
+        place.members.add(user)
+        message = self._draft(user, channel, f"<@{user}> has joined the channel", None)
+        message.subtype = "channel_join"
+        self.workspace.added(message)
+        return message.ts
+
     def _draft(self, user: str, channel: str, text: str, thread_ts: str | None) -> Message:
         place = self.channel(channel)
         thread = thread_root(self.workspace, place, thread_ts) if thread_ts else ""

@@ -31,6 +31,8 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self' ws:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_FOR_APPS: Final = ("/api/", "/link/", "/actions/", "/files-pri/")
+"""Paths for apps: a token, a ticket or a secret key guards them, and apps may use any name of this machine."""
 _STATIC_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -182,19 +184,18 @@ class LocalWorkspace(People):
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Only a page from this server, reached by this server's own name, may use what a browser can use."""
-        if request.path.startswith("/ui") and not self._from_own_page(request):
+        """What a browser sees is reached by this server's own name only, and driven by its own page only."""
+        if not request.path.startswith(_FOR_APPS) and not self._by_own_name(request):
+            raise web.HTTPForbidden(text="not by this name")
+        if request.path.startswith("/ui") and not _from_own_page(request):
             raise web.HTTPForbidden(text="not from this page")
         return await handler(request)
 
-    def _from_own_page(self, request: web.Request) -> bool:
+    def _by_own_name(self, request: web.Request) -> bool:
+        """A site that points its name at this machine must not read documents through a visitor's browser."""
         bound = self.url.removeprefix("http://")
         port = bound.rpartition(":")[2]
-        hosts = {bound, f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}
-        origin = request.headers.get("Origin")
-        if request.host not in hosts or request.headers.get("Sec-Fetch-Site", "same-origin") == "cross-site":
-            return False
-        return origin is None or origin == f"http://{request.host}"
+        return request.host in {bound, f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}
 
     async def _respond(self, request: web.Request) -> web.Response:
         return await answer_response_url(self.workspace, request)
@@ -211,6 +212,12 @@ class LocalWorkspace(People):
         if stored is None:
             raise web.HTTPNotFound(text="no such file")
         return web.Response(body=stored.content, content_type=stored.payload["mimetype"])
+
+
+def _from_own_page(request: web.Request) -> bool:
+    if request.headers.get("Sec-Fetch-Site", "same-origin") == "cross-site":
+        return False
+    return request.headers.get("Origin", f"http://{request.host}") == f"http://{request.host}"
 
 
 async def _index(request: web.Request) -> web.Response:  # noqa: ARG001 - a route's signature

@@ -11,6 +11,7 @@ import contextlib
 import json
 import secrets
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -43,9 +44,10 @@ class Connection:
 class SocketMode:
     """All Socket Mode connections of the app."""
 
-    def __init__(self, faults: Faults) -> None:
-        """Asks ``faults`` whether sockets hang or are refused."""
+    def __init__(self, faults: Faults, changed: Callable[[bool], None]) -> None:
+        """Asks ``faults`` whether sockets hang or are refused; tells ``changed`` whether the app is connected."""
         self._faults = faults
+        self._changed = changed
         self._tickets: set[str] = set()
         self._turn = 0
         self.connections: list[Connection] = []
@@ -74,6 +76,7 @@ class SocketMode:
         connection = Connection(socket)
         self.connections.append(connection)
         self.opened += 1
+        self._changed(True)
         try:
             await socket.send_json(self._hello())
             await self._listen(connection)
@@ -167,6 +170,7 @@ class SocketMode:
 
     def _drop(self, connection: Connection) -> None:
         self.connections.remove(connection)
+        self._changed(bool(self.connections))
         for future in connection.waiting.values():
             if not future.done():
                 future.set_exception(NotAcknowledged(reason="connection_failed"))

@@ -97,7 +97,7 @@ class Workspace:
         self.app_token = setup.app_token or f"xapp-1-local-{secrets.token_hex(12)}"
         self.signing_secret = setup.signing_secret or secrets.token_hex(16)
         self.verification_token = secrets.token_hex(12)
-        self.sockets = SocketMode(self.faults)
+        self.sockets = SocketMode(self.faults, lambda connected: self.feed.publish("app", connected=connected))
         self.http = HttpEvents(self.signing_secret)
         self.deliveries = Deliveries(self.sockets, self.http, self.faults, setup.strictness, self.feed.touch)
         self.threads = AgentThreads(self.feed, setup.strictness.status_seconds)

@@ -333,6 +333,7 @@ async def test_h1_a_source_opens_at_the_cited_section(browser: Browser, tmp_path
 async def test_a10_the_home_tab_shows_what_was_published(browser: Browser) -> None:
     async with staged(browser) as stage:
         page = await stage.open()
+        await expect(page.locator("#presence")).to_have_text("Orion is online")
         await page.get_by_role("tab", name="Home").click()
         await expect(page.locator("#home .block-header")).to_have_text("What I know")
 

@@ -106,14 +106,16 @@ function welcome(channel) {
   const orion = member(state.boot.bot);
   const direct = isDirect(channel);
   const given = state.boot.prompts[channel.id];
-  const prompts = given?.prompts ?? state.boot.examples.map((text) => ({ title: text, message: text }));
+  const examples = state.boot.examples;
+  const suggested = direct ? given?.prompts ?? [] : [];
   const send = (text) => (direct ? attempt(act("post", { channel: channel.id, text })) : mainComposer.insert(`@${orion.name} ${text}`));
   return el(
     "div", { class: "welcome" },
     direct ? avatar(orion) : el("span", { class: "avatar tint3", "aria-hidden": "true" }, "#"),
     el("h2", {}, direct ? orion.name : `Welcome to #${channel.name}`),
     el("p", {}, direct ? given?.title || "Ask a question. Answers come from your documents, with their sources, and are checked before they are shown." : `${channel.topic ? `${channel.topic}. ` : ""}Mention @${orion.name} to ask a question here.`),
-    prompts.length ? el("div", { class: "prompts" }, ...prompts.slice(0, 4).map((one) => el("button", { type: "button", class: "prompt", onclick: () => send(one.message) }, one.title))) : null,
+    examples.length ? el("div", { class: "prompts" }, ...examples.slice(0, 4).map((text) => el("button", { type: "button", class: "prompt", onclick: () => send(text) }, text))) : null,
+    suggested.length ? el("div", { class: "suggested", role: "group", "aria-label": `Suggested by ${orion.name}` }, ...suggested.map((one) => el("button", { type: "button", class: "btn small", title: one.message, onclick: () => send(one.message) }, one.title))) : null,
   );
 }
 
@@ -357,6 +359,10 @@ const handlers = {
     state.boot.prompts[update.channel] = { title: update.title, prompts: update.prompts };
     byId("timeline").querySelector(".welcome")?.remove();
   },
+  app: ({ connected }) => {
+    state.boot.connected = connected;
+    drawPresence();
+  },
   home: async () => {
     state.boot.home = (await get("/ui/view?id=home")).view;
     drawHome();
@@ -378,10 +384,16 @@ function onUpdate(update) {
 }
 
 function onConnection(connected) {
+  state.online = connected;
   byId("connection").hidden = connected;
   byId("connection").textContent = connected ? "" : "Reconnecting to the workspace…";
-  byId("presence").className = `presence${connected ? "" : " off"}`;
-  byId("presence").textContent = connected ? "Connected" : "Offline";
+  drawPresence();
+}
+
+function drawPresence() {
+  const there = state.online && state.boot?.connected;
+  byId("presence").className = `presence${there ? "" : " off"}`;
+  byId("presence").textContent = there ? "Orion is online" : state.online ? "Orion is offline" : "Offline";
 }
 
 const live = new Live({ onUpdate, onReset: () => start(), onState: onConnection });
