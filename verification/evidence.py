@@ -29,6 +29,11 @@ class Finding:
     remedy: str
 
 
+def _joined(sets: list[frozenset[str]]) -> frozenset[str]:
+    """The union; of one set, the set itself, for most claims cite one source."""
+    return sets[0] if len(sets) == 1 else frozenset[str]().union(*sets)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cited:
     """One cited source, read."""
@@ -69,12 +74,17 @@ class Evidence:
     @cached_property
     def stems(self) -> frozenset[str]:
         """All stems of the cited sources."""
-        return frozenset[str]().union(*(cited.passage.stems for cited in self.cited))
+        return _joined([cited.passage.stems for cited in self.cited])
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All words of the cited sources, case-folded."""
+        return _joined([cited.passage.words for cited in self.cited])
 
     @cached_property
     def prefixes(self) -> frozenset[str]:
-        """The first five letters of each longer stem of the cited sources."""
-        return frozenset[str]().union(*(cited.passage.prefixes for cited in self.cited))
+        """The first letters of each longer stem of the cited sources."""
+        return _joined([cited.passage.prefixes for cited in self.cited])
 
     @cached_property
     def recall(self) -> float:

@@ -34,9 +34,10 @@ def source_text(source: Source) -> str:
     return f"{source.title}\n{source.text}" if source.title else source.text
 
 
-def read_claim(claim: Claim, spoken: str | None) -> Passage:
-    """The claim read; ``spoken`` is the answer's language, for a sentence too short to tell."""
-    return analyse(claim.text, detect(claim.text) or spoken)
+def read_claim(claim: Claim, spoken: str | None, cited: Iterable[Source] = ()) -> Passage:
+    """The claim read; where it is too short to tell its language, that of the answer or of what it cites is taken."""
+    language = detect(claim.text) or spoken
+    return analyse(claim.text, language or next((analyse(source_text(source)).language for source in cited), None))
 
 
 def evidence_for(claim: Passage, sources: Iterable[Source], known: tuple[Passage, ...]) -> Evidence:

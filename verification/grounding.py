@@ -33,15 +33,14 @@ def ground(draft: Draft, text: str, claims: tuple[Claim, ...]) -> tuple[tuple[Cl
         if not cited:
             judged.append(replace(claim, supported="suspicious", score=0.0))
             continue
-        evidence = evidence_for(read_claim(claim, spoken), cited, known)
+        evidence = evidence_for(read_claim(claim, spoken, cited), cited, known)
         findings = tuple(examine(evidence, draft))
-        judged.append(_judged(claim, evidence, findings))
-        violations.extend(_violations(claim, evidence, findings, draft))
+        judged.append(_judged(claim, score(evidence, findings), findings))
+        violations.extend(_violations(judged[-1], evidence, findings, draft))
     return tuple(judged), tuple(violations)
 
 
-def _judged(claim: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> Claim:
-    value = score(evidence, findings)
+def _judged(claim: Claim, value: float, findings: tuple[Finding, ...]) -> Claim:
     if any(finding.severity == "error" for finding in findings):
         return replace(claim, supported="no", score=value)
     if findings or value < SUPPORTED:
@@ -54,8 +53,11 @@ def _violations(claim: Claim, evidence: Evidence, findings: tuple[Finding, ...],
     refuted = any(finding.severity == "error" for finding in findings)
     elsewhere = bearing_out(evidence.claim, draft, claim.cited) if refuted else ()
     found = [_violation(claim, finding, elsewhere) for finding in findings]
-    if not findings and evidence.same_language and score(evidence, ()) < SUPPORTED:
-        found.append(_far_off(claim, evidence, bearing_out(evidence.claim, draft, claim.cited)))
+    # In another language nothing can be said of the words, unless another source bears them out.
+    if not findings and (not evidence.same_language or claim.score < SUPPORTED):
+        elsewhere = bearing_out(evidence.claim, draft, claim.cited)
+        if elsewhere or evidence.same_language:
+            found.append(_far_off(claim, evidence, elsewhere))
     return found
 
 

@@ -53,15 +53,15 @@ def known_urls(urls: Iterator[str]) -> frozenset[str]:
     return frozenset(_address(url) for url in urls if url)
 
 
-def _severity(identifier: Identifier, missing: tuple[str, ...], *, near: bool) -> Severity:
+def _severity(identifier: Identifier, *, near: bool) -> Severity:
     """A code span of plain words may be emphasis; anything that only a machine would write is evidence."""
     if identifier.kind == "code_number":
         # COVID-19 and U-30 are names; an error code has more digits, or the source has another one like it.
         return "error" if near or sum(letter.isdigit() for letter in identifier.text) >= _CODE_DIGITS else "warning"
     if identifier.kind != "code":
         return "error"
-    single = len(identifier.text.split()) == 1
-    return "error" if single or any(_MACHINE_WORD.fullmatch(word) for word in missing) else "warning"
+    words = identifier.text.split()
+    return "error" if near or len(words) == 1 or any(map(_MACHINE_WORD.fullmatch, words)) else "warning"
 
 
 def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidence) -> Finding:
@@ -77,7 +77,7 @@ def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidenc
         remedy = f"Drop {wrong}, or cite the source that states it."
     return Finding(
         kind="url" if identifier.kind == "url" else "identifier",
-        severity=_severity(identifier, missing, near=" has " in detail),
+        severity=_severity(identifier, near=" has " in detail),
         start=identifier.start,
         end=identifier.end,
         detail=detail,

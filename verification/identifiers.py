@@ -100,7 +100,8 @@ def _free_before(haystack: str, position: int, needle: str) -> bool:
     if needle[0].isdigit() and before == "." and position > 1 and haystack[position - 2].isdigit():
         return False
     # A version may be written with or without its v; a flag must not be the tail of another one.
-    return not (before.isalnum() or before == "_" or (needle[0] == "-" and before == "-")) or (
+    joined = before == "_" or (before.isalnum() and before.isascii()) or (needle[0] == "-" and before == "-")
+    return not joined or (
         before == "v" and needle[0].isdigit() and (position == 1 or not haystack[position - 2].isalnum())
     )
 

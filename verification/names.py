@@ -20,7 +20,7 @@ def name_findings(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.same_language or evidence.claim.language in {"de", "ja", "zh"}:
         return
     mine = evidence.claim.terms
-    known = evidence.stems.union(*(passage.stems for passage in evidence.known))
+    known = evidence.stems.union(evidence.words, *(passage.stems for passage in evidence.known))
     for first, last in _absent(mine, known, evidence):
         yield _finding(evidence, mine, first, last)
 
@@ -47,14 +47,12 @@ def _first_in(terms: Sequence[Term], start: int) -> int:
 
 
 def _is_unknown_name(term: Term, known: frozenset[str], initials: str) -> bool:
-    return term.capital and bool(term.stem) and term.stem not in known and term.word not in initials
+    return term.capital and bool(term.stem) and not {term.stem, term.word} & known and term.word not in initials
 
 
 def _initials(evidence: Evidence) -> str:
     """The initials of the sources' capitalised words in order: LA is no new name where Los Angeles stands."""
-    return " ".join(
-        "".join(term.word[0] if term.capital else " " for term in cited.passage.terms) for cited in evidence.cited
-    )
+    return " ".join(cited.passage.initials for cited in evidence.cited)
 
 
 def _finding(evidence: Evidence, mine: Sequence[Term], first: int, last: int) -> Finding:
@@ -83,8 +81,7 @@ def _finding(evidence: Evidence, mine: Sequence[Term], first: int, last: int) ->
 
 def _in_place(hit: Hit, mine: Sequence[Term], first: int, last: int) -> str:
     """The other name between the neighbours that this one has in the claim; empty if there is none."""
-    passage = hit.source.passage
-    theirs = [t for t in passage.terms if hit.sentence.start <= t.start < hit.sentence.end]
+    passage, theirs = hit.source.passage, hit.sentence.terms
     said = {term.stem for term in mine}
     before = mine[first - 1] if first else None
     after = mine[last + 1] if last + 1 < len(mine) else None

@@ -31,6 +31,7 @@ _OF = re.compile(r"\s(?:of|de|d[’'])\s?")
 _TWO_WORDS = {"pour": "cent", "por": "ciento", "per": "cent"}
 _SPACES = frozenset(" -\u00a0")
 _MAX_DIGITS, _TWO = 18, 2
+_DIGITS_BEHIND = 12  # 百分之 may be followed by digits, which are a token of their own
 _LONGEST_CJK_UNIT = 4
 
 
@@ -259,8 +260,8 @@ _NOT_NUMERALS = frozenset(
 
 def _cjk(text: str, token: re.Match[str]) -> Quantity | None:
     """The first number in Chinese or Japanese numerals inside the token; 一 and 十分 alone are words, not numbers."""
-    for match in _CJK_EXPRESSION.finditer(text, token.start(), token.end()):
-        quantity = _cjk_quantity(text, match)
+    for match in _CJK_EXPRESSION.finditer(text, token.start(), token.end() + _DIGITS_BEHIND):
+        quantity = _cjk_quantity(text, match) if match.start() < token.end() else None
         if quantity:
             return quantity
     return None

@@ -7,7 +7,7 @@ turn; it never raises on odd text (lone surrogates, control characters). Linear 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,7 +23,7 @@ from verification.words import Term, normalised, terms
 _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
 _CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
-_PREFIX = 5
+PREFIX, _WINDOW = 5, 3
 _LINE = re.compile(r"[^\n]+")
 _ABBREVIATED = re.compile(
     r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx)\.\s*$"
@@ -39,11 +39,16 @@ class Sentence:
     start: int
     end: int
     stems: frozenset[str]
+    terms: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A text read once. ``folded`` is the text normalised for looking strings up."""
+    """A text read once. ``folded`` is the text normalised for looking strings up.
+
+    ``windows`` are the stems of a few neighbouring sentences each; ``initials`` are the first letters of the words with
+    a capital in order, a space for each other word.
+    """
 
     text: str
     language: str | None
@@ -51,7 +56,10 @@ class Passage:
     terms: tuple[Term, ...]
     sentences: tuple[Sentence, ...]
     stems: frozenset[str]
+    words: frozenset[str]
     prefixes: frozenset[str]
+    windows: tuple[frozenset[str], ...]
+    initials: str
     quantities: tuple[Quantity, ...]
     moments: tuple[Moment, ...]
     identifiers: tuple[Identifier, ...]
@@ -107,14 +115,18 @@ def analyse(text: str, language: str | None = None) -> Passage:
         taken[start:end] = b"\x01" * (end - start)
     words = tuple(terms(text, spoken))
     stems = frozenset(word.stem for word in words if word.stem)
+    sentences = tuple(_sentences(text, spoken, words))
     return Passage(
         text=text,
         language=spoken,
         folded=normalised(text),
         terms=words,
-        sentences=tuple(_sentences(text, spoken, words)),
+        sentences=sentences,
         stems=stems,
-        prefixes=frozenset(stem[:_PREFIX] for stem in stems if len(stem) >= _PREFIX),
+        words=frozenset(word.word for word in words),
+        prefixes=prefixes(stems),
+        windows=tuple(_windows(sentences)),
+        initials="".join(word.word[0] if word.capital else " " for word in words),
         quantities=quantities(text, spoken, taken),
         moments=when,
         identifiers=named,
@@ -134,12 +146,22 @@ def _apart(
     return kept, tuple(moment for moment in when if not any(taken[moment.start : moment.end]))
 
 
+def prefixes(stems: Iterable[str]) -> frozenset[str]:
+    """The first letters of the longer stems: what begins alike is probably the same word."""
+    return frozenset(stem[:PREFIX] for stem in stems if len(stem) >= PREFIX)
+
+
+def _windows(sentences: tuple[Sentence, ...]) -> Iterator[frozenset[str]]:
+    for index in range(len(sentences)):
+        yield frozenset[str]().union(*(sentence.stems for sentence in sentences[index : index + _WINDOW]))
+
+
 def _sentences(text: str, language: str | None, words: tuple[Term, ...]) -> Iterator[Sentence]:
     index = 0
     for start, end in sentence_spans(text, language):
-        stems: set[str] = set()
+        first = index
         while index < len(words) and words[index].start < end:
-            if words[index].start >= start and words[index].stem:
-                stems.add(words[index].stem)
             index += 1
-        yield Sentence(start=start, end=end, stems=frozenset(stems))
+        inside = words[first:index]
+        stems = frozenset(word.stem for word in inside if word.stem)
+        yield Sentence(start=start, end=end, stems=stems, terms=inside)

@@ -15,7 +15,7 @@ from verification.number_check import matches
 from verification.opposites import NEGATIONS, NEGATIONS_CJK, ONLY, OPPOSITES, OPPOSITES_CJK, PART, WHOLE
 from verification.words import Term
 
-_CLOSE = 0.7
+_NEAR, _CLOSE = 0.5, 0.7
 _VERY_CLOSE = 0.8
 _MOSTLY = 0.6
 _REACH = 3
@@ -40,22 +40,31 @@ def polarity_findings(evidence: Evidence) -> Iterator[Finding]:
     """What the claim turns round against the sentence nearest to it, and bounds that point the other way."""
     yield from _bounds(evidence)
     hit = evidence.best
-    if hit is None or not evidence.same_language or hit.share < _CLOSE:
+    if hit is None or not evidence.same_language or hit.share < _NEAR:
         return
     language = evidence.claim.language or hit.source.passage.language or "en"
     turns = list(_turns_cjk(evidence, hit, language) if language in OPPOSITES_CJK else _turns(evidence, hit, language))
     opposite = [turn for turn in turns if turn.there]
+    whole = len(evidence.claim.text)
+    share = _share_without(evidence, hit, [turn for turn in turns if turn.end - turn.start < whole])
     # An even number of turns says the same again.
-    if len(turns) % 2:
-        yield _finding(evidence, hit, (opposite or turns)[0])
+    if len(turns) % 2 and share >= _CLOSE:
+        yield _finding(evidence, hit, (opposite or turns)[0], share)
 
 
-def _finding(evidence: Evidence, hit: Hit, turn: _Turn) -> Finding:
+def _share_without(evidence: Evidence, hit: Hit, turns: Sequence[_Turn]) -> float:
+    """The share of the claim's words in the sentence, the turned words left out: they cannot stand there."""
+    spans = [(turn.start, turn.end) for turn in turns]
+    stems = {t.stem for t in evidence.claim.terms if t.stem and not any(t.start < b and a < t.end for a, b in spans)}
+    return len(stems & hit.sentence.stems) / len(stems) if stems else 0.0
+
+
+def _finding(evidence: Evidence, hit: Hit, turn: _Turn, share: float) -> Finding:
     words = evidence.claim.text[turn.start : turn.end]
     said = turn.there or hit.text
     return Finding(
         kind="polarity",
-        severity="error" if turn.sure and hit.share >= _VERY_CLOSE else "warning",
+        severity="error" if turn.sure and share >= _VERY_CLOSE else "warning",
         start=turn.start,
         end=turn.end,
         detail=f"source [{hit.source.id}] says {said!r} where the answer says {words!r}",
@@ -63,17 +72,16 @@ def _finding(evidence: Evidence, hit: Hit, turn: _Turn) -> Finding:
     )
 
 
-def _sentence_terms(hit: Hit) -> list[Term]:
-    return [t for t in hit.source.passage.terms if hit.sentence.start <= t.start < hit.sentence.end]
-
-
 def _turns(evidence: Evidence, hit: Hit, language: str) -> Iterator[_Turn]:
-    mine, theirs = list(evidence.claim.terms), _sentence_terms(hit)
-    yield from _opposites(mine, theirs, OPPOSITES[language])
-    yield from _negations(
-        _Side(evidence.claim.text, mine, NEGATIONS[language]),
-        _Side(hit.source.passage.text, theirs, NEGATIONS[language]),
-    )
+    mine, theirs = evidence.claim.terms, hit.sentence.terms
+    opposites = list(_opposites(mine, theirs, OPPOSITES[language]))
+    yield from opposites
+    # "Never" for "always" is one turn, not an opposite and a negation.
+    table = NEGATIONS[language] - {turn.there for turn in opposites}
+    table -= {evidence.claim.text[turn.start : turn.end].casefold() for turn in opposites}
+    turned = frozenset(term.stem for term in theirs for turn in opposites if term.word == turn.there)
+    my_side, their_side = _Side(evidence.claim.text, mine, table), _Side(hit.source.passage.text, theirs, table)
+    yield from _negations(my_side, their_side, turned)
     yield from _quantifiers(mine, theirs, language)
 
 
@@ -127,8 +135,8 @@ class _Side(NamedTuple):
         return frozenset(term.stem for term in self.terms if term.stem)
 
 
-def _negations(mine: _Side, theirs: _Side) -> Iterator[_Turn]:
-    """A negation in one of the two while the other has none at all."""
+def _negations(mine: _Side, theirs: _Side, turned: frozenset[str]) -> Iterator[_Turn]:
+    """A negation in one of the two while the other has none at all; ``turned`` are stems that an opposite replaces."""
     here, there = mine.negations(), theirs.negations()
     if bool(here) == bool(there):
         return
@@ -138,7 +146,9 @@ def _negations(mine: _Side, theirs: _Side) -> Iterator[_Turn]:
         return
     scope = theirs.scope(there[0])
     affected = next((term for term in mine.terms if term.stem == scope[0]), None)
-    if affected:
+    if scope[0] in turned:
+        yield _Turn(start=mine.terms[0].start, end=mine.terms[-1].end, there="", sure=False)
+    elif affected:
         whole = len(theirs.stems() & mine.stems()) >= _MOSTLY * len(theirs.stems())
         words = f"{theirs.terms[there[0]].word} {affected.word}"
         yield _Turn(start=affected.start, end=affected.end, there=words, sure=whole)

@@ -45,9 +45,10 @@ def quote_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each quotation whose words are not the source's; a translated one cannot be compared."""
     if not evidence.same_language:
         return
-    haystacks = [normalised(_MARKS.sub("", cited.passage.text)) for cited in evidence.cited]
-    haystacks += [normalised(_MARKS.sub("", passage.text)) for passage in evidence.known]
-    for start, end, words in quotations(evidence.claim.text):
+    found = list(quotations(evidence.claim.text))
+    passages = [*(cited.passage for cited in evidence.cited), *evidence.known] if found else []
+    haystacks = [normalised(_MARKS.sub("", passage.text)) for passage in passages]
+    for start, end, words in found:
         parts = [normalised(part).strip(_EDGE) for part in _OMITTED.split(_MARKS.sub("", words))]
         if all(any(_holds(part, haystack) for haystack in haystacks) for part in parts if part):
             continue
@@ -95,5 +96,14 @@ def _altered(evidence: Evidence, words: str) -> tuple[int, str] | None:
     for hit in evidence.hits[:8]:
         alignment = fuzz.partial_ratio_alignment(words, hit.text, score_cutoff=best[0])
         if alignment and alignment.score > best[0]:
-            best = (alignment.score, hit.source.id, hit.text[alignment.dest_start : alignment.dest_end].strip())
+            best = (alignment.score, hit.source.id, _whole_words(hit.text, alignment.dest_start, alignment.dest_end))
     return (best[1], best[2]) if best[2] else None
+
+
+def _whole_words(text: str, start: int, end: int) -> str:
+    """``text[start:end]`` widened to whole words."""
+    while start > 0 and not text[start - 1].isspace():
+        start -= 1
+    while end < len(text) and not text[end].isspace():
+        end += 1
+    return text[start:end].strip(_EDGE)

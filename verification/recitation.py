@@ -34,8 +34,8 @@ def recite(draft: Draft, text: str, claims: tuple[Claim, ...]) -> tuple[str, tup
 
 def _right_source(claim: Claim, draft: Draft, spoken: str | None) -> int | None:
     """The one source that bears the claim out where the cited ones do not; None if it is fine or unclear."""
-    read = read_claim(claim, spoken)
     cited = [source for source in draft.sources if source.id in claim.cited]
+    read = read_claim(claim, spoken, cited)
     if cited and _stands(evidence_for(read, cited, known_passages(draft)), draft):
         return None
     others = bearing_out(read, draft, claim.cited)
@@ -46,4 +46,4 @@ def _stands(evidence: Evidence, draft: Draft) -> bool:
     """True if nothing precise speaks against the claim and the cited sources hold enough of its words."""
     if any(finding.severity == "error" for finding in examine(evidence, draft)):
         return False
-    return not evidence.same_language or score(evidence, ()) >= SUPPORTED
+    return evidence.same_language and score(evidence, ()) >= SUPPORTED

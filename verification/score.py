@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from verification.evidence import Evidence, Finding
-from verification.passages import Sentence
+from verification.passages import PREFIX, prefixes
 
 SUPPORTED = 0.44
 """The score from which a claim counts as supported when nothing better was fitted (balanced accuracy, no judge)."""
 
 _ACROSS_LANGUAGES = 0.75
 _LIKE = 0.8
-_WINDOW = 3
-_PREFIX = 5
+_CLOSELY = 2
 _PER_NAME, _MOST_NAMES = 0.15, 2
 _REFUTED, _TURNED, _DOUBTED, _SPEAKS_OF_ITSELF, _ASKS = 0.15, 0.4, 0.8, 0.5, 0.4
 _SELF = "i i'm i've i'd i'll my me mine myself ich mir mich mein meine je j'ai moi mon ma mes yo mi mis saya aku"
@@ -43,8 +42,7 @@ def score(evidence: Evidence, findings: Iterable[Finding]) -> float:
 
 def _speaks_of_itself(evidence: Evidence) -> bool:
     """True if the claim says "I" and no source does: what the writer thinks stands in no document."""
-    mine = {term.word for term in evidence.claim.terms} & _FIRST_PERSON
-    return bool(mine) and not any(term.word in _FIRST_PERSON for c in evidence.cited for term in c.passage.terms)
+    return bool(evidence.claim.words & _FIRST_PERSON) and not evidence.words & _FIRST_PERSON
 
 
 def _overlap(evidence: Evidence) -> float:
@@ -52,23 +50,23 @@ def _overlap(evidence: Evidence) -> float:
     stems = evidence.claim.stems
     if not stems:
         return 1.0
-    known, prefixes = evidence.stems, evidence.prefixes
-    whole = _share(stems, known, prefixes)
-    worst = min((_share(s.stems, known, prefixes) for s in evidence.claim.sentences if s.stems), default=whole)
+    known, alike = evidence.stems, evidence.prefixes
+    whole = _share(stems, known, alike)
+    worst = min((_share(s.stems, known, alike) for s in evidence.claim.sentences if s.stems), default=whole)
     names = {term.stem for term in evidence.claim.terms if term.capital and term.stem}
-    absent = sum(1 for name in names if not _likeness(name, known, prefixes))
+    absent = sum(1 for name in names if not _likeness(name, known, alike))
     return (whole + 2 * worst + _window(evidence)) / 4 - _PER_NAME * min(_MOST_NAMES, absent)
 
 
-def _share(stems: frozenset[str], known: frozenset[str], prefixes: frozenset[str]) -> float:
-    return sum(_likeness(stem, known, prefixes) for stem in stems) / len(stems)
+def _share(stems: frozenset[str], known: frozenset[str], alike: frozenset[str]) -> float:
+    return sum(_likeness(stem, known, alike) for stem in stems) / len(stems)
 
 
-def _likeness(stem: str, known: frozenset[str], prefixes: frozenset[str]) -> float:
+def _likeness(stem: str, known: frozenset[str], alike: frozenset[str]) -> float:
     """1 for the same stem, nearly so for one that begins alike ("inventor", "invention")."""
     if stem in known:
         return 1.0
-    return _LIKE if len(stem) >= _PREFIX and stem[:_PREFIX] in prefixes else 0.0
+    return _LIKE if len(stem) >= PREFIX and stem[:PREFIX] in alike else 0.0
 
 
 def _window(evidence: Evidence) -> float:
@@ -76,20 +74,7 @@ def _window(evidence: Evidence) -> float:
     stems = evidence.claim.stems
     best = 0.0
     for cited in evidence.cited:
-        sentences = cited.passage.sentences
-        for index in _promising(stems, sentences):
-            near = sentences[index : index + _WINDOW]
-            known = frozenset[str]().union(*(sentence.stems for sentence in near))
-            prefixes = frozenset(stem[:_PREFIX] for stem in known if len(stem) >= _PREFIX)
-            best = max(best, _share(stems, known, prefixes))
+        ranked = sorted(cited.passage.windows, key=lambda window: -len(stems & window))
+        for window in ranked[:_CLOSELY]:
+            best = max(best, _share(stems, window, prefixes(window)))
     return best
-
-
-_MOST_WINDOWS = 8
-
-
-def _promising(stems: frozenset[str], sentences: tuple[Sentence, ...]) -> list[int]:
-    """Where the windows with most of the claim's words begin: only these are looked at closely."""
-    common = [len(stems & sentence.stems) for sentence in sentences]
-    weight = [sum(common[index : index + _WINDOW]) for index in range(len(common))]
-    return sorted(range(len(weight)), key=lambda index: -weight[index])[:_MOST_WINDOWS]

@@ -62,7 +62,7 @@ def stem(word: str, language: str | None) -> str:
     name = language if language in _ALGORITHMS else "en"
     if len(word) < 2 and not word.isdigit():  # noqa: PLR2004  # one letter carries no subject
         return ""
-    if word in FUNCTION_WORDS[name]:
+    if word in FUNCTION_WORDS[name] or word.partition("'")[0] in FUNCTION_WORDS[name]:
         return ""
     return plain(str(snowballstemmer.stemmer(_ALGORITHMS[name]).stemWord(word)))
 

@@ -1,0 +1,151 @@
+"""Dates and times in seven languages, what agrees with what, and what is never resolved."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verification.dates import Moment, agrees, moments
+
+Parts = tuple[int | None, int | None, int | None, int | None, int | None, int | None]
+
+
+def parts(moment: Moment) -> Parts:
+    return (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.weekday)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2021-03-05",
+        "2021/03/05",
+        "2021.03.05",
+        "5 March 2021",
+        "5th of March 2021",
+        "March 5, 2021",
+        "Mar. 5th, 2021",
+        "5. März 2021",
+        "05.03.2021",
+        "5 mars 2021",
+        "5 de marzo de 2021",
+        "5 Maret 2021",
+        "2021年3月5日",
+    ],
+)
+def test_f9_one_day_in_every_spelling(written: str) -> None:
+    assert [parts(m)[:3] for m in moments(f"on {written} it rained")] == [(2021, 3, 5)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "14:30",
+        "2:30 pm",
+        "2.30 p.m.",
+        "14.30 Uhr",
+        "14 Uhr 30",
+        "14h30",
+        "pukul 14.30",
+        "午後2時30分",
+        "下午2点半",
+        "14:30:00",
+    ],
+)
+def test_f9_one_time_in_every_spelling(written: str) -> None:
+    assert [parts(m)[3:5] for m in moments(f"at {written} sharp")] == [(14, 30)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2021-03-05T09:00Z", [(2021, 3, 5, 9, 0, None)]),
+        ("March 2021", [(2021, 3, None, None, None, None)]),
+        ("2021-03", [(2021, 3, None, None, None, None)]),
+        ("2021年3月", [(2021, 3, None, None, None, None)]),
+        ("3月5日", [(None, 3, 5, None, None, None)]),
+        ("am 12.05.", [(None, 5, 12, None, None, None)]),
+        ("3–5 March 2021", [(2021, 3, 3, None, None, None), (2021, 3, 5, None, None, None)]),
+        ("March 3-5, 2021", [(2021, 3, 3, None, None, None), (2021, 3, 5, None, None, None)]),
+        ("03/04/2021", [(2021, 4, 3, None, None, None), (2021, 3, 4, None, None, None)]),
+        ("13/04/69", [(2069, 4, 13, None, None, None)]),
+        ("13/04/70", [(1970, 4, 13, None, None, None)]),
+        ("in 1994", [(1994, None, None, None, None, None)]),
+        ("1904-1905", [(1904, None, None, None, None, None), (1905, None, None, None, None, None)]),
+        ("every Tuesday", [(None, None, None, None, None, 2)]),
+        ("毎週火曜日", [(None, None, None, None, None, 2)]),
+        ("noon", [(None, None, None, 12, 0, None)]),
+        ("12 am", [(None, None, None, 0, 0, None)]),
+        ("9 o'clock", [(None, None, None, 9, 0, None)]),
+        ("in October", [(None, 10, None, None, None, None)]),
+        ("10:15-11:00", [(None, None, None, 10, 15, None), (None, None, None, 11, 0, None)]),
+    ],
+)
+def test_f9_what_is_written_and_no_more(text: str, expected: list[Parts]) -> None:
+    assert [parts(m) for m in moments(text)] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "next Friday's plan".replace("Friday", "week"),
+        "today",
+        "tomorrow",
+        "it may be",
+        "we march on",
+        "2000 people"[4:],
+        "v2.1.3",
+        "$2021",
+        "30 days",
+        "31:99",
+        "25:00",
+        "12345",
+        "a2021",
+        "1.5.2",
+        "3 may be",
+        "99.99.",
+    ],
+)
+def test_f9_what_is_no_date(text: str) -> None:
+    assert moments(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "same"),
+    [
+        ("March 2021", "5 March 2021", True),
+        ("5 March 2021", "March 2021", False),
+        ("5 March 2021", "5 March", True),
+        ("5 March", "6 March", False),
+        ("2021", "5 March 2021", True),
+        ("2021", "5 March", False),
+        ("the 1990s", "1994", True),
+        ("the 1990s", "2004", False),
+        ("2:30", "14:30", True),
+        ("2:30 am", "14:30", False),
+        ("14:30", "14:45", False),
+        ("14:30", "2021", False),
+        ("Monday", "Montag", True),
+        ("Monday", "Tuesday", False),
+        ("2021-03-05 09:00", "2021-03-05 09:00", True),
+        ("2021-03-05 09:00", "2021-03-05", False),
+    ],
+)
+def test_f9_agreement_asks_for_all_the_claim_gives(claim: str, source: str, same: bool) -> None:  # noqa: FBT001  # a table
+    assert agrees(moments(f"on {claim}")[0], moments(f"on {source}")[0]) is same
+
+
+@given(st.dates(min_value=dt.date(1900, 1, 1), max_value=dt.date(2099, 12, 31)))
+def test_f9_iso_and_spelled_dates_agree(day: dt.date) -> None:
+    (iso,) = moments(day.isoformat())
+    (spelled,) = moments(f"{day.day} {day:%B} {day.year}")
+    assert agrees(iso, spelled)
+    assert agrees(spelled, iso)
+
+
+@given(st.text(max_size=80))
+def test_f9_any_text_is_read_without_trouble(text: str) -> None:
+    for moment in moments(text):
+        assert 0 <= moment.start < moment.end <= len(text)

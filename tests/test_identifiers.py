@@ -1,0 +1,85 @@
+"""Identifiers: what is one, where it stands, and when two are the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verification.identifiers import Identifier, identifiers, missing_words, nearest, stands_in
+from verification.words import normalised
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "found"),
+    [
+        ("see https://a.example/b_(c).", "url", "https://a.example/b_(c)"),
+        ("see https://a.example/b, or", "url", "https://a.example/b"),
+        ("(https://a.example/b)", "url", "https://a.example/b"),
+        ("run `x --y` now", "code", "x --y"),
+        ("mail ops@team.example now", "email", "ops@team.example"),
+        ("use --dry-run here", "flag", "--dry-run"),
+        ("use -v here", "flag", "-v"),
+        ("on v2.1", "version", "v2.1"),
+        ("on 2.1.3-rc1 now", "version", "2.1.3-rc1"),
+        ("in /etc/hosts.", "path", "/etc/hosts"),
+        ("in src/app/main.py", "path", "src/app/main.py"),
+        ("in config.yaml", "path", "config.yaml"),
+        ("set MY_VAR to", "name", "MY_VAR"),
+        ("call my_function to", "name", "my_function"),
+        ("post in #ops-alerts", "name", "#ops-alerts"),
+        ("got E4012 again", "code_number", "E4012"),
+        ("fixed ABC-123 today", "code_number", "ABC-123"),
+        ("at localhost:8080 it", "address", "localhost:8080"),
+    ],
+)
+def test_f1_identifiers_of_every_kind(text: str, kind: str, found: str) -> None:
+    assert [(i.kind, i.text) for i in identifiers(text)] == [(kind, found)]
+    (identifier,) = identifiers(text)
+    assert text[identifier.start : identifier.end].strip("`") == found
+
+
+@pytest.mark.parametrize("text", ["and/or", "24/7", "1.234.567", "a - b", "well-known", "It is 5.", "", "e.g. this"])
+def test_f1_what_is_no_identifier(text: str) -> None:
+    assert identifiers(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("needle", "haystack", "there"),
+    [
+        ("--dry", "use --dry now", True),
+        ("--dry", "use --dry-run now", False),
+        ("--dry", "use ---dry now", False),
+        ("2.1.3", "on v2.1.3 now", True),
+        ("2.1.3", "on 2.1.30 now", False),
+        ("1.3", "on 2.1.3 now", False),
+        ("2.1", "on 2.1.3 now", False),
+        ("my_var", "set my_var2", False),
+        ("my_var", "my_var", True),
+        ("a", "", False),
+        ("", "x", True),
+        ("/etc", "in/etc", True),
+        ("3日", "上限3日です", True),
+    ],
+)
+def test_f1_a_name_stands_as_a_whole_or_not_at_all(needle: str, haystack: str, there: bool) -> None:  # noqa: FBT001  # a table
+    assert stands_in(needle, haystack) is there
+
+
+def test_f1_missing_words_of_a_command_leave_placeholders_out() -> None:
+    command = Identifier(kind="code", text="orion index <DIR> --force ...", start=0, end=1)
+    assert missing_words(command, normalised("Call `orion index docs`")) == ("--force",)
+    assert missing_words(Identifier(kind="version", text="v2.1.3", start=0, end=1), "on 2.1.3") == ()
+    assert missing_words(Identifier(kind="flag", text="--x", start=0, end=1), "nothing") == ("--x",)
+
+
+def test_f1_the_nearest_known_identifier() -> None:
+    known = identifiers("`orion backup --full` and /etc/hosts")
+    assert nearest("orion backup --fast", known) == "orion backup --full"
+    assert nearest("zzz", known) == ""
+
+
+@given(st.text(max_size=80))
+def test_f1_any_text_is_read_without_trouble(text: str) -> None:
+    for identifier in identifiers(text):
+        assert 0 <= identifier.start <= identifier.end <= len(text)

@@ -1,0 +1,167 @@
+"""Numbers in every spelling: readings, units, bounds, words, and what is no number at all."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verification.number_words import read, read_cjk
+from verification.numbers import Quantity, quantities
+
+
+def only(text: str, language: str | None = "en") -> Quantity:
+    (quantity,) = quantities(text, language)
+    return quantity
+
+
+@pytest.mark.parametrize("written", ["1,200", "1.200", "1 200", "1\u202f200", "1'200", "1200", "1.2k", "1.2 thousand"])
+def test_f9_a_thousand_two_hundred_in_every_spelling(written: str) -> None:
+    assert 1200.0 in only(f"{written} users").readings
+
+
+@pytest.mark.parametrize(
+    ("written", "readings"),
+    [
+        ("1,200", (1200.0, 1.2)),
+        ("0.125", (0.125,)),
+        ("12,5", (12.5,)),
+        ("1.234.567", (1234567.0,)),
+        ("1,234.56", (1234.56,)),
+        ("1.234,56", (1234.56,)),
+        ("12,34,567", (1234567.0,)),
+        ("3/4", (0.75, 3.0)),
+    ],
+)
+def test_f9_ambiguous_grouping_keeps_both_readings(written: str, readings: tuple[float, ...]) -> None:
+    assert only(written).readings == readings
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "value", "dimension", "factor"),
+    [
+        ("50 %", "en", 50, "ratio", 1),
+        ("50 per cent", "en", 50, "ratio", 1),
+        ("30 pour cent", "fr", 30, "ratio", 1),
+        ("20 por ciento", "es", 20, "ratio", 1),
+        ("百分之五十", "zh", 50, "ratio", 1),
+        ("百分之12.5", "zh", 12.5, "ratio", 1),
+        ("3割", "ja", 3, "ratio", 10),
+        ("半分", "ja", 50, "ratio", 1),
+        ("4分の1", "ja", 25, "ratio", 1),
+        ("四分の一", "ja", 25, "ratio", 1),
+        ("$5 million", "en", 5e6, "USD", 1),
+        ("Rp 5 juta", "id", 5e6, "IDR", 1),
+        ("2,5 millions d'euros", "fr", 2.5e6, "EUR", 1),
+        ("1億円", "ja", 1e8, "JPY", 1),
+        ("三千五百元", "zh", 3500, "CNY", 1),
+        ("5 Mio. Euro", "de", 5e6, "EUR", 1),
+        ("30-day", "en", 30, "time", 86400),
+        ("24h", "en", 24, "time", 3600),
+        ("10 GB/s", "en", 10, "bytes", 1e9),
+        ("zwölf Tage", "de", 12, "time", 86400),
+        ("zweiundzwanzig Stunden", "de", 22, "time", 3600),
+        ("quatre-vingt-dix jours", "fr", 90, "time", 86400),
+        ("veintidós días", "es", 22, "time", 86400),
+        ("dua puluh lima hari", "id", 25, "time", 86400),
+        ("tiga ratus ribu rupiah", "id", 3e5, "IDR", 1),
+        ("三十日", "ja", 30, "time", 86400),
+        ("12 months", "en", 12, "months", 1),
+    ],
+)
+def test_f9_values_with_their_units(text: str, language: str, value: float, dimension: str, factor: float) -> None:
+    quantity = only(text, language)
+    assert quantity.readings[0] == pytest.approx(value)
+    assert quantity.unit is not None
+    assert (quantity.unit.dimension, quantity.unit.factor) == (dimension, factor)
+    assert quantity.amounts()[0] == pytest.approx(value * factor)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "bound"),
+    [
+        ("at least 5 people", "en", ">="),
+        ("no more than 5 people", "en", "<="),
+        ("more than $5", "en", ">"),
+        ("under 5 people", "en", "<"),
+        ("about 5 people", "en", "~"),
+        ("a total of 5 people", "en", ""),
+        ("5 people or more", "en", ">="),
+        ("5 or fewer", "en", "<="),
+        ("mindestens 5 Personen", "de", ">="),
+        ("höchstens 5 Personen", "de", "<="),
+        ("au moins 5 personnes", "fr", ">="),
+        ("como máximo 5 personas", "es", "<="),
+        ("paling banyak 5 orang", "id", "<="),
+        ("5人以上", "ja", ">="),
+        ("5日以内", "ja", "<="),
+        ("約5人", "ja", "~"),
+        ("至少5人", "zh", ">="),
+        ("5人未満", "ja", "<"),
+        ("5 and counting", "en", ""),
+    ],
+)
+def test_f9_bounds_beside_a_number(text: str, language: str, bound: str) -> None:
+    assert only(text, language).bound == bound
+
+
+@pytest.mark.parametrize(
+    "text", ["Q3", "v2", "x_5", "iPhone", "十分です", "一人", "", "12345678901234567890123", "1.2.3"]
+)
+def test_f9_what_is_no_number(text: str) -> None:
+    assert [q for q in quantities(text, "ja" if not text.isascii() else "en") if q.start == 0 and len(text) > 5] == []
+
+
+def test_f9_a_range_shares_its_unit() -> None:
+    first, second = quantities("3 to 5 days", "en")
+    assert first.unit == second.unit is not None
+    assert quantities("3 apples, 5 days", "en")[0].unit is None
+
+
+def test_f9_articles_and_ordinals_are_weak() -> None:
+    assert [(q.readings, q.weak) for q in quantities("one third half the second-most", "en")] == [
+        ((1.0,), True),
+        ((3.0,), True),
+        ((50.0,), True),
+        ((2.0,), True),
+    ]
+    assert only("the 15th century").century
+    assert only("dua belas bulan", None).weak
+
+
+def test_f9_number_words_end_where_they_stop_making_sense() -> None:
+    assert [q.readings[0] for q in quantities("two hundred and five people", "en")] == [205.0]
+    assert [q.readings[0] for q in quantities("three and more", "en")] == [3.0]
+    assert [q.readings[0] for q in quantities("two three", "en")] == [2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("run", "value"),
+    [("dua belas", 12), ("sebelas", 11), ("sepuluh", 10), ("seratus dua", 102), ("seribu", 1000), ("dua juta", 2e6)],
+)
+def test_f9_indonesian_number_words(run: str, value: float) -> None:
+    assert read(run, "id") == value
+
+
+def test_f9_words_that_make_no_number() -> None:
+    assert read("and and", "en") is None
+
+
+@pytest.mark.parametrize(
+    ("run", "value"), [("十二", 12), ("三千五百", 3500), ("二〇二四", 2024), ("一億二千万", 120_000_000), ("百", 100)]
+)
+def test_f9_chinese_and_japanese_numerals(run: str, value: float) -> None:
+    assert read_cjk(run) == value
+
+
+@given(st.integers(min_value=2, max_value=999_999_999))
+def test_f9_grouped_digits_read_as_written(value: int) -> None:
+    assert float(value) in only(f"{value:,}").readings
+    assert float(value) in only(f"{value:,}".replace(",", ".")).readings
+
+
+@given(st.text(max_size=80))
+def test_f9_any_text_is_read_without_trouble(text: str) -> None:
+    for language in (None, "en", "de", "ja"):
+        for quantity in quantities(text, language):
+            assert 0 <= quantity.start < quantity.end <= len(text)

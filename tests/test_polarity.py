@@ -1,0 +1,67 @@
+"""Claims that turn their source round: negation, opposites, quantifiers, bounds; and turns that cancel out."""
+
+from __future__ import annotations
+
+import pytest
+
+from verification.answer import Draft, Source, Violation
+from verification.claims import claims
+from verification.grounding import ground
+
+
+def found(source: str, claim: str) -> tuple[Violation, ...]:
+    text = f"{claim} [1]"
+    return ground(Draft(text=text, sources=(Source(id=1, title="", text=source),)), text, claims(text))[1]
+
+
+@pytest.mark.parametrize(
+    ("source", "claim"),
+    [
+        ("Deploys are allowed on Friday.", "Deploys are not allowed on Friday."),
+        ("The door must not be opened by visitors.", "The door must be opened by visitors."),
+        ("The service doesn't restart by itself.", "The service does restart by itself."),
+        ("The feature is enabled in the cloud.", "The feature is disabled in the cloud."),
+        ("Most requests are answered the same day.", "All requests are answered the same day."),
+        ("At least 5 people must sign the form.", "At most 5 people must sign the form."),
+        ("Der Zugang ist am Sonntag erlaubt und kostenlos.", "Der Zugang ist am Sonntag verboten und kostenlos."),
+        ("Der Zugang ist am Sonntag erlaubt und kostenlos.", "Der Zugang ist am Sonntag nicht erlaubt und kostenlos."),
+        ("L'accès au dépôt est autorisé pour les équipes.", "L'accès au dépôt est interdit pour les équipes."),
+        (
+            "El acceso a la sala está permitido para los equipos.",
+            "El acceso a la sala está prohibido para los equipos.",
+        ),
+        ("Fitur ini selalu aktif untuk semua pengguna baru.", "Fitur ini selalu nonaktif untuk semua pengguna baru."),
+        ("この機能は既定で有効です。", "この機能は既定で無効です。"),
+        ("該当する機能は自動で更新されます。", "該当する機能は自動で更新されません。"),
+        ("该功能默认启用。", "该功能默认禁用。"),
+        ("员工可以申请年假。", "员工不可以申请年假。"),
+    ],
+)
+def test_f9_a_turned_sentence_is_an_error(source: str, claim: str) -> None:
+    assert [v.severity for v in found(source, claim)][:1] == ["error"]
+    assert not [v for v in found(source, source) if v.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    ("source", "claim"),
+    [
+        ("Smoking is not allowed in the hall.", "Smoking is forbidden in the hall."),
+        ("The feature is disabled in the cloud.", "The feature is not enabled in the cloud."),
+        ("Pets are welcome in the garden.", "No, sorry; pets are welcome in the garden."),
+        ("The hall is open. Nobody may smoke there.", "The hall is open."),
+        ("All requests are answered the same day.", "Each request is answered the same day."),
+        ("Entry within 5 days is free of charge.", "Entry is free of charge."),
+    ],
+)
+def test_f1_the_same_said_another_way_is_none(source: str, claim: str) -> None:
+    assert not [v for v in found(source, claim) if v.severity == "error"]
+
+
+def test_f1_a_turn_in_a_loosely_matching_sentence_is_only_a_suspicion() -> None:
+    source = "The harbour office of the old town is never closed to crews, whatever the weather may be like outside."
+    assert "error" not in {v.severity for v in found(source, "The harbour office in town has lovely weather.")}
+
+
+def test_f1_only_is_a_suspicion() -> None:
+    violations = found("Admins approve requests for access.", "Only admins approve requests for access.")
+    assert [v.severity for v in violations] == ["warning"]

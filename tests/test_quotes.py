@@ -1,0 +1,73 @@
+"""Quotations: word by word, with omissions, in seven languages' marks; small words apart, altered ones are errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from verification.answer import Draft, Source, Violation
+from verification.claims import claims
+from verification.grounding import ground
+from verification.quotes import quotations
+
+SOURCE = "The manual says they're never to open the valve before the lamp is green, whatever the pressure is."
+
+
+def found(claim: str, source: str = SOURCE) -> list[Violation]:
+    text = f"{claim} [1]"
+    draft = Draft(text=text, sources=(Source(id=1, title="", text=source),))
+    return [v for v in ground(draft, text, claims(text))[1] if v.words != text]
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "“one two three”",
+        "„one two three“",
+        "«one two three»",
+        "»one two three«",
+        '"one two three"',
+        "‘one two three’",
+        "「一二三四五六」",
+        "『一二三四五六』",
+    ],
+)
+def test_f9_quotation_marks_of_every_kind(marked: str) -> None:
+    assert [marked[start - 0 : end] for start, end, _ in quotations(marked)] == [marked[1:-1]]
+
+
+def test_f1_one_or_two_quoted_words_are_a_label() -> None:
+    assert list(quotations('the "Save all" button')) == []
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        'It says "Never to open the valve".',
+        'It says "never to open the valve … whatever the pressure is".',
+        'It says "never to open the valve [...] the lamp is green".',
+    ],
+)
+def test_f1_faithful_quotations_pass(claim: str) -> None:
+    assert [v for v in found(claim) if v.severity == "error"] == []
+
+
+def test_f1_an_altered_quotation_names_the_original() -> None:
+    (violation,) = found('It says "never to open the valve before the lamp is red".')
+    assert violation.severity == "error"
+    assert "the lamp is green" in violation.detail
+
+
+def test_f1_an_invented_quotation_is_an_error() -> None:
+    (violation,) = found('It says "squirrels guard those purple teapots".')
+    assert violation.severity == "error"
+    assert "do not stand in source [1]" in violation.detail
+
+
+def test_f1_small_words_apart_it_is_a_suspicion() -> None:
+    violations = found('It says "they are never to open the valve".')
+    assert [v.severity for v in violations] == ["warning"]
+
+
+def test_f9_a_translated_quotation_cannot_be_compared() -> None:
+    german = "Das Handbuch sagt, dass man das Ventil nie öffnen darf, bevor die Lampe grün leuchtet."
+    assert found('The manual of the house says "never open the valve before green" to all of us.', german) == []
