@@ -154,3 +154,18 @@ def test_i2_links_that_may_be_followed(address: str, kept: str) -> None:
 
 def test_h1_tables_keep_their_spans() -> None:
     assert safe_html('<td colspan="2" rowspan="x">a</td>') == '<td colspan="2">a</td>'
+
+
+@pytest.mark.parametrize(
+    ("source", "clean"),
+    [
+        ("<p>a<b>b</p>c", "<p>a<b>b</b></p>c"),
+        ("</p>a</b>", "a"),
+        ("<hr/><script/>kept<div/>", "<hr>kept<div></div>"),
+        ("<script>x<style>y</style>z</script>after", "after"),
+        ('<img alt="a &lt; b" src="x">', '<span class="image">a &lt; b</span>'),
+        ("<blink>text</blink>", "text"),
+    ],
+)
+def test_i2_tags_are_closed_dropped_or_silenced(source: str, clean: str) -> None:
+    assert safe_html(source) == clean

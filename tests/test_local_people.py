@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import aiohttp
 import pytest
 
 from bot.local import LENIENT, LocalWorkspace
 from bot.local.errors import ApiError
 from bot.local.people import People
-from tests.local_echo import CHAT, HELP, MENTION, YOU, call, client_of, echoing, idle, running
+from tests.local_echo import CHAT, HELP, MENTION, YOU, call, client_of, echoing, idle, modal, running
 
 
 def test_a3_an_edit_tells_both_versions_and_no_new_mention() -> None:
@@ -178,3 +180,33 @@ def test_a12_an_externally_shared_channel_says_so() -> None:
 async def test_h1_waiting_for_what_never_comes_times_out() -> None:
     with pytest.raises(TimeoutError):
         await LocalWorkspace().wait_for(lambda: False, 0.01)
+
+
+def test_a12_events_from_places_the_app_is_not_in_stay_unsent() -> None:
+    workspace = idle()
+    workspace.roster.channels[HELP].members.discard("U0ORION")
+    People(workspace).post(YOU, HELP, f"{MENTION} hello")
+    assert workspace.deliveries.log == []
+
+
+async def test_a9_a_view_submission_may_update_or_push() -> None:
+    async with running(LocalWorkspace(strictness=LENIENT)) as workspace, echoing(workspace) as echo:
+        answers: list[dict[str, object]] = [
+            {"response_action": "push", "view": modal("Second")},
+            {"response_action": "update", "view": modal("Updated")},
+            {"response_action": "clear"},
+        ]
+
+        async def submitted(ack: Any) -> None:
+            await ack(**answers.pop(0))
+
+        echo.app.view("stack")(submitted)
+        views = workspace.workspace.views
+        first = views.show(YOU, modal() | {"callback_id": "stack"})
+        await workspace.submit(first["id"])
+        assert [one.view["title"]["text"] for one in views.open.values()] == ["Details", "Second"]
+        await workspace.submit(first["id"])
+        assert [one.view["title"]["text"] for one in views.open.values()] == ["Updated", "Second"]
+        views.open[first["id"]].view["callback_id"] = "stack"
+        await workspace.submit(first["id"])
+        assert not views.open

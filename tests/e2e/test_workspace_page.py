@@ -145,8 +145,9 @@ async def test_a10_example_questions_are_asked_by_a_click_and_answered_where_the
         assert stage.echo.events[0]["tab"] == "messages"
     async with staged(browser) as stage:
         await stage.open()
-        prompts = [{"title": "Try this", "message": "What is new?"}]
+        prompts = [{"title": "Try this", "message": "What is new?"}, {"title": "Again", "message": "Who decides?"}]
         call(stage.workspace.workspace, "assistant.threads.setSuggestedPrompts", channel_id=CHAT, prompts=prompts)
+        await expect(stage.page.get_by_role("group", name="Suggested by Orion").get_by_role("button")).to_have_count(1)
         await stage.page.get_by_role("button", name="Try this").click()
         await expect(stage.page.locator("#timeline .message").nth(1)).to_contain_text("You said: What is new?")
 

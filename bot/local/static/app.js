@@ -107,7 +107,7 @@ function welcome(channel) {
   const direct = isDirect(channel);
   const given = state.boot.prompts[channel.id];
   const examples = state.boot.examples;
-  const suggested = direct ? given?.prompts ?? [] : [];
+  const suggested = (direct ? given?.prompts ?? [] : []).filter((one) => !examples.includes(one.message));
   const send = (text) => (direct ? attempt(act("post", { channel: channel.id, text })) : mainComposer.insert(`@${orion.name} ${text}`));
   return el(
     "div", { class: "welcome" },
