@@ -18,7 +18,7 @@ from verification.number_check import number_findings
 from verification.passages import Passage, analyse
 from verification.polarity import polarity_findings
 from verification.quotes import quote_findings
-from verification.score import score
+from verification.score import SUPPORTED, score
 
 _BORNE_OUT = 0.75
 _FEWEST_STEMS = 2
@@ -42,8 +42,14 @@ def read_claim(claim: Claim, spoken: str | None, cited: Iterable[Source] = ()) -
 
 def evidence_for(claim: Passage, sources: Iterable[Source], known: tuple[Passage, ...]) -> Evidence:
     """The claim with the sources it is to be checked against."""
-    cited = tuple(Cited(id=source.id, passage=analyse(source_text(source))) for source in sources)
+    cited = tuple(Cited(id=source.id, passage=_read_like(claim, source_text(source))) for source in sources)
     return Evidence(claim=claim, cited=cited, known=known)
+
+
+def _read_like(claim: Passage, text: str) -> Passage:
+    """A source read; one too short to tell its language is taken to be in the claim's."""
+    passage = analyse(text)
+    return passage if passage.language or not claim.language else analyse(text, claim.language)
 
 
 def examine(evidence: Evidence, draft: Draft) -> Iterator[Finding]:
@@ -70,4 +76,4 @@ def _bears_out(claim: Passage, source: Source, draft: Draft, known: tuple[Passag
     evidence = evidence_for(claim, (source,), known)
     if not evidence.same_language or evidence.recall < _BORNE_OUT:
         return False
-    return not any(examine(evidence, draft)) and score(evidence, ()) >= _BORNE_OUT
+    return not any(examine(evidence, draft)) and score(evidence, ()) >= SUPPORTED
