@@ -19,12 +19,12 @@ from agent.thread_store import ThreadStore
 from bot.answering import Answering
 from bot.clicks import Feedback
 from bot.delivery import Delivery
-from bot.embedded_redis import connect
 from bot.engine import Corpus, Engine, open_engine
 from bot.handlers import Office, register
 from bot.intake import Access
 from bot.mailbox import Mailbox
 from bot.observing import Observers, open_observers
+from bot.open_redis import open_redis
 from bot.reception import Reception
 from bot.settings import Settings
 from bot.slack_app import SocketFront, Workspace, build_app, open_client
@@ -73,17 +73,21 @@ async def _answers(redis: Redis) -> bool:
 
 
 @asynccontextmanager
-async def open_orion(
+async def open_orion(  # noqa: PLR0913 - the composition root's choices
     settings: Settings,
     corpus: Corpus,
     *,
     concurrency: int,
     socket: bool,
     prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
+    prefix: str = "orion",
 ) -> AsyncIterator[Orion]:
-    """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do."""
+    """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do.
+
+    ``prefix`` keeps the questions and threads of one workspace apart from another's in the same Redis.
+    """
     async with AsyncExitStack() as stack:
-        redis = await stack.enter_async_context(connect(settings.home, settings.redis_url.get_secret_value() or None))
+        redis = await stack.enter_async_context(open_redis(settings))
         engine = await stack.enter_async_context(open_engine(settings, corpus))
         observers = await stack.enter_async_context(open_observers(settings, redis))
         token = settings.slack_bot_token.get_secret_value()
@@ -91,14 +95,17 @@ async def open_orion(
         calls = SlackCalls(client)
         workspace = Workspace(client, calls)
         delivery = Delivery(calls, workspace.own, prompts=prompts)
-        mailbox = Mailbox(redis)
+        mailbox = Mailbox(redis, prefix=prefix)
         stack.push_async_callback(mailbox.aclose)
-        answering = Answering(engine, delivery, mailbox=mailbox, threads=ThreadStore(redis), observers=observers)
+        threads = ThreadStore(redis, prefix=prefix)
+        answering = Answering(engine, delivery, mailbox=mailbox, threads=threads, observers=observers)
         turns = Turns(mailbox, answering.handle, on_dead=answering.tell_dead, concurrency=max(1, concurrency))
         app = build_app(client, workspace)
-        register(
-            app, _office(settings, engine, observers, redis=redis, delivery=delivery, mailbox=mailbox, turns=turns)
+        standings = Standings(redis, prefix=prefix)
+        office = _office(
+            settings, engine, observers, standings=standings, delivery=delivery, mailbox=mailbox, turns=turns
         )
+        register(app, office)
         app_token = settings.slack_app_token.get_secret_value()
         yield Orion(
             redis=redis,
@@ -117,7 +124,7 @@ def _office(  # noqa: PLR0913 - the composition root sees every part once
     engine: Engine,
     observers: Observers,
     *,
-    redis: Redis,
+    standings: Standings,
     delivery: Delivery,
     mailbox: Mailbox,
     turns: Turns,
@@ -139,7 +146,7 @@ def _office(  # noqa: PLR0913 - the composition root sees every part once
             deny_channels=settings.deny_channels,
             allow_bots=settings.allow_bots,
         ),
-        standings=Standings(redis),
+        standings=standings,
         store=Reception(mailbox, cancel).receive,
         feedback=feedback,
         record=observers.records.load,

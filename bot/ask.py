@@ -12,15 +12,19 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from agent.conversation import Question, ThreadKey
 from agent.outcome import Cancelled, TurnOutcome, outcome_name
 from agent.progress import Save, keep_in_memory
-from agent.thread_state import ThreadState
+from agent.thread_state import StateNotSaved, ThreadState
 from agent.thread_store import ThreadStore
-from bot.embedded_redis import connect
 from bot.engine import corpus_of, open_engine
+from bot.open_redis import open_redis
 from bot.settings import Settings
 from bot.turn_record import Recorder, repairs_json, sources_json, violations_json
+
+log = structlog.get_logger()
 
 EXIT_ANSWERED = 0
 EXIT_OTHER = 3
@@ -39,14 +43,21 @@ async def ask(settings: Settings, question: str, *, docs: Sequence[Path] | None,
         state = await store.load(asked.thread) if store else ThreadState()
         outcome, state = await engine.run(asked, state, emit=recorder, save=_saving(store, asked.thread))
         if store:
-            await store.save(asked.thread, state)
+            await _keep(store, asked.thread, state)
     recorder.timings["total"] = (time.monotonic() - started) * 1000
     return _result(outcome, recorder)
 
 
 async def _store(settings: Settings, stack: AsyncExitStack) -> ThreadStore:
-    redis = await stack.enter_async_context(connect(settings.home, settings.redis_url.get_secret_value() or None))
-    return ThreadStore(redis)
+    return ThreadStore(await stack.enter_async_context(open_redis(settings)))
+
+
+async def _keep(store: ThreadStore, thread: ThreadKey, state: ThreadState) -> None:
+    """The answer stands, whether or not the conversation can be kept."""
+    try:
+        await store.save(thread, state)
+    except StateNotSaved as error:
+        log.warning("conversation_not_kept", error_type=type(error).__name__)
 
 
 def _saving(store: ThreadStore | None, thread: ThreadKey) -> Save:

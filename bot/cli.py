@@ -9,21 +9,25 @@ stack trace for something a person typed or configured.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import os
 import sys
-from collections.abc import Coroutine
+import unicodedata
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from bot.embedded_redis import EmbeddedRedisError, connect
-from bot.settings import Settings, load_settings
 from bot.wrong_use import WrongUse
-from observability.logging import configure
-from verification.answer import Verdict
+
+if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+    from bot.settings import Settings
+    from verification.answer import Verdict
 
 app = typer.Typer(
     name="orion",
@@ -33,10 +37,13 @@ app = typer.Typer(
     help="Answers in Slack from your team's documents, and posts nothing it has not verified.",
 )
 out = Console()
-err = Console(stderr=True)
+err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
+EXIT_FAILED = 1
 EXIT_WRONG_USE = 2
+EXIT_INTERRUPTED = 130
 LARGEST_PORT = 65535
+_LITERALLY: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False, "soft_wrap": True}
 
 DocsOption = Annotated[list[Path] | None, typer.Option("--docs", help="Folder of documents; may be given again.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -63,7 +70,10 @@ def serve(
 
 
 @app.command()
-def worker(port: PortOption = None, concurrency: ConcurrencyOption = 50) -> None:
+def worker(
+    port: PortOption = None,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Turns at once.")] = 50,
+) -> None:
     """Work on stored questions only; any number of these, on any machine with the same Redis."""
     from bot import serving
 
@@ -100,11 +110,9 @@ def ask(
     if as_json:
         _print_json(result)
     else:
-        out.print(result["answer"], markup=False, highlight=False)
+        _print_text(result["answer"])
         for source in result["sources"]:
-            out.print(
-                f"[{source['id']}] {source['title']}  {source['url']}", markup=False, highlight=False, style="dim"
-            )
+            _print_text(f"[{source['id']}] {source['title']}  {source['url']}".rstrip())
     raise typer.Exit(exit_code(result))
 
 
@@ -139,28 +147,34 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
 
 
 @app.command()
-def index(folders: Annotated[list[Path], typer.Argument(help="Folders of documents.")]) -> None:
-    """Read folders into the document index; only what changed is read again."""
-    _run(_index(_settings(docs=tuple(folders))))
+def index(folders: Annotated[list[Path], typer.Argument(help="All folders that the index shall hold.")]) -> None:
+    """Read folders into the document index; only what changed is read again.
+
+    Afterwards the index holds exactly these folders: documents of others, named earlier, leave it.
+    """
+    _run(_index(_settings(), folders))
 
 
-async def _index(settings: Settings) -> None:
+async def _index(settings: Settings, folders: Sequence[Path]) -> None:
     from bot.engine import corpus_of, open_index
 
-    async with open_index(corpus_of(settings), progress=lambda path: err.print(path, style="dim", markup=False)) as (
-        _,
-        report,
-    ):
-        out.print(
-            f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged"
-        )
-        for path, reason in report.failed:
-            err.print(f"Not read: {path}: {reason}", style="yellow", markup=False)
+    corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}))
+    async with open_index(corpus, progress=lambda path: err.print(path, style="dim")) as (opened, report):
+        held = len(await asyncio.to_thread(opened.documents))
+    _print_text(
+        f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged.\n"
+        f"The index holds {held} document{'' if held == 1 else 's'}, exactly those of {', '.join(map(str, folders))}."
+    )
+    for path, reason in report.failed:
+        err.print(f"Not read: {path}: {reason}", style="yellow")
+    if settings.docs and {f.resolve() for f in settings.docs} != {f.resolve() for f in folders}:
+        named = os.pathsep.join(map(str, settings.docs))
+        err.print(f"ORION_DOCS names {named}: the next command will bring the index back to that.", style="yellow")
 
 
 @app.command()
 def docs(as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
-    """List the documents Orion knows."""
+    """List the documents Orion knows: those under ORION_DOCS, else those of the last `orion index`."""
     _run(_docs(_settings(), as_json=as_json))
 
 
@@ -177,10 +191,13 @@ async def _docs(settings: Settings, *, as_json: bool) -> None:
             ]
         )
         return
+    if not documents:
+        _print_text("No documents yet. Name folders: orion index DIR, or set ORION_DOCS.")
+        return
     table = Table("document", "title", "updated", "passages")
     for document in documents:
-        table.add_row(document.id, document.title, document.updated_at, str(document.passages))
-    out.print(table if documents else "No documents yet. Name folders: orion index DIR, or set ORION_DOCS.")
+        table.add_row(Text(document.id), Text(document.title), document.updated_at, str(document.passages))
+    out.print(table)
 
 
 @app.command()
@@ -193,9 +210,10 @@ def stats(
 
 
 async def _stats(settings: Settings, *, days: int, as_json: bool) -> None:
+    from bot.open_redis import open_redis
     from observability.stats import Stats
 
-    async with connect(settings.home, settings.redis_url.get_secret_value() or None) as redis:
+    async with open_redis(settings) as redis:
         summary = await Stats(redis).read(days)
     if as_json:
         _print_json(summary.to_json())
@@ -211,9 +229,9 @@ def doctor() -> None:
     checks = _run(examine(_settings()))
     for check in checks:
         style, mark = ("green", "ok") if check.ok else ("red", "wrong")
-        out.print(f"{mark:>6}  {check.name}: {check.detail}", style=style, markup=False, highlight=False)
+        out.print(f"{mark:>6}  {check.name}: {check.detail}", style=style, **_LITERALLY)
         if not check.ok:
-            out.print(f"        → {check.remedy}", markup=False, highlight=False)
+            out.print(f"        → {check.remedy}", **_LITERALLY)
     raise typer.Exit(0 if all(check.ok for check in checks) else 1)
 
 
@@ -232,6 +250,7 @@ def bench(as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
     """Measure Orion's own cost, as ratios within one run."""
     from bot.bench import bench as run_bench
     from bot.bench import bench_table
+    from observability.logging import configure
 
     configure(json=False, debug=False, level="ERROR")
     results = run_bench()
@@ -243,33 +262,84 @@ def bench(as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
 
 def _settings(*, log: str = "WARNING", **options: Any) -> Settings:
     """The settings in force, and logging set up by them: JSON unless a person watches."""
-    settings = load_settings(**options)
+    from bot.addresses import check_addresses
+    from bot.settings import load_settings
+    from observability.logging import configure
+
+    try:
+        settings = check_addresses(load_settings(**options))
+    except UnicodeDecodeError:
+        message = "The file .env is no UTF-8 text. It should have lines such as ORION_DOCS=/srv/handbook."
+        raise WrongUse(message) from None
     configure(json=not sys.stderr.isatty(), debug=settings.debug, level="DEBUG" if settings.debug else log)
     return settings
 
 
 def _print_verdict(verdict: Verdict) -> None:
-    out.print(verdict.text, markup=False, highlight=False)
+    _print_text(verdict.text)
     for repair in verdict.repairs:
-        err.print(f"mended   {repair.kind} ×{repair.count}", style="cyan", markup=False)
+        err.print(f"mended   {repair.kind} ×{repair.count}", style="cyan")
     for violation in verdict.violations:
         style = "red" if violation.severity == "error" else "yellow"
-        err.print(f"{violation.severity:8} {violation.rule}: {violation.detail}", style=style, markup=False)
+        err.print(f"{violation.severity:8} {violation.rule}: {_printable(violation.detail)}", style=style)
     err.print("passes" if verdict.passed else "does not pass", style="green" if verdict.passed else "red")
 
 
+def _print_text(text: str) -> None:
+    """A text as it is: neither wrapped nor coloured, and never a command to the terminal."""
+    _write(_printable(text) + "\n")
+
+
+def _printable(text: str) -> str:
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) != "Cc")
+
+
 def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    _write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def _write(text: str) -> None:
+    """UTF-8 whatever the terminal's encoding: JSON is, and half an emoji must not end in an exception."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
 
 
 def _run(work: Coroutine[Any, Any, Result]) -> Result:
-    return asyncio.run(work)
+    """Run a command's work; what only somebody else can mend ends in a sentence and exit code 1."""
+    from redis.exceptions import RedisError
 
+    from bot.embedded_redis import EmbeddedRedisError
+    from bot.stopping import EndedAtOnce
 
-def main() -> None:
-    """The entry point: sentences instead of stack traces for what a person can mend."""
     try:
-        app()
-    except (WrongUse, EmbeddedRedisError) as error:
-        err.print(str(error), style="red", markup=False, highlight=False)
+        return asyncio.run(work)
+    except RedisError as error:
+        message = f"Redis cannot be used ({_cause(error)}). Check REDIS_URL; `orion doctor` says more."
+    except EmbeddedRedisError as error:
+        message = str(error)
+    except EndedAtOnce:
+        err.print("Ended at once. What was under way is taken up again at the next start.", style="red")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    err.print(message, style="red")
+    raise typer.Exit(EXIT_FAILED)
+
+
+def _cause(error: Exception) -> str:
+    """The kind of failure: its text may quote the URL with its password."""
+    return type(error).__name__
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point: sentences instead of stack traces for what a person can mend. Exits."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        app(args=arguments, prog_name="orion")
+    except WrongUse as error:
+        err.print(str(error), style="red")
         sys.exit(EXIT_WRONG_USE)
+    except OSError as error:
+        err.print(f"{error.filename or 'Input or output'}: {error.strerror or error}", style="red")
+        sys.exit(EXIT_FAILED)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,11 +77,12 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
     roots = tuple(settings.docs if docs is None else docs)
     for root in roots:
         if not root.is_dir():
-            message = f"{root} is no folder. Name a folder of documents with --docs or ORION_DOCS."
+            message = f"{root} is no folder. Name an existing folder of documents."
             raise WrongUse(message)
     path = settings.index_path
     if docs is not None:
-        digest = hashlib.sha256("\n".join(str(root.resolve()) for root in roots).encode()).hexdigest()[:12]
+        identity = [str(docs_url or ""), *(str(root.resolve()) for root in roots)]
+        digest = hashlib.sha256("\n".join(identity).encode("utf-8", "surrogateescape")).hexdigest()[:12]
         path = path.with_name(f"knowledge-{digest}.sqlite3")
     return Corpus(roots=roots, index_path=path, docs_url=settings.docs_url if docs_url is None else docs_url)
 
@@ -89,16 +91,28 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
 async def open_index(
     corpus: Corpus, progress: Callable[[str], None] | None = None
 ) -> AsyncIterator[tuple[SqliteIndex, IndexReport]]:
-    """The index, brought up to date with its folders. Without folders it is taken as it is."""
-    corpus.index_path.parent.mkdir(parents=True, exist_ok=True)
-    index = await asyncio.to_thread(SqliteIndex.open, corpus.index_path)
-    try:
-        report = IndexReport()
-        if corpus.roots:
-            report = await asyncio.to_thread(index.index, corpus.roots, docs_url=corpus.docs_url, progress=progress)
+    """The index, brought up to date with its folders. Without folders it is taken as it is.
+
+    Raises ``WrongUse`` when its file cannot be opened or written.
+    """
+    async with AsyncExitStack() as stack:
+        with _writable(corpus.index_path):
+            index = await asyncio.to_thread(SqliteIndex.open, corpus.index_path)
+            stack.push_async_callback(asyncio.to_thread, index.close)
+            report = IndexReport()
+            if corpus.roots:
+                report = await asyncio.to_thread(index.index, corpus.roots, docs_url=corpus.docs_url, progress=progress)
         yield index, report
-    finally:
-        await asyncio.to_thread(index.close)
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = f"The document index {path} cannot be written: {reason}. Name another folder in ORION_HOME."
+        raise WrongUse(message) from None
 
 
 @asynccontextmanager
@@ -106,7 +120,7 @@ async def open_engine(settings: Settings, corpus: Corpus) -> AsyncIterator[Engin
     """Model, tools and index, ready to answer."""
     async with AsyncExitStack() as stack:
         index, report = await stack.enter_async_context(open_index(corpus))
-        model = await _model(settings, stack)
+        model = await stack.enter_async_context(open_model(settings))
         tools: list[Tool] = [*knowledge_tools(index)]
         if settings.uses_server:
             tools.append(LlmGenerate(model))
@@ -120,15 +134,19 @@ async def open_engine(settings: Settings, corpus: Corpus) -> AsyncIterator[Engin
         )
 
 
-async def _model(settings: Settings, stack: AsyncExitStack) -> Model:
+@asynccontextmanager
+async def open_model(settings: Settings) -> AsyncIterator[Model]:
     """The configured server, or the engine that quotes."""
     if not settings.uses_server:
-        return ExtractiveModel()
+        yield ExtractiveModel()
+        return
     model = OpenAIModel(
         base_url=settings.openai_base_url or None,
         api_key=settings.openai_api_key.get_secret_value() or "none",
         model=settings.model_name,
         write_model=settings.write_model or settings.model_name,
     )
-    stack.push_async_callback(model.aclose)
-    return model
+    try:
+        yield model
+    finally:
+        await model.aclose()

@@ -1,20 +1,22 @@
 """The long-running commands: take events, work on them, show the pages, end in good order.
 
 Promises: the first SIGTERM or SIGINT drains (nothing new is claimed, running turns end or are given back), a second one
-ends at once. Must be the only place with signal handlers: here the event loop is owned.
+ends at once. A Slack, Redis or model that is away does not keep a command from starting.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
-import signal
+import os
 import webbrowser
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 from pydantic import SecretStr
@@ -27,6 +29,9 @@ from bot.http_front import serve as serve_pages
 from bot.local.documents import DocsFolder
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings
+from bot.slack_app import open_client
+from bot.slack_tokens import try_bot_token
+from bot.stopping import Stopping, heeding_signals
 from bot.turn_record import TurnRecords
 from bot.wording import SUGGESTED_PROMPTS
 from bot.wrong_use import WrongUse
@@ -40,6 +45,7 @@ EXAMPLES = (
     "What may a dinner cost on a business trip?",
 )
 _MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion doctor` checks the rest."
+_REFUSED = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy its bot token (xoxb-…)."
 
 
 @dataclass(slots=True)
@@ -56,52 +62,82 @@ class RecordDesk:
 async def serve(settings: Settings, *, mode: str, host: str, concurrency: int) -> None:
     """`orion serve`: takes events, and works on them unless ``concurrency`` is 0."""
     _require(settings, mode)
-    async with AsyncExitStack() as stack:
-        socket = mode == "socket"
-        orion = await stack.enter_async_context(
-            open_orion(settings, corpus_of(settings), concurrency=concurrency, socket=socket)
-        )
-        door = (
-            None
-            if socket
-            else SlackDoor(app=orion.app, signing_secret=settings.slack_signing_secret.get_secret_value())
-        )
-        await stack.enter_async_context(_pages(orion, host, settings.port, door))
-        await run_until_stopped(orion, work=concurrency > 0)
+    with heeding_signals() as stopping:
+        async with AsyncExitStack() as stack:
+            socket = mode == "socket"
+            corpus = corpus_of(settings)
+            await _sign_in(settings)
+            orion = await stack.enter_async_context(
+                open_orion(settings, corpus, concurrency=concurrency, socket=socket)
+            )
+            secret = settings.slack_signing_secret.get_secret_value()
+            door = None if socket else SlackDoor(app=orion.app, signing_secret=secret)
+            await stack.enter_async_context(_pages(orion, host, settings.port, door))
+            await run_until_stopped(orion, stopping, work=concurrency > 0)
 
 
 async def work(settings: Settings, *, concurrency: int) -> None:
     """`orion worker`: works on stored questions only."""
     if not settings.slack_bot_token.get_secret_value():
         raise WrongUse(_MISSING.format(what="SLACK_BOT_TOKEN"))
-    async with AsyncExitStack() as stack:
-        orion = await stack.enter_async_context(
-            open_orion(settings, corpus_of(settings), concurrency=concurrency, socket=False)
-        )
-        await stack.enter_async_context(_pages(orion, "127.0.0.1", settings.port))
-        await run_until_stopped(orion, work=True)
+    with heeding_signals() as stopping:
+        async with AsyncExitStack() as stack:
+            corpus = corpus_of(settings)
+            await _sign_in(settings)
+            orion = await stack.enter_async_context(open_orion(settings, corpus, concurrency=concurrency, socket=False))
+            await stack.enter_async_context(_pages(orion, "127.0.0.1", settings.port))
+            await run_until_stopped(orion, stopping, work=True)
+
+
+async def _sign_in(settings: Settings) -> None:
+    """Refuse to start with a token that Slack refuses. A Slack that is away is no reason not to: it comes back."""
+    token = settings.slack_bot_token.get_secret_value()
+    async with open_client(token, api_url=settings.slack_api_url) as client:
+        tried = await try_bot_token(client)
+    if tried.state == "refused":
+        raise WrongUse(_REFUSED.format(reason=tried.reason))
+    if tried.state == "unreachable":
+        log.warning("slack_unreachable", reason=tried.reason)
 
 
 async def local(settings: Settings, *, port: int, docs: Sequence[Path] | None, browser: bool) -> None:
     """`orion local`: the local workspace and an Orion in it, the real app over the real protocol."""
     folders = tuple(docs or settings.docs or (HANDBOOK,))
-    async with AsyncExitStack() as stack:
-        desk = RecordDesk()
-        examples = EXAMPLES if folders == (HANDBOOK,) else ()
-        workspace = LocalWorkspace(DocsFolder(roots=folders), desk.load, examples=examples)
-        await _start(workspace, port)
-        stack.push_async_callback(workspace.stop)
-        inside = settings_for(settings, workspace)
-        corpus = corpus_of(inside, folders, docs_url=f"{workspace.url}/docs/")
-        prompts = [{"title": example, "message": example} for example in examples] or SUGGESTED_PROMPTS
-        orion = await stack.enter_async_context(
-            open_orion(inside, corpus, concurrency=50, socket=True, prompts=prompts)
-        )
-        desk.records = orion.records
-        Console().print(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)", highlight=False)
-        if browser:
-            await asyncio.to_thread(webbrowser.open, workspace.url)
-        await run_until_stopped(orion, work=True)
+    corpus_of(settings, folders)  # refuses folders that are not there before anything opens
+    with heeding_signals() as stopping:
+        async with AsyncExitStack() as stack:
+            desk = RecordDesk()
+            examples = EXAMPLES if folders == (HANDBOOK,) else ()
+            workspace = LocalWorkspace(DocsFolder(roots=folders), desk.load, examples=examples)
+            stack.push_async_callback(workspace.stop)
+            await _start(workspace, port)
+            orion = await stack.enter_async_context(_inhabit(settings, workspace, folders, examples))
+            desk.records = orion.records
+            Console().print(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)", highlight=False)
+            if browser:
+                await asyncio.to_thread(_open_browser, workspace.url)
+            await run_until_stopped(orion, stopping, work=True)
+
+
+def _inhabit(
+    settings: Settings, workspace: LocalWorkspace, folders: tuple[Path, ...], examples: Sequence[str]
+) -> AbstractAsyncContextManager[Orion]:
+    """An Orion for this workspace alone: another one over the same Redis must not take its questions."""
+    inside = settings_for(settings, workspace)
+    corpus = corpus_of(inside, folders, docs_url=f"{workspace.url}/docs/")
+    prompts = [{"title": example, "message": example} for example in examples] or SUGGESTED_PROMPTS
+    prefix = f"orion-local-{urlsplit(workspace.url).port}"
+    return open_orion(inside, corpus, concurrency=50, socket=True, prompts=prompts, prefix=prefix)
+
+
+def _open_browser(url: str) -> None:
+    """Show the page, unless the only browser is one that would take over this terminal."""
+    try:
+        browser = webbrowser.get()
+    except webbrowser.Error:
+        return
+    if type(browser) is not webbrowser.GenericBrowser:  # exactly this class stands for lynx, w3m and the like
+        browser.open(url)
 
 
 def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
@@ -119,48 +155,35 @@ def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
 async def _start(workspace: LocalWorkspace, port: int) -> None:
     try:
         await workspace.start(port=port)
-    except OSError:
-        message = f"Port {port} is taken. Choose another: orion local --port {port + 1} (or make run PORT={port + 1})."
+    except OSError as error:
+        message = (
+            f"Port {port} cannot be opened: {_why(error)}. Choose another, or 0 for a free one: "
+            "orion local --port 0 (or make run PORT=0)."
+        )
         raise WrongUse(message) from None
 
 
-async def run_until_stopped(orion: Orion, *, work: bool) -> None:
+def _why(error: OSError) -> str:
+    return "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
+
+
+async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool) -> None:
     """Serve until a signal says so, then drain."""
-    stopping = asyncio.Event()
-    with _signals(stopping, asyncio.current_task()):
-        async with asyncio.TaskGroup() as group:
-            socket = group.create_task(orion.socket.run(), name="slack-socket") if orion.socket else None
-            turns = group.create_task(orion.turns.run(), name="turns") if work else None
-            gc.collect()
-            gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
-            log.info("orion_started", model=orion.engine.model.name, documents=len(orion.engine.index.documents()))
-            await stopping.wait()
-            log.info("orion_stopping", in_flight=orion.turns.in_flight)
-            if socket:
-                socket.cancel()
-            orion.turns.stop()
-            if turns:
-                await asyncio.wait({turns})
+    stopping.running = True
+    async with asyncio.TaskGroup() as group:
+        socket = group.create_task(orion.socket.run(), name="slack-socket") if orion.socket else None
+        turns = group.create_task(orion.turns.run(), name="turns") if work else None
+        gc.collect()
+        gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
+        log.info("orion_started", model=orion.engine.model.name, documents=len(orion.engine.index.documents()))
+        await stopping.asked.wait()
+        log.info("orion_stopping", in_flight=orion.turns.in_flight)
+        if socket:
+            socket.cancel()
+        orion.turns.stop()
+        if turns:
+            await asyncio.wait({turns})
     log.info("orion_stopped")
-
-
-@contextmanager
-def _signals(stopping: asyncio.Event, whole: asyncio.Task[None] | None) -> Iterator[None]:
-    """The first signal asks to stop, the second one ends at once."""
-
-    def heard() -> None:
-        if stopping.is_set() and whole is not None:
-            whole.cancel()
-        stopping.set()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, heard)
-    try:
-        yield
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
 
 
 @asynccontextmanager
@@ -170,7 +193,7 @@ async def _pages(orion: Orion, host: str, port: int, door: SlackDoor | None = No
         try:
             bound = await stack.enter_async_context(serve_pages(build(pages, door), host=host, port=port))
         except OSError as error:
-            message = f"Port {port} on {host} cannot be opened ({error.strerror}). Choose another with --port."
+            message = f"Port {port} on {host} cannot be opened ({_why(error)}). Choose another with --port."
             raise WrongUse(message) from None
         log.info("pages_open", host=host, port=bound)
         yield bound

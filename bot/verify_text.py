@@ -39,6 +39,9 @@ def judge(text: str, *, question: str, sources: tuple[Source, ...], terms: Terms
 
 def verify_stream(rows: Path, out: Path, terms: Terms) -> tuple[int, int]:
     """One object a line in, one a line out; memory does not grow with the rows. Returns rows answered and rows not."""
+    if same_file(rows, out):
+        msg = f"{out} is read and cannot be written at the same time. Name another file for the verdicts."
+        raise WrongUse(msg)
     answered = failed = 0
     with _open(rows, "r") as source, _open(out, "w") as target:
         for number, line in enumerate(source, 1):
@@ -49,12 +52,18 @@ def verify_stream(rows: Path, out: Path, terms: Terms) -> tuple[int, int]:
     return answered, failed
 
 
+def same_file(one: Path, other: Path) -> bool:
+    """Whether both names lead to one regular file (opening it to write would empty it)."""
+    return one.is_file() and other.is_file() and one.samefile(other)
+
+
 def _verify_row(line: str, number: int, terms: Terms) -> tuple[dict[str, Any], bool]:
     row: Any = None
     try:
-        row = json.loads(line)
+        row = parse_json(line)
         text, question = _text_of(row, "text"), _text_of(row, "question", default="")
-        sources = parse_sources(row.get("sources") or [], name=f"line {number}")
+        given = row.get("sources")
+        sources = parse_sources([] if given is None else given, name="sources")
     except ValueError:
         return {"id": None, "error": f"line {number} is no JSON object"}, False
     except WrongUse as error:
@@ -122,10 +131,24 @@ def read_text(file: str) -> str:
         raise WrongUse(msg) from None
 
 
+def parse_json(text: str) -> Any:
+    """The value of strict JSON (no NaN). Raises ``ValueError``, also for lists nested beyond any use."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        msg = "it is nested too deeply"
+        raise ValueError(msg) from None
+
+
+def _no_constant(name: str) -> None:
+    msg = f"{name} is no JSON value"
+    raise ValueError(msg)
+
+
 def read_json(path: Path) -> Any:
     """A JSON file's value."""
     try:
-        return json.loads(read_text(str(path)))
+        return parse_json(read_text(str(path)))
     except ValueError as error:
         msg = f"{path} is no JSON: {error}"
         raise WrongUse(msg) from None

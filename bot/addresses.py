@@ -1,0 +1,41 @@
+"""The addresses in the settings, looked at before anything is opened.
+
+Promises: one that no client could use is refused with its variable's name and an example. Must never contact anybody,
+and never show an address's user and password.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from bot.settings import Settings, SettingsError
+
+_EXAMPLES = {
+    "OPENAI_BASE_URL": "http://127.0.0.1:11434/v1",
+    "SLACK_API_URL": "https://slack.com/api/",
+    "LANGFUSE_HOST": "https://cloud.langfuse.com",
+}
+
+
+def check_addresses(settings: Settings) -> Settings:
+    """The same settings. Raises ``SettingsError`` naming each variable that is no web address."""
+    configured = {
+        "OPENAI_BASE_URL": settings.openai_base_url,
+        "SLACK_API_URL": settings.slack_api_url,
+        "LANGFUSE_HOST": settings.langfuse_host if settings.langfuse_public_key else "",
+    }
+    wrong = [name for name, value in configured.items() if value and not is_web_address(value)]
+    if wrong:
+        lines = [f"  {name} is no web address; one looks like {_EXAMPLES[name]}" for name in wrong]
+        raise SettingsError("These settings cannot be used:\n" + "\n".join(lines))
+    return settings
+
+
+def is_web_address(text: str) -> bool:
+    """Whether it is ``http://…`` or ``https://…`` with a host, and a port that exists where one is named."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # raises where it is no number up to 65535
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not any(c.isspace() for c in text)

@@ -1,0 +1,63 @@
+"""How the long-running commands are asked to end: SIGTERM and SIGINT.
+
+Promises: while Orion starts, the first signal ends the start; once it runs, the first asks to drain and the second ends
+at once. What was opened is closed in every case. Must be the only place with signal handlers: here the event loop is
+owned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class EndedAtOnce(Exception):  # noqa: N818 - it names what happened
+    """A second signal came while Orion was ending in good order."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Stopping:
+    """``asked`` is set by the first signal. Whoever runs until then says so with ``running``."""
+
+    whole: asyncio.Task[Any]
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    running: bool = False
+
+    def heard(self) -> None:
+        """One signal came."""
+        if self.asked.is_set() or not self.running:
+            self.whole.cancel()
+        self.asked.set()
+
+
+@contextmanager
+def heeding_signals() -> Iterator[Stopping]:
+    """Heed signals inside the block, which is the whole of the current task's work.
+
+    A start that was ended leaves the block as if it were done. Raises ``EndedAtOnce`` after a second signal.
+    """
+    whole = asyncio.current_task()
+    if whole is None:
+        message = "signals are heeded inside a task"
+        raise RuntimeError(message)
+    stopping = Stopping(whole=whole)
+    loop = asyncio.get_running_loop()
+    for number in SIGNALS:
+        loop.add_signal_handler(number, stopping.heard)
+    try:
+        yield stopping
+    except asyncio.CancelledError:
+        if not stopping.asked.is_set():
+            raise
+        whole.uncancel()
+        if stopping.running:
+            raise EndedAtOnce from None
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,119 @@
+"""`orion ask`: the real agent in the terminal, its JSON and exit codes as the outside contract has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.ask import ask, exit_code
+from tests.openai_server import RESPOND, ScriptedOpenAI, calls, fails, says
+from tests.orion_command import LIMITS, QUESTION, Terminal, opened
+from tests.orion_running import settings_in
+
+FIELDS = {
+    "answer",
+    "outcome",
+    "verified",
+    "attempts",
+    "repairs",
+    "violations",
+    "sources",
+    "usage",
+    "timings_ms",
+}
+GOOD = "<answer>Each API key may make **600** requests a minute [1].</answer>"
+BAD = "<answer>Each API key may make 900 requests a minute [1].</answer>"
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    yield from opened(tmp_path, capsys, monkeypatch)
+
+
+def docs_in(folder: Path) -> Path:
+    docs = folder / "docs"
+    docs.mkdir(exist_ok=True)
+    (docs / "limits.md").write_text(LIMITS)
+    return docs
+
+
+async def asked(tmp_path: Path, server: ScriptedOpenAI, question: str = QUESTION, **more: Any) -> dict[str, Any]:
+    settings = settings_in(tmp_path, more.pop("redis_url", ""), openai_base_url=server.url, model="m")
+    return await ask(settings, question, docs=[docs_in(tmp_path)], thread=more.get("thread", ""))
+
+
+def test_ask_prints_the_answer_and_its_sources(terminal: Terminal) -> None:
+    done = terminal.orion("ask", QUESTION, "--docs", "docs")
+    assert done.code == 0
+    assert "600 requests a minute. [1]" in done.out
+    assert "[1] Limits" in done.out
+
+
+def test_ask_json_has_the_contract_s_fields(terminal: Terminal) -> None:
+    done = terminal.orion("ask", QUESTION, "--docs", "docs", "--json")
+    assert done.code == 0
+    assert set(done.json) == FIELDS
+    assert (done.json["outcome"], done.json["verified"], done.json["violations"]) == ("answered", True, [])
+    assert set(done.json["sources"][0]) >= {"id", "title", "url", "text"}
+
+
+def test_ask_what_no_document_answers_ends_with_3(terminal: Terminal) -> None:
+    done = terminal.orion("ask", "Which colour has the zebrafinch?", "--docs", "docs", "--json")
+    assert (done.code, done.json["outcome"]) == (3, "refused")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1"])
+def test_ask_while_the_model_is_down_is_a_failed_turn(url: str, terminal: Terminal) -> None:
+    terminal.set(OPENAI_BASE_URL=url)
+    done = terminal.orion("ask", QUESTION, "--docs", "docs", "--json")
+    assert done.code == 3
+    assert set(done.json) == FIELDS
+    assert (done.json["outcome"], done.json["verified"]) == ("failed", False)
+    assert done.json["answer"]
+    assert "Traceback" not in done.err
+
+
+async def test_ask_with_a_refused_key_is_a_failed_turn(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(decisions=[fails(401, "Incorrect API key provided: sk-abcdef")] * 9) as server:
+        result = await asked(tmp_path, server)
+    assert (result["outcome"], result["verified"], exit_code(result)) == ("failed", False, 3)
+    assert "sk-abcdef" not in str(result)
+
+
+async def test_f3_attempts_and_repairs_are_told(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(BAD), says(GOOD)]) as server:
+        result = await asked(tmp_path, server)
+    assert (result["outcome"], result["attempts"], result["verified"]) == ("answered", 2, True)
+    assert result["repairs"][0]["count"] == 1
+    assert result["usage"]["prompt_tokens"] == 300
+    assert {"index", "search", "decide", "write", "verify", "total"} <= set(result["timings_ms"])
+
+
+async def test_f4_failed_verification_tells_its_violations(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(BAD)] * 3) as server:
+        result = await asked(tmp_path, server)
+    assert (result["outcome"], result["verified"], exit_code(result)) == ("failed", False, 3)
+    assert "900" not in result["answer"]
+    wanted = {"rule", "severity", "start", "end", "words", "detail", "remedy"}
+    assert all(set(violation) == wanted for violation in result["violations"])
+
+
+async def test_b6_thread_goes_on_with_the_answer_to_a_question_back(tmp_path: Path, redis_url: str) -> None:
+    back = calls(("ask_user", {"question": "Which plan do you mean?", "key": "plan"}))
+    async with ScriptedOpenAI(decisions=[back, RESPOND], drafts=[says(GOOD)]) as server:
+        first = await asked(tmp_path, server, thread="t", redis_url=redis_url)
+        assert (first["outcome"], first["answer"]) == ("asked", "Which plan do you mean?")
+        assert exit_code(first) == 3
+        second = await asked(tmp_path, server, "The API key one.", thread="t", redis_url=redis_url)
+        assert second["outcome"] == "answered"
+        assert "Which plan do you mean?" in str(server.requests[-1]["messages"])
+
+
+async def test_a2_threads_of_other_names_know_nothing_of_it(tmp_path: Path, redis_url: str) -> None:
+    async with ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=[says(GOOD)] * 2) as server:
+        await asked(tmp_path, server, "My favourite limit is which?", thread="one", redis_url=redis_url)
+        await asked(tmp_path, server, QUESTION, thread="two", redis_url=redis_url)
+        assert "favourite" not in str(server.requests[-1]["messages"])

@@ -1,0 +1,194 @@
+"""Every command as a person uses and misuses it: a sentence, an exit code, never a stack trace."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.cli import app
+from tests.orion_command import LIMITS, QUESTION, Terminal, opened
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    yield from opened(tmp_path, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["frobnicate"], "No such command"),
+        (["ask"], "Missing argument"),
+        (["ask", "  "], "question is empty"),
+        (["ask", "x", "--docs", "nowhere"], "nowhere is no folder"),
+        (["ask", "x", "--docs", "docs/limits.md"], "limits.md is no folder"),
+        (["verify", "nowhere"], "cannot read nowhere"),
+        (["verify", "docs"], "cannot read docs"),
+        (["verify", "docs/limits.md", "--dialect", "html"], "--dialect must be"),
+        (["verify", "docs/limits.md", "--sources", "docs/limits.md"], "is no JSON"),
+        (["verify", "--jsonl", "docs", "out"], "cannot open docs"),
+        (["verify", "--jsonl", "docs/limits.md", "docs"], "cannot open docs"),
+        (["verify", "--jsonl", "docs/limits.md", "docs/limits.md"], "cannot be written at the same time"),
+        (["index", "nowhere"], "nowhere is no folder"),
+        (["serve", "--mode", "pigeon"], "--mode must be"),
+        (["serve"], "SLACK_BOT_TOKEN and SLACK_APP_TOKEN"),
+        (["serve", "--mode", "http"], "SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET"),
+        (["serve", "--port", "70000"], "65535"),
+        (["worker"], "SLACK_BOT_TOKEN"),
+        (["worker", "--concurrency", "0"], "concurrency"),
+        (["local", "--docs", "nowhere"], "nowhere is no folder"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_is_told_and_ends_with_2(arguments: list[str], said: str, terminal: Terminal) -> None:
+    done = terminal.orion(*arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
+    assert (terminal.docs / "limits.md").read_text() == LIMITS
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"ORION_PORT": "abc"}, "ORION_PORT"),
+        ({"OPENAI_BASE_URL": "127.0.0.1:11434"}, "OPENAI_BASE_URL is no web address"),
+        ({"SLACK_API_URL": "slack"}, "SLACK_API_URL is no web address"),
+        ({"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_HOST": "http://host:99999"}, "LANGFUSE_HOST is no web address"),
+        ({"REDIS_URL": "hello"}, "REDIS_URL"),
+        ({"REDIS_URL": "redis://host:port"}, "REDIS_URL"),
+        ({"ORION_HOME": "docs/limits.md"}, "ORION_HOME"),
+        ({"ORION_HOME": "/proc/nowhere"}, "ORION_HOME"),
+        ({"ORION_DOCS": "nowhere"}, "nowhere is no folder"),
+    ],
+    ids=str,
+)
+def test_wrong_setting_is_named(variables: dict[str, str], said: str, terminal: Terminal) -> None:
+    terminal.set(**variables)
+    done = terminal.orion("ask", QUESTION, "--thread", "t")
+    assert done.code == 2
+    assert said in done.err
+
+
+@pytest.mark.parametrize(("content", "said"), [("ORION_PORT=abc", "ORION_PORT"), (b"\xff\xfe\x00=\xa2", ".env")])
+def test_wrong_dotenv_is_told(content: str | bytes, said: str, terminal: Terminal) -> None:
+    terminal.write(".env", content)
+    done = terminal.orion("docs")
+    assert done.code == 2
+    assert said in done.err
+
+
+@pytest.mark.parametrize("command", [["stats"], ["ask", QUESTION, "--thread", "t"]])
+def test_redis_that_is_away_is_told_without_its_password(command: list[str], terminal: Terminal) -> None:
+    terminal.set(REDIS_URL="redis://:hunter2@127.0.0.1:9")
+    done = terminal.orion(*command)
+    assert done.code == 1
+    assert "Redis cannot be used (ConnectionError)" in done.err
+    assert "hunter2" not in done.err
+
+
+def test_f11_verify_tells_verdict_and_repairs(terminal: Terminal) -> None:
+    terminal.write("good.md", "This is **bold**.")
+    done = terminal.orion("verify", "good.md")
+    assert (done.code, done.out) == (0, "This is *bold*.\n")
+    assert "mended" in done.err
+    done = terminal.orion("verify", "good.md", "--no-repair")
+    assert done.code == 1
+    assert "no_markdown_bold" in done.err
+
+
+def test_f11_verify_neither_wraps_a_text_nor_commands_the_terminal(terminal: Terminal) -> None:
+    line = "word :smile: " * 40
+    terminal.write("long.txt", f"{line}\x1b[31mred [/bold]")
+    out = terminal.orion("verify", "long.txt").out
+    assert out.count("\n") == 1
+    assert ":smile:" in out
+    assert "\x1b" not in out
+
+
+def test_f11_verify_json_is_utf8_whatever_the_terminal_speaks(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("Grüße 日本", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "bot", "verify", str(tmp_path / "t.txt"), "--json"],
+        capture_output=True,
+        check=False,
+        env={"PYTHONIOENCODING": "ascii"},
+    )
+    assert "Grüße 日本" in done.stdout.decode("utf-8")
+    assert done.returncode == 0
+
+
+def test_closed_output_ends_without_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("some words")
+    with subprocess.Popen(
+        [sys.executable, "-m", "bot", "verify", str(tmp_path / "t.txt"), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdout
+        assert running.stderr
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait() == 1
+
+
+def test_index_holds_exactly_what_was_named_and_says_so(terminal: Terminal) -> None:
+    other = terminal.folder / "other"
+    other.mkdir()
+    (other / "o.md").write_text("# Other\n\nSomething else.")
+    (other / "broken.pdf").write_bytes(b"no pdf")
+    done = terminal.orion("index", "docs")
+    assert done.code == 0
+    assert "1 added, 0 changed, 0 removed, 0 unchanged" in done.out
+    assert "holds 1 document, exactly those of docs" in done.out
+    done = terminal.orion("index", "other")
+    assert "1 added, 0 changed, 1 removed" in done.out
+    assert "Not read: broken.pdf" in done.err
+    assert [d["id"] for d in terminal.orion("docs", "--json").json] == ["o.md"]
+    assert "Other" in terminal.orion("docs").out
+
+
+def test_index_says_when_the_settings_name_other_folders(terminal: Terminal) -> None:
+    (terminal.folder / "other").mkdir()
+    terminal.set(ORION_DOCS="other")
+    assert "ORION_DOCS names other" in terminal.orion("index", "docs").err
+    assert "No documents yet" in terminal.orion("docs").out
+
+
+def test_g4_stats_as_table_and_json(terminal: Terminal, redis_url: str) -> None:
+    terminal.set(REDIS_URL=redis_url)
+    assert "Pass rate" in terminal.orion("stats").out
+    assert "pass_rate" in terminal.orion("stats", "--json").json
+    assert terminal.orion("stats", "--days", "0").code == 2
+
+
+def test_g4_stats_leave_no_server_behind(terminal: Terminal) -> None:
+    home = terminal.folder / "home"
+    terminal.set(ORION_HOME=str(home))
+    assert terminal.orion("stats").code == 0
+    assert not (home / "redis" / "redis.sock").exists()
+
+
+def test_manifest_prints_json(terminal: Terminal) -> None:
+    assert terminal.orion("manifest").json["settings"]["socket_mode_enabled"] is True
+
+
+def test_doctor_says_what_to_do(terminal: Terminal) -> None:
+    terminal.set(ORION_DOCS="docs", ORION_HOME=str(terminal.folder / "home"))
+    done = terminal.orion("doctor")
+    assert done.code == 1
+    assert "SLACK_BOT_TOKEN is not set" in done.out
+    assert "orion manifest" in done.out
+    assert "1 document" in done.out
+
+
+def test_every_command_of_the_contract_has_a_help(terminal: Terminal) -> None:
+    names = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
+    wanted = "serve worker local ask verify index docs stats doctor manifest bench"
+    assert names >= set(wanted.split())
+    for name in names:
+        assert terminal.orion(name, "--help").code == 0

@@ -1,0 +1,137 @@
+"""The verifier as a command: any text, any row, any input gets an answer (F11)."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.verify_text import Terms, judge, parse_sources, read_text, verdict_json, verify_file, verify_stream
+from bot.wrong_use import WrongUse
+
+SOURCE = {
+    "id": 1,
+    "title": "Limits",
+    "url": "https://docs.example/limits",
+    "text": "Each API key may make 600 requests.",
+}
+VERDICT = {"passed", "text", "chunks", "repairs", "violations"}
+
+
+def rows(tmp_path: Path, *lines: str) -> tuple[Path, Path]:
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return source, out
+
+
+def read_rows(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
+
+def test_verdict_has_the_contract_s_fields() -> None:
+    shown = verdict_json(judge("**1** [7]", question="", sources=parse_sources([SOURCE], name="s"), terms=Terms()))
+    assert set(shown) == VERDICT
+    assert not shown["passed"]
+    assert set(shown["violations"][0]) == {"rule", "severity", "start", "end", "words", "detail", "remedy"}
+    json.dumps(shown)
+
+
+def test_text_keeps_citations_that_chunks_carry_as_links(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text(json.dumps([SOURCE]))
+    (tmp_path / "t.md").write_text("Each API key may make 600 requests [1].")
+    verdict = verify_file(
+        str(tmp_path / "t.md"), question="How many requests?", sources=tmp_path / "s.json", terms=Terms()
+    )
+    assert verdict.passed
+    assert "[1]" in verdict.text
+    assert "https://docs.example/limits" in verdict.chunks[0]
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ({}, "must be a list"),
+        (["x"], "source 1 is no object"),
+        ([{"id": "1"}], "'id' must be a whole number"),
+        ([{"id": True}], "'id' must be a whole number"),
+        ([SOURCE, {"id": 2, "text": 3}], "source 2: 'text' must be a text"),
+    ],
+)
+def test_wrong_sources_are_told_with_their_place(raw: Any, said: str) -> None:
+    with pytest.raises(WrongUse, match=said):
+        parse_sources(raw, name="s.json")
+
+
+@pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b"\xff\xfe", b"NaN"])
+def test_source_file_that_is_no_json_is_told(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_bytes(content)
+    (tmp_path / "t.md").write_text("x")
+    with pytest.raises(WrongUse, match=r"s\.json"):
+        verify_file(str(tmp_path / "t.md"), question="", sources=tmp_path / "s.json", terms=Terms())
+
+
+def test_standard_input_is_read_and_bytes_that_are_no_text_get_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9 \x00")))
+    text = read_text("-")
+    assert text.startswith("caf\N{REPLACEMENT CHARACTER}")
+    assert verdict_json(judge(text, question="", sources=(), terms=Terms()))["chunks"]
+
+
+def test_stream_answers_every_row_under_its_id(tmp_path: Path) -> None:
+    good = {"id": "a", "text": "Each API key may make 600 requests [1].", "question": "How many?", "sources": [SOURCE]}
+    bad = {"id": 7, "text": "Each API key may make 900 requests [1].", "question": None, "sources": [SOURCE]}
+    source, out = rows(tmp_path, json.dumps(good), "", json.dumps(bad))
+    assert verify_stream(source, out, Terms()) == (2, 0)
+    first, second = read_rows(out)
+    assert set(first) == VERDICT | {"id"}
+    assert (first["id"], first["passed"], second["id"], second["passed"]) == ("a", True, 7, False)
+
+
+def test_stream_tells_each_bad_row_and_goes_on(tmp_path: Path) -> None:
+    bad = ["{", "[1]", '"x"', '{"id": 3}', '{"id": 4, "text": 5}', '{"id": 6, "text": "x", "sources": {}}']
+    bad += ["[" * 100_000, '{"id": NaN, "text": "x"}', '{"id": 8, "text": "x", "question": 1}']
+    source, out = rows(tmp_path, *bad, '{"id": 9, "text": "Hello!"}')
+    assert verify_stream(source, out, Terms()) == (1, len(bad))
+    answered = read_rows(out)
+    assert [row["id"] for row in answered] == [None, None, None, 3, 4, 6, None, None, 8, 9]
+    assert all(f"line {number}" in row["error"] for number, row in enumerate(answered[:-1], 1))
+
+
+def test_stream_keeps_half_an_emoji_from_ending_it(tmp_path: Path) -> None:
+    source, out = rows(tmp_path, '{"id": "\\ud83d", "text": "Half \\ud83d an emoji"}')
+    assert verify_stream(source, out, Terms()) == (1, 0)
+    assert len(read_rows(out)) == 1
+
+
+def test_stream_never_empties_what_it_reads(tmp_path: Path) -> None:
+    source, _ = rows(tmp_path, '{"id": 1, "text": "x"}')
+    (tmp_path / "link").symlink_to(source)
+    for out in (source, tmp_path / "link"):
+        with pytest.raises(WrongUse, match="same time"):
+            verify_stream(source, out, Terms())
+    assert source.read_text()
+
+
+def test_stream_holds_neither_its_rows_nor_its_verdicts(tmp_path: Path) -> None:
+    """Ten megabytes in and ten out, in far less memory; what is cached is bounded and small."""
+    source, out = rows(tmp_path, *(json.dumps({"id": f"{n}{'x' * 100_000}", "text": "Hello!"}) for n in range(100)))
+    tracemalloc.start()
+    verify_stream(source, out, Terms())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert out.stat().st_size > 10_000_000
+    assert peak < 3_000_000
+
+
+@given(text=st.text(max_size=200), markdown=st.booleans(), repair=st.booleans())
+def test_any_text_gets_a_verdict_in_json(text: str, *, markdown: bool, repair: bool) -> None:
+    terms = Terms(repair=repair, dialect="markdown" if markdown else "mrkdwn")
+    shown = verdict_json(judge(text, question="", sources=(), terms=terms))
+    assert json.loads(json.dumps(shown)) == shown
