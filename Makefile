@@ -36,7 +36,7 @@ run: .venv/.runtime
 	@$(PY) -m bot local --port $(PORT) $(ARGS)
 
 test: .venv/.dev
-	@$(PY) -m pytest -n 2 --dist loadscope --cov --cov-report=term $(ARGS)
+	@$(PY) -m pytest -m "not llm" -n 2 --dist loadscope --cov --cov-report=term $(ARGS)
 
 test-llm: .venv/.llm
 	@$(PY) -m pytest -m llm $(ARGS)
