@@ -30,6 +30,7 @@ from verification.rules import check
 
 REPEATS = 31
 TURNS_AT_ONCE = 50
+LARGEST_KB = 1000
 THINKING_S = (0.3, 2.0)
 """How long a model thinks per call, in seconds: fast for a real one, so the figure errs on the strict side."""
 
@@ -78,24 +79,30 @@ def median_ms(*works: Callable[[], object], repeats: int = REPEATS) -> list[floa
     return [statistics.median(times) for times in spent]
 
 
-def bench() -> dict[str, Any]:
-    """Every figure, as JSON-ready values. Times in milliseconds."""
+def bench(
+    *,
+    repeats: int = REPEATS,
+    largest_kb: int = LARGEST_KB,
+    turns: int = TURNS_AT_ONCE,
+    thinking_s: tuple[float, float] = THINKING_S,
+) -> dict[str, Any]:
+    """Every figure, as JSON-ready values. Times in milliseconds. Smaller settings give a quick, rougher look."""
     return {
-        "verification": _verification(),
-        "linearity": _linearity(),
-        "stream": _stream(),
-        "turn": asyncio.run(_turns()),
+        "verification": _verification(repeats),
+        "linearity": _linearity(repeats, largest_kb),
+        "stream": _stream(repeats),
+        "turn": asyncio.run(_turns(turns, thinking_s)),
     }
 
 
-def _verification() -> dict[str, Any]:
+def _verification(repeats: int) -> dict[str, Any]:
     text, sources = answer_text(2000), evidence()
     draft = Draft(text=text, question="What happens when the database fails over?", sources=sources)
     works: list[Callable[[], object]] = [lambda: repair(text), lambda: check(draft)]
     reference = _reference()
     if reference is not None:
         works.append(lambda: reference(text))
-    repair_ms, check_ms, *rest = median_ms(*works)
+    repair_ms, check_ms, *rest = median_ms(*works, repeats=repeats)
     figures: dict[str, Any] = {"repair_ms": round(repair_ms, 3), "repair_and_rules_ms": round(check_ms, 3)}
     if rest:
         figures |= {
@@ -115,18 +122,18 @@ def _reference() -> Callable[[str], object] | None:
     return convert
 
 
-def _linearity() -> dict[str, Any]:
-    """Repair per kilobyte from 1 kB to 1 MB; the ratio of the largest to the smallest tells whether it is linear."""
+def _linearity(repeats: int, largest_kb: int) -> dict[str, Any]:
+    """Repair per kilobyte from 1 kB up to 1 MB; the ratio of the largest to the smallest tells whether it is linear."""
     figures: dict[str, float] = {}
-    for kilobytes in (1, 10, 100, 1000):
+    for kilobytes in (size for size in (1, 10, 100, 1000) if size <= largest_kb):
         text = answer_text(kilobytes * 1000)
-        spent = median_ms(lambda text=text: repair(text), repeats=max(3, REPEATS // kilobytes))[0]  # type: ignore[misc]  # bound now
+        spent = median_ms(lambda text=text: repair(text), repeats=max(min(3, repeats), repeats // kilobytes))[0]  # type: ignore[misc]  # bound now
         figures[f"repair_ms_per_kb_at_{kilobytes}_kb"] = round(spent / kilobytes, 4)
     smallest, *_, largest = figures.values()
     return {**figures, "growth": round(largest / smallest, 2)}
 
 
-def _stream() -> dict[str, Any]:
+def _stream(repeats: int) -> dict[str, Any]:
     text = f"<thinking>{answer_text(2000)}</thinking><answer>{answer_text(8000)}</answer>"
     pieces = [text[start : start + 4] for start in range(0, len(text), 4)]
 
@@ -137,7 +144,7 @@ def _stream() -> dict[str, Any]:
         reader.close()
         return reader.draft
 
-    spent = median_ms(read)[0]
+    spent = median_ms(read, repeats=repeats)[0]
     return {"chunks": len(pieces), "microseconds_per_chunk": round(spent * 1000 / len(pieces), 2)}
 
 
@@ -191,22 +198,20 @@ class EvidenceTool:
         return ToolResult(call_id=call_id, tool="search", ok=True, content=str(len(arguments)), sources=evidence())
 
 
-async def _turns() -> dict[str, Any]:
-    """Fifty turns at once in one process, their models as uneven as real ones: what Orion adds to each (B4)."""
+async def _turns(at_once: int, thinking_s: tuple[float, float]) -> dict[str, Any]:
+    """Many turns at once in one process, their models as uneven as real ones: what Orion adds to each (B4)."""
     tool = EvidenceTool()
     tool_ms = sorted([await _tool_call(tool) for _ in range(200)])
     alone = sorted([await _turn(tool, number, 0.0) for number in range(40)])
     paces = random.Random(7)  # noqa: S311 - the same uneven models in every run
     async with asyncio.TaskGroup() as group:
-        running = [
-            group.create_task(_turn(tool, number, paces.uniform(*THINKING_S))) for number in range(TURNS_AT_ONCE)
-        ]
+        running = [group.create_task(_turn(tool, number, paces.uniform(*thinking_s))) for number in range(at_once)]
     together = sorted(task.result() for task in running)
     return {
         "tool_call_p50_ms": _share(tool_ms, 0.5),
         "tool_call_p95_ms": _share(tool_ms, 0.95),
         "turn_alone_p50_ms": _share(alone, 0.5),
-        "turns_at_once": TURNS_AT_ONCE,
+        "turns_at_once": at_once,
         "added_to_a_turn_p50_ms": _share(together, 0.5),
         "added_to_a_turn_p95_ms": _share(together, 0.95),
     }

@@ -1,7 +1,7 @@
 """`orion doctor`: is this set-up going to work, and what to do about each thing that will not (H4).
 
 Promises: every check ends in a sentence and, where something is wrong, a remedy; one that fails never stops the others.
-All run at once, and none waits longer than ``ANSWERS_WITHIN_S`` for somebody else. Must never print a secret or change
+All run at once, and none waits longer than ``within_s`` seconds for somebody else. Must never print a secret or change
 anything.
 """
 
@@ -40,23 +40,23 @@ class Check:
     remedy: str = ""
 
 
-async def examine(settings: Settings) -> list[Check]:
-    """Every check, in the order in which a message meets the parts."""
+async def examine(settings: Settings, *, within_s: float = ANSWERS_WITHIN_S) -> list[Check]:
+    """Every check, in the order in which a message meets the parts. ``within_s`` bounds each wait for somebody else."""
     async with asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(check(settings), name=check.__name__)
+            group.create_task(check(settings, within_s), name=check.__name__)
             for check in (_bot_token, _events, _redis, _knowledge, _model, _langfuse)
         ]
     return [check for task in tasks for check in task.result()]
 
 
-async def _bot_token(settings: Settings) -> list[Check]:
+async def _bot_token(settings: Settings, within_s: float) -> list[Check]:
     token = settings.slack_bot_token.get_secret_value()
     if not token:
         remedy = "Create an app from `orion manifest`, install it, and copy its bot token (xoxb-…)."
         return [Check(name="Slack", ok=False, detail="SLACK_BOT_TOKEN is not set", remedy=remedy)]
     async with open_client(token, api_url=settings.slack_api_url) as client:
-        tried = await try_bot_token(client)
+        tried = await try_bot_token(client, within_s=within_s)
     if tried.state != "accepted":
         remedy = "Reinstall the app and copy its bot token (xoxb-…)."
         return [_not_accepted("Slack", "SLACK_BOT_TOKEN", tried, settings, remedy)]
@@ -67,14 +67,14 @@ async def _bot_token(settings: Settings) -> list[Check]:
     return [Check(name="Slack", ok=True, detail=f"signed in to {tried.reply.get('team')} as {tried.reply.get('user')}")]
 
 
-async def _events(settings: Settings) -> list[Check]:
+async def _events(settings: Settings, within_s: float) -> list[Check]:
     """How events will arrive. Without a bot token that one is to be mended first."""
     if not settings.slack_bot_token.get_secret_value():
         return []
     token = settings.slack_app_token.get_secret_value()
     if token:
         async with open_client("", api_url=settings.slack_api_url) as client:
-            tried = await try_app_token(client, token)
+            tried = await try_app_token(client, token, within_s=within_s)
         if tried.state == "accepted":
             return [Check(name="Slack events", ok=True, detail="SLACK_APP_TOKEN opens Socket Mode")]
         remedy = "Make an app token (xapp-…) with the scope connections:write, and turn Socket Mode on."
@@ -93,10 +93,10 @@ def _not_accepted(name: str, variable: str, tried: Tried, settings: Settings, re
     return Check(name=name, ok=False, detail=detail, remedy=SLACK_AWAY)
 
 
-async def _redis(settings: Settings) -> list[Check]:
+async def _redis(settings: Settings, within_s: float) -> list[Check]:
     where = "REDIS_URL" if settings.redis_url.get_secret_value() else f"embedded under {settings.home}"
     try:
-        async with asyncio.timeout(ANSWERS_WITHIN_S), open_redis(settings) as redis:
+        async with asyncio.timeout(within_s), open_redis(settings) as redis:
             return [await _durable(redis, where)]
     except (WrongUse, EmbeddedRedisError) as error:
         detail = str(error)
@@ -119,7 +119,7 @@ async def _durable(redis: Redis, where: str) -> Check:
     return Check(name="Redis", ok=True, detail=f"answers ({where}), every change is on disk first")
 
 
-async def _knowledge(settings: Settings) -> list[Check]:
+async def _knowledge(settings: Settings, _: float) -> list[Check]:
     try:
         async with open_index(corpus_of(settings)) as (index, report):
             documents = await asyncio.to_thread(index.documents)
@@ -137,33 +137,33 @@ async def _knowledge(settings: Settings) -> list[Check]:
     return [check]
 
 
-async def _model(settings: Settings) -> list[Check]:
+async def _model(settings: Settings, within_s: float) -> list[Check]:
     if not settings.uses_server:
         return [Check(name="Model", ok=True, detail="none configured: Orion quotes (set OPENAI_API_KEY for a model)")]
     try:
-        async with asyncio.timeout(ANSWERS_WITHIN_S), open_model(settings) as model:
+        async with asyncio.timeout(within_s), open_model(settings) as model:
             await model.generate("Reply with the word ok.", max_tokens=ANSWER_TOKENS, temperature=0.0)
     except ModelError as error:
         detail, remedy = f"{settings.model_name}: {error.kind}", " ".join(error.hints)
         return [Check(name="Model", ok=False, detail=detail, remedy=remedy)]
     except TimeoutError:
-        detail = f"{settings.model_name} did not answer within {ANSWERS_WITHIN_S:.0f} s"
+        detail = f"{settings.model_name} did not answer within {within_s:.0f} s"
         remedy = "Check OPENAI_BASE_URL and that its server is up."
         return [Check(name="Model", ok=False, detail=detail, remedy=remedy)]
     return [Check(name="Model", ok=True, detail=f"{settings.model_name} answers")]
 
 
-async def _langfuse(settings: Settings) -> list[Check]:
+async def _langfuse(settings: Settings, within_s: float) -> list[Check]:
     if not settings.langfuse_public_key:
         return [Check(name="Langfuse", ok=True, detail="not configured: no traces are sent")]
     secret = settings.langfuse_secret_key.get_secret_value()
     url = f"{settings.langfuse_host.rstrip('/')}/api/public/projects"
-    auth = aiohttp.BasicAuth(settings.langfuse_public_key, secret)
-    timeout = aiohttp.ClientTimeout(total=ANSWERS_WITHIN_S)
+    keys = {"Authorization": aiohttp.encode_basic_auth(settings.langfuse_public_key, secret)}
+    timeout = aiohttp.ClientTimeout(total=within_s)
     try:
         async with (
             aiohttp.ClientSession(trust_env=not is_loopback(url), timeout=timeout) as session,
-            session.get(url, auth=auth) as reply,
+            session.get(url, headers=keys) as reply,
         ):
             ok, detail = reply.ok, f"{settings.langfuse_host} answered {reply.status}"
     except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError

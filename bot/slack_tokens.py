@@ -1,6 +1,6 @@
 """Are the tokens good: one harmless call each, told as a value.
 
-Promises: an end within ``ANSWERS_WITHIN_S``; Slack's own trouble is told apart from a token that Slack refuses. Must
+Promises: an end within ``within_s`` seconds; Slack's own trouble is told apart from a token that Slack refuses. Must
 never change anything, and never show a token.
 """
 
@@ -30,19 +30,19 @@ class Tried:
     scopes: frozenset[str] = frozenset()
 
 
-async def try_bot_token(client: AsyncWebClient) -> Tried:
+async def try_bot_token(client: AsyncWebClient, *, within_s: float = ANSWERS_WITHIN_S) -> Tried:
     """Ask who the bot token is."""
-    return await _tried(client.auth_test())
+    return await _tried(client.auth_test(), within_s)
 
 
-async def try_app_token(client: AsyncWebClient, app_token: str) -> Tried:
+async def try_app_token(client: AsyncWebClient, app_token: str, *, within_s: float = ANSWERS_WITHIN_S) -> Tried:
     """Ask for a Socket Mode address; it is not used and runs out by itself."""
-    return await _tried(client.apps_connections_open(app_token=app_token))
+    return await _tried(client.apps_connections_open(app_token=app_token), within_s)
 
 
-async def _tried(call: Awaitable[Any]) -> Tried:
+async def _tried(call: Awaitable[Any], within_s: float) -> Tried:
     try:
-        async with asyncio.timeout(ANSWERS_WITHIN_S):
+        async with asyncio.timeout(within_s):
             reply = await call
     except SlackClientError as error:
         return _refused(getattr(error, "response", None))
@@ -54,9 +54,10 @@ async def _tried(call: Awaitable[Any]) -> Tried:
 
 
 def _refused(response: Any) -> Tried:
-    """Slack's reply to a call that failed: a reply object, or a bare mapping where the body was no JSON."""
-    status = response.get("status") if isinstance(response, dict) else getattr(response, "status_code", SERVER_ERROR)
-    reason = response.get("error") if response is not None else None
-    if not isinstance(reason, str) or not reason or reason in PASSING or (status or 0) >= SERVER_ERROR:
-        return Tried(state="unreachable", reason=str(reason or f"HTTP {status}, not Slack's reply"))
-    return Tried(state="refused", reason=reason)
+    """Slack's reply to a call that failed; whatever else answers at this address is not Slack."""
+    data = getattr(response, "data", None)
+    reason = data.get("error") if isinstance(data, Mapping) else None
+    if not isinstance(reason, str) or not reason:
+        return Tried(state="unreachable", reason="what answers there is not Slack")
+    passing = reason in PASSING or getattr(response, "status_code", 0) >= SERVER_ERROR
+    return Tried(state="unreachable" if passing else "refused", reason=reason)

@@ -1,0 +1,169 @@
+"""`orion doctor`: every part looked at, each fault with its remedy, and an end although nobody answers (H4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from bot.doctor import ANSWERS_WITHIN_S, Check, examine
+from bot.local.limits import LENIENT
+from bot.local.server import LocalWorkspace
+from bot.serving import HANDBOOK, settings_for
+from bot.settings import Settings
+from tests.langfuse_receiver import LangfuseReceiver
+from tests.openai_server import ScriptedOpenAI, fails, says
+from tests.orion_running import settings_in
+
+IN_ALL_S = 20
+
+
+@asynccontextmanager
+async def workspace(**setup: Any) -> AsyncIterator[LocalWorkspace]:
+    opened = LocalWorkspace(strictness=LENIENT, **setup)
+    await opened.start()
+    try:
+        yield opened
+    finally:
+        await opened.stop()
+
+
+@asynccontextmanager
+async def silent_port() -> AsyncIterator[int]:
+    """A server that takes every connection and never says a word."""
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(1024):
+            pass
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def checks(settings: Settings, within_s: float = ANSWERS_WITHIN_S) -> dict[str, Check]:
+    """By name; whatever is wrong comes with a remedy."""
+    found = {check.name: check for check in await examine(settings, within_s=within_s)}
+    assert all(check.ok or check.remedy for check in found.values())
+    return found
+
+
+async def test_h4_everything_right(tmp_path: Path) -> None:
+    async with (
+        workspace() as slack,
+        ScriptedOpenAI(generations=[says("ok")]) as server,
+        LangfuseReceiver() as langfuse,
+    ):
+        settings = settings_for(
+            settings_in(
+                tmp_path,
+                "",
+                docs=(HANDBOOK,),
+                openai_base_url=server.url,
+                model="m",
+                langfuse_public_key="pk",
+                langfuse_host=langfuse.url,
+            ),
+            slack,
+        )
+        found = await checks(settings)
+    names = ["Slack", "Slack events", "Redis", "Knowledge", "Model", "Langfuse"]
+    assert list(found) == names
+    assert [found[name].ok for name in names[:5]] == [True] * 5
+    assert "every change is on disk first" in found["Redis"].detail
+
+
+async def test_h4_nothing_configured_says_what_to_do(tmp_path: Path) -> None:
+    found = await checks(settings_in(tmp_path, ""))
+    assert {name for name, check in found.items() if not check.ok} == {"Slack", "Knowledge"}
+    assert "orion manifest" in found["Slack"].remedy
+    assert "ORION_DOCS" in found["Knowledge"].remedy
+
+
+async def test_h4_refused_tokens_and_missing_scopes_are_told(tmp_path: Path) -> None:
+    async with workspace(scopes=("chat:write",)) as slack:
+        settings = settings_for(settings_in(tmp_path, ""), slack)
+        found = await checks(settings)
+        assert "lacks the scopes" in found["Slack"].detail
+        assert "app_mentions:read" in found["Slack"].detail
+        refused = {"slack_bot_token": SecretStr("xoxb-secret"), "slack_app_token": SecretStr("xapp-secret")}
+        found = await checks(settings.model_copy(update=refused))
+        assert found["Slack"].detail == "SLACK_BOT_TOKEN was refused: invalid_auth"
+        assert found["Slack events"].detail == "SLACK_APP_TOKEN was refused: invalid_auth"
+        assert "secret" not in str(found)
+
+
+async def test_h4_http_mode_needs_the_signing_secret_only(tmp_path: Path) -> None:
+    async with workspace() as slack:
+        settings = settings_for(settings_in(tmp_path, ""), slack)
+        http = settings.model_copy(update={"slack_app_token": SecretStr("")})
+        assert (await checks(http))["Slack events"].ok
+        neither = http.model_copy(update={"slack_signing_secret": SecretStr("")})
+        assert not (await checks(neither))["Slack events"].ok
+
+
+@pytest.mark.parametrize("redis_home", ["", "redis://127.0.0.1:9"])
+async def test_h4_all_refused_is_told_part_by_part(redis_home: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    settings = settings_in(
+        tmp_path / "file",
+        redis_home,
+        slack_bot_token=SecretStr("xoxb-1"),
+        slack_app_token=SecretStr("xapp-1"),
+        slack_api_url="http://127.0.0.1:9/api/",
+        openai_base_url="http://127.0.0.1:9/v1",
+        langfuse_public_key="pk",
+        langfuse_host="http://127.0.0.1:9",
+    )
+    found = await checks(settings)
+    assert [check.ok for check in found.values()] == [False] * 6
+
+
+async def test_h4_wrong_key_folder_and_slack_that_is_none(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(generations=[fails(401, "Incorrect API key: sk-abc")] * 9) as server:
+        settings = settings_in(
+            tmp_path,
+            "redis://user:hunter2@127.0.0.1:9",
+            docs=(tmp_path / "nowhere",),
+            openai_base_url=server.url,
+            model="m",
+            slack_bot_token=SecretStr("xoxb-1"),
+            slack_api_url=f"{server.url}/",
+        )
+        found = await checks(settings)
+    assert "nowhere is no folder" in found["Knowledge"].detail
+    assert "m: " in found["Model"].detail
+    assert "cannot be reached" in found["Slack"].detail
+    assert "hunter2" not in str(found)
+    assert "sk-abc" not in str(found)
+
+
+async def test_h3_redis_that_can_lose_questions_is_told(tmp_path: Path, redis_url: str) -> None:
+    found = await checks(settings_in(tmp_path, redis_url))
+    assert "can lose questions" in found["Redis"].detail
+    assert "appendfsync" in found["Redis"].remedy
+
+
+async def test_h4_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
+    assert ANSWERS_WITHIN_S < IN_ALL_S
+    async with silent_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        settings = settings_in(
+            tmp_path,
+            f"redis://127.0.0.1:{port}",
+            slack_bot_token=SecretStr("xoxb-1"),
+            slack_app_token=SecretStr("xapp-1"),
+            slack_api_url=f"{url}/api/",
+            openai_base_url=f"{url}/v1",
+            langfuse_public_key="pk",
+            langfuse_host=url,
+        )
+        found = await checks(settings, within_s=1)
+    assert [(check.name, check.ok) for check in found.values() if check.ok] == []
+    assert "did not answer within 1 s" in found["Model"].detail
