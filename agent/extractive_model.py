@@ -17,25 +17,15 @@ from agent.budget import Usage
 from agent.model import DecideContext, Decision, ModelError, ModelErrorKind, WriteContext, WriteStream
 from agent.own_words import from_own_words
 from agent.prompts import NOT_FOUND
-from agent.query import search_query
+from agent.query import search_query, wider_query
 from agent.quoting.answering import quoted_answer, quoted_list
+from agent.quoting.catalogue import asks_for_documents
 from agent.quoting.wording import small_talk
 from agent.tools.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
-from verification.language import detect
 
 _PIECE: Final = 24
 """Characters that arrive at once: small, so that what reads the stream is used as with a server."""
 
-_ASKS_FOR_DOCUMENTS: Final = re.compile(
-    r"\b(?:which|what|how many)\s+(?:\w+\s+)?(?:documents?|docs|pages|files|sources)\b.{0,20}"
-    r"\b(?:are there|do you (?:have|know)|can you (?:see|read|search)|exist|are (?:available|indexed))"
-    r"|\b(?:list|show)\s+(?:me\s+)?(?:all\s+)?(?:the\s+|your\s+)?(?:documents|docs|pages|files|sources)\b"
-    r"|\b(?:welche|was für)\s+(?:dokumente|dateien|quellen|seiten)\b.{0,30}\b(?:gibt es|hast du|kennst du)"
-    r"|\bquels\s+documents\b.{0,30}\b(?:y a|existent|connais|disponibles)"
-    r"|\bqué\s+documentos\b.{0,30}\b(?:hay|tienes|existen|conoces)"
-    r"|\bdokumen apa\b.{0,20}\bada|どんな(?:文書|ドキュメント)|文書の一覧|有哪些(?:文档|文件)",
-    re.IGNORECASE,
-)
 _MADE_TO_ORDER: Final = re.compile(
     r"\W*(?:please\s+|can you\s+|could you\s+|bitte\s+)?"
     r"(?:translate|write|compose|draft|invent|imagine|tell me a (?:joke|story)"
@@ -56,10 +46,11 @@ class ExtractiveModel:
         question = context.question.text
         offered = {spec.name for spec in context.tools}
         called = {result.tool for result in context.results}
-        if _ASKS_FOR_DOCUMENTS.search(question) and LIST_DOCUMENTS in offered - called:
+        if asks_for_documents(question) and LIST_DOCUMENTS in offered - called:
             return _call(LIST_DOCUMENTS)
-        if SEARCH in offered - called and not context.sources and not small_talk(question):
-            return _call(SEARCH, query=search_query(question, context.history))
+        query = _next_query(context) if SEARCH in offered else ""
+        if query:
+            return _call(SEARCH, query=query)
         return Decision(action=Respond(), usage=Usage(model_calls=1))
 
     def write(self, context: WriteContext) -> WriteStream:
@@ -72,6 +63,21 @@ class ExtractiveModel:
         hint = "Set OPENAI_API_KEY, or OPENAI_BASE_URL to an OpenAI-compatible server."
         kind: ModelErrorKind = "ConfigurationError"
         raise ModelError(kind, detail, hints=(hint,))
+
+
+def _next_query(context: DecideContext) -> str:
+    """The question's own words, then once more with other words for the same things; nothing where none is needed."""
+    question, history = context.question.text, context.history
+    searches = sum(result.tool == SEARCH for result in context.results)
+    if small_talk(question) or _is_made_to_order(question) or (searches and asks_for_documents(question)):
+        return ""
+    if searches == 0:
+        return "" if context.sources else search_query(question, history)
+    return wider_query(question, history) if searches == 1 else ""
+
+
+def _is_made_to_order(question: str) -> bool:
+    return from_own_words(question) or _MADE_TO_ORDER.match(question) is not None
 
 
 def _call(tool: str, **arguments: str) -> Decision:
@@ -93,10 +99,10 @@ def _answer(context: WriteContext) -> str:
     talk = small_talk(question)
     if talk:
         return talk
-    if from_own_words(question) or _MADE_TO_ORDER.match(question):
+    if _is_made_to_order(question):
         return NOT_FOUND
-    if _ASKS_FOR_DOCUMENTS.search(question):
+    if asks_for_documents(question):
         listed = next((source for source in context.sources if source.title == LIST_TITLE), None)
         if listed is not None:
-            return quoted_list(listed, detect(question))
+            return quoted_list(listed, question)
     return quoted_answer(context) or NOT_FOUND

@@ -12,6 +12,7 @@ from typing import Final
 
 from agent.conversation import Message
 from agent.knowledge.terms import subject_tokens, words
+from agent.knowledge.thesaurus import other_words
 from verification.calendar_words import MONTHS, WEAK, WEEKDAYS
 
 MOST_STEPS: Final = 3
@@ -30,7 +31,7 @@ _POINTING: Final = re.compile(
     r"|それ|その|これ|この|它|这个|那个|这|呢[?？]?$",
     re.IGNORECASE,
 )
-_ASKS: Final = frozenset(
+ASKS: Final = frozenset(
     """
     what which who whom whose where when why how is are was were do does did can could may must should will has have
     explain define describe show list tell was welche welcher welches wer wo wann warum wie ist sind kann darf muss
@@ -44,6 +45,8 @@ _MOST_POINTED: Final = 2
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _SHORT_CJK: Final = 8
 _DIGITS: Final = re.compile(r"\d+")
+_NUMBER: Final = re.compile(r"(?<![\w.,])\d{1,9}(?:,\d{3})*(?![\w.,]*\d)")
+_CODE: Final = re.compile(r"\b([A-Za-z]{1,8})([- ]?)(\d{1,6})\b")
 
 
 def search_query(question: str, history: tuple[Message, ...]) -> str:
@@ -64,6 +67,22 @@ def search_query(question: str, history: tuple[Message, ...]) -> str:
     return " ".join([question.strip(), *added])
 
 
+def wider_query(question: str, history: tuple[Message, ...]) -> str:
+    """The question with other words for the same things and other forms of its numbers, if there are any."""
+    query = search_query(question, history)
+    added = [*other_words(query), *_other_forms(query)]
+    return " ".join([query, *added]) if added else ""
+
+
+def _other_forms(query: str) -> Iterator[str]:
+    """``3000`` for ``3,000`` and the reverse, ``FH-2002`` for ``FH2002``, ``SEV1`` for ``sev 1``."""
+    for found in _NUMBER.finditer(query):
+        digits = re.sub(r"\D", "", found[0])
+        yield from (form for form in (digits, f"{int(digits):,}") if form != found[0])
+    for letters, between, digits in _CODE.findall(query):
+        yield f"{letters}{digits}" if between else f"{letters}-{digits}"
+
+
 def needs_subject(question: str) -> bool:
     """Whether a question leaves out what it is about."""
     subjects = subject_tokens(question)
@@ -76,7 +95,7 @@ def needs_subject(question: str) -> bool:
     if not subjects:
         return True
     first = next(iter(words(question)), "")
-    return len(subjects) == 1 and first not in _ASKS
+    return len(subjects) == 1 and first not in ASKS
 
 
 def _earlier(question: str, history: tuple[Message, ...]) -> Iterator[str]:

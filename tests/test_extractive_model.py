@@ -106,9 +106,9 @@ async def decided(context: DecideContext) -> Action:
 
 
 async def test_b1_it_answers_from_what_the_first_search_found() -> None:
-    assert await decided(decide_context("What is a meal?", called=("search",), found=2)) == Respond()
-    assert await decided(decide_context("What is a meal?", called=("search",))) == Respond()
-    assert await decided(decide_context("What is a meal?", tools=())) == Respond()
+    assert await decided(decide_context("What is a zebra?", called=("search",), found=2)) == Respond()
+    assert await decided(decide_context("What is a zebra?", called=("search",))) == Respond()
+    assert await decided(decide_context("What is a zebra?", tools=())) == Respond()
     assert await decided(decide_context("Hello!")) == Respond()
 
 
@@ -116,6 +116,16 @@ async def test_b1_it_searches_when_nothing_was_searched() -> None:
     action = await decided(decide_context("And on Sundays?"))
     assert isinstance(action, ToolCalls)
     assert [(call.tool, call.input) for call in action.calls] == [("search", {"query": "And on Sundays? office open"})]
+
+
+async def test_b1_it_searches_once_more_with_other_words_for_the_same_things() -> None:
+    action = await decided(decide_context("What is the max price of a zebra?", called=("search",), found=1))
+    assert isinstance(action, ToolCalls)
+    query = str(action.calls[0].input["query"])
+    assert query.startswith("What is the max price of a zebra? ")
+    assert {"limit", "maximum", "cost"} <= set(query.split())
+    assert await decided(decide_context("The max price of a zebra?", called=("search", "search"), found=1)) == Respond()
+    assert await decided(decide_context("Translate: the max price", called=("search",))) == Respond()
 
 
 @pytest.mark.parametrize(
@@ -140,7 +150,8 @@ async def test_d2_it_lists_documents_once(text: str) -> None:
 
 
 async def test_d2_a_question_about_documents_is_no_request_for_the_list() -> None:
-    action = await decided(decide_context("Which documents do I need for a trip abroad?", called=("search",), found=1))
+    question = "Which documents do I need for a visit abroad?"
+    action = await decided(decide_context(question, called=("search",), found=1))
     assert action == Respond()
 
 

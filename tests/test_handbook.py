@@ -16,7 +16,7 @@ from agent.conversation import Message, Question, ThreadKey
 from agent.extractive_model import ExtractiveModel
 from agent.knowledge.index_sqlite import SqliteIndex
 from agent.model import WriteContext
-from agent.query import search_query
+from agent.query import search_query, wider_query
 from agent.tools.knowledge import SearchTool
 from verification.answer import Draft, Source
 from verification.rules import check
@@ -35,11 +35,13 @@ def index(tmp_path: Path) -> SqliteIndex:
 
 async def reply(index: SqliteIndex, text: str, history: tuple[Message, ...]) -> tuple[str, tuple[Source, ...]]:
     """The answer between the tags, and the sources it was written from."""
-    result = await SearchTool(index).run("first", {"query": search_query(text, history)})
-    sources = tuple(replace(source, id=number) for number, source in enumerate(result.sources, start=1))
+    queries = filter(None, (search_query(text, history), wider_query(text, history)))
+    results = tuple([await SearchTool(index).run("search", {"query": query}) for query in queries])
+    found = dict.fromkeys(source for result in results for source in result.sources)
+    sources = tuple(replace(source, id=number) for number, source in enumerate(found, start=1))
     question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=text, ts="1")
     context = WriteContext(
-        mission=text, question=question, history=history, answers={}, results=(result,), sources=sources
+        mission=text, question=question, history=history, answers={}, results=results, sources=sources
     )
     written = "".join([piece async for _, piece in ExtractiveModel().write(context).pieces])
     return written.partition("<answer>")[2].removesuffix("</answer>"), sources

@@ -20,16 +20,44 @@ _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff
 _EDGES: Final = ".:-_/*=#~+&%$@^\\"
 ASKING: Final = frozenset(
     """
-    long often many much quickly soon fast far big large tell explain describe happen happens happened need needs want
-    know find use way please thanks say says mean means per s t m d re ve
+    long often many much quickly soon fast far big large tell explain describe happen happens happened need needs needed
+    want wants wanted know find use uses used using way please thanks say says mean means per s t m d re ve ll u 00
+    make makes made making do done go goes going take takes took taken taking get getting give gives gave given
+    put try handle handles handled handling deal deals work works working come comes show let look help have
+    possible able whats hows wheres whos whens im ive dont cant doesnt isnt
+    during since via among exactly actually properly usually normally really supposed
+    machen macht mache gemacht tun tut gehen geht läuft laufen bekommen bekomme bekommt kriege kriegen brauche braucht
+    brauchen nutzen benutzen wollen möchte möchten passiert passieren funktioniert funktionieren erkläre erklären sag
+    faire fais fait faites utiliser obtenir besoin vouloir veux passe passer marche fonctionne expliquer explique dire
+    hacer hago hace hacemos usar conseguir obtener necesito necesita querer quiero pasa funciona explicar explica decir
+    membuat buat melakukan lakukan menggunakan pakai mendapatkan butuh perlu ingin mau terjadi cara jelaskan ceritakan
     """.split()  # noqa: SIM905 - words read better as words
 )
 """Words that ask but name no subject; they count for nothing when passages are compared."""
 
+LIGHT: Final = frozenset(
+    """
+    time times date dates day days hour hours week weeks month months year years minute minutes number amount first last
+    half next new old people person team company thing things rule rules policy policies process procedure steps guide
+    zeit uhrzeit datum tag tage stunde stunden woche monat jahr anzahl erste erster neu regel regeln richtlinie firma
+    """.split()  # noqa: SIM905 - words read better as words
+)
+"""Words that say which kind of answer is wanted rather than what it is about; they weigh little."""
+
+_GROUPED: Final = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:[,.’'\u00a0\u202f]\d{3})+(?![.,]?\d)")
+_CLOCK: Final = re.compile(r"\b(\d{1,2})(?::(\d\d))?\s?([ap])\.?m\b")
+_NOON: Final = 12
+
 
 def words(text: str) -> list[str]:
-    """All words, in lower case, in order."""
-    return _WORD.findall(text.lower())
+    """All words, in lower case, in order; ``3,000`` is one word, and ``3 pm`` is ``15 00``."""
+    plain = _GROUPED.sub(lambda found: re.sub(r"\D", "", found[0]), text.lower())
+    return _WORD.findall(_CLOCK.sub(_on_the_clock, plain))
+
+
+def _on_the_clock(found: re.Match[str]) -> str:
+    hour = int(found[1]) % _NOON + (_NOON if found[3] == "p" else 0)
+    return f"{hour:02}:{found[2] or '00'}"
 
 
 def is_function_word(word: str, language: str | None) -> bool:
@@ -73,7 +101,9 @@ def stems(text: str, language: str | None = None) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str, language: str | None = None) -> str:
-    """One word's stem. Each call has a stemmer of its own: they keep state while they work."""
+    """One word's stem, a number's digits. Each call has a stemmer of its own: they keep state while they work."""
+    if word.isdigit() or word in _NUMBERS:
+        return _NUMBERS.get(word) or word.lstrip("0") or "0"
     name = _STEMMERS.get(language or "en", "english")
     return str(snowballstemmer.stemmer(name).stemWord(_IRREGULAR.get(word, word) if name == "english" else word))
 
@@ -114,5 +144,14 @@ _IRREGULAR: Final = {
     for form in forms.split()
 }
 """English forms that no stemmer brings together."""
+
+_NUMBERS: Final = {
+    word: str(number)
+    for listed in (
+        "two three four five six seven eight nine ten eleven twelve",
+        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    )
+    for number, word in enumerate(listed.split(), start=2)
+}
 
 _STEMMERS: Final = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}

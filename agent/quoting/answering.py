@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from agent.conversation import Message
+from agent.knowledge.terms import words
 from agent.model import WriteContext
-from agent.query import search_query
+from agent.query import ASKS, search_query
+from agent.quoting.catalogue import listed
 from agent.quoting.excerpt import Excerpt, choose
 from agent.quoting.ranking import Asked
 from agent.quoting.units import Unit, units_of
@@ -45,14 +47,17 @@ def quoted_answer(context: WriteContext) -> str:
     return "\n\n".join(answered)
 
 
-def quoted_list(source: Source, language: str | None) -> str:
-    """All items of a source that is a list."""
-    return _render(line("quoted", language, title=source.title), Excerpt(source=source, units=units_of(source)))
+def quoted_list(source: Source, question: str) -> str:
+    """The items of a source that is a list: all, or those that the question asks for."""
+    opening = line("quoted", detect(question), title=source.title)
+    return _render(opening, Excerpt(source=source, units=listed(question, units_of(source))))
 
 
 def _questions(text: str) -> list[str]:
     """The questions of one message: each gets an answer of its own."""
-    return [piece for piece in _SPLIT.split(text) if piece.strip()][:_MOST_PARTS] or [text]
+    pieces = [piece for piece in _SPLIT.split(text) if piece.strip()]
+    asks = all(set(words(piece)) & ASKS or "?" in piece for piece in pieces[:1])
+    return pieces[:_MOST_PARTS] if pieces and asks else [text]
 
 
 def _part(context: WriteContext, asked: Asked, said: set[Unit]) -> str:

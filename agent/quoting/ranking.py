@@ -6,30 +6,19 @@ more, raised a little where the unit has the form that the question asks for. Pu
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Final
 
-from agent.knowledge.terms import stems
+from agent.knowledge.terms import stems, words
+from agent.query import ASKS
+from agent.quoting.concepts import Concept, concepts
+from agent.quoting.places import Places
 from agent.quoting.units import Unit
-from verification.answer import Source
 from verification.language import detect
-
-IN_TEXT: Final = 1.0
-IN_CONTEXT: Final = 0.9
-IN_TITLE: Final = 0.7
-IN_BLOCK: Final = 0.5
-IN_SOURCE: Final = 0.2
-SIMILAR: Final = 0.7
-"""What a word counts for by where it stands; a longer or shorter form of it counts a little less."""
-
-PAIRS: Final = 0.2
-"""What it adds when words that are neighbours in the question are neighbours here."""
 
 DEFINES: Final = 0.25
 """What it adds when a unit opens with just what a question asks the meaning of."""
@@ -43,6 +32,7 @@ MOST_WORDS: Final = 60
 
 _NUMBER_ASKED: Final = re.compile(
     r"\bhow (?:many|much|long|often|soon|quickly|fast|far|old|big|large|high|late|early)\b|\bwhen\b|\bwhat time\b"
+    r"|\b(?:times|hours|dates)\b"
     r"|\b(?:limit|amount|maximum|minimum|deadline|price|cost|budget|number)\b"
     r"|\b(?:wie ?viele?|wie (?:lange|oft|hoch|schnell)|wann|combien|quand|cuánt[oa]s?|cuándo|berapa|kapan)\b"
     r"|何日|何時|いくら|いつ|多少|几|多久|何时",
@@ -73,8 +63,13 @@ _AMOUNT: Final = re.compile(
 _NUMBER_BONUS: Final = 1.12
 _NO_AMOUNT: Final = 0.8
 _PROCEDURE_BONUS: Final = 1.1
+_STEP_BONUS: Final = 1.2
+_ONLY_IF: Final = 0.9
+_CONDITION: Final = re.compile(r"\W*(?:when|if|wenn|falls|si|lorsque|cuando|jika|bila)\b", re.IGNORECASE)
+_CONDITION_ASKED: Final = re.compile(
+    r"\b(?:when|if|happens?|after|now|wenn|falls|passiert|si|lorsque|cuando|jika|bila)\b", re.IGNORECASE
+)
 _LATE_RANK: Final = 0.005
-_PREFIX: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +89,11 @@ class Asked:
         """It asks how something is done."""
         return _PROCEDURE_ASKED.search(self.text) is not None
 
+    @property
+    def is_bare(self) -> bool:
+        """It only names something, or something to be done: "fail over the database"."""
+        return not self.text.rstrip().endswith(("?", "？")) and next(iter(words(self.text)), "") not in ASKS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
@@ -108,25 +108,26 @@ def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
     """All units, best first; among equals the order of the sources decides."""
     asked = Asked(text=asked.text[:MOST_CHARS], completed=asked.completed[:MOST_CHARS])
     language = detect(asked.text) or _spoken(units)
-    places = _Places(units, language)
-    weights = {stem: places.rarity(stem) * share for stem, share in _wanted(asked, language).items()}
-    pairs = _pairs(asked.text, language)
-    total = sum(weights.values())
-    if not total:
+    places = Places(units, language)
+    weights = {concept: places.rarity(concept) * share for concept, share in _wanted(asked, language).items()}
+    if not sum(weights.values()):
         return ()
     late = {source: n * _LATE_RANK for n, source in enumerate(dict.fromkeys(unit.source for unit in units))}
-    found = [_judged(asked, unit, places.covered(unit, weights) / total, places.paired(unit, pairs)) for unit in units]
+    pairs = places.pairs(asked.text)
+    found = [_judged(asked, unit, places.covered(unit, weights), places.raised(unit, weights, pairs)) for unit in units]
     return tuple(sorted(found, key=lambda each: late[each.unit.source] - each.score))
 
 
-def _judged(asked: Asked, unit: Unit, covered: float, paired: float) -> Ranked:
+def _judged(asked: Asked, unit: Unit, covered: float, raised: float) -> Ranked:
     if asked.wants_number and not _AMOUNT.search(unit.text):
         covered *= _NO_AMOUNT
-    score = covered + PAIRS * paired + (DEFINES if _defines(asked, unit) else 0.0)
+    score = covered + raised + (DEFINES if _defines(asked, unit) else 0.0)
     if asked.wants_number and _DIGIT.search(unit.text):
         score *= _NUMBER_BONUS
-    if asked.wants_procedure and (unit.kind in {"step", "code"} or "`" in unit.text):
-        score *= _PROCEDURE_BONUS
+    if (asked.wants_procedure or asked.is_bare) and (unit.kind in {"step", "code"} or "`" in unit.text):
+        score *= _STEP_BONUS if unit.kind == "step" else _PROCEDURE_BONUS
+    if _CONDITION.match(unit.text) and not _CONDITION_ASKED.search(asked.text):
+        score *= _ONLY_IF
     return Ranked(unit=unit, score=score, covered=covered)
 
 
@@ -144,78 +145,12 @@ def _spoken(units: Sequence[Unit]) -> str | None:
     return seen.most_common(1)[0][0] if seen else None
 
 
-def _wanted(asked: Asked, language: str | None) -> dict[str, float]:
-    """The stems asked for, with their share: the question's own count in full."""
-    own = dict.fromkeys(stems(asked.text, language)[:MOST_WORDS], 1.0)
-    return {**dict.fromkeys(stems(asked.completed, language)[:MOST_WORDS], EARLIER), **own}
-
-
-class _Places:
-    """Where each word stands: in a unit, above it, in its title, its block, its source."""
-
-    def __init__(self, units: Sequence[Unit], language: str | None) -> None:
-        self._count = len(units)
-        self._language = language
-        self._frequency: Counter[str] = Counter()
-        self._similar: dict[str, frozenset[str]] = {}
-        self._blocks: dict[tuple[Source, int], set[str]] = {}
-        self._sources: dict[Source, set[str]] = {}
-        for unit in units:
-            here = self._stems(unit.text) | self._stems(unit.context)
-            self._frequency.update(here | self._stems(unit.source.title))
-            self._blocks.setdefault((unit.source, unit.block), set()).update(here)
-            self._sources.setdefault(unit.source, set()).update(here)
-
-    def rarity(self, stem: str) -> float:
-        """What a word weighs: more, the fewer units have it."""
-        return math.log(1 + self._count / max(1, self._frequency[stem]))
-
-    def paired(self, unit: Unit, pairs: frozenset[tuple[str, str]]) -> float:
-        """The share of the question's word pairs that stand in the unit or above it."""
-        if not pairs:
-            return 0.0
-        here = _pairs(unit.text, self._language) | _pairs(unit.context, self._language)
-        return len(pairs & here) / len(pairs)
-
-    def covered(self, unit: Unit, weights: Mapping[str, float]) -> float:
-        """The weight of the words that a unit has, by where they stand."""
-        near = (
-            (IN_TEXT, self._stems(unit.text)),
-            (IN_CONTEXT, self._stems(unit.context)),
-            (IN_TITLE, self._stems(unit.source.title)),
-        )
-        far = ((IN_BLOCK, self._blocks[unit.source, unit.block]), (IN_SOURCE, self._sources[unit.source]))
-        return sum(
-            weight
-            * (_standing(stem, self._alike(stem), near) or next((value for value, held in far if stem in held), 0.0))
-            for stem, weight in weights.items()
-        )
-
-    def _alike(self, stem: str) -> frozenset[str]:
-        """Words that are this one with more or less behind it: compounds, endings the stemmer left."""
-        if stem not in self._similar:
-            long = [other for other in self._frequency if len(other) >= _PREFIX] if len(stem) >= _PREFIX else []
-            self._similar[stem] = frozenset(o for o in long if stem.startswith(o) or o.startswith(stem))
-        return self._similar[stem]
-
-    def _stems(self, text: str) -> frozenset[str]:
-        return text_stems(text, self._language)
-
-
-def _standing(stem: str, alike: frozenset[str], places: Iterable[tuple[float, frozenset[str]]]) -> float:
-    best = 0.0
-    for value, held in places:
-        if stem in held:
-            best = max(best, value)
-        elif not alike.isdisjoint(held):
-            best = max(best, value * SIMILAR)
-    return best
-
-
-@lru_cache(maxsize=8_192)
-def _pairs(text: str, language: str | None) -> frozenset[tuple[str, str]]:
-    found = stems(text, language)
-    return frozenset(pairwise(found))
+def _wanted(asked: Asked, language: str | None) -> dict[Concept, float]:
+    """What is asked for, with its share: the question's own words count in full."""
+    own = {concept: concept.weight for concept in concepts(asked.text, language)[:MOST_WORDS]}
+    taken = {concept.key for concept in own}
+    earlier = (c for c in concepts(asked.completed, language)[:MOST_WORDS] if c.key not in taken)
+    return {**own, **{concept: EARLIER * concept.weight for concept in earlier}}
 
 
 @lru_cache(maxsize=8_192)

@@ -7,9 +7,10 @@ be filled with anything but a source's title.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final, Literal
 
-Line = Literal["quoted", "differ", "older", "conflict", "also", "rest", "hello", "thanks"]
+Line = Literal["quoted", "differ", "older", "conflict", "also", "rest", "hello", "thanks", "about"]
 _LANGUAGES: Final = ("en", "de", "fr", "es", "id", "ja", "zh")
 
 _LINES: Final[dict[Line, tuple[str, str, str, str, str, str, str]]] = {
@@ -85,16 +86,68 @@ _LINES: Final[dict[Line, tuple[str, str, str, str, str, str, str]]] = {
         "お役に立ててうれしいです！ほかに何かありますか？",
         "不客气！还有别的问题吗？",
     ),
+    "about": (
+        "Hello, I am Orion! I can look things up in your team's documents and show you where they stand. {invites}",
+        "Hallo, ich bin Orion! Ich kann dir in den Dokumenten eures Teams nachsehen und zeigen, wo es steht. {invites}",
+        "Bonjour, je suis Orion ! Je peux vous montrer ce que disent les documents de votre équipe, et où. {invites}",
+        "Hola, soy Orion. Puedo buscar en los documentos de su equipo y mostrar dónde está cada cosa. {invites}",
+        "Halo, saya Orion! Saya bisa mencari di dokumen tim Anda dan menunjukkan letaknya. {invites}",
+        "こんにちは、Orionです！お気軽に、チームの文書について質問してください。{invites}",
+        "你好，我是 Orion！请随时问我团队文档里的内容。{invites}",
+    ),
 }
+_INVITES: Final = (
+    "What would you like to know? Or would you like to see which documents there are?",
+    "Was möchtest du wissen? Oder möchtest du sehen, welche Dokumente es gibt?",
+    "Que voulez-vous savoir ? Ou voulez-vous voir quels documents il y a ?",
+    "¿Qué quiere saber? ¿O quiere ver qué documentos hay?",
+    "Apa yang ingin Anda ketahui? Atau ingin melihat dokumen apa saja yang ada?",
+    "何を知りたいですか？文書の一覧を見ますか？",
+    "你想了解什么？要看看有哪些文档吗？",
+)
 
 _HELLO: Final[dict[str, str]] = {
-    "en": "hi|hello|hey|good (?:morning|afternoon|evening)|help|what can you do|who are you",
-    "de": "hallo|guten (?:morgen|tag|abend)|moin|servus|hilfe|was kannst du",
-    "fr": "bonjour|bonsoir|salut|coucou|aide",
-    "es": "hola|buenos días|buenas tardes|ayuda",
-    "id": "halo|hai|selamat (?:pagi|siang|sore|malam)|bantuan",
+    "en": "hi|hello|hey|good (?:morning|afternoon|evening)",
+    "de": "hallo|guten (?:morgen|tag|abend)|moin|servus",
+    "fr": "bonjour|bonsoir|salut|coucou",
+    "es": "hola|buenos días|buenas tardes",
+    "id": "halo|hai|selamat (?:pagi|siang|sore|malam)",
     "ja": "こんにちは|おはよう(?:ございます)?|こんばんは|はじめまして",
     "zh": "你好|您好|早上好|大家好",
+}
+_ABOUT: Final[dict[str, str]] = {
+    "en": (
+        r"help(?: me)?|can you help(?: me)?|how (?:can|do) you help(?: me)?|introduce yourself|tell me about yourself"
+        r"|(?:so )?what (?:else )?(?:can|do|could) you (?:do|help(?: \w+)? with|know|answer)(?: for (?:me|us))?"
+        r"|(?:so )?(?:who|what) (?:are (?:you|u)|r u|is orion|is this(?: bot)?|does orion do)|what are you for"
+        r"|how do (?:you|i use you|i use orion)(?: work)?|how does (?:this|orion|it|this bot) work"
+        r"|what (?:can|should|do) i ask(?: you)?"
+    ),
+    "de": (
+        r"hilfe|hilf mir|kannst du mir helfen|stell dich vor|wie funktionierst du|(?:wer|was) (?:bist du|ist orion)"
+        r"|was (?:kannst|machst|weißt) du(?: (?:alles|so|eigentlich))?(?: (?:machen|tun))?"
+        r"|(?:wobei|womit|wie) kannst du (?:mir |uns )?helfen|was kann ich (?:dich )?fragen"
+    ),
+    "fr": (
+        r"aide(?:z?[ -]moi)?|à l['’]aide|présente[- ]toi|présentez[- ]vous|comment (?:ça marche|fonctionnes-tu)"
+        r"|(?:que|qu['’]est-ce que) (?:peux-tu|pouvez-vous|sais-tu|tu peux|vous pouvez|tu sais)(?: faire)?"
+        r"|qui (?:es-tu|êtes-vous|es tu)|tu es qui|comment (?:peux-tu|pouvez-vous) (?:m['’])?aider"
+    ),
+    "es": (
+        r"ayuda(?:me)?|ayúdame|preséntate|quién (?:eres|es usted)|qué eres|cómo funcionas?"
+        r"|qué (?:puedes|puede|sabes|sabe)(?: usted)?(?: hacer)?|cómo (?:me )?puedes ayudar(?:me)?"
+        r"|en qué (?:me )?(?:puedes|puede) ayudar(?:me)?"
+    ),
+    "id": (
+        r"bantuan|tolong(?: bantu)?|siapa (?:kamu|anda)|(?:kamu|anda) siapa|bagaimana cara kerjamu"
+        r"|apa (?:saja )?(?:yang )?(?:bisa|dapat) (?:kamu|anda) (?:lakukan|bantu)"
+        r"|(?:kamu|anda) (?:bisa|dapat) (?:apa(?: saja)?|bantu apa)"
+    ),
+    "ja": (
+        r"(?:あなたは)?(?:何|なに)(?:が|を)?(?:できます(?:か)?|できるの|してくれます(?:か)?)|(?:あなたは)?(?:誰|だれ)(?:ですか)?"
+        r"|ヘルプ|助けて(?:ください)?|自己紹介して(?:ください)?"
+    ),
+    "zh": r"你(?:能|可以|会)(?:做|干|帮我做?)(?:些)?(?:什么|啥)|你是谁|帮助|帮帮我|怎么用|请?介绍一下你自己",
 }
 _THANKS: Final[dict[str, str]] = {
     "en": "thanks|thank you|thx|ty|cheers|great|perfect|awesome|got it|ok|okay|cool|bye|goodbye",
@@ -106,24 +159,36 @@ _THANKS: Final[dict[str, str]] = {
     "zh": "谢谢|多谢|好的|再见",
 }
 _FILLER: Final = (
-    r"(?:[\s,.!?！？。、~]"
-    r"|\b(?:there|all|orion|you|so|much|very|a|lot|team|everyone|again|zusammen|schön|bien|beaucoup|banyak)\b)*"
+    r"(?:[\s,.!?¿¡！？。、~]"
+    r"|\b(?:there|all|orion|you|so|much|very|a|lot|team|everyone|again|please|bitte|zusammen|schön|bien|beaucoup|banyak)\b)*"
 )
 
 
 def line(name: Line, language: str | None, *, title: str = "") -> str:
     """One line; English for any other language."""
     index = _LANGUAGES.index(language) if language in _LANGUAGES else 0
-    return _LINES[name][index].format(title=_plain(title))
+    return _LINES[name][index].format(title=_plain(title), invites=_INVITES[index])
 
 
 def small_talk(message: str) -> str:
-    """The reply to a greeting or to thanks; nothing for any message that says more."""
-    for name, table in (("hello", _HELLO), ("thanks", _THANKS)):
-        for language, patterns in table.items():
-            if re.fullmatch(rf"{_FILLER}(?:(?:{patterns})\b{_FILLER})+", message.strip(), re.IGNORECASE):
-                return line("hello" if name == "hello" else "thanks", language)
-    return ""
+    """The reply to a greeting, to thanks or to a question about Orion; nothing for a message that says more."""
+    return next((line(name, language) for name, language, said in _patterns() if said.fullmatch(message.strip())), "")
+
+
+@cache
+def _patterns() -> tuple[tuple[Line, str, re.Pattern[str]], ...]:
+    """What each kind of small talk looks like: one or more of its phrases alone, maybe after a greeting."""
+    tables: tuple[tuple[Line, dict[str, str]], ...] = (("hello", _HELLO), ("thanks", _THANKS), ("about", _ABOUT))
+    return tuple(
+        (name, language, re.compile(_whole(said, _HELLO[language] if name == "about" else ""), re.IGNORECASE))
+        for name, table in tables
+        for language, said in table.items()
+    )
+
+
+def _whole(said: str, first: str) -> str:
+    opening = rf"(?:(?:{first})\b{_FILLER})?" if first else ""
+    return rf"{_FILLER}{opening}(?:(?:{said})\b{_FILLER})+"
 
 
 def _plain(title: str) -> str:

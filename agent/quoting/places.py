@@ -1,0 +1,140 @@
+"""Where the things that a question names stand among the units: how rare each is, and how much of it a unit has.
+
+Promises: shares between 0 and 1, and small bonuses; computed once a question over all its units. Must never look at
+the form of the question: that is ``ranking``'s business.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+
+from agent.knowledge.terms import stems
+from agent.quoting.concepts import Concept, concepts_in
+from agent.quoting.units import Unit
+from verification.answer import Source
+
+FLATTENED: Final = 0.5
+"""How much rarity counts: a common subject must not weigh next to nothing beside a rare verb."""
+
+IN_TEXT: Final = 1.0
+IN_CONTEXT: Final = 0.9
+IN_TITLE: Final = 0.7
+IN_BLOCK: Final = 0.5
+IN_SOURCE: Final = 0.2
+UNASKED: Final = 0.8
+SIMILAR: Final = 0.7
+OTHER: Final = 0.85
+"""What a word counts for by where it stands; a longer or shorter form of it, and another word for it, count less."""
+
+PAIRS: Final = 0.2
+"""What it adds when words that are neighbours in the question are neighbours here."""
+
+TITLED: Final = 0.2
+"""What it adds when a unit's document is about what the question names."""
+
+LEADING: Final = 0.06
+"""What it adds to be what a section begins with."""
+
+_PREFIX: Final = 5
+
+
+class Places:
+    """Where each word stands: in a unit, above it, in its title, its block, its source."""
+
+    def __init__(self, units: Sequence[Unit], language: str | None) -> None:
+        self._count = len(units)
+        self._language = language
+        self._frequency: Counter[str] = Counter()
+        self._similar: dict[str, frozenset[str]] = {}
+        self._blocks: dict[tuple[Source, int], set[str]] = {}
+        self._sources: dict[Source, set[str]] = {}
+        for unit in units:
+            here = self._named(unit.text) | self._named(unit.context)
+            self._frequency.update(here | self._named(unit.source.title))
+            self._blocks.setdefault((unit.source, unit.block), set()).update(here)
+            self._sources.setdefault(unit.source, set()).update(here)
+        spoken = (unit for unit in reversed(units) if not unit.is_field)
+        self._leading = frozenset({unit.source: unit for unit in spoken}.values())
+
+    def rarity(self, concept: Concept) -> float:
+        """What a thing weighs: more, the fewer units name it."""
+        seen = max(self._frequency[key] for key in (concept.key, *concept.others, *concept.written))
+        return math.pow(math.log(1 + self._count / max(1, seen)), FLATTENED)
+
+    def pairs(self, text: str) -> frozenset[tuple[str, str]]:
+        """Which words are neighbours in a text."""
+        return _pairs(text, self._language)
+
+    def raised(self, unit: Unit, weights: Mapping[Concept, float], pairs: frozenset[tuple[str, str]]) -> float:
+        """What neighbours in the question, the document's subject and the place in its section add."""
+        titled = TITLED * self._titled(unit, weights) / sum(weights.values())
+        return PAIRS * self._paired(unit, pairs) + titled + (LEADING if unit in self._leading else 0.0)
+
+    def _paired(self, unit: Unit, pairs: frozenset[tuple[str, str]]) -> float:
+        """The share of the question's word pairs that stand in the unit or above it."""
+        if not pairs:
+            return 0.0
+        here = _pairs(unit.text, self._language) | _pairs(unit.context, self._language)
+        return len(pairs & here) / len(pairs)
+
+    def _titled(self, unit: Unit, weights: Mapping[Concept, float]) -> float:
+        """The weight of what the title of the unit's document names."""
+        held = self._named(unit.source.title.partition(" › ")[0])
+        return sum(weight * self._standing(concept, ((1.0, held),)) for concept, weight in weights.items())
+
+    def covered(self, unit: Unit, weights: Mapping[Concept, float]) -> float:
+        """The share of the weight that a unit has, by where its words stand.
+
+        Of a line of facts, such as ``Owner: …``, only its own words count unless its name is asked for.
+        """
+        total = sum(weights.values())
+        own = self._named(unit.text)
+        if unit.is_field and not self._asks_for_name(unit, weights):
+            return sum(weight * self._standing(each, ((UNASKED, own),)) for each, weight in weights.items()) / total
+        near = (
+            (IN_TEXT, own),
+            (IN_CONTEXT, self._named(unit.context)),
+            (IN_TITLE, self._named(unit.source.title)),
+        )
+        far = ((IN_BLOCK, self._blocks[unit.source, unit.block]), (IN_SOURCE, self._sources[unit.source]))
+        held = (
+            weight * (self._standing(each, near) or next((value for value, held in far if each.key in held), 0.0))
+            for each, weight in weights.items()
+        )
+        return sum(held) / total
+
+    def _asks_for_name(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:
+        label = self._named(unit.text.partition(":")[0])
+        return any(self._standing(each, ((IN_TEXT, label),)) for each in weights)
+
+    def _standing(self, concept: Concept, places: Iterable[tuple[float, frozenset[str]]]) -> float:
+        best = 0.0
+        for value, held in places:
+            if concept.key in held or not concept.written.isdisjoint(held):
+                best = max(best, value)
+            elif not concept.others.isdisjoint(held):
+                best = max(best, value * OTHER)
+            elif not self._alike(concept.key).isdisjoint(held):
+                best = max(best, value * SIMILAR)
+        return best
+
+    def _alike(self, stem: str) -> frozenset[str]:
+        """Words that are this one with more or less behind it: compounds, endings the stemmer left."""
+        if stem not in self._similar:
+            long = [other for other in self._frequency if len(other) >= _PREFIX] if len(stem) >= _PREFIX else []
+            self._similar[stem] = frozenset(o for o in long if stem.startswith(o) or o.startswith(stem))
+        return self._similar[stem]
+
+    def _named(self, text: str) -> frozenset[str]:
+        return concepts_in(text, self._language)
+
+
+@lru_cache(maxsize=8_192)
+def _pairs(text: str, language: str | None) -> frozenset[tuple[str, str]]:
+    found = stems(text, language)
+    return frozenset(pairwise(found))
