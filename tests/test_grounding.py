@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from verification.answer import Claim, Draft, Source, Violation
@@ -68,6 +70,17 @@ def test_f9_other_spellings_are_no_errors(text: str) -> None:
 def test_f1_numbers_of_the_question_and_the_thread_are_known() -> None:
     assert not judge("For 99 users 30 days hold too [1].", question="Does it hold for 99 users?")[1]
     assert not judge("For 99 users 30 days hold too [1].", known_text="We are 99 users.")[1]
+
+
+@pytest.mark.parametrize(
+    "unit", ["`", "*", "<", "1 ", "[", "--", "http://", "一", "A ", "\ud800", '"a b c ', "X_", "/a"]
+)
+def test_f1_hostile_text_is_grounded_in_linear_time(unit: str) -> None:
+    text = unit * (20_000 // len(unit))
+    claim = Claim(text=text, start=0, end=len(text), cited=(1,))
+    started = time.perf_counter()
+    ground(Draft(text=text, sources=(Source(id=1, title="Noise", text=text + "."),)), text, (claim,))
+    assert time.perf_counter() - started < 10
 
 
 def test_f1_a_claim_without_an_existing_source_is_only_suspicious() -> None:

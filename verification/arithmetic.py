@@ -73,7 +73,7 @@ def _alike(quantity: Quantity, others: list[Quantity]) -> list[float]:
 
 def _results(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
     reckoned = bool(_CUES.search(evidence.claim.text))
-    mine = [q.amounts()[0] for q in evidence.claim.quantities if q is not quantity]
+    mine = [q.amounts()[0] for q in evidence.claim.quantities[:_MOST] if q is not quantity]
     for group in _near(evidence):
         amounts = _alike(quantity, group)
         if len(amounts) > 1:

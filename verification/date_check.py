@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from verification.dates import Moment, agrees
-from verification.evidence import Evidence, Finding
+from verification.evidence import MOST, Evidence, Finding
 from verification.passages import Passage
 
 _SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
@@ -18,7 +18,7 @@ _SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
 
 def date_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each date or time of the claim that the cited sources do not bear out."""
-    mine = evidence.claim.moments
+    mine = evidence.claim.moments[:MOST]
     passages = (*(cited.passage for cited in evidence.cited), *evidence.known)
     seen: set[tuple[int, int]] = set()
     for moment in mine:
@@ -83,7 +83,11 @@ def _instead(moment: Moment, evidence: Evidence) -> tuple[int, str] | None:
     for hit in evidence.hits[:3]:
         for other in hit.source.passage.moments:
             inside = hit.sentence.start <= other.start < hit.sentence.end
-            if inside and _kind(other) == _kind(moment) and not any(agrees(m, other) for m in evidence.claim.moments):
+            if (
+                inside
+                and _kind(other) == _kind(moment)
+                and not any(agrees(m, other) for m in evidence.claim.moments[:MOST])
+            ):
                 return hit.source.id, hit.source.passage.text[other.start : other.end].strip()
     return None
 

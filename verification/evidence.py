@@ -17,6 +17,10 @@ from verification.passages import Passage, Sentence
 Kind = Literal["number", "date", "quote", "identifier", "url", "name", "polarity", "overlap"]
 
 
+MOST = 200
+"""How many numbers, dates or identifiers of one claim are looked at: a bound that keeps the work linear."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing about a claim that its sources do not bear out. Offsets are those of the claim's own text."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from verification.answer import Severity
-from verification.evidence import Evidence, Finding
+from verification.evidence import MOST, Evidence, Finding
 from verification.identifiers import Identifier, missing_words, nearest
 from verification.words import normalised
 
@@ -22,7 +22,7 @@ def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Fi
     """One finding for each identifier that no cited source has. ``urls`` are links that count as known."""
     texts = [cited.passage.folded for cited in evidence.cited] + [passage.folded for passage in evidence.known]
     inside_code: list[tuple[int, int]] = []
-    for identifier in evidence.claim.identifiers:
+    for identifier in evidence.claim.identifiers[:MOST]:
         if any(start <= identifier.start < end for start, end in inside_code):
             continue
         if identifier.kind == "code":

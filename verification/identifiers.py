@@ -21,18 +21,19 @@ _IDENTIFIER = re.compile(
     r"""
       (?P<url>https?://[^\s<>|"'`（）。、，]+)
     | (?P<code>`[^`\n]+`)
-    | (?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)
+    | (?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})
     | (?P<flag>(?<![\w-])(?:--[A-Za-z][\w-]*|-[A-Za-z](?![\w'’-])))
     | (?P<version>(?<![\w.])(?:[vV]\d+(?:\.\d+){0,3}(?:-[A-Za-z][\w.]*)?
         |\d+\.\d+\.\d+(?:\.\d+)?(?:[-+][A-Za-z][\w.]*)?|\d+(?:\.\d+)+-(?:rc|beta|alpha)[\w.]*)(?![\w]))
     | (?P<path>(?<![\w/:<.])(?:~|\.{1,2})?/[A-Za-z0-9_.@-]+(?:/[\w.@*-]+)*/?
-        |(?<![\w/])[\w.-]+(?:/[\w.-]+)+\.[A-Za-z]\w{0,5}\b
-        |\b[\w-]+\.(?:py|md|ya?ml|json|toml|sh|txt|cfg|conf|ini|log|sql|js|ts|html|css|csv|env|lock|service|pdf|docx|xml
+        |(?<![\w/.-])[\w.-]{1,80}(?:/[\w.-]{1,80}){1,20}\.[A-Za-z]\w{0,5}\b
+        |(?<![\w-])[\w-]{1,80}\.(?:py|md|ya?ml|json|toml|sh|txt|cfg|conf|ini|log|sql|js|ts|html|css|csv|env|lock|service|pdf|docx|xml
         |tf|go|rs)\b)
     | (?P<name>\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|(?<![\w_])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w_])
         |(?<!\w)\#[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*\b)
     | (?P<code_number>\b[A-Z]{1,10}-\d{1,7}\b|\b[A-Z]{1,6}\d{2,7}\b|\b0x[0-9A-Fa-f]+\b)
-    | (?P<address>\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|internal|local|example|test|app|ai)\b(?::\d+)?
+    | (?P<address>(?<![\w-])(?:[a-z0-9-]{1,63}\.){1,8}
+        (?:com|org|net|io|dev|internal|local|example|test|app|ai)\b(?::\d+)?
         |\blocalhost(?::\d+)?\b)
     """,
     re.VERBOSE,

@@ -8,8 +8,9 @@ to be names. Lower-case text and scripts without capitals have no names here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from verification.evidence import Evidence, Finding, Hit
+from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.words import Term
 
 _NEAR_ENOUGH = 0.5
@@ -21,7 +22,7 @@ def name_findings(evidence: Evidence) -> Iterator[Finding]:
         return
     mine = evidence.claim.terms
     known = evidence.stems.union(evidence.words, *(passage.stems for passage in evidence.known))
-    for first, last in _absent(mine, known, evidence):
+    for first, last in islice(_absent(mine, known, evidence), MOST):
         yield _finding(evidence, mine, first, last)
 
 
@@ -29,8 +30,8 @@ def _absent(mine: Sequence[Term], known: frozenset[str], evidence: Evidence) -> 
     """Runs of unknown names as first and last index."""
     opening = {_first_in(mine, sentence.start) for sentence in evidence.claim.sentences}
     claim = evidence.claim
-    elsewhere = [(found.start, found.end) for found in claim.identifiers]
-    elsewhere += [(found.start, found.end) for found in claim.moments]
+    elsewhere = [(found.start, found.end) for found in claim.identifiers[:MOST]]
+    elsewhere += [(found.start, found.end) for found in claim.moments[:MOST]]
     initials = _initials(evidence)
     index = 0
     while index < len(mine):

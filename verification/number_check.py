@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from verification.arithmetic import follows
-from verification.evidence import Evidence, Finding, Hit
+from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.numbers import Quantity
 from verification.passages import Passage
 
@@ -25,10 +25,15 @@ _MONTH_DAYS = (30.0, 30.4375, 31.0, 28.0)
 
 def number_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each number of the claim that the cited sources do not bear out."""
-    mine = evidence.claim.quantities
+    mine = evidence.claim.quantities[:MOST]
     known = [quantity for quantity in mine if quantity.weak or _is_known(quantity, evidence)]
+    starts = {quantity.start for quantity in known}
     for quantity in mine:
-        if quantity in known or any(_converts(quantity, other) for other in known) or follows(quantity, evidence):
+        if (
+            quantity.start in starts
+            or any(_converts(quantity, other) for other in known)
+            or follows(quantity, evidence)
+        ):
             continue
         yield _finding(quantity, evidence)
 
@@ -141,7 +146,9 @@ def instead(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | No
     for hit in evidence.hits[:3]:
         inside = [q for q in hit.source.passage.quantities if hit.sentence.start <= q.start < hit.sentence.end]
         for other in inside:
-            if same_kind(quantity, other) and not any(matches(mine, other) for mine in evidence.claim.quantities):
+            if same_kind(quantity, other) and not any(
+                matches(mine, other) for mine in evidence.claim.quantities[:MOST]
+            ):
                 return hit, other
     return None
 

@@ -24,6 +24,7 @@ _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
 _CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
 PREFIX, _WINDOW = 5, 3
+_STRETCH = 2_000
 _LINE = re.compile(r"[^\n]+")
 _ABBREVIATED = re.compile(
     r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx)\.\s*$"
@@ -75,13 +76,24 @@ def sentence_spans(text: str, language: str | None) -> Iterator[tuple[int, int]]
     """The sentences of ``text``, line by line, as spans without white space at their ends."""
     for line in _LINE.finditer(text):
         start = position = line.start()
-        for piece in sentencex.segment(language or "en", line.group()):
+        for piece in _pieces(line.group(), language or "en"):
             position += len(piece)
             if position < line.end() and _is_broken(text, start, position):
                 continue
             yield from _trimmed(text, start, position)
             start = position
         yield from _trimmed(text, start, line.end())
+
+
+def _pieces(line: str, language: str) -> Iterator[str]:
+    """The line as the splitter cuts it; handed over a bounded stretch at a time, for it is quadratic in some runs."""
+    start = 0
+    while start < len(line):
+        end = start + _STRETCH
+        if end < len(line):
+            end = max(line.rfind(" ", start, end), line.rfind("。", start, end)) + 1 or end
+        yield from sentencex.segment(language, line[start:end])
+        start = end
 
 
 def _is_broken(text: str, start: int, position: int) -> bool:

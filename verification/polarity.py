@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from verification.evidence import Evidence, Finding, Hit
+from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.number_check import matches
 from verification.opposites import NEGATIONS, NEGATIONS_CJK, ONLY, OPPOSITES, OPPOSITES_CJK, PART, WHOLE
 from verification.words import Term
@@ -188,7 +188,7 @@ def _turns_cjk(evidence: Evidence, hit: Hit, language: str) -> Iterator[_Turn]:
 
 def _bounds(evidence: Evidence) -> Iterator[Finding]:
     """The claim says "at least 30" where every source that has the number says "at most 30"."""
-    for quantity in evidence.claim.quantities:
+    for quantity in evidence.claim.quantities[:MOST]:
         mine = _direction(quantity.bound)
         if not mine:
             continue

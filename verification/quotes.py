@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from rapidfuzz import fuzz
 
-from verification.evidence import Evidence, Finding
+from verification.evidence import MOST, Evidence, Finding
 from verification.opposites import NEGATIONS
 from verification.words import normalised, terms
 
@@ -45,7 +46,7 @@ def quote_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each quotation whose words are not the source's; a translated one cannot be compared."""
     if not evidence.same_language:
         return
-    found = list(quotations(evidence.claim.text))
+    found = list(islice(quotations(evidence.claim.text), MOST))
     passages = [*(cited.passage for cited in evidence.cited), *evidence.known] if found else []
     haystacks = [normalised(_MARKS.sub("", passage.text)) for passage in passages]
     for start, end, words in found:
