@@ -15,6 +15,7 @@ import structlog
 
 from agent.conversation import Question
 from agent.events import ModelEnd, ModelStart, Thinking, Token, Verification
+from agent.judging import examined, kept_of
 from agent.model import ModelError, WriteContext
 from agent.outcome import Answered, Failed, Partial, TurnOutcome, Unsourced
 from agent.own_words import from_own_words
@@ -24,8 +25,8 @@ from agent.replies import Label, failed_verification, out_of_budget, refused, sh
 from agent.tag_stream import DraftReader
 from verification.answer import Draft, RuleName, Verdict
 from verification.feedback import retry_text
+from verification.judgement import only_unconfirmed, without_unconfirmed
 from verification.rules import better, check
-from verification.salvage import salvage
 
 log = structlog.get_logger()
 
@@ -35,11 +36,18 @@ RESULTS_SEEN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One draft and what the rules made of it."""
+    """One draft and what came of it. ``cleared``: every rule was content, whatever a judge said then."""
 
     number: int
     draft: Draft
     verdict: Verdict
+    cleared: bool = False
+
+    def better_than(self, other: Attempt) -> bool:
+        """What met the judge is ahead of what failed before it came there; else the verdicts are compared."""
+        if self.cleared != other.cleared:
+            return self.cleared
+        return better(self.verdict, other.verdict)
 
 
 async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
@@ -52,14 +60,16 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
         text = first if number == 1 and first else await _write(progress, number, best)
         if _says_not_found(text):
             break
-        attempt = await _judge(progress, number, text)
+        attempt = await _verify(progress, number, text)
         judged = number
-        if best is None or better(attempt.verdict, best.verdict):
+        if best is None or attempt.better_than(best):
             best = attempt
         if attempt.verdict.passed:
             return _pass(progress, attempt)
+        if only_unconfirmed(attempt.verdict):
+            return await _give_up(progress, attempt, judged)
     if best is not None:
-        return _give_up(progress, best, judged)
+        return await _give_up(progress, best, judged)
     limit = progress.exhausted()
     return out_of_budget(progress, limit) if limit else refused(progress, "not_in_sources")
 
@@ -101,15 +111,16 @@ def _write_context(progress: Progress, best: Attempt | None) -> WriteContext:
         answers=state.answers,
         results=tuple(progress.results[-RESULTS_SEEN:]),
         sources=tuple(progress.sources),
-        feedback=retry_text(best.verdict, tuple(progress.sources)) if best else "",
+        feedback=retry_text(without_unconfirmed(best.verdict), tuple(progress.sources)) if best else "",
         previous_draft=best.draft.text if best else "",
     )
 
 
-async def _judge(progress: Progress, number: int, text: str) -> Attempt:
-    """Judge off the event loop: the rules are pure, and a long answer must not hold up other threads."""
+async def _verify(progress: Progress, number: int, text: str) -> Attempt:
+    """The rules run off the event loop: they are pure, and a long answer must not hold up other threads."""
     draft = draft_of(progress, text)
-    verdict = await asyncio.to_thread(check, draft, log_crash)
+    ruled = await asyncio.to_thread(check, draft, log_crash)
+    verdict = await examined(progress, draft, ruled, number)
     log.info(
         "attempt_verified",
         thread=str(progress.question.thread),
@@ -120,7 +131,7 @@ async def _judge(progress: Progress, number: int, text: str) -> Attempt:
         draft_length=len(text),
     )
     progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
-    return Attempt(number=number, draft=draft, verdict=verdict)
+    return Attempt(number=number, draft=draft, verdict=verdict, cleared=ruled.passed)
 
 
 def log_crash(rule: RuleName, error: Exception) -> None:
@@ -169,9 +180,9 @@ def _general(progress: Progress, attempt: Attempt) -> TurnOutcome:
     return Unsourced(answer=replace(text, verified=False))
 
 
-def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcome:
+async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcome:
     """Keep what is verified; else say gracefully what could not be (F4)."""
-    kept = salvage(best.draft, best.verdict)
+    kept = await kept_of(progress, best.draft, best.verdict, judged)
     if kept is not None and kept.passed:
         return Partial(answer=shown(progress, kept, attempts=judged, label="partial"))
     return Failed(answer=failed_verification(progress, best.verdict, attempts=judged), reason="verification")

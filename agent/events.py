@@ -27,7 +27,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStart:
-    """A model call begins. ``phase`` is ``decide`` or ``write``; ``attempt`` counts drafts, 0 for decisions."""
+    """A model call begins. ``phase``: ``decide``, ``write``, ``judge``; ``attempt`` counts drafts, 0 for decisions."""
 
     phase: str
     model: str

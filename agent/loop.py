@@ -17,6 +17,7 @@ from agent.budget import Budget, Usage
 from agent.conversation import Message, Question
 from agent.drafting import answer, draft_of, log_crash
 from agent.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
+from agent.judge import Judge
 from agent.mission import change_plan, close_steps, ensure_plan, meet_message
 from agent.model import DecideContext, Model, ModelError
 from agent.outcome import Asked, Cancelled, TurnOutcome, outcome_name
@@ -44,10 +45,12 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     emit: Emit,
     policy: Policy | None = None,
     save: Save = keep_in_memory,
+    judge: Judge | None = None,
 ) -> tuple[TurnOutcome, ThreadState]:
     """Answer one question. Returns how it ended and the state to be saved.
 
-    ``save`` stores a state in between (a mission reset) and raises ``StateNotSaved`` if it cannot.
+    ``save`` stores a state in between (a mission reset) and raises ``StateNotSaved`` if it cannot. ``judge`` decides
+    the claims that the rules only find suspicious; without one a suspicion is a warning.
     """
     progress = Progress(
         question=question,
@@ -58,6 +61,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         emit=walled(emit),
         policy=policy or Policy(),
         save=save,
+        judge=judge,
     )
     try:
         async with asyncio.timeout(budget.deadline_s):
@@ -99,7 +103,7 @@ async def _search_first(progress: Progress) -> None:
 
 async def _decide(progress: Progress) -> Action:
     """One action. What makes no sense is fed back once; after that Orion answers from what it has."""
-    if progress.used.model_calls >= progress.budget.model_calls - progress.budget.attempts:
+    if progress.used.model_calls >= progress.budget.model_calls - progress.reserved:
         return Respond()
     complaint = ""
     for _ in range(COMPLAINTS_MOST + 1):

@@ -23,11 +23,13 @@ from agent.actions import Action
 from agent.budget import Usage
 from agent.chat_reply import Piece, Reply, StreamedReply, encodable, estimated, read_reply
 from agent.control import Call, ControlError, functions, read_arguments, read_calls, read_json
+from agent.judge import JudgeContext, Opinion, read_judgements
 from agent.model import DecideContext, Decision, ModelError, ModelErrorKind, WriteContext, WriteStream
 from agent.model_failure import failure
-from agent.prompts import ChatMessage, control_messages, write_messages
+from agent.prompts import ChatMessage, control_messages, judge_messages, write_messages
 
 WRITE_TEMPERATURE = 0.3
+JUDGE_TEMPERATURE = 0.0
 T = TypeVar("T")
 Body = dict[str, Any]
 
@@ -57,8 +59,12 @@ class Timeouts:
     retries: int = 2
 
 
+JUDGE_TIMEOUTS = Timeouts(reply=20.0, retries=1)
+"""A judge that is late leaves its claims unconfirmed; it must not use up the time of the whole turn."""
+
+
 class OpenAIModel:
-    """``model`` decides and generates, ``write_model`` writes (empty: the same one)."""
+    """``model`` decides, generates and judges, ``write_model`` writes (empty: the same one)."""
 
     def __init__(
         self,
@@ -122,6 +128,12 @@ class OpenAIModel:
 
         stream = WriteStream(pieces=self._stream(messages, spent))
         return stream
+
+    async def judge(self, context: JudgeContext) -> Opinion:
+        """One verdict a claim, as far as the reply can be read (``agent.judge.Judge``). Raises ``ModelError``."""
+        body = {"response_format": {"type": "json_object"}, "temperature": JUDGE_TEMPERATURE}
+        reply, usage = await self._reply({"messages": judge_messages(context), **body})
+        return Opinion(judgements=read_judgements(reply.content), usage=usage)
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
         """Plain text from one prompt. Raises ``ModelError``, also when the text was cut off at ``max_tokens``."""

@@ -15,6 +15,7 @@ import structlog
 from agent.budget import Budget, Usage
 from agent.conversation import Message, Question
 from agent.events import Emit, StateUpdated
+from agent.judge import Judge
 from agent.model import Model
 from agent.thread_state import SOURCES_KEPT, StateNotSaved, ThreadState
 from agent.tools.tool import Tool, ToolResult
@@ -59,6 +60,7 @@ class Progress:
     emit: Emit
     policy: Policy = field(default_factory=Policy)
     save: Save = keep_in_memory
+    judge: Judge | None = None
     used: Usage = field(default_factory=Usage)
     results: list[ToolResult] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
@@ -88,6 +90,11 @@ class Progress:
         if self.used.tool_calls > self.budget.tool_calls:
             return "tool_calls"
         return "tokens" if self.used.tokens >= self.budget.tokens else ""
+
+    @property
+    def reserved(self) -> int:
+        """Model calls that decisions must leave for the drafts, and for the judge's word on each."""
+        return self.budget.attempts * (1 if self.judge is None else 2)
 
     def update(self, state: ThreadState, **changes: object) -> None:
         """The state changes; whoever listens hears what did."""

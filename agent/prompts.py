@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import TypedDict
 
 from agent.conversation import Message
+from agent.judge import JudgeContext
 from agent.model import DecideContext, WriteContext
 from agent.plan import Plan
 from agent.tools.tool import ToolResult, ToolSpec
@@ -90,6 +91,21 @@ def write_messages(context: WriteContext) -> list[ChatMessage]:
         messages.append({"role": "assistant", "content": f"<answer>\n{context.previous_draft}\n</answer>"})
         messages.append({"role": "user", "content": prompt_text("feedback") + "\n\n" + context.feedback})
     return messages
+
+
+def judge_messages(context: JudgeContext) -> list[ChatMessage]:
+    """The messages of one judgement: the sources that are cited, and every claim with what it cites."""
+    claims = [
+        _part(f"claim {number}, cites {', '.join(f'[{cited}]' for cited in claim.cited)}", claim.text)
+        for number, claim in enumerate(context.claims, 1)
+    ]
+    parts = [
+        _part("question", context.question),
+        _part("answer that the claims stand in", context.answer),
+        *(_part(_source_label(s), s.text) for s in context.sources),
+        *claims,
+    ]
+    return _chat(prompt_text("judge"), f"{fenced(parts)}\n\nJudge claims 1 to {len(claims)}.")
 
 
 def fenced(parts: Sequence[Part]) -> str:

@@ -18,11 +18,12 @@ from agent.budget import Budget
 from agent.conversation import Question
 from agent.events import Emit
 from agent.extractive_model import ExtractiveModel
+from agent.judge import Judge
 from agent.knowledge.index_sqlite import SqliteIndex
 from agent.knowledge.passage import IndexReport
 from agent.loop import run_turn
 from agent.model import Model
-from agent.openai_model import OpenAIModel
+from agent.openai_model import JUDGE_TIMEOUTS, OpenAIModel, Timeouts
 from agent.outcome import TurnOutcome
 from agent.progress import Policy, Save, keep_in_memory
 from agent.thread_state import ThreadState
@@ -52,6 +53,7 @@ class Engine:
     policy: Policy
     budget: Budget
     report: IndexReport
+    judge: Judge | None = None
 
     async def run(
         self, question: Question, state: ThreadState, *, emit: Emit, save: Save = keep_in_memory
@@ -66,6 +68,7 @@ class Engine:
             emit=emit,
             policy=self.policy,
             save=save,
+            judge=self.judge,
         )
 
 
@@ -121,6 +124,7 @@ async def open_engine(settings: Settings, corpus: Corpus) -> AsyncIterator[Engin
     async with AsyncExitStack() as stack:
         index, report = await stack.enter_async_context(open_index(corpus))
         model = await stack.enter_async_context(open_model(settings))
+        judge = await stack.enter_async_context(open_judge(settings))
         tools: list[Tool] = [*knowledge_tools(index)]
         if settings.uses_server:
             tools.append(LlmGenerate(model))
@@ -131,6 +135,7 @@ async def open_engine(settings: Settings, corpus: Corpus) -> AsyncIterator[Engin
             policy=Policy(general=settings.general, link_hosts=settings.link_hosts),
             budget=Budget(attempts=settings.max_attempts),
             report=report,
+            judge=judge,
         )
 
 
@@ -140,13 +145,32 @@ async def open_model(settings: Settings) -> AsyncIterator[Model]:
     if not settings.uses_server:
         yield ExtractiveModel()
         return
-    model = OpenAIModel(
+    async with _connected(settings, settings.model_name, settings.write_model or settings.model_name) as model:
+        yield model
+
+
+@asynccontextmanager
+async def open_judge(settings: Settings) -> AsyncIterator[Judge | None]:
+    """The judge on the same server (``ORION_JUDGE_MODEL``), or nobody."""
+    if not (settings.uses_server and settings.judge_model):
+        yield None
+        return
+    async with _connected(settings, settings.judge_model, timeouts=JUDGE_TIMEOUTS) as judge:
+        yield judge
+
+
+@asynccontextmanager
+async def _connected(
+    settings: Settings, model: str, write_model: str = "", *, timeouts: Timeouts | None = None
+) -> AsyncIterator[OpenAIModel]:
+    connected = OpenAIModel(
         base_url=settings.openai_base_url or None,
         api_key=settings.openai_api_key.get_secret_value() or "none",
-        model=settings.model_name,
-        write_model=settings.write_model or settings.model_name,
+        model=model,
+        write_model=write_model,
+        timeouts=timeouts,
     )
     try:
-        yield model
+        yield connected
     finally:
-        await model.aclose()
+        await connected.aclose()

@@ -216,7 +216,7 @@ class TurnObserver:
                 self.status.show("is looking something up…")
             case ModelStart(phase="write", attempt=attempt):
                 self.status.show("is writing an answer…" if attempt == 1 else "is putting the answer right…")
-            case Verification():
+            case Verification() | ModelStart(phase="judge"):
                 self.status.show("is checking the answer against its sources…")
             case _:
                 pass

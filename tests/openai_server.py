@@ -1,7 +1,8 @@
 """A scripted server that speaks OpenAI's chat completions over real HTTP, on a free loopback port.
 
-Three scripts, each used up in order: ``decisions`` (replies that are not streamed and have a system prompt), ``drafts``
-(streamed ones) and ``generations`` (a bare prompt). What goes beyond a script is answered with status 418.
+Four scripts, each used up in order: ``decisions`` (replies that are not streamed and have a system prompt), ``drafts``
+(streamed ones), ``judgements`` (claims to be judged) and ``generations`` (a bare prompt). What goes beyond a script is
+answered with status 418.
 """
 
 from __future__ import annotations
@@ -65,13 +66,20 @@ class ScriptedOpenAI:
     """``async with ScriptedOpenAI(…) as server``: ``server.url`` is a base URL, ``server.requests`` what came."""
 
     def __init__(
-        self, *, decisions: Script = (), drafts: Script = (), generations: Script = (), mode: Mode = "tools"
+        self,
+        *,
+        decisions: Script = (),
+        drafts: Script = (),
+        generations: Script = (),
+        judgements: Script = (),
+        mode: Mode = "tools",
     ) -> None:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
         self.mode = mode
         self.url = ""
         self._scripts = {"decide": _taker(decisions), "write": _taker(drafts), "generate": _taker(generations)}
+        self._scripts["judge"] = _taker(judgements)
         self._closing = asyncio.Event()
         self._arrived = asyncio.Condition()
 
@@ -171,7 +179,9 @@ def _usage(figures: tuple[int, int]) -> dict[str, int]:
 def _phase(body: Mapping[str, Any]) -> str:
     if body.get("stream"):
         return "write"
-    return "decide" if body["messages"][0]["role"] == "system" else "generate"
+    if body["messages"][0]["role"] != "system":
+        return "generate"
+    return "judge" if body["messages"][-1]["content"].rsplit("\n", 1)[-1].startswith("Judge claims") else "decide"
 
 
 def _taker(script: Script) -> Callable[[Mapping[str, Any]], Scripted]:
