@@ -34,6 +34,9 @@ LARGEST_KB = 1000
 THINKING_S = (0.3, 2.0)
 """How long a model thinks per call, in seconds: fast for a real one, so the figure errs on the strict side."""
 
+QUICK: dict[str, Any] = {"repeats": 1, "largest_kb": 10, "turns": 3, "thinking_s": (0.0, 0.01)}
+"""Settings for a look that takes seconds."""
+
 PARAGRAPH = """## Fail-over of the database
 
 When the **primary** stops answering, the replica takes over within `90 seconds` [1]. The on-call engineer runs

@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bot.eval_commands import app as eval_app
 from bot.wrong_use import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -36,6 +37,7 @@ app = typer.Typer(
     add_completion=False,
     help="Answers in Slack from your team's documents, and posts nothing it has not verified.",
 )
+app.add_typer(eval_app, name="eval")
 out = Console()
 err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
@@ -246,14 +248,17 @@ def manifest(
 
 
 @app.command()
-def bench(as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
+def bench(
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, shorter texts: seconds, rougher.")] = False,  # noqa: FBT002 - a flag
+) -> None:
     """Measure Orion's own cost, as ratios within one run."""
     from bot.bench import bench as run_bench
-    from bot.bench import bench_table
+    from bot.bench import QUICK, bench_table
     from observability.logging import configure
 
     configure(json=False, debug=False, level="ERROR")
-    results = run_bench()
+    results = run_bench(**QUICK) if quick else run_bench()
     if as_json:
         _print_json(results)
     else:

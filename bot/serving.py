@@ -10,9 +10,10 @@ import asyncio
 import errno
 import gc
 import os
+import threading
 import webbrowser
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ EXAMPLES = (
     "Who is called first when the database fails over?",
     "What may a dinner cost on a business trip?",
 )
+TERMINAL_BROWSERS = {"www-browser", "links", "elinks", "lynx", "w3m"}
 _MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion doctor` checks the rest."
 _REFUSED = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy its bot token (xoxb-…)."
 
@@ -115,7 +117,8 @@ async def local(settings: Settings, *, port: int, docs: Sequence[Path] | None, b
             desk.records = orion.records
             Console().print(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)", highlight=False)
             if browser:
-                await asyncio.to_thread(_open_browser, workspace.url)
+                # A daemon: some browsers' commands return only when the person closes them.
+                threading.Thread(target=_open_browser, args=(workspace.url,), daemon=True).start()
             await run_until_stopped(orion, stopping, work=True)
 
 
@@ -132,12 +135,10 @@ def _inhabit(
 
 def _open_browser(url: str) -> None:
     """Show the page, unless the only browser is one that would take over this terminal."""
-    try:
+    with suppress(webbrowser.Error):
         browser = webbrowser.get()
-    except webbrowser.Error:
-        return
-    if type(browser) is not webbrowser.GenericBrowser:  # exactly this class stands for lynx, w3m and the like
-        browser.open(url)
+        if Path(getattr(browser, "name", "")).name not in TERMINAL_BROWSERS:
+            browser.open(url)
 
 
 def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:

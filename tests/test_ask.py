@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.ask import ask, exit_code
-from tests.openai_server import RESPOND, ScriptedOpenAI, calls, fails, says
+from tests.openai_server import HANGS, RESPOND, ScriptedOpenAI, calls, fails, says
 from tests.orion_command import LIMITS, QUESTION, Terminal, opened
-from tests.orion_running import settings_in
+from tests.orion_running import process, settings_in
 
 FIELDS = {
     "answer",
@@ -117,3 +120,37 @@ async def test_a2_threads_of_other_names_know_nothing_of_it(tmp_path: Path, redi
         await asked(tmp_path, server, "My favourite limit is which?", thread="one", redis_url=redis_url)
         await asked(tmp_path, server, QUESTION, thread="two", redis_url=redis_url)
         assert "favourite" not in str(server.requests[-1]["messages"])
+
+
+async def test_ctrl_c_ends_without_a_trace_and_leaves_no_server(tmp_path: Path) -> None:
+    log, home = tmp_path / "log", tmp_path / "home"
+    async with ScriptedOpenAI(decisions=[HANGS]) as server:
+        environment = {"OPENAI_BASE_URL": server.url, "ORION_HOME": str(home), "ORION_DOCS": str(docs_in(tmp_path))}
+        async with process(["ask", QUESTION, "--thread", "t"], environment, log) as running:
+            await server.wait_for_requests(1)
+            running.send_signal(signal.SIGINT)
+            assert await running.wait() == 130
+    assert "Traceback" not in log.read_text()
+    assert not (home / "redis" / "redis.sock").exists()
+
+
+async def test_answer_stands_although_its_conversation_cannot_be_kept(tmp_path: Path, redis_url: str) -> None:
+    """Two at once in one thread: the second one to end has lost the race for the state, not its answer."""
+    gate = asyncio.Event()
+    drafts = [says(GOOD, before_end=gate), says(GOOD)]
+    async with ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server, asyncio.TaskGroup() as group:
+        slow = group.create_task(asked(tmp_path, server, thread="t", redis_url=redis_url))
+        await server.wait_for_requests(2)
+        assert (await asked(tmp_path, server, thread="t", redis_url=redis_url))["outcome"] == "answered"
+        gate.set()
+        with capture_logs() as entries:
+            assert (await slow)["outcome"] == "answered"
+        assert "conversation_not_kept" in [entry["event"] for entry in entries]
+
+
+async def test_unsourced_answer_is_labelled_and_never_called_verified(tmp_path: Path) -> None:
+    draft = says("<answer>Paris is the capital of France.</answer>")
+    async with ScriptedOpenAI(decisions=[RESPOND], drafts=[draft] * 3) as server:
+        result = await asked(tmp_path, server, "What is the capital of France?")
+    assert (result["outcome"], result["verified"], exit_code(result)) == ("unsourced", False, 3)
+    assert result["answer"].startswith("_")

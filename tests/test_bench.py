@@ -14,7 +14,7 @@ from verification.rules import check
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, dict[str, float]]:
-    return bench.bench(repeats=1, largest_kb=10, turns=3, thinking_s=(0.0, 0.01))
+    return bench.bench(**bench.QUICK)
 
 
 def test_every_part_gives_its_figures(figures: dict[str, dict[str, float]]) -> None:

@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer import Exit
 
+from bot.cli import _run as run
 from bot.cli import app
+from bot.embedded_redis import EmbeddedRedisError
+from bot.stopping import EndedAtOnce
 from tests.orion_command import LIMITS, QUESTION, Terminal, opened
 
 
@@ -192,3 +196,36 @@ def test_every_command_of_the_contract_has_a_help(terminal: Terminal) -> None:
     assert names >= set(wanted.split())
     for name in names:
         assert terminal.orion(name, "--help").code == 0
+
+
+def test_bench_prints_its_figures(terminal: Terminal) -> None:
+    assert set(terminal.orion("bench", "--quick", "--json").json) == {"verification", "linearity", "stream", "turn"}
+    assert "repair_ms" in terminal.orion("bench", "--quick").out
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "said"),
+    [
+        (EmbeddedRedisError("No Redis to keep questions in."), 1, "No Redis to keep questions in."),
+        (EndedAtOnce(), 130, "taken up again"),
+    ],
+)
+def test_what_ends_a_command_is_told(
+    failure: Exception, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def fails() -> None:
+        raise failure
+
+    with pytest.raises(Exit) as ended:
+        run(fails())
+    assert ended.value.exit_code == code
+    assert said in capsys.readouterr().err
+
+
+def test_folder_that_cannot_be_read_is_told(terminal: Terminal) -> None:
+    """Whatever the operating system refuses ends in a sentence."""
+    loop = terminal.folder / "loop"
+    loop.symlink_to(loop)
+    done = terminal.orion("verify", "docs/limits.md", "--sources", "loop")
+    assert done.code == 2
+    assert "loop" in done.err

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import webbrowser
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -250,3 +251,54 @@ async def _asks_and_is_answered(url: str) -> None:
 async def _told(page: aiohttp.ClientSession, url: str, words: str) -> bool:
     async with page.get(url) as reply:
         return words in await reply.text()
+
+
+async def test_h1_local_opens_the_page_and_ends_when_asked(
+    tmp_path: Path, redis_url: str, log: list[EventDict], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Opened()
+    monkeypatch.setattr(webbrowser, "_tryorder", ["recorder"])
+    monkeypatch.setattr(webbrowser, "_browsers", {"recorder": [None, opened]})
+    async with started(serving.local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)) as running:
+        await wait_until(lambda: opened.urls, "the page is shown")
+        await wait_until(lambda: "slack_socket_connected" in events(log), "Orion is in the workspace")
+        async with aiohttp.ClientSession() as client, client.get(opened.urls[0]) as reply:
+            assert reply.status == 200
+        ask_to_end()
+        await running
+    assert events(log)[-1] == "orion_stopped"
+
+
+def test_browser_that_would_take_the_terminal_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = Opened("/usr/bin/w3m")
+    monkeypatch.setattr(webbrowser, "_tryorder", ["w3m"])
+    monkeypatch.setattr(webbrowser, "_browsers", {"w3m": [None, opened]})
+    serving._open_browser("http://127.0.0.1")
+    monkeypatch.setattr(webbrowser, "_tryorder", [])
+    serving._open_browser("http://127.0.0.1")
+    assert opened.urls == []
+
+
+class Opened(webbrowser.BaseBrowser):
+    """A browser that only notes what it was to show."""
+
+    def __init__(self, name: str = "recorder") -> None:
+        super().__init__(name)
+        self.urls: list[str] = []
+
+    def open(self, url: str, new: int = 0, autoraise: bool = True) -> bool:  # noqa: ARG002, FBT001, FBT002 - webbrowser's own signature
+        self.urls.append(url)
+        return True
+
+
+async def test_h2_serve_takes_signed_events_over_http(
+    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+) -> None:
+    settings = settings_of(workspace, tmp_path, redis_url)
+    async with started(serving.serve(settings, mode="http", host="127.0.0.1", concurrency=1)) as served:
+        port = await pages_of(log)
+        workspace.events_url = f"http://127.0.0.1:{port}/slack/events"
+        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
+        ask_to_end()
+        await served
