@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from agent.conversation import Message
-from agent.knowledge.terms import subject_tokens, words
+from agent.knowledge.terms import LIGHT, subject_tokens, words
 from agent.knowledge.thesaurus import other_words
 from verification.calendar_words import MONTHS, WEAK, WEEKDAYS
 
@@ -85,7 +85,7 @@ def _other_forms(query: str) -> Iterator[str]:
 
 def needs_subject(question: str) -> bool:
     """Whether a question leaves out what it is about."""
-    subjects = subject_tokens(question)
+    subjects = [token for token in subject_tokens(question) if token.casefold() not in LIGHT]
     if _CJK.search(question):
         return len(question.strip()) <= _SHORT_CJK or bool(_OPENING.match(question) and len(question) <= 2 * _SHORT_CJK)
     if _OPENING.match(question):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.conversation import Message
-from agent.query import search_query
+from agent.query import search_query, wider_query
 
 
 def asked(*texts: str) -> tuple[Message, ...]:
@@ -26,6 +26,8 @@ def asked(*texts: str) -> tuple[Message, ...]:
         ("Who approves a flight?", "Who pays for it?", "Who pays for it? approves flight"),
         ("How much is a hotel in Berlin?", "In capitals?", "In capitals? hotel Berlin"),
         ("How long is the freeze?", "Why?", "Why? freeze"),
+        ("How do we make a release?", "how long does that take?", "how long does that take? release"),
+        ("How do I restore a backup?", "who do I ask first?", "who do I ask first? restore backup"),
         ("Wann ist das Büro am Samstag geöffnet?", "Und am Sonntag?", "Und am Sonntag? Büro geöffnet"),
         ("How are releases planned in October?", "And in June?", "And in June? releases planned"),
         ("有給休暇は何日ですか", "病気休暇は？", "病気休暇は？ 有給休暇は何日ですか"),
@@ -74,3 +76,25 @@ def test_a2_without_history_there_is_nothing_to_add() -> None:
 def test_a2_the_own_words_always_come_first(question: str, before: list[str]) -> None:
     query = search_query(question, asked(*before))
     assert query == question or query.startswith(question.strip())
+
+
+@pytest.mark.parametrize(
+    ("question", "others"),
+    [
+        ("max price", {"limit", "maximum", "cost"}),
+        ("3000 requests", {"3,000"}),
+        ("3,000 requests", {"3000"}),
+        ("FH2002", {"FH-2002"}),
+        ("FH-2002", {"FH2002"}),
+        ("sev 1", {"sev1"}),
+    ],
+)
+def test_d2_the_wider_query_has_other_words_and_forms(question: str, others: set[str]) -> None:
+    query = wider_query(question, ())
+    assert query.startswith(question)
+    assert others <= set(query.split())
+
+
+def test_d2_there_is_no_wider_query_without_other_words() -> None:
+    assert wider_query("Where does the zebra live?", ()) == ""
+    assert "release" in wider_query("and who approves it?", asked("How do we deploy?")).split()

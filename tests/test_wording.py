@@ -8,7 +8,7 @@ from agent.quoting.wording import Line, line, small_talk
 from verification.answer import Draft, Source
 from verification.rules import check
 
-LINES: tuple[Line, ...] = ("quoted", "differ", "older", "conflict", "also", "rest", "hello", "thanks")
+LINES: tuple[Line, ...] = ("quoted", "differ", "older", "conflict", "also", "rest", "hello", "thanks", "about")
 SOURCES = (Source(id=1, title="Expense guidelines 2024 › Meals", text="The limit is 45 euros."),)
 
 
@@ -33,4 +33,32 @@ def test_i2_a_title_cannot_change_the_form_of_a_line() -> None:
     "message", ["", "hi, how long is the freeze?", "thanks for nothing said about the freeze", "no"]
 )
 def test_b_whoever_says_more_than_hello_gets_no_small_talk(message: str) -> None:
+    assert small_talk(message) == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "language"),
+    [
+        ("What can you help me with?", "en"),
+        ("hi, what can you do?", "en"),
+        ("who are u", "en"),
+        ("help!", "en"),
+        ("Hilfe", "de"),
+        ("Hallo Orion, wobei kannst du mir helfen?", "de"),
+        ("Que peux-tu faire ?", "fr"),
+        ("¿Qué puedes hacer?", "es"),
+        ("siapa kamu?", "id"),
+        ("何ができますか？", "ja"),
+        ("你能做什么？", "zh"),
+    ],
+)
+def test_f9_who_asks_what_orion_is_for_is_told_without_a_claim(message: str, language: str) -> None:
+    said = small_talk(message)
+    assert said == line("about", language)
+    verdict = check(Draft(text=said, question=message, sources=()))
+    assert (verdict.passed, verdict.claims) == (True, ())
+
+
+@pytest.mark.parametrize("message", ["can you help me with expenses?", "help me release", "who are you paged by?"])
+def test_b_a_question_that_only_begins_like_one_about_orion_is_none(message: str) -> None:
     assert small_talk(message) == ""

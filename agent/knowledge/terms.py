@@ -24,10 +24,10 @@ ASKING: Final = frozenset(
     want wants wanted know find use uses used using way please thanks say says mean means per s t m d re ve ll u 00
     make makes made making do done go goes going take takes took taken taking get getting give gives gave given
     put try handle handles handled handling deal deals work works working come comes show let look help have
-    possible able whats hows wheres whos whens im ive dont cant doesnt isnt
+    ask asks asked contact talk possible able whats hows wheres whos whens im ive dont cant doesnt isnt
     during since via among exactly actually properly usually normally really supposed
     machen macht mache gemacht tun tut gehen geht läuft laufen bekommen bekomme bekommt kriege kriegen brauche braucht
-    brauchen nutzen benutzen wollen möchte möchten passiert passieren funktioniert funktionieren erkläre erklären sag
+    oft hoch brauchen nutzen benutzen wollen möchte passiert passieren funktioniert funktionieren erkläre erklären
     faire fais fait faites utiliser obtenir besoin vouloir veux passe passer marche fonctionne expliquer explique dire
     hacer hago hace hacemos usar conseguir obtener necesito necesita querer quiero pasa funciona explicar explica decir
     membuat buat melakukan lakukan menggunakan pakai mendapatkan butuh perlu ingin mau terjadi cara jelaskan ceritakan

@@ -33,7 +33,7 @@ _GROUPS: Final = tuple(
     failover, fail over, switch over, switchover
     lose, steal, theft, missing, verloren, gestohlen
     repository, repo
-    approve, approval, agree, consent, sign off, permission, authorise, authorize, genehmigen, genehmigung, freigabe
+    approve, approval, agree, consent, sign off, permission, authorise, genehmigen, genehmigt, genehmigung, freigabe
     allow, permit, erlaubt, erlauben
     submit, hand in, turn in, einreichen, abgeben
     cost, price, fee, charge, kosten, preis
@@ -49,7 +49,7 @@ _GROUPS: Final = tuple(
     fix, repair, solve, resolve, beheben, reparieren
     delete, remove, erase, erasure, purge, löschen
     keep, retain, retention, store, aufbewahren, aufbewahrt
-    start, begin, beginnen, anfangen
+    expense, expenses, spesen, auslagen
     end, finish, expire, expiry, enden, ablaufen
     renew, renewal, erneuern, verlängern
     certificate, cert, tls, ssl, zertifikat
@@ -60,7 +60,7 @@ _GROUPS: Final = tuple(
     park, parking, parkplatz, parken
     space, spot, slot, platz
     bicycle, bike, cycle, fahrrad
-    car, vehicle, auto
+    open, opening, opening hours, offen, geöffnet, öffnungszeiten
     train, rail, railway, zug, bahn
     backup, back up, backups, sicherung, datensicherung
     restore, recover, recovery, wiederherstellen

@@ -13,6 +13,8 @@ from typing import Final
 
 from agent.knowledge.terms import ASKING, LIGHT, is_function_word, stems
 from agent.knowledge.thesaurus import key, phrases, same_thing
+from agent.query import ASKS
+from verification.language import detect
 
 LITTLE: Final = 0.2
 """The weight of a word that says which kind of answer is wanted."""
@@ -36,12 +38,14 @@ class Concept:
 
 @lru_cache(maxsize=512)
 def concepts(text: str, language: str | None) -> tuple[Concept, ...]:
-    """The things that a question names, once each, in order."""
+    """The things that a question names, once each, in order, with keys for a comparison in ``language``."""
     text = _HYPHENED.sub(r"\1\2", text.lower())
     joined = _joined(text)
     found: dict[str, Concept] = {}
+    grammar = detect(text)
     for phrase in phrases(text):
-        for each in _keys(phrase, language):
+        small = len(phrase) == 1 and (phrase[0] in ASKS or is_function_word(phrase[0], grammar))
+        for each in () if small else _keys(phrase, language):
             written = frozenset(form for form, parts in joined.items() if phrase[0] in parts)
             others = same_thing(phrase, language)
             found[each] = Concept(key=each, others=others, written=written, weight=_weight(phrase))

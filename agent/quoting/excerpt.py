@@ -89,9 +89,9 @@ def _belonging(asked: Asked, best: Ranked, ranked: Sequence[Ranked], own: Sequen
         return [*_before(unit, own), unit]
     if unit.kind == "sentence":
         return _with_what_follows(_paragraph(unit, own), own)
-    if unit.kind == "step" and not asked.wants_number:
-        return _steps(unit, own)
     tied = [r.unit for r in ranked if r.score >= TIED * best.score and _is_same_list(r.unit, unit)]
+    if unit.kind == "step" and (len(tied) > 1 or asked.is_bare):
+        return _steps(unit, own)
     return tied if len(tied) <= MOST_ITEMS else [unit]
 
 

@@ -35,7 +35,8 @@ PAIRS: Final = 0.2
 """What it adds when words that are neighbours in the question are neighbours here."""
 
 TITLED: Final = 0.2
-"""What it adds when a unit's document is about what the question names."""
+ENTITLED: Final = 0.15
+"""What it adds when a unit's document is about what the question names, and about nothing else."""
 
 LEADING: Final = 0.06
 """What it adds to be what a section begins with."""
@@ -72,8 +73,8 @@ class Places:
 
     def raised(self, unit: Unit, weights: Mapping[Concept, float], pairs: frozenset[tuple[str, str]]) -> float:
         """What neighbours in the question, the document's subject and the place in its section add."""
-        titled = TITLED * self._titled(unit, weights) / sum(weights.values())
-        return PAIRS * self._paired(unit, pairs) + titled + (LEADING if unit in self._leading else 0.0)
+        leading = LEADING if unit in self._leading else 0.0
+        return PAIRS * self._paired(unit, pairs) + self._titled(unit, weights) + leading
 
     def _paired(self, unit: Unit, pairs: frozenset[tuple[str, str]]) -> float:
         """The share of the question's word pairs that stand in the unit or above it."""
@@ -83,9 +84,11 @@ class Places:
         return len(pairs & here) / len(pairs)
 
     def _titled(self, unit: Unit, weights: Mapping[Concept, float]) -> float:
-        """The weight of what the title of the unit's document names."""
-        held = self._named(unit.source.title.partition(" › ")[0])
-        return sum(weight * self._standing(concept, ((1.0, held),)) for concept, weight in weights.items())
+        """What the title of the unit's document adds: more, where it is all asked for."""
+        title = self._named(unit.source.title.partition(" › ")[0])
+        share = sum(weight * self._standing(each, ((1.0, title),)) for each, weight in weights.items())
+        asked = {key for each in weights for key in (each.key, *each.others)}
+        return (TITLED + (ENTITLED if title <= asked else 0.0)) * share / sum(weights.values())
 
     def covered(self, unit: Unit, weights: Mapping[Concept, float]) -> float:
         """The share of the weight that a unit has, by where its words stand.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from agent.knowledge.terms import stems, words
+from agent.knowledge.terms import stems, subject_tokens, words
 from agent.query import ASKS
 from agent.quoting.concepts import Concept, concepts
 from agent.quoting.places import Places
@@ -60,10 +60,28 @@ _AMOUNT: Final = re.compile(
     r"|satu|dua|tiga|毎日|毎週|毎月)\b",
     re.IGNORECASE,
 )
+_SPAN: Final = r"(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)"
+_MEASURES: Final = (
+    (
+        re.compile(r"\bhow long\b.*\b(?:takes?|last|lasts|until|need|needs)\b|\bdauer\w*\b", re.IGNORECASE),
+        re.compile(rf"\d\s*{_SPAN}\b|\b(?:stunden?|minuten?|tage?n?|wochen?|monate?n?|jahre?n?)\b", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"\bhow (?:often|frequently)\b|\bwie oft\b", re.IGNORECASE),
+        re.compile(
+            r"\b(?:every|each|once|twice|never|always|times|daily|weekly|monthly|quarterly|yearly|annually|per|jede\w*|nie)\b"
+            r"|\ba (?:day|week|month|quarter|year)\b",
+            re.IGNORECASE,
+        ),
+    ),
+)
 _NUMBER_BONUS: Final = 1.12
 _NO_AMOUNT: Final = 0.8
 _PROCEDURE_BONUS: Final = 1.1
 _STEP_BONUS: Final = 1.2
+_NOBODY: Final = 0.9
+_PERSON_ASKED: Final = re.compile(r"\W*(?:(?:and|und|et|y|dan) )?(?:who|wer|wen|wem|qui|quién|siapa)\b", re.IGNORECASE)
+"""A step says what to do and seldom who does it."""
 _ONLY_IF: Final = 0.9
 _CONDITION: Final = re.compile(r"\W*(?:when|if|wenn|falls|si|lorsque|cuando|jika|bila)\b", re.IGNORECASE)
 _CONDITION_ASKED: Final = re.compile(
@@ -107,7 +125,7 @@ class Ranked:
 def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
     """All units, best first; among equals the order of the sources decides."""
     asked = Asked(text=asked.text[:MOST_CHARS], completed=asked.completed[:MOST_CHARS])
-    language = detect(asked.text) or _spoken(units)
+    language = _compared_in(asked, units)
     places = Places(units, language)
     weights = {concept: places.rarity(concept) * share for concept, share in _wanted(asked, language).items()}
     if not sum(weights.values()):
@@ -119,30 +137,40 @@ def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
 
 
 def _judged(asked: Asked, unit: Unit, covered: float, raised: float) -> Ranked:
-    if asked.wants_number and not _AMOUNT.search(unit.text):
+    if (asked.wants_number and not _AMOUNT.search(unit.text)) or not _has_measure(asked, unit):
         covered *= _NO_AMOUNT
     score = covered + raised + (DEFINES if _defines(asked, unit) else 0.0)
     if asked.wants_number and _DIGIT.search(unit.text):
         score *= _NUMBER_BONUS
     if (asked.wants_procedure or asked.is_bare) and (unit.kind in {"step", "code"} or "`" in unit.text):
         score *= _STEP_BONUS if unit.kind == "step" else _PROCEDURE_BONUS
+    if unit.kind == "step" and _PERSON_ASKED.match(asked.text):
+        score *= _NOBODY
     if _CONDITION.match(unit.text) and not _CONDITION_ASKED.search(asked.text):
         score *= _ONLY_IF
     return Ranked(unit=unit, score=score, covered=covered)
 
 
+def _has_measure(asked: Asked, unit: Unit) -> bool:
+    """Whether a unit has the measure that is asked for: a length of time, a frequency."""
+    return all(held.search(unit.text) for wanted, held in _MEASURES if wanted.search(asked.text))
+
+
 def _defines(asked: Asked, unit: Unit) -> bool:
-    """Whether a unit opens with the subject of a question for a meaning, as a glossary or a first sentence does."""
-    if not _MEANING_ASKED.search(asked.text):
+    """Whether a unit opens with the subject of a question for a meaning, as a glossary, a row or a sentence does."""
+    if not _MEANING_ASKED.search(asked.text) and not asked.is_bare:
         return False
-    subject = stems(asked.text, None)
-    return bool(subject) and stems(unit.text[:_OPENING_CHARS], None)[: len(subject)] == subject
+    subject = stems(" ".join(subject_tokens(asked.text)), None)
+    text = unit.text.partition(": ")[2] if unit.kind == "row" else unit.text
+    opening = stems(text[:_OPENING_CHARS], None)[: len(subject)]
+    return bool(subject) and (opening == subject or opening[:1] == ["".join(subject)])
 
 
-def _spoken(units: Sequence[Unit]) -> str | None:
-    """The language of most sources, for a question too short to tell."""
+def _compared_in(asked: Asked, units: Sequence[Unit]) -> str | None:
+    """The question's language where a source has it, else that of most sources."""
+    own = detect(asked.text)
     seen = Counter(detect(source.text) for source in dict.fromkeys(unit.source for unit in units))
-    return seen.most_common(1)[0][0] if seen else None
+    return own if own in seen or not seen else seen.most_common(1)[0][0]
 
 
 def _wanted(asked: Asked, language: str | None) -> dict[Concept, float]:

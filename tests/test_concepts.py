@@ -1,0 +1,66 @@
+"""What a question names: phrases, identifiers in each of their forms, words that weigh little."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.quoting.concepts import LITTLE, concepts, concepts_in
+
+
+def weights(text: str) -> dict[str, float]:
+    return {concept.key: concept.weight for concept in concepts(text, "en")}
+
+
+def test_b_light_verbs_name_nothing_and_words_for_the_kind_of_answer_weigh_little() -> None:
+    assert weights("How do we make a release?") == {"releas": 1.0}
+    assert weights("How do I get it to work?") == {}
+    assert weights("What time is lunch?") == {"time": LITTLE, "lunch": 1.0}
+
+
+def test_f9_the_small_words_of_another_language_name_nothing() -> None:
+    assert set(weights("Wie lange ist die Probezeit für neue Kollegen?")) == {"probezeit", "neue", "kollegen"}
+    assert set(weights("Wer zahlt?")) == {"zahlt"}
+
+
+@pytest.mark.parametrize("asked", ["SEV1", "sev-1", "sev 1", "Sev1?"])
+@pytest.mark.parametrize("said", ["SEV1", "Sev-1 means", "sev 1"])
+def test_b_an_identifier_is_found_in_each_of_its_forms(asked: str, said: str) -> None:
+    here = concepts_in(said, "en")
+    assert all(concept.key in here or concept.written & here for concept in concepts(asked, "en"))
+
+
+def test_b_an_identifier_that_is_another_is_not_found() -> None:
+    (concept,) = concepts("FH-9999", "en")
+    assert not ({concept.key} | concept.written) & concepts_in("FH-2002 and 9990", "en")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("3000", "3,000"),
+        ("3.000", "3000"),
+        ("five", "5"),
+        ("fünf", "5"),
+        ("8 am", "08:00"),
+        ("3pm", "15:00"),
+        ("12:30 am", "0:30"),
+        ("7", "07"),
+    ],
+)
+def test_b_a_number_is_found_in_other_forms(asked: str, said: str) -> None:
+    keys = {concept.key for concept in concepts(asked, "en")}
+    assert keys
+    assert keys <= concepts_in(said, "en")
+
+
+def test_b_a_phrase_keeps_its_words_only_where_they_keep_their_meaning() -> None:
+    assert "call" not in concepts_in("the on-call rotation", "en")
+    assert {"annual leav", "leav"} <= concepts_in("annual leave", "en")
+
+
+@given(st.text(max_size=120))
+def test_b_what_a_text_names_it_has(text: str) -> None:
+    here = concepts_in(text, "en")
+    assert all(concept.key in here or concept.written & here for concept in concepts(text, "en"))
