@@ -253,8 +253,8 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, shorter texts: seconds, rougher.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Measure Orion's own cost, as ratios within one run."""
-    from bot.bench import bench as run_bench
     from bot.bench import QUICK, bench_table
+    from bot.bench import bench as run_bench
     from observability.logging import configure
 
     configure(json=False, debug=False, level="ERROR")

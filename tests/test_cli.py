@@ -229,3 +229,14 @@ def test_folder_that_cannot_be_read_is_told(terminal: Terminal) -> None:
     done = terminal.orion("verify", "docs/limits.md", "--sources", "loop")
     assert done.code == 2
     assert "loop" in done.err
+
+
+def test_f11_verify_pays_for_neither_slack_nor_redis_nor_a_model(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("Hello!")
+    code = (
+        "import sys\nfrom bot.cli import main\n"
+        f"try:\n    main(['verify', {str(tmp_path / 't.txt')!r}])\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('redis', 'openai', 'slack_sdk', 'langfuse', 'aiohttp') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["Hello!", "[]"]
