@@ -471,6 +471,10 @@ function watch() {
     other.focus();
   });
   watchModal();
+  addEventListener("hashchange", () => {
+    const wanted = target();
+    if (channelOf(wanted.channel)) go(wanted.channel, { thread: wanted.thread, tab: wanted.tab });
+  });
   setInterval(() => {
     if (![...state.statuses.values()].some((one) => one.loading_messages.length > 1)) return;
     state.turn += 1;
