@@ -1,0 +1,132 @@
+"""`orion eval …`: how good Orion is, measured on labelled files. Options and printing stand here, the work elsewhere.
+
+Promises: a file or a row that is not of the promised form ends with exit code 2 and a sentence that names file and
+line. Must never write anywhere but where it is told to.
+"""
+
+# ruff: noqa: PLC0415 - each command imports what it needs: `orion eval verifier` must not pay for a model's SDK
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bot.wrong_use import WrongUse
+
+app = typer.Typer(no_args_is_help=True, help="Measure Orion on labelled files.")
+
+Report = Mapping[str, Any]
+FilesArgument = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl…")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+@app.command()
+def grounding(
+    files: FilesArgument,
+    predictions: Annotated[
+        Path | None, typer.Option(metavar="OUT.jsonl", help="Write {id, score, supported, rules} a line.")
+    ] = None,
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Claims against sources: {id, source, claim, supported, question?, group?} a line."""
+    from bot.eval_grounding import BadRowError, evaluate
+    from bot.verify_text import same_file
+
+    if predictions and any(same_file(file, predictions) for file in files):
+        message = f"{predictions} is read and cannot be written at the same time. Name another file for --predictions."
+        raise WrongUse(message)
+    try:
+        reports = evaluate(files, predictions)
+    except (BadRowError, UnicodeDecodeError, RecursionError) as error:
+        message = str(error) if isinstance(error, BadRowError) else f"A line is no JSON object in UTF-8: {error}."
+        raise WrongUse(message) from None
+    _show(reports, as_json=as_json)
+
+
+@app.command()
+def verifier(files: FilesArgument, as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
+    """Wrong passes and wrong fails of the verifier: {id, text, question?, sources?, passes, kind?} a line."""
+    from bot.eval_verifier import evaluate_verifier
+
+    _show(evaluate_verifier(files), as_json=as_json)
+
+
+@app.command()
+def retrieval(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="FILE.json")],
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Ranking: {docs: {id: {title, text}}, queries: {id: text}, qrels: {query: {doc: gain}}}."""
+    from bot.eval_retrieval import evaluate_retrieval
+
+    _quiet()
+    _show(evaluate_retrieval(file), as_json=as_json)
+
+
+@app.command()
+def answers(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl")],
+    docs: Annotated[Path, typer.Option(help="Folder of the documents that the questions are about.")],
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Questions through the whole agent: {id, question, expect: [texts] or null, thread?, kind?} a line."""
+    from bot.addresses import check_addresses
+    from bot.eval_answers import evaluate_answers
+    from bot.settings import load_settings
+
+    _quiet()
+    settings = check_addresses(load_settings())
+    _show(asyncio.run(evaluate_answers(settings, file, docs)), as_json=as_json)
+
+
+def _quiet() -> None:
+    """Only what is wrong is worth a line beside a report."""
+    from observability.logging import configure
+
+    configure(json=False, debug=False, level="ERROR")
+
+
+def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
+    """One report, or one a file: as JSON, or as a table each with the figures first, then each kind."""
+    if as_json:
+        sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
+        return
+    console = Console(markup=False, highlight=False, emoji=False)
+    for each in [report] if isinstance(report, Mapping) else report:
+        console.print(_table(each))
+
+
+def _table(report: Report) -> Table:
+    table = Table(str(report["file"]), "", title_justify="left")
+    for name, value in report.items():
+        if name in {"file", "kinds"}:
+            continue
+        table.add_row(name.replace("_", " "), _cell(value))
+    for kind, figures in report.get("kinds", {}).items():
+        table.add_row(f"· {kind}", ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in figures.items()))
+    return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(_named(each) for each in value) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {count}" for name, count in value.items()) or "none"
+    return str(value)
+
+
+def _named(each: object) -> str:
+    """A row that went wrong, with what became of it where that is known."""
+    if not isinstance(each, Mapping):
+        return str(each)
+    rest = [
+        str(value) if not isinstance(value, list) else "+".join(value) for key, value in each.items() if key != "id"
+    ]
+    return f"{each['id']} ({', '.join(rest)})"

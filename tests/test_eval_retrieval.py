@@ -1,0 +1,82 @@
+"""Ranking figures: the formulas on rankings worked out by hand, and the real index on a small collection."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.eval_retrieval import evaluate_retrieval, ndcg, recall, reciprocal_rank
+from bot.wrong_use import WrongUse
+
+SMALL: dict[str, Any] = {
+    "docs": {
+        "a/1": {"title": "Kiln", "text": "The kiln cools down slowly after firing."},
+        "b": {"title": "Boats", "text": "Boats need a pilot in the harbour."},
+        "c": {"title": "", "text": "Pears are picked in autumn."},
+    },
+    "queries": {"q1": "how does a kiln cool", "q2": "pilot for boats", "q3": "quarks", "q4": "pears"},
+    "qrels": {"q1": {"a/1": 1}, "q2": {"b": 2, "c": 1}, "q3": {"a/1": 0}},
+}
+
+
+def test_f8_ndcg_discounts_by_rank_and_compares_with_the_best_order() -> None:
+    assert ndcg(["x", "y"], {"x": 2, "y": 1}) == 1.0
+    assert ndcg(["y", "x"], {"x": 2, "y": 1}) == pytest.approx((1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3)))
+    assert ndcg(["z"] * 10 + ["x"], {"x": 1}) == 0.0
+    assert ndcg(["x"], {}) == 0.0
+
+
+def test_f8_mrr_and_recall() -> None:
+    assert reciprocal_rank(["a", "b", "x"], {"x": 1}) == pytest.approx(1 / 3)
+    assert reciprocal_rank(["a"] * 10 + ["x"], {"x": 1}) == 0.0
+    assert recall(["x", "a", "b", "c", "d", "y"], {"x": 1, "y": 1, "n": 0}) == 0.5
+    assert recall([], {"n": 0}) == 0.0
+
+
+@given(st.permutations("abcdefghijkl"), st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 3)))
+def test_f8_every_figure_is_between_0_and_1(ranking: list[str], gains: dict[str, float]) -> None:
+    for figure in (ndcg(ranking, gains), reciprocal_rank(ranking, gains), recall(ranking, gains)):
+        assert 0 <= figure <= 1 + 1e-9
+
+
+def test_f8_the_real_index_ranks_a_collection(tmp_path: Path) -> None:
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(SMALL))
+    report = evaluate_retrieval(path)
+    assert (report["docs"], report["queries"], report["mrr_at_10"]) == (3, 2, 1.0)
+    assert report["recall_at_5"] == 0.75
+    assert report["ndcg_at_10"] == pytest.approx((1 + 2 / (2 + 1 / math.log2(3))) / 2, abs=1e-4)
+    assert 0 < report["p50_ms"] <= report["p95_ms"]
+
+
+def test_f8_a_collection_without_labels_is_a_report_of_zeros(tmp_path: Path) -> None:
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps({**SMALL, "qrels": {}}))
+    assert evaluate_retrieval(path)["ndcg_at_10"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ([], "'docs'"),
+        ({"docs": {}}, "'queries'"),
+        ({**SMALL, "docs": {"a": "text"}}, r"docs\['a'\]"),
+        ({**SMALL, "docs": {"a": {"title": 3, "text": "x"}}}, "title must be a text"),
+        ({**SMALL, "docs": {"a": {"title": "x"}}}, "text must be a text"),
+        ({**SMALL, "queries": {"q1": None}}, r"queries\['q1'\]"),
+        ({**SMALL, "qrels": {"q1": ["a"]}}, r"qrels\['q1'\]"),
+        ({**SMALL, "qrels": {"q1": {"a": "1"}}}, "numbers"),
+        ({**SMALL, "qrels": {"q1": {"a": -1}}}, "numbers"),
+    ],
+)
+def test_f8_a_file_of_another_form_is_told_what_is_wrong(tmp_path: Path, raw: object, said: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(raw))
+    with pytest.raises(WrongUse, match=rf"bad\.json.*{said}"):
+        evaluate_retrieval(path)

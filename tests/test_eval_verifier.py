@@ -1,0 +1,71 @@
+"""Wrong passes and wrong fails of the verifier, counted; and the committed labelled set held to its figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.eval_verifier import Ruling, evaluate_verifier, scored
+from bot.wrong_use import WrongUse
+
+SOURCES = [{"id": 1, "title": "Backups", "text": "Backups are kept for 30 days."}]
+
+
+def ruling(identity: str, *, passes: bool, passed: bool, kind: str = "") -> Ruling:
+    return Ruling(id=identity, passes=passes, passed=passed, rules=() if passed else ("mrkdwn",), kind=kind)
+
+
+def test_f8_wrong_passes_and_wrong_fails_are_counted_by_kind() -> None:
+    report = scored(
+        [
+            ruling("a", passes=True, passed=True, kind="right"),
+            ruling("b", passes=True, passed=False, kind="right"),
+            ruling("c", passes=False, passed=True, kind="number"),
+            ruling("d", passes=False, passed=False),
+            ruling("e", passes=False, passed=False, kind="number"),
+        ]
+    )
+    assert report == {
+        "rows": 5,
+        "should_pass": 2,
+        "should_fail": 3,
+        "false_accepts": 1,
+        "false_rejects": 1,
+        "false_accept_rate": 0.3333,
+        "false_reject_rate": 0.5,
+        "accepted": ["c"],
+        "rejected": [{"id": "b", "rules": ["mrkdwn"]}],
+        "kinds": {
+            "number": {"rows": 2, "false_accepts": 1, "false_rejects": 0},
+            "right": {"rows": 2, "false_accepts": 0, "false_rejects": 1},
+        },
+    }
+
+
+def test_f8_no_rows_are_a_report_of_zeros() -> None:
+    assert (scored([])["false_accept_rate"], scored([])["kinds"]) == (0.0, {})
+
+
+def test_f8_rows_go_through_the_real_rules_repair_included(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "text": "**Backups** are kept for 30 days [1].", "sources": SOURCES, "passes": True},
+        {"id": 2, "text": "Backups are kept for 31 days [1].", "sources": SOURCES, "passes": False, "question": None},
+        {"id": 3, "text": "<!channel> look", "passes": False},
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (report,) = evaluate_verifier([path])
+    assert (report["file"], report["rows"], report["false_accepts"], report["false_rejects"]) == ("rows.jsonl", 3, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "row", [{"id": 1, "text": "x"}, {"id": 1, "passes": True}, {"id": 1, "text": "x", "passes": True, "sources": [3]}]
+)
+def test_f8_a_bad_row_is_named(tmp_path: Path, row: dict[str, Any]) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    with pytest.raises(WrongUse, match=r"rows\.jsonl, line 1"):
+        evaluate_verifier([path])
