@@ -19,9 +19,9 @@ from agent.own_words import from_own_words
 from agent.prompts import NOT_FOUND
 from agent.query import search_query, wider_query
 from agent.quoting.answering import quoted_answer, quoted_list
-from agent.quoting.catalogue import asks_for_documents
+from agent.quoting.catalogue import asks_for_documents, document_of, is_about
 from agent.quoting.wording import small_talk
-from agent.tools.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
+from agent.tools.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, LIST_TITLE, SEARCH
 
 _PIECE: Final = 24
 """Characters that arrive at once: small, so that what reads the stream is used as with a server."""
@@ -51,6 +51,9 @@ class ExtractiveModel:
         query = _next_query(context) if SEARCH in offered else ""
         if query:
             return _call(SEARCH, query=query)
+        title = _asked_for(context) if GET_DOCUMENT in offered - called else ""
+        if title:
+            return _call(GET_DOCUMENT, document=title)
         return Decision(action=Respond(), usage=Usage(model_calls=1))
 
     def write(self, context: WriteContext) -> WriteStream:
@@ -74,6 +77,12 @@ def _next_query(context: DecideContext) -> str:
     if searches == 0:
         return "" if context.sources else search_query(question, history)
     return wider_query(question, history) if searches == 1 else ""
+
+
+def _asked_for(context: DecideContext) -> str:
+    """The title of the document that the question asks for by its name."""
+    titles = (document_of(source.title) for source in context.sources if source.origin == "document")
+    return next((title for title in titles if is_about(context.question.text, title)), "")
 
 
 def _is_made_to_order(question: str) -> bool:

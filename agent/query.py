@@ -12,7 +12,7 @@ from typing import Final
 
 from agent.conversation import Message
 from agent.knowledge.terms import LIGHT, subject_tokens, words
-from agent.knowledge.thesaurus import other_words
+from agent.knowledge.thesaurus import other_words, phrases
 from verification.calendar_words import MONTHS, WEAK, WEEKDAYS
 
 MOST_STEPS: Final = 3
@@ -58,13 +58,20 @@ def search_query(question: str, history: tuple[Message, ...]) -> str:
     taken = {token.casefold() for token in own}
     added: list[str] = []
     for text in earlier:
-        for token in subject_tokens(text):
+        for token in _subjects(text):
             if token.casefold() not in taken and not any(_stands_for(token, mine) for mine in own):
                 taken.add(token.casefold())
                 added.append(token)
         if not needs_subject(text):
             break
     return " ".join([question.strip(), *added])
+
+
+def _subjects(text: str) -> Iterator[str]:
+    """What a text is about: its subject words, phrases whole ("fail over" without its "over" is something else)."""
+    together = [phrase for phrase in phrases(text) if len(phrase) > 1]
+    for token in subject_tokens(text):
+        yield next((" ".join(phrase) for phrase in together if token.casefold() in phrase), token)
 
 
 def wider_query(question: str, history: tuple[Message, ...]) -> str:

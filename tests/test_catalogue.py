@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.quoting.catalogue import MOST_BY_AGE, asks_for_documents, listed
+from agent.quoting.catalogue import MOST_BY_AGE, asks_for_documents, document_of, is_about, listed
 from agent.quoting.units import units_of
 from verification.answer import Source
 
@@ -47,3 +47,19 @@ def test_d2_the_newest_or_oldest_few_come_in_their_order() -> None:
     assert oldest == ["D1", "D2", "D3", "D4", "D5"]
     assert len(newest) == MOST_BY_AGE
     assert listed("Which documents are there?", LIST) == LIST
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "about"),
+    [
+        ("Tell me about travel", "Travel", True),
+        ("who is on call?", "On-call", True),
+        ("expenses policy", "Expenses", True),
+        ("How do we make a release?", "Releases and freeze windows", False),
+        ("What may a hotel cost on travel?", "Travel", False),
+        ("What is it?", "It", False),
+    ],
+)
+def test_b_a_document_is_asked_for_by_its_title_alone(question: str, title: str, about: bool) -> None:  # noqa: FBT001 - a row of the table
+    assert is_about(question, document_of(f"{title} › Section")) is about
+    assert is_about(question, title) is about

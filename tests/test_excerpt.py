@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.quoting.excerpt import MOST_ITEMS, Choice, choose
+from agent.quoting.excerpt import MOST_ITEMS, Choice, choose, opening
 from agent.quoting.ranking import Asked
 from agent.quoting.units import units_of
 from verification.answer import Source
@@ -66,3 +66,16 @@ def test_b_other_numbers_in_the_same_document_or_of_other_things_are_no_contradi
 def test_b_nothing_that_fits_is_no_choice() -> None:
     assert chosen("What is the meal limit?", "Cats sleep.") is None
     assert chosen("What is the meal limit?") is None
+
+
+def test_b_a_document_begins_with_its_first_paragraph_list_or_table() -> None:
+    def begins(text: str, *, without: str = "") -> list[str]:
+        source = Source(id=1, title="D", text=text)
+        choice = opening(source, is_left_out=lambda unit: unit.text == without)
+        return [unit.text for unit in choice.main.units] if choice else []
+
+    assert begins("# D\n\nLast updated: 2026-01-01\n\nOne. Two.\n\nThree.") == ["One.", "Two."]
+    assert begins("These:\n\n- a\n- b\n\nMore.") == ["These:", "a", "b"]
+    assert begins("- a\n- b\n\nMore.") == ["a", "b"]
+    assert begins("One.\n\nTwo.", without="One.") == []
+    assert begins("Owner: nobody") == []

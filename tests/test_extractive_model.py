@@ -155,6 +155,17 @@ async def test_d2_a_question_about_documents_is_no_request_for_the_list() -> Non
     assert action == Respond()
 
 
+async def test_d2_a_document_asked_for_by_its_title_is_read_and_its_begin_quoted() -> None:
+    context = decide_context(
+        "Tell me about food", tools=("search", "get_document"), called=("search", "search"), found=6
+    )
+    action = await decided(context)
+    assert isinstance(action, ToolCalls)
+    assert [(call.tool, call.input) for call in action.calls] == [("get_document", {"document": "Food"})]
+    text = await answer("Tell me about food")
+    assert text == "Quoted from Food:\n\n- Monday: soup [6]\n- Tuesday: rice with *beans* [6]"
+
+
 async def test_d2_the_list_is_quoted_whole() -> None:
     listed = Source(
         id=9, title="List of documents", text="- Alpha (a.md), updated 2026-01-02\n- Beta (b.md), updated 2026-01-03"

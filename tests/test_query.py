@@ -26,6 +26,7 @@ def asked(*texts: str) -> tuple[Message, ...]:
         ("Who approves a flight?", "Who pays for it?", "Who pays for it? approves flight"),
         ("How much is a hotel in Berlin?", "In capitals?", "In capitals? hotel Berlin"),
         ("How long is the freeze?", "Why?", "Why? freeze"),
+        ("fail over the db", "how long does that take?", "how long does that take? fail over db"),
         ("How do we make a release?", "how long does that take?", "how long does that take? release"),
         ("How do I restore a backup?", "who do I ask first?", "who do I ask first? restore backup"),
         ("Wann ist das Büro am Samstag geöffnet?", "Und am Sonntag?", "Und am Sonntag? Büro geöffnet"),

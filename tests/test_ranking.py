@@ -58,6 +58,36 @@ def test_b_a_question_for_a_meaning_prefers_what_opens_with_the_word() -> None:
     assert best("When is a shadow shift?", *sources) == "You need two shadow shifts."
 
 
+def test_b_a_condition_answers_only_who_asks_when() -> None:
+    sources = (Source(id=1, title="", text="If the limit is reached, wait. There is a limit of 5."),)
+    assert best("What is the limit?", *sources) == "There is a limit of 5."
+    assert best("What happens if the limit is reached?", *sources) == "If the limit is reached, wait."
+
+
+def test_b_who_asks_how_often_or_how_long_gets_that_measure() -> None:
+    sources = (Source(id=1, title="", text="A restore takes 50 minutes. We restore every month."),)
+    assert best("How often do we restore?", *sources) == "We restore every month."
+    assert best("How long does a restore take?", *sources) == "A restore takes 50 minutes."
+
+
+def test_b_who_asks_for_a_person_gets_no_step() -> None:
+    sources = (Source(id=1, title="", text="1. Ask for approval.\n\nThe lead gives approval."),)
+    assert best("And who gives approval?", *sources) == "The lead gives approval."
+    assert best("approval", *sources) == "Ask for approval."
+
+
+def test_b_a_name_alone_prefers_the_row_that_has_it_first() -> None:
+    sources = (
+        Source(id=1, title="", text="SEV1 needs a review.\n\n| Severity | Meaning |\n|---|---|\n| SEV1 | Bad |\n"),
+    )
+    assert best("sev 1", *sources) == "Severity: SEV1; Meaning: Bad"
+
+
+def test_b_an_amount_of_something_that_only_the_heading_names_is_none() -> None:
+    source = Source(id=1, title="Onboarding", text="# Onboarding\n\nYour start.")
+    assert ranked("How long is onboarding?", source)[0].covered < ranked("What is onboarding?", source)[0].covered
+
+
 def test_b_a_pasted_text_costs_no_more_than_a_long_question() -> None:
     pasted = " ".join(f"word{n}" for n in range(20_000))
     assert ranked(f"hotel {pasted}")[0].unit.text == "A hotel may cost 140 euros."

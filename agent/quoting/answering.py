@@ -14,9 +14,9 @@ from agent.conversation import Message
 from agent.knowledge.terms import words
 from agent.model import WriteContext
 from agent.query import ASKS, search_query
-from agent.quoting.catalogue import listed
-from agent.quoting.excerpt import Excerpt, choose
-from agent.quoting.ranking import Asked
+from agent.quoting.catalogue import is_about, listed
+from agent.quoting.excerpt import Choice, Excerpt, choose, opening
+from agent.quoting.ranking import Asked, defines
 from agent.quoting.units import Unit, units_of
 from agent.quoting.wording import line
 from verification.answer import Source
@@ -64,7 +64,7 @@ def _part(context: WriteContext, asked: Asked, said: set[Unit]) -> str:
     left_out = _complaints(context)
     for sources in _by_trust(context.sources):
         units = [unit for source in sources for unit in units_of(source) if not _is_question(unit)]
-        choice = choose(asked, units, is_left_out=lambda unit: unit in said or left_out(unit))
+        choice = _chosen(asked, sources, units, lambda unit: unit in said or left_out(unit))
         if choice is None or not choice.main.units:
             continue
         said.update(choice.main.units)
@@ -78,6 +78,18 @@ def _part(context: WriteContext, asked: Asked, said: set[Unit]) -> str:
         second = line("older" if dated else "also", language, title=choice.other.source.title)
         return f"{_render(first, choice.main)}\n\n{_render(second, choice.other)}"
     return ""
+
+
+def _chosen(
+    asked: Asked, sources: Sequence[Source], units: Sequence[Unit], is_left_out: Callable[[Unit], bool]
+) -> Choice | None:
+    """How the document begins that is asked for by its title, unless a sentence says what the title means."""
+    if not asked.wants_number and asked.completed == asked.text and not any(defines(asked, unit) for unit in units):
+        about = (source for source in sources if is_about(asked.text, source.title))
+        found = next((choice for source in about if (choice := opening(source, is_left_out=is_left_out))), None)
+        if found is not None:
+            return found
+    return choose(asked, units, is_left_out=is_left_out)
 
 
 def _by_trust(sources: Sequence[Source]) -> tuple[list[Source], list[Source]]:

@@ -1,4 +1,4 @@
-"""Questions about the documents themselves: which there are, which changed last, which are the oldest.
+"""Questions about the documents themselves: which there are, which changed last, and what one of them is about.
 
 Promises: pure; what is shown are lines of the list of documents as they stand, in the order that was asked for. Must
 never take a question about what stands in the documents for one about the documents.
@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from agent.quoting.concepts import LITTLE, concepts, concepts_in
 from agent.quoting.units import Unit
 
 MOST_BY_AGE: Final = 5
@@ -48,3 +49,14 @@ def listed(question: str, units: Sequence[Unit]) -> tuple[Unit, ...]:
         return tuple(units)
     dated = [unit for unit in units if _DATE.search(unit.text)]
     return tuple(sorted(dated, key=lambda unit: unit.text[-len("2000-01-01") :], reverse=newest)[:MOST_BY_AGE])
+
+
+def document_of(title: str) -> str:
+    """The title of the document that a source is a part of."""
+    return title.partition(" › ")[0]
+
+
+def is_about(question: str, title: str) -> bool:
+    """Whether a question names just what a document's title names: "tell me about travel", "who is on call?"."""
+    asked = {concept.key for concept in concepts(question, None) if concept.weight > LITTLE}
+    return bool(asked) and asked == concepts_in(title, None)

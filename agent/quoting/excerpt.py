@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.quoting.ranking import Asked, Ranked, rank, text_stems
-from agent.quoting.units import Unit
+from agent.quoting.units import Unit, units_of
 from verification.answer import Source
 
 THRESHOLD: Final = 0.55
@@ -66,6 +66,19 @@ def choose(asked: Asked, units: Sequence[Unit], *, is_left_out: Callable[[Unit],
     mine, theirs = (Excerpt(source=found.unit.source, units=(found.unit,)) for found in (best, rival))
     newer, older = (mine, theirs) if mine.source.updated_at >= theirs.source.updated_at else (theirs, mine)
     return Choice(main=newer, other=older)
+
+
+def opening(source: Source, *, is_left_out: Callable[[Unit], bool]) -> Choice | None:
+    """What a document begins with: its first paragraph, list or table."""
+    own = [unit for unit in units_of(source) if not unit.is_field]
+    if not own:
+        return None
+    first = own[0]
+    chosen = [unit for unit in own if unit.block == first.block][:MOST_ITEMS]
+    if first.kind == "sentence":
+        chosen = _with_what_follows(_paragraph(first, own), own)
+    excerpt = _without(Excerpt(source=source, units=tuple(chosen)), is_left_out)
+    return Choice(main=excerpt) if excerpt.units else None
 
 
 def _without(excerpt: Excerpt, is_left_out: Callable[[Unit], bool]) -> Excerpt:

@@ -111,6 +111,11 @@ class Places:
         )
         return sum(held) / total
 
+    def names(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:
+        """Whether a unit itself, or what stands right above it, names anything asked for."""
+        near = ((IN_TEXT, self._named(unit.text)), (IN_CONTEXT, self._named(unit.context)))
+        return any(self._standing(each, near) for each in weights)
+
     def _asks_for_name(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:
         label = self._named(unit.text.partition(":")[0])
         return any(self._standing(each, ((IN_TEXT, label),)) for each in weights)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -52,10 +52,14 @@ _MEANING_ASKED: Final = re.compile(
     re.IGNORECASE,
 )
 _OPENING_CHARS: Final = 120
+_DEFINITION: Final = re.compile(
+    r"[^.:\n]{0,40}(?::|[：は是]|\b(?:is|are|means|stands|ist|sind|bedeutet|heißt|est|sont|es|son|adalah|ialah)\b)",
+    re.IGNORECASE,
+)
 _DIGIT: Final = re.compile(r"\d")
 _AMOUNT: Final = re.compile(
     r"\d|[一二三四五六七八九十百]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|once|twice|every|each|daily|weekly"
-    r"|monthly|yearly|never|always|until|before|after|during|unlimited|half|days?|hours?|weeks?|months?|years?|jede[rsn]?|täglich"
+    r"|monthly|yearly|never|always|until|before|after|during|unlimited|half|jede[rsn]?|täglich"
     r"|wöchentlich|monatlich|nie|bis|ein(?:e|en|er|mal)?|zwei|drei|chaque|jamais|un|une|deux|trois|cada|nunca|una|dos|tres|setiap"
     r"|satu|dua|tiga|毎日|毎週|毎月)\b",
     re.IGNORECASE,
@@ -76,7 +80,7 @@ _MEASURES: Final = (
     ),
 )
 _NUMBER_BONUS: Final = 1.12
-_NO_AMOUNT: Final = 0.8
+_NO_AMOUNT: Final = 0.6
 _PROCEDURE_BONUS: Final = 1.1
 _STEP_BONUS: Final = 1.2
 _NOBODY: Final = 0.9
@@ -131,15 +135,15 @@ def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
     if not sum(weights.values()):
         return ()
     late = {source: n * _LATE_RANK for n, source in enumerate(dict.fromkeys(unit.source for unit in units))}
-    pairs = places.pairs(asked.text)
-    found = [_judged(asked, unit, places.covered(unit, weights), places.raised(unit, weights, pairs)) for unit in units]
+    found = [_judged(asked, unit, places, weights) for unit in units]
     return tuple(sorted(found, key=lambda each: late[each.unit.source] - each.score))
 
 
-def _judged(asked: Asked, unit: Unit, covered: float, raised: float) -> Ranked:
-    if (asked.wants_number and not _AMOUNT.search(unit.text)) or not _has_measure(asked, unit):
+def _judged(asked: Asked, unit: Unit, places: Places, weights: Mapping[Concept, float]) -> Ranked:
+    covered, raised = places.covered(unit, weights), places.raised(unit, weights, places.pairs(asked.text))
+    if not _has_measure(asked, unit) or (asked.wants_number and not places.names(unit, weights)):
         covered *= _NO_AMOUNT
-    score = covered + raised + (DEFINES if _defines(asked, unit) else 0.0)
+    score = covered + raised + (DEFINES if defines(asked, unit) else 0.0)
     if asked.wants_number and _DIGIT.search(unit.text):
         score *= _NUMBER_BONUS
     if (asked.wants_procedure or asked.is_bare) and (unit.kind in {"step", "code"} or "`" in unit.text):
@@ -152,18 +156,21 @@ def _judged(asked: Asked, unit: Unit, covered: float, raised: float) -> Ranked:
 
 
 def _has_measure(asked: Asked, unit: Unit) -> bool:
-    """Whether a unit has the measure that is asked for: a length of time, a frequency."""
+    """Whether a unit has what is asked for: an amount, a length of time, a frequency."""
+    if asked.wants_number and not _AMOUNT.search(unit.text):
+        return False
     return all(held.search(unit.text) for wanted, held in _MEASURES if wanted.search(asked.text))
 
 
-def _defines(asked: Asked, unit: Unit) -> bool:
+def defines(asked: Asked, unit: Unit) -> bool:
     """Whether a unit opens with the subject of a question for a meaning, as a glossary, a row or a sentence does."""
     if not _MEANING_ASKED.search(asked.text) and not asked.is_bare:
         return False
     subject = stems(" ".join(subject_tokens(asked.text)), None)
     text = unit.text.partition(": ")[2] if unit.kind == "row" else unit.text
     opening = stems(text[:_OPENING_CHARS], None)[: len(subject)]
-    return bool(subject) and (opening == subject or opening[:1] == ["".join(subject)])
+    opens = opening == subject or opening[:1] == ["".join(subject)]
+    return bool(subject) and opens and _DEFINITION.match(text) is not None
 
 
 def _compared_in(asked: Asked, units: Sequence[Unit]) -> str | None:

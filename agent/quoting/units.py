@@ -48,7 +48,7 @@ class Unit:
     @property
     def is_field(self) -> bool:
         """A line such as ``Owner: …``: no part of the running text around it."""
-        return self.kind == "sentence" and _FIELD.fullmatch(self.text) is not None
+        return self.kind == "sentence" and not _ENDS.search(self.text) and _FIELD.fullmatch(self.text) is not None
 
 
 @lru_cache(maxsize=256)
