@@ -14,18 +14,23 @@ from typing import Any
 from bot.eval_rows import Row, read_rows, share
 from bot.verify_text import parse_sources
 from verification.answer import Draft
+from verification.judgement import open_claims
 from verification.rules import check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """One labelled text and what became of it. ``rules`` are those that failed it; ``kind`` is the row's, or empty."""
+    """One labelled text and what became of it. ``rules`` are those that failed it; ``kind`` is the row's, or empty.
+
+    ``suspected``: it holds a claim that the rules let pass and a judge would be asked about.
+    """
 
     id: str
     passes: bool
     passed: bool
     rules: tuple[str, ...] = ()
     kind: str = ""
+    suspected: bool = False
 
 
 def evaluate_verifier(paths: Sequence[Path]) -> list[dict[str, Any]]:
@@ -45,6 +50,7 @@ def scored(rulings: Sequence[Ruling]) -> dict[str, Any]:
         "false_rejects": len(rejected),
         "false_accept_rate": share(len(accepted), len(rulings) - passing),
         "false_reject_rate": share(len(rejected), passing),
+        "false_accepts_suspected": sum(1 for ruling in accepted if ruling.suspected),
         "accepted": [ruling.id for ruling in accepted],
         "rejected": [{"id": ruling.id, "rules": list(ruling.rules)} for ruling in rejected],
         "kinds": _kinds(rulings),
@@ -82,5 +88,10 @@ def _ruling(row: Row) -> Ruling:
     )
     rules = tuple(sorted({error.rule for error in verdict.errors}))
     return Ruling(
-        id=row.identity(), passes=row.flag("passes"), passed=verdict.passed, rules=rules, kind=row.text("kind", "")
+        id=row.identity(),
+        passes=row.flag("passes"),
+        passed=verdict.passed,
+        rules=rules,
+        kind=row.text("kind", ""),
+        suspected=bool(open_claims(verdict)),
     )
