@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from agent.knowledge.terms import words
 from agent.knowledge.thesaurus import key, other_words, phrases, same_thing
 
-MOST_GROUPS = 60
-
 
 def test_b_words_that_belong_together_come_together() -> None:
     assert list(phrases("Hand in the claim; the fail-over paid back")) == [

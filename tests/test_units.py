@@ -76,3 +76,12 @@ def test_b_no_unit_is_empty_and_none_invents_a_letter(text: str) -> None:
         assert unit.text.strip()
     for letter in "ab":
         assert sum(unit.text.count(letter) for unit in units(text)) <= text.count(letter) * (1 + text.count("|"))
+
+
+def test_b_no_sentence_ends_inside_code() -> None:
+    source = Source(id=1, title="", text="Flags are named `<team>. <feature>` here. They are set with `flagctl`. Done.")
+    assert [unit.text for unit in units_of(source)] == [
+        "Flags are named `<team>. <feature>` here.",
+        "They are set with `flagctl`.",
+        "Done.",
+    ]

@@ -21,10 +21,11 @@ _EDGES: Final = ".:-_/*=#~+&%$@^\\"
 ASKING: Final = frozenset(
     """
     long often many much quickly soon fast far big large tell explain describe happen happens happened need needs needed
-    want wants wanted know find use uses used using way please thanks say says mean means per s t m d re ve ll u 00
+    told want wants wanted know find use uses used using way please thanks say says mean means per s t m d re ve ll u 00
     make makes made making do done go goes going take takes took taken taking get getting give gives gave given
     put try handle handles handled handling deal deals work works working come comes show let look help have
-    ask asks asked contact talk possible able whats hows wheres whos whens im ive dont cant doesnt isnt
+    ask asks asked contact talk possible able looks ok okay ones
+    whats hows wheres whos whens im ive dont cant doesnt isnt
     during since via among exactly actually properly usually normally really supposed
     machen macht mache gemacht tun tut gehen geht läuft laufen bekommen bekomme bekommt kriege kriegen brauche braucht
     oft hoch brauchen nutzen benutzen wollen möchte passiert passieren funktioniert funktionieren erkläre erklären
@@ -152,6 +153,6 @@ _NUMBERS: Final = {
         "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
     )
     for number, word in enumerate(listed.split(), start=2)
-}
+} | {"1st": "first", "2nd": "second", "3rd": "third"}
 
 _STEMMERS: Final = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}

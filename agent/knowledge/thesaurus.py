@@ -18,7 +18,7 @@ _GROUPS: Final = tuple(
     limit, maximum, max, cap, ceiling, at most, up to, obergrenze, höchstens, maximal
     reimburse, refund, pay back, erstatten, erstattung
     pay, money, compensation, vergütung, bezahlung, geld
-    salary, wage, gehalt, lohn
+    suspicious, weird, strange, odd, verdächtig, komisch
     annual leave, paid leave, days of leave, leave days, holiday, vacation, time off, days off, pto, urlaub, ferien
     release, deploy, deployment, ship, roll out, rollout, go live, ausrollen, veröffentlichen
     rollback, roll back, revert, undo, zurückrollen
@@ -28,7 +28,7 @@ _GROUPS: Final = tuple(
     on call, oncall, on-call, standby, rufbereitschaft, bereitschaft
     shift, duty, schicht, dienst
     production, prod, produktion
-    database, db, postgres, postgresql, datenbank
+    database, db, datenbank
     environment, env, umgebung
     failover, fail over, switch over, switchover
     lose, steal, theft, missing, verloren, gestohlen
@@ -39,7 +39,7 @@ _GROUPS: Final = tuple(
     cost, price, fee, charge, kosten, preis
     trip, travel, journey, reise, dienstreise, reisen
     hotel, accommodation, lodging, unterkunft
-    meal, meals, dinner, lunch, food, essen, verpflegung
+    meal, meals, dinner, lunch, food, essen, mahlzeit, mahlzeiten, verpflegung
     laptop, computer, notebook, rechner
     password, passphrase, passwort, kennwort
     sign in, signing in, log in, login, sign on, anmelden, einloggen
@@ -57,7 +57,7 @@ _GROUPS: Final = tuple(
     probation, probation period, trial period, probezeit
     office, building, büro, gebäude
     visitor, guest, besucher, gast, gäste
-    park, parking, parkplatz, parken
+    development, dev, developing, entwicklung
     space, spot, slot, platz
     bicycle, bike, cycle, fahrrad
     open, opening, opening hours, offen, geöffnet, öffnungszeiten

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from agent.knowledge.terms import stems
-from agent.quoting.concepts import Concept, concepts_in
+from agent.quoting.concepts import LITTLE, Concept, concepts_in
 from agent.quoting.units import Unit
 from verification.answer import Source
 
@@ -118,7 +118,7 @@ class Places:
 
     def _asks_for_name(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:
         label = self._named(unit.text.partition(":")[0])
-        return any(self._standing(each, ((IN_TEXT, label),)) for each in weights)
+        return any(each.weight > LITTLE and self._standing(each, ((IN_TEXT, label),)) for each in weights)
 
     def _standing(self, concept: Concept, places: Iterable[tuple[float, frozenset[str]]]) -> float:
         best = 0.0

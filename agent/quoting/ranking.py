@@ -65,9 +65,13 @@ _AMOUNT: Final = re.compile(
     re.IGNORECASE,
 )
 _SPAN: Final = r"(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)"
+_LENGTH_ASKED: Final = re.compile(
+    r"\bhow long\b.*\b(?:takes?|last|lasts|until|need|needs)\b|\bdauer\w*\b", re.IGNORECASE
+)
+_TAKES: Final = re.compile(r"\b(?:takes?|took|lasts?|dauer[nt])\b", re.IGNORECASE)
 _MEASURES: Final = (
     (
-        re.compile(r"\bhow long\b.*\b(?:takes?|last|lasts|until|need|needs)\b|\bdauer\w*\b", re.IGNORECASE),
+        _LENGTH_ASKED,
         re.compile(rf"\d\s*{_SPAN}\b|\b(?:stunden?|minuten?|tage?n?|wochen?|monate?n?|jahre?n?)\b", re.IGNORECASE),
     ),
     (
@@ -146,6 +150,8 @@ def _judged(asked: Asked, unit: Unit, places: Places, weights: Mapping[Concept, 
     score = covered + raised + (DEFINES if defines(asked, unit) else 0.0)
     if asked.wants_number and _DIGIT.search(unit.text):
         score *= _NUMBER_BONUS
+    if _LENGTH_ASKED.search(asked.text) and _TAKES.search(unit.text):
+        score *= _NUMBER_BONUS
     if (asked.wants_procedure or asked.is_bare) and (unit.kind in {"step", "code"} or "`" in unit.text):
         score *= _STEP_BONUS if unit.kind == "step" else _PROCEDURE_BONUS
     if unit.kind == "step" and _PERSON_ASKED.match(asked.text):
@@ -181,11 +187,14 @@ def _compared_in(asked: Asked, units: Sequence[Unit]) -> str | None:
 
 
 def _wanted(asked: Asked, language: str | None) -> dict[Concept, float]:
-    """What is asked for, with its share: the question's own words count in full."""
+    """What is asked for, with its share: the question's own words in full, earlier ones no more than they."""
     own = {concept: concept.weight for concept in concepts(asked.text, language)[:MOST_WORDS]}
     taken = {concept.key for concept in own}
-    earlier = (c for c in concepts(asked.completed, language)[:MOST_WORDS] if c.key not in taken)
-    return {**own, **{concept: EARLIER * concept.weight for concept in earlier}}
+    added = concepts(asked.completed, language)[:MOST_WORDS]
+    earlier = {concept: EARLIER * concept.weight for concept in added if concept.key not in taken}
+    before = sum(earlier.values())
+    share = min(1.0, sum(own.values()) / before) if own and before else 1.0
+    return {**own, **{concept: weight * share for concept, weight in earlier.items()}}
 
 
 @lru_cache(maxsize=8_192)

@@ -160,8 +160,12 @@ class _Reader:
 
     def _sentences(self, lines: Sequence[str]) -> None:
         text = _one_line("\n".join(lines))
+        begin: int | None = None
         for start, end in sentence_spans(text, self.language):
-            self._add(text[start:end], "sentence", self.head_context())
+            begin = start if begin is None else begin
+            if text.count("`", begin, end) % 2 == 0 or end == len(text):
+                self._add(text[begin:end], "sentence", self.head_context())
+                begin = None
 
     def _add(self, text: str, kind: Kind, context: str) -> None:
         if text.strip():
