@@ -89,7 +89,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(open_redis(settings))
         engine = await stack.enter_async_context(open_engine(settings, corpus))
-        observers = await stack.enter_async_context(open_observers(settings, redis))
+        observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         token = settings.slack_bot_token.get_secret_value()
         client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
         calls = SlackCalls(client)

@@ -223,8 +223,11 @@ class TurnObserver:
 
 
 @asynccontextmanager
-async def open_observers(settings: Settings, redis: Redis) -> AsyncIterator[Observers]:
-    """The watchers of one process; leaving sends what is still to be sent, within a deadline."""
+async def open_observers(settings: Settings, redis: Redis, *, prefix: str = "orion") -> AsyncIterator[Observers]:
+    """The watchers of one process; leaving sends what is still to be sent, within a deadline.
+
+    ``prefix`` keeps figures and records apart from those of another Orion over the same Redis.
+    """
     tracer = Tracer(
         public_key=settings.langfuse_public_key,
         secret_key=settings.langfuse_secret_key.get_secret_value(),
@@ -232,6 +235,11 @@ async def open_observers(settings: Settings, redis: Redis) -> AsyncIterator[Obse
         send_content=settings.trace_content,
     )
     try:
-        yield Observers(metrics=Metrics(), stats=Stats(redis), records=TurnRecords(redis), tracer=tracer)
+        yield Observers(
+            metrics=Metrics(),
+            stats=Stats(redis, prefix=prefix),
+            records=TurnRecords(redis, prefix=prefix),
+            tracer=tracer,
+        )
     finally:
         await tracer.aclose()

@@ -154,14 +154,19 @@ class Summary(Tally):
 
 
 class Stats:
-    """The counters behind one Redis."""
+    """The counters behind one Redis. ``prefix`` keeps one Orion's figures apart from another's in the same Redis."""
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
         self._redis = redis
+        self._prefix = prefix
+
+    def key(self, moment: datetime) -> str:
+        """Where the counters of that UTC day lie."""
+        return f"{self._prefix}:stats:{_day(moment)}"
 
     async def record(self, turn: TurnFigures, *, now: datetime | None = None) -> None:
         """Add one turn to its day. Raises ``redis.exceptions.RedisError``."""
-        key = _key(now or datetime.now(UTC))
+        key = self.key(now or datetime.now(UTC))
         async with self._redis.pipeline(transaction=False) as pipe:
             for name, amount in increments(turn).items():
                 pipe.hincrby(key, name, amount)
@@ -174,7 +179,7 @@ class Stats:
         dates = [today - timedelta(days=back) for back in reversed(range(days))]
         async with self._redis.pipeline(transaction=False) as pipe:
             for date in dates:
-                pipe.hgetall(_key(date))
+                pipe.hgetall(self.key(date))
             found = await pipe.execute()
         tallies = {_day(date): Tally(counts=_counts(raw)) for date, raw in zip(dates, found, strict=True) if raw}
         return Summary(counts=_added(tallies.values()), days=tallies)
@@ -206,10 +211,6 @@ def _passed(turn: TurnFigures) -> str:
 
 def _bucket(latency_ms: float) -> str:
     return next((str(bound) for bound in LATENCY_MS if latency_ms <= bound), _OPEN)
-
-
-def _key(moment: datetime) -> str:
-    return f"orion:stats:{_day(moment)}"
 
 
 def _day(moment: datetime) -> str:

@@ -78,7 +78,9 @@ def settings_in(home: Path, redis_url: str, **more: Any) -> Settings:
 
 
 @asynccontextmanager
-async def running(settings: Settings, *, mode: str = "socket", docs: Path = HANDBOOK) -> AsyncIterator[Setting]:
+async def running(
+    settings: Settings, *, mode: str = "socket", docs: Path = HANDBOOK, prefix: str = "orion"
+) -> AsyncIterator[Setting]:
     """Orion at work in a workspace of its own, over Socket Mode or signed HTTP."""
     async with AsyncExitStack() as stack:
         desk = RecordDesk()
@@ -87,7 +89,9 @@ async def running(settings: Settings, *, mode: str = "socket", docs: Path = HAND
         stack.push_async_callback(workspace.stop)
         inside = settings_for(settings, workspace)
         corpus = corpus_of(inside, (docs,), docs_url=f"{workspace.url}/docs/")
-        orion = await stack.enter_async_context(open_orion(inside, corpus, concurrency=50, socket=mode == "socket"))
+        orion = await stack.enter_async_context(
+            open_orion(inside, corpus, concurrency=50, socket=mode == "socket", prefix=prefix)
+        )
         desk.records = orion.records
         if mode == "http":
             door = SlackDoor(app=orion.app, signing_secret=workspace.signing_secret)

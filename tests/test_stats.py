@@ -61,6 +61,13 @@ async def test_g4_days_are_kept_for_four_hundred_days(redis_client: Redis) -> No
     assert (await Stats(redis_client).read(1)).turns == 1
 
 
+async def test_g4_two_prefixes_count_apart(redis_client: Redis) -> None:
+    ours, theirs = Stats(redis_client), Stats(redis_client, prefix="theirs")
+    await theirs.record(FIRST)
+    assert (await ours.read(1)).turns == 0
+    assert (await theirs.read(1)).turns == 1
+
+
 async def test_g4_the_table_reads_well(redis_client: Redis) -> None:
     stats = Stats(redis_client)
     await stats.record(PARTIAL, now=NOON)
