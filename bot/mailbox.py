@@ -38,7 +38,8 @@ FAREWELLS = 3
 # The last tries of a message under which workers died are made without another such message beside it.
 SOLO_TRIES = 2
 SEEN_TTL_S = 24 * 3600
-MARK_TTL_S = 30 * 24 * 3600
+# An effect may be repeated as long as its message can come again: until `done`, and while its event ids are known.
+MARK_TTL_S = SEEN_TTL_S
 DEAD_TTL_S = 30 * 24 * 3600
 DEAD_KEPT = 10_000
 BELL_TTL_S = 60
@@ -313,13 +314,15 @@ class Mailbox:
         ]
         return bool(await self._done(keys=[shard], args=arguments))
 
-    async def mark(self, claimed: Claimed, name: str, value: str) -> str:
+    async def mark(self, claimed: Claimed, name: str, value: str, *, ttl_s: int = MARK_TTL_S) -> str:
         """Write down once that an effect happened; returns the value that stands, ours or an earlier one.
+
+        ``ttl_s`` is how long it stands: by default as long as a second delivery of the message is known as one.
 
         Raises ``LeaseLost`` when the lease ran out or was taken over: the effect is not ours to have.
         """
         key = f"{claimed.thread}:{name}"
-        arguments: list[str | bytes | int] = [claimed.thread, claimed.fence.token, key, value, MARK_TTL_S]
+        arguments: list[str | bytes | int] = [claimed.thread, claimed.fence.token, key, value, ttl_s]
         standing = await self._mark(keys=[self.shard_of(claimed.thread)], args=arguments)
         if standing is None:
             message = f"the mark {name} was refused"

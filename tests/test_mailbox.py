@@ -8,7 +8,19 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from bot.mailbox import BELL_TTL_S, FAREWELLS, MAX_TRIES, SOLO_TRIES, Claimed, Depth, Lease, LeaseLost, Mailbox, now
+from bot.mailbox import (
+    BELL_TTL_S,
+    FAREWELLS,
+    MAX_TRIES,
+    SEEN_TTL_S,
+    SOLO_TRIES,
+    Claimed,
+    Depth,
+    Lease,
+    LeaseLost,
+    Mailbox,
+    now,
+)
 from tests.waiting import wait_until
 
 THREAD = "T1:C1:1700000000.000100"
@@ -145,7 +157,13 @@ async def test_a_mark_is_written_once_and_outlives_the_holder(redis_client: Redi
     second = await claim_one(mailbox)
     assert await mailbox.mark(second, f"posted:{second.id}", "222.2") == "111.1"
     assert await mailbox.marked(THREAD, f"posted:{first.id}") == "111.1"
-    assert await redis_client.ttl(mailbox.mark_key(THREAD, f"posted:{first.id}")) > 0
+    assert 0 < await redis_client.ttl(mailbox.mark_key(THREAD, f"posted:{first.id}")) <= SEEN_TTL_S
+
+
+async def test_a_mark_can_stand_for_as_long_as_it_is_given(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    await mailbox.mark(await claim_one(mailbox), "posted", "111.1", ttl_s=5)
+    assert 0 < await redis_client.ttl(mailbox.mark_key(THREAD, "posted")) <= 5
 
 
 async def test_a_repeated_done_takes_no_second_message(mailbox: Mailbox) -> None:
