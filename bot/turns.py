@@ -339,4 +339,4 @@ class Turns:
 
 def about(claimed: Claimed) -> dict[str, str | int]:
     """What every log line about a turn carries."""
-    return {"thread": claimed.thread, "turn_id": claimed.id, "tries": claimed.tries}
+    return {"thread": claimed.thread, "message_id": claimed.id, "tries": claimed.tries}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import hashlib
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -41,6 +42,7 @@ TIMEOUT = 5
 MAX_TEXT = 50_000
 # Langfuse takes no more, and only ASCII, for session and user.
 MAX_ID = 200
+_TRACE_ID = re.compile("[0-9a-f]{32}")
 RETRIEVERS = frozenset({"search", "list_documents", "get_document", "web_search", "slack_search"})
 # Which outcomes say whether verification passed; a failed one does only when verification was the reason.
 _PASSED = {"answered": True, "partial": False}
@@ -105,7 +107,12 @@ def _walled(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S
 
 
 def trace_id_of(turn_id: str) -> str:
-    """The trace of a turn: the same whoever asks, so a click days later and a turn begun anew both find it."""
+    """The trace of a turn: the same whoever asks, so a click days later and a turn begun anew both find it.
+
+    A turn id that can be a trace id is one: what the log and the record call the turn finds its trace too.
+    """
+    if _TRACE_ID.fullmatch(turn_id) and turn_id.strip("0"):
+        return turn_id
     return hashlib.sha256(turn_id.encode("utf-8", "replace")).hexdigest()[:32]
 
 

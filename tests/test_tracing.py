@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
+import re
 import socket
 import subprocess
 import sys
@@ -135,6 +136,14 @@ async def test_a8_feedback_lands_on_the_same_trace_and_a_second_click_replaces_t
         ("user_feedback", 1, trace_id_of("turn-9")), ("user_feedback", 0, trace_id_of("turn-9")),
     ]  # fmt: skip
     assert receiver.scores[0]["id"] == receiver.scores[1]["id"]
+
+
+def test_g2_a_turn_id_that_can_be_a_trace_id_is_the_trace_id() -> None:
+    turn_id = hashlib.sha256(b"T1:C1:1.1").hexdigest()[:32]
+    assert trace_id_of(turn_id) == turn_id
+    for other in ("turn-1", "", "0" * 32, turn_id.upper(), turn_id + "0"):
+        assert re.fullmatch("[0-9a-f]{32}", trace_id_of(other))
+        assert trace_id_of(other) != other
 
 
 async def test_g2_content_can_be_kept_at_home() -> None:
