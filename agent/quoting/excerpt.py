@@ -18,7 +18,7 @@ from verification.answer import Source
 THRESHOLD: Final = 0.55
 """Below this share of the question's weight the best unit is no answer.
 
-Measured on 80 questions about the sample handbook: 43 of 45 with an answer got one, 31 of 35 others were refused.
+Measured on 167 questions about the sample handbook: 113 of 115 with an answer got it, 48 of 52 others were refused.
 """
 
 PARAGRAPH_CHARS: Final = 420
