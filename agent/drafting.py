@@ -166,23 +166,31 @@ def _says_not_found(text: str) -> bool:
 
 
 def _pass(progress: Progress, attempt: Attempt) -> TurnOutcome:
-    if attempt.draft.unsourced and not progress.model.quotes_only and attempt.verdict.claims:
-        return _general(progress, attempt)
+    if _is_general(progress, attempt):
+        return _general(progress, attempt.verdict, attempt.number)
     label: Label | None = "own_words" if attempt.draft.own_words and attempt.verdict.claims else None
     return Answered(answer=shown(progress, attempt.verdict, attempts=attempt.number, label=label))
 
 
-def _general(progress: Progress, attempt: Attempt) -> TurnOutcome:
+def _is_general(progress: Progress, attempt: Attempt) -> bool:
+    """It states something, and no source was there to state it from."""
+    return attempt.draft.unsourced and not progress.model.quotes_only and bool(attempt.verdict.claims)
+
+
+def _general(progress: Progress, verdict: Verdict, attempts: int) -> TurnOutcome:
     """No source at all: the deployment decides (F1, ``ORION_GENERAL``)."""
     if progress.policy.general == "refuse":
         return refused(progress, "no_source")
-    text = shown(progress, attempt.verdict, attempts=attempt.number, label="general")
+    text = shown(progress, verdict, attempts=attempts, label="general")
     return Unsourced(answer=replace(text, verified=False))
 
 
 async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcome:
     """Keep what is verified; else say gracefully what could not be (F4)."""
     kept = await kept_of(progress, best.draft, best.verdict, judged)
-    if kept is not None and kept.passed:
-        return Partial(answer=shown(progress, kept, attempts=judged, label="partial"))
-    return Failed(answer=failed_verification(progress, best.verdict, attempts=judged), reason="verification")
+    if kept is None or not kept.passed:
+        return Failed(answer=failed_verification(progress, best.verdict, attempts=judged), reason="verification")
+    if _is_general(progress, best):
+        return _general(progress, kept, judged)
+    label: Label = "own_words" if best.draft.own_words else "partial"
+    return Partial(answer=shown(progress, kept, attempts=judged, label=label))

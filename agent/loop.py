@@ -21,11 +21,11 @@ from agent.judge import Judge
 from agent.mission import change_plan, close_steps, ensure_plan, meet_message
 from agent.model import DecideContext, Model, ModelError
 from agent.outcome import Asked, Cancelled, TurnOutcome, outcome_name
-from agent.plan import fail_next, finish
+from agent.plan import close, fail_next, finish
 from agent.progress import Policy, Progress, Save, keep_in_memory
 from agent.query import search_query
 from agent.replies import failed_model, out_of_budget, plain_answer
-from agent.thread_state import PendingQuestion, ThreadState, remember
+from agent.thread_state import SOURCES_KEPT, PendingQuestion, ThreadState, remember, with_undo
 from agent.tools.tool import Tool, ToolResult, call_tool, walled
 from verification.rules import check
 
@@ -71,7 +71,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     except ModelError as error:
         log.warning("model_failed", thread=str(question.thread), error_type=error.kind, reason=error.detail)
         outcome = failed_model(progress, error.kind)
-    _settle(progress, outcome)
+    _settle(progress, outcome, state)
     progress.emit(Done(outcome=outcome_name(outcome), usage=progress.used))
     return outcome, progress.state
 
@@ -81,7 +81,9 @@ async def _work(progress: Progress) -> TurnOutcome:
     await _search_first(progress)
     progress.earlier_messages()
     for source in progress.state.sources:
-        progress.add_source(source)
+        # What a tool or a file brought cannot be found again; a document can, and may have changed since.
+        if source.origin != "document":
+            progress.add_source(source)
     while True:
         if progress.exhausted():
             return out_of_budget(progress, progress.exhausted())
@@ -164,6 +166,9 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
     """Do what was decided; None means: decide again."""
     match action:
         case ToolCalls(calls=calls):
+            if progress.used.tool_calls + len(calls) > progress.budget.tool_calls:
+                # No room for these: answer from what was found, if anything was.
+                return await answer(progress) if progress.sources else out_of_budget(progress, "tool_calls")
             await _call_all(progress, calls)
         case FinishStep(step=step, result=result):
             if progress.state.plan is not None:
@@ -182,8 +187,6 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
 async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
     """Tools of one step run at once; their sources are numbered in the order of the calls (D5)."""
     progress.spend(Usage(tool_calls=len(calls)))
-    if progress.used.tool_calls > progress.budget.tool_calls:
-        return
     for call in calls:
         progress.emit(ToolStart(call_id=call.call_id, tool=call.tool, input=call.input))
     async with asyncio.TaskGroup() as group:
@@ -202,15 +205,22 @@ async def _call(progress: Progress, call: ToolCall) -> ToolResult:
     return result
 
 
-def _settle(progress: Progress, outcome: TurnOutcome) -> None:
+def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> None:
     """The conversation remembers what was said; open steps are closed unless Orion asked back (E3)."""
     question = progress.question
     said = [Message(role="user", text=question.text, user=question.user, ts=question.ts)]
     if not isinstance(outcome, Cancelled):
         said.append(Message(role="assistant", text=outcome.answer.text))
-        kept = progress.sources_to_keep(outcome.answer.sources) or progress.state.sources
+        kept = outcome.answer.sources[:SOURCES_KEPT] or progress.state.sources
         progress.state = replace(progress.state, sources=kept)
-    progress.state = remember(progress.state, *said)
+    progress.state = with_undo(remember(progress.state, *said), before)
     if not isinstance(outcome, Asked):
         good = outcome_name(outcome) in ("answered", "partial", "unsourced")
         close_steps(progress, "done" if good else "failed")
+
+
+def stopped(question: Question, state: ThreadState) -> ThreadState:
+    """The state after a person stopped the turn: nothing is pending any more, and every step is closed (E3)."""
+    plan = close(state.plan, status="skipped") if state.plan else None
+    said = Message(role="user", text=question.text, user=question.user, ts=question.ts)
+    return with_undo(remember(replace(state, plan=plan, pending_question=None), said), state)

@@ -17,7 +17,7 @@ from agent.conversation import Message, Question
 from agent.events import Emit, StateUpdated
 from agent.judge import Judge
 from agent.model import Model
-from agent.thread_state import SOURCES_KEPT, StateNotSaved, ThreadState
+from agent.thread_state import StateNotSaved, ThreadState
 from agent.tools.tool import Tool, ToolResult
 from verification.answer import Source
 
@@ -117,10 +117,6 @@ class Progress:
         for file in self.question.files:
             if file.text:
                 self.add_source(Source(id=0, title=file.name, text=file.text, origin="file"))
-
-    def sources_to_keep(self, cited: tuple[Source, ...]) -> tuple[Source, ...]:
-        """What a follow-up may build on: the passages the answer cited, longest memory first."""
-        return cited[:SOURCES_KEPT]
 
 
 def _who(message: Message) -> str:

@@ -67,9 +67,10 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
         *_conversation(context.mission, context.history, context.answers),
         *(_part(_result_label(r), _clip(_told(r), DECIDE_RESULT)) for r in context.results),
         *(_part(_source_label(s), _clip(s.text, DECIDE_SOURCE)) for s in context.sources),
+        *_plan_parts(context.plan),
         _part("last message", context.question.text),
     ]
-    lines = [fenced(parts), *_plan_lines(context.plan), *_left(context)]
+    lines = [fenced(parts), *_left(context)]
     if context.complaint:
         lines.append(f"Your last decision could not be read: {context.complaint} Decide again, in the right form.")
     lines.append("Decide the next step.")
@@ -135,10 +136,11 @@ def _task(context: WriteContext) -> str:
     )
 
 
-def _plan_lines(plan: Plan | None) -> Iterable[str]:
+def _plan_parts(plan: Plan | None) -> Iterable[Part]:
+    """Its words come from a person or from a model that had just read documents: data like any other (I2)."""
     if plan and plan.steps:
         steps = "\n".join(f"{n}. [{step.status}] {step.description}" for n, step in enumerate(plan.steps, 1))
-        yield f"The plan:\n{steps}"
+        yield _part("the plan", steps)
 
 
 def _left(context: DecideContext) -> Iterable[str]:

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Literal
 
 from agent.model import ModelErrorKind
-from agent.outcome import Cancelled, Failed, OutOfBudget, Refused, TurnOutcome
+from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
 from agent.phrases import Phrase, say
 from agent.progress import Progress
 from verification.answer import Answer, RuleName, Source, Verdict
+from verification.chunks import split
 from verification.citations import citations
 from verification.language import detect
 
@@ -77,14 +78,9 @@ def out_of_budget(progress: Progress, limit: str) -> TurnOutcome:
     return OutOfBudget(answer=_message(progress, "out_of_budget"), reason=limit or "attempts")
 
 
-def stopped(reason: str) -> Cancelled:
-    """The turn was stopped from outside."""
-    return Cancelled(reason=reason)
-
-
 def plain_answer(text: str) -> Answer:
     """One of Orion's own messages as it goes out: nothing in it claims anything."""
-    return Answer(text=text, chunks=(text,))
+    return Answer(text=text, chunks=split(text))
 
 
 def _message(progress: Progress, phrase: Phrase, lines: list[str] | None = None) -> Answer:

@@ -36,7 +36,10 @@ class PendingQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadState:
-    """One conversation. ``version`` grows with each save; ``todolist_id`` is None when there is no todo list."""
+    """One conversation. ``version`` grows with each save; ``todolist_id`` is None when there is no todo list.
+
+    ``undo`` is the state before the latest question as JSON, less what the rest of the state still holds.
+    """
 
     schema: int = SCHEMA
     version: int = 0
@@ -48,6 +51,22 @@ class ThreadState:
     pending_question: PendingQuestion | None = None
     sources: tuple[Source, ...] = ()
     preferences: dict[str, str] = field(default_factory=dict)
+    undo: str = ""
+
+
+def with_undo(state: ThreadState, before: ThreadState) -> ThreadState:
+    """The state, remembering what the latest question found: an edit of that question starts from there (A3)."""
+    kept = replace(before, history=(), sources=(), undo="")
+    return replace(state, undo=to_json(kept))
+
+
+def before_latest(state: ThreadState, ts: str) -> ThreadState | None:
+    """The state as the latest question found it, if that is the message ``ts``; None if it is not."""
+    asked = [index for index, message in enumerate(state.history) if message.role == "user" and message.addressed]
+    if not asked or state.history[asked[-1]].ts != ts:
+        return None
+    found = from_json(state.undo) if state.undo else ThreadState()
+    return replace(found, version=state.version, history=state.history[: asked[-1]], sources=state.sources)
 
 
 def remember(state: ThreadState, *messages: Message) -> ThreadState:
@@ -87,6 +106,7 @@ def from_json(text: str | bytes) -> ThreadState:
         pending_question=_one(PendingQuestion, raw.get("pending_question")),
         sources=_each(Source, raw.get("sources")),
         preferences=_strings(raw.get("preferences")),
+        undo=_text(raw.get("undo")),
     )
 
 

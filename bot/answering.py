@@ -10,35 +10,44 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
 
-from agent.conversation import Question, ThreadKey
+from agent.conversation import ThreadKey
+from agent.loop import stopped
 from agent.outcome import Cancelled, Failed, TurnOutcome, outcome_name
 from agent.phrases import say
 from agent.progress import Save
-from agent.thread_state import StateNotSaved, ThreadState
+from agent.thread_state import StateNotSaved, ThreadState, before_latest
 from agent.thread_store import StateFenced, ThreadStore
 from bot.blocks import Mark
 from bot.delivery import Delivery, Ticket
 from bot.engine import Engine
 from bot.intake import Incoming
 from bot.mailbox import Claimed, Lease, LeaseLost, Mailbox
-from bot.observing import Observers, TurnObserver
+from bot.observing import Observers
 from bot.outbox import Entry, read_entry
+from bot.reception import DELETED
 from bot.slack_calls import DeliveryFailed
 from bot.status import working
-from bot.turns import OK, Ending, backoff, dead, retry
+from bot.thread_reader import sort_key
+from bot.turns import OK, Ending, dead, later
+from bot.withdrawals import Withdrawals
 from bot.wording import HELP, MUTED, STOPPED
 from verification.language import detect
 
 log = structlog.get_logger()
 
 PASSING_FAILURES: Final = frozenset({"RateLimitError", "TimeoutError", "LLMError"})
-MODEL_TRIES: Final = 3
-"""A model that is away gets this many tries, seconds apart, before the person is told."""
+MODEL_PATIENCE_S: Final = 180.0
+"""How long a model that is away is waited for before the person is told."""
+SLACK_PATIENCE_S: Final = 6 * 3600.0
+"""How long a decided answer waits for a Slack that is away."""
+PAUSE_LEAST_S: Final = 2.0
+PAUSE_MOST_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +65,21 @@ class Work:
         return self.letter.thread
 
     @property
-    def first_try(self) -> bool:
-        """Nothing can have been posted yet."""
-        return self.claimed.tries == 1 and self.letter.kind != "edit"
+    def outbox(self) -> str:
+        """The name of the mark under which the decided answer stands."""
+        return f"outbox:{self.turn_id}"
 
-    def ticket(self, *marks: Mark) -> Ticket:
+    @property
+    def waited_s(self) -> float:
+        """Seconds since the letter was stored."""
+        return max(0.0, time.time() - self.claimed.enqueued_at)
+
+    def ticket(self, *marks: Mark, may_exist: bool = True) -> Ticket:
         """The identity that makes the answer unique in Slack."""
         return Ticket(
             question_ts=self.letter.ts,
             turn_id=self.turn_id,
-            may_exist=not self.first_try,
+            may_exist=may_exist,
             lease_check=self.lease.require,
             marks=marks,
         )
@@ -79,13 +93,21 @@ def turn_id_of(letter: Incoming) -> str:
 class Answering:
     """Handles letters for the worker."""
 
-    def __init__(
-        self, engine: Engine, delivery: Delivery, *, mailbox: Mailbox, threads: ThreadStore, observers: Observers
+    def __init__(  # noqa: PLR0913 - the parts of one way, each named at the call
+        self,
+        engine: Engine,
+        delivery: Delivery,
+        *,
+        mailbox: Mailbox,
+        threads: ThreadStore,
+        withdrawals: Withdrawals,
+        observers: Observers,
     ) -> None:
         self._engine = engine
         self._delivery = delivery
         self._mailbox = mailbox
         self._threads = threads
+        self._withdrawals = withdrawals
         self._observers = observers
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
@@ -100,19 +122,25 @@ class Answering:
                 return await self._do(work)
             except DeliveryFailed as failure:
                 log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
-                return dead(failure.reason) if failure.permanent else retry(backoff(claimed.tries))
+                if failure.permanent or work.waited_s > SLACK_PATIENCE_S:
+                    return dead(failure.reason)
+                return later(_pause(work))
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """A message was given up: its person is told, with an id that the log knows (I6)."""
+        """A message was given up: its person is told, with an id that the log knows (I6), unless an answer stands."""
         try:
             letter = Incoming.from_json(claimed.body)
         except ValueError:
             return
-        turn_id = turn_id_of(letter)
-        log.error("question_given_up", thread=claimed.thread, turn_id=turn_id, reason=reason)
+        work = Work(claimed=claimed, lease=lease, letter=letter, turn_id=turn_id_of(letter))
+        log.error("question_given_up", thread=claimed.thread, turn_id=work.turn_id, reason=reason)
         try:
-            text = say("internal", detect(letter.text), id=turn_id[:12])
-            await self._delivery.say(letter.thread, text, letter.ts, lease.require)
+            entry = await self._decided(work)
+            if entry is not None:
+                await self._deliver(work, entry)
+            elif not any(posted.turn_id for posted in await self._delivery.reader.posted(work.place, letter.ts)):
+                text = say("internal", detect(letter.text), id=work.turn_id[:12])
+                await self._delivery.say(work.place, text, letter.ts, lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
 
@@ -133,21 +161,40 @@ class Answering:
 
     async def _question(self, work: Work) -> Ending:
         try:
-            entry = read_entry(await self._mailbox.marked(work.claimed.thread, f"outbox:{work.turn_id}"))
-            if entry is None:
+            entry = await self._decided(work)
+            if entry is not None:
+                await self._deliver(work, entry)
+            elif not await self._withdrawals.wanted(work.letter):
+                return OK
+            else:
                 found = await self._answer(work)
                 if not isinstance(found, Entry):
                     return found
                 entry = found
-            else:
-                await self._deliver(work, entry)
         except asyncio.CancelledError:
             if not work.lease.stopped:
                 raise
-            await self._delivery.say(work.place, STOPPED, work.letter.ts, work.lease.require)
-            return OK
+            return await self._interrupted(work)
         await self._save(work, entry.state)
         return OK
+
+    async def _interrupted(self, work: Work) -> Ending:
+        """A person took the question back. What was decided by then is finished; else nothing is said but "stopped"."""
+        entry = await self._decided(work)
+        if entry is not None:
+            await self._deliver(work, entry)
+            await self._save(work, entry.state)
+            return OK
+        state = await self._threads.load(work.place)
+        await self._save(work, stopped(work.letter.question(), state))
+        if work.lease.stopped != DELETED:
+            with suppress(DeliveryFailed):
+                await self._delivery.say(work.place, STOPPED, work.letter.ts, work.lease.require)
+        return OK
+
+    async def _decided(self, work: Work) -> Entry | None:
+        """What an earlier try decided to say."""
+        return read_entry(await self._mailbox.marked(work.claimed.thread, work.outbox))
 
     async def _answer(self, work: Work) -> Entry | Ending:
         """Run the turn under a status, write down what came out, deliver it."""
@@ -156,45 +203,42 @@ class Answering:
             return OK
         question = work.letter.question()
         with self._observers.turn(question, work.turn_id, self._engine) as observer:
-            observer.waited(max(0.0, time.time() - work.claimed.enqueued_at))
+            observer.waited(work.waited_s)
             async with working(self._delivery, work.place, work.ticket()) as status:
                 observer.status = status
-                outcome, after = await self._run(work, question, state, observer)
-                if _may_pass(outcome) and work.claimed.tries < MODEL_TRIES:
-                    return retry(backoff(work.claimed.tries + 1))
+                outcome, after = await self._engine.run(question, state, emit=observer, save=self._saving(work))
+                if _may_pass(outcome) and work.waited_s < MODEL_PATIENCE_S:
+                    return later(_pause(work))
                 if isinstance(outcome, Cancelled):
                     return OK
-                entry = await self._write_down(
-                    work, Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=after)
-                )
+                decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=after)
+                entry = await self._write_down(work, decided)
                 await observer.decided(question, outcome)
+                await status.hold()
                 with observer.timed("deliver"):
-                    await self._deliver(work, entry)
+                    fresh = entry is decided and work.claimed.tries == 1 and work.letter.kind != "edit"
+                    await self._deliver(work, entry, may_exist=not fresh)
             await observer.ended(question, outcome)
         return entry
 
-    async def _run(
-        self, work: Work, question: Question, state: ThreadState, observer: TurnObserver
-    ) -> tuple[TurnOutcome, ThreadState]:
-        return await self._engine.run(question, state, emit=observer, save=self._saving(work))
-
     async def _write_down(self, work: Work, entry: Entry) -> Entry:
         """Into the outbox, once. What stands there counts, also if another worker wrote it before us."""
-        standing = await self._mailbox.mark(work.claimed, f"outbox:{work.turn_id}", entry.to_json())
-        return read_entry(standing) or entry
+        written = entry.to_json()
+        standing = await self._mailbox.mark(work.claimed, work.outbox, written)
+        return entry if standing == written else read_entry(standing) or entry
 
-    async def _deliver(self, work: Work, entry: Entry) -> None:
+    async def _deliver(self, work: Work, entry: Entry, *, may_exist: bool = True) -> None:
         marks: list[Mark] = ["partial"] if entry.outcome == "partial" else []
         if self._engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
             marks.append("quotes")
-        await self._delivery.answer(work.place, entry.answer, work.ticket(*marks))
+        await self._delivery.answer(work.place, entry.answer, work.ticket(*marks, may_exist=may_exist))
 
     async def _state(self, work: Work) -> ThreadState | None:
         """The thread as it stands before this question; None when an edit is of no interest any more (A3)."""
         state = await self._threads.load(work.place)
         if work.letter.kind == "edit":
-            return _before_latest(state, work.letter.ts)
-        if not state.history and work.place.thread_ts not in {work.letter.ts, work.place.channel}:
+            return before_latest(state, work.letter.ts) or _as_new(state, work.letter)
+        if not state.history and work.place.thread_ts != work.letter.ts:
             earlier = await self._delivery.reader.messages(work.place, before=work.letter.ts)
             return replace(state, history=earlier)
         return state
@@ -219,9 +263,14 @@ def _may_pass(outcome: TurnOutcome) -> bool:
     return isinstance(outcome, Failed) and outcome.reason in PASSING_FAILURES
 
 
-def _before_latest(state: ThreadState, ts: str) -> ThreadState | None:
-    """The state before the latest question, if that is the one that was edited."""
-    asked = [index for index, message in enumerate(state.history) if message.role == "user" and message.addressed]
-    if not asked or state.history[asked[-1]].ts != ts:
+def _pause(work: Work) -> float:
+    """Longer the longer it has been waiting, so that a far end that comes back is not hammered."""
+    return min(PAUSE_MOST_S, max(PAUSE_LEAST_S, work.waited_s / 3))
+
+
+def _as_new(state: ThreadState, letter: Incoming) -> ThreadState | None:
+    """An edit of a message that never got an answer is a first question, if nothing was asked after it."""
+    later_asked = (m for m in state.history if m.role == "user" and m.addressed)
+    if letter.addressed == "follow_up" or any(sort_key(m.ts) >= sort_key(letter.ts) for m in later_asked):
         return None
-    return replace(state, history=state.history[: asked[-1]])
+    return state

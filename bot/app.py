@@ -33,6 +33,7 @@ from bot.standing import Standings
 from bot.turn_record import TurnRecords
 from bot.turns import Turns
 from bot.views import Collection, HomeFigures
+from bot.withdrawals import Withdrawals
 from bot.wording import SUGGESTED_PROMPTS
 
 SHOWN_DAYS = 14
@@ -98,12 +99,20 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         mailbox = Mailbox(redis, prefix=prefix)
         stack.push_async_callback(mailbox.aclose)
         threads = ThreadStore(redis, prefix=prefix)
-        answering = Answering(engine, delivery, mailbox=mailbox, threads=threads, observers=observers)
+        withdrawals = Withdrawals(redis, prefix=prefix)
+        answering = Answering(
+            engine, delivery, mailbox=mailbox, threads=threads, withdrawals=withdrawals, observers=observers
+        )
         turns = Turns(mailbox, answering.handle, on_dead=answering.tell_dead, concurrency=max(1, concurrency))
         app = build_app(client, workspace)
         standings = Standings(redis, prefix=prefix)
         office = _office(
-            settings, engine, observers, standings=standings, delivery=delivery, mailbox=mailbox, turns=turns
+            settings,
+            engine,
+            observers,
+            standings=standings,
+            delivery=delivery,
+            reception=Reception(mailbox, withdrawals, turns.cancel),
         )
         register(app, office)
         app_token = settings.slack_app_token.get_secret_value()
@@ -126,12 +135,8 @@ def _office(  # noqa: PLR0913 - the composition root sees every part once
     *,
     standings: Standings,
     delivery: Delivery,
-    mailbox: Mailbox,
-    turns: Turns,
+    reception: Reception,
 ) -> Office:
-    async def cancel(thread: str, reason: str) -> None:
-        await turns.cancel(thread, reason)
-
     async def feedback(found: Feedback) -> None:
         await observers.feedback(found.turn_id, found.user, good=found.good)
 
@@ -147,7 +152,7 @@ def _office(  # noqa: PLR0913 - the composition root sees every part once
             allow_bots=settings.allow_bots,
         ),
         standings=standings,
-        store=Reception(mailbox, cancel).receive,
+        store=reception.receive,
         feedback=feedback,
         record=observers.records.load,
         figures=figures,

@@ -298,7 +298,7 @@ class Mailbox:
         """End the turn; False when somebody took the thread over (nothing happens then).
 
         ``ok`` and ``dead`` take the message away (``dead`` keeps it with ``reason``); ``retry`` leaves it where it is
-        for ``after_s``; ``giveback`` leaves it for anybody, and this try does not count.
+        for ``after_s``; ``giveback`` leaves it for anybody (after ``after_s``), and this try does not count.
         """
         token, shard = claimed.fence.token, self.shard_of(claimed.thread)
         backoff_ms = round(after_s * 1000)

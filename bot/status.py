@@ -44,6 +44,17 @@ class WorkingStatus:
         self._loading: Sequence[str] = LOADING
         self._changed = asyncio.Event()
         self._has_status = True
+        self._keeper: asyncio.Task[None] | None = None
+
+    def kept_by(self, keeper: asyncio.Task[None]) -> None:
+        """The task that runs ``keep``."""
+        self._keeper = keeper
+
+    async def hold(self) -> None:
+        """Say nothing more, and return when nothing is on its way: the answer may take over a placeholder now."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.wait({self._keeper})
 
     def show(self, text: str, loading: Sequence[str] = ()) -> None:
         """From now on this is what people see. Returns at once; of several within a second the last is sent."""
@@ -90,6 +101,7 @@ async def working(
     try:
         async with asyncio.TaskGroup() as group:
             keeper = group.create_task(status.keep(), name="status")
+            status.kept_by(keeper)
             try:
                 yield status
             finally:

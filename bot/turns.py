@@ -58,6 +58,11 @@ def retry(after_s: float) -> Ending:
     return Ending(verb="retry", after_s=after_s)
 
 
+def later(after_s: float) -> Ending:
+    """Try the message again after so many seconds, and do not count this try: a far end was away, nobody failed."""
+    return Ending(verb="giveback", after_s=after_s)
+
+
 def dead(reason: str) -> Ending:
     """Give the message up; ``reason`` is for the operator. ``on_dead`` is called before."""
     return Ending(verb="dead", reason=reason)

@@ -11,12 +11,12 @@ from agent.actions import Action, AskUser, Complete, FinishStep, PlannedStep, Re
 from agent.budget import Budget
 from agent.conversation import AttachedFile, Message, Question
 from agent.events import StateUpdated, Verification
-from agent.loop import run_turn
+from agent.loop import run_turn, stopped
 from agent.model import ModelError
 from agent.outcome import Answered, Asked, Failed, OutOfBudget, Partial, Refused, TurnOutcome, Unsourced
 from agent.plan import Plan, Step
 from agent.progress import Policy
-from agent.thread_state import StateNotSaved, ThreadState
+from agent.thread_state import StateNotSaved, ThreadState, before_latest
 from agent.tools.tool import Tool
 from tests.fakes import LIMITS, REFUNDS, BrokenTool, Listener, PassageTool, ScriptedModel, question
 
@@ -270,9 +270,17 @@ async def test_b7_endless_tool_calls_end_within_the_budget() -> None:
     story = Story(model)
     story.budget = Budget(tool_calls=4)
     outcome = await story.ask()
+    assert isinstance(outcome, Answered)
+    assert len(model.decided) <= 5
+
+
+async def test_b7_out_of_tool_calls_with_nothing_found_ends_in_a_message() -> None:
+    again = ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": "x"}),))
+    story = Story(ScriptedModel([GOOD], decisions=[again]), PassageTool())
+    story.budget = Budget(tool_calls=4)
+    outcome = await story.ask()
     assert isinstance(outcome, OutOfBudget)
     assert outcome.reason == "tool_calls"
-    assert len(model.decided) <= 5
 
 
 async def test_b7_deadline_ends_in_a_message() -> None:
@@ -360,3 +368,57 @@ async def test_c5_a_listener_that_fails_never_stops_the_turn() -> None:
         emit=failing,
     )
     assert isinstance(outcome, Answered)
+
+
+@pytest.mark.parametrize("general", ["label", "refuse"])
+async def test_f1_what_is_salvaged_without_any_source_is_never_verified(general: str) -> None:
+    draft = "<answer>Paris is the capital of France, on the river Seine. It has many bridges [1].</answer>"
+    story = Story(ScriptedModel([draft]), PassageTool())
+    story.policy = Policy(general=general)
+    outcome = await story.ask("What is the capital of France?")
+    assert not isinstance(outcome, Partial | Answered)
+    if isinstance(outcome, Unsourced):
+        assert general == "label"
+        assert "not verified" in outcome.answer.label
+
+
+async def test_d6_a_document_remembered_from_an_earlier_turn_is_no_evidence_any_more() -> None:
+    changed = replace(LIMITS, text="Each key may send 300 requests a minute.")
+    story = Story(ScriptedModel([GOOD]))
+    await story.ask()
+    story.tools = {"search": PassageTool(changed)}
+    outcome = await story.ask("How many requests may a key send a minute today?")
+    assert isinstance(outcome, Failed)
+    assert [source.text for source in story.model.written[-1].sources] == [changed.text]
+
+
+async def test_a7_a_long_question_back_goes_out_in_chunks_that_fit() -> None:
+    text = "Which environment do you mean?\n\n" + "\n\n".join(["Production or staging?"] * 200)
+    outcome = await Story(ScriptedModel([GOOD], decisions=[AskUser(question=text, key="k")])).ask()
+    assert isinstance(outcome, Asked)
+    assert len(outcome.answer.chunks) > 1
+    assert max(map(len, outcome.answer.chunks)) <= 3000
+
+
+async def test_a3_an_edit_starts_from_the_state_its_question_found() -> None:
+    decisions: list[Action | ModelError] = [AskUser(question="Which one?", key="which"), Respond()]
+    story = Story(ScriptedModel([GOOD], decisions=decisions))
+    await story.ask(question("first question about keys", ts="1.0"))
+    restored = before_latest(story.state, "1.0")
+    assert restored is not None
+    assert restored.pending_question is None
+    assert restored.mission == ""
+    assert restored.history == ()
+    assert restored.version == story.state.version
+    assert before_latest(story.state, "0.5") is None
+
+
+async def test_e3_a_stop_closes_steps_and_clears_the_pending_question() -> None:
+    decisions: list[Action | ModelError] = [AskUser(question="Which one?", key="which")]
+    story = Story(ScriptedModel([GOOD], decisions=decisions))
+    await story.ask()
+    after = stopped(question("the second", ts="2.0"), story.state)
+    assert after.pending_question is None
+    assert after.plan is not None
+    assert after.plan.finished
+    assert after.history[-1].text == "the second"

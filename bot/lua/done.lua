@@ -16,6 +16,10 @@ if verb == 'retry' then
 end
 if verb == 'giveback' then
   redis.call('HINCRBY', head, 'tries', -1)
+  if tonumber(ARGV[4]) > 0 then
+    redis.call('ZADD', p .. ':ready', now + ARGV[4], thread)
+    return 1
+  end
 else
   local entry = redis.call('LPOP', mailbox)
   if verb == 'dead' then

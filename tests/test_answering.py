@@ -1,0 +1,286 @@
+"""One letter from claim to delivery, interrupted wherever it hurts: the answer stands once, or its person is told.
+
+The mailbox is a real one in Valkey, Slack is the local workspace, the model is scripted: what goes wrong goes wrong
+there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.budget import Budget
+from agent.conversation import ThreadKey
+from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.passage import IndexReport
+from agent.model import ModelError
+from agent.progress import Policy
+from agent.thread_store import ThreadStore
+from bot.answering import Answering, turn_id_of
+from bot.engine import Engine
+from bot.intake import Incoming
+from bot.mailbox import Claimed, Lease, Mailbox
+from bot.observing import open_observers
+from bot.reception import Reception
+from bot.slack_calls import SlackCalls
+from bot.turns import OK, Ending
+from bot.withdrawals import Withdrawals
+from tests.fakes import LIMITS, PassageTool, ScriptedModel
+from tests.local_slack import CHANNEL, Slack, local_slack
+from tests.orion_running import settings_in
+from tests.waiting import wait_until
+
+GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
+ASKED = "How many requests may a key send a minute?"
+
+
+@dataclass(kw_only=True)
+class Desk:
+    """Everything round one Answering, and the hands to hold a letter."""
+
+    slack: Slack
+    model: ScriptedModel
+    mailbox: Mailbox
+    threads: ThreadStore
+    withdrawals: Withdrawals
+    answering: Answering
+    cancelled: list[tuple[str, str, str]]
+
+    async def store(self, ts: str, place: ThreadKey, **more: Any) -> Incoming:
+        keys = (f"msg:{place.team}:{place.channel}:{ts}",) if not more else ()
+        fields: dict[str, Any] = {"kind": "question", "addressed": "mention", "text": ASKED, "event_ts": ts, **more}
+        letter = Incoming(thread=place, user="U0YOU", ts=ts, event_ids=keys, **fields)
+        await self.reception.receive(letter)
+        return letter
+
+    @property
+    def reception(self) -> Reception:
+        async def cancel(thread: str, reason: str, *, message_id: str = "") -> None:
+            self.cancelled.append((thread, reason, message_id))
+
+        return Reception(self.mailbox, self.withdrawals, cancel)
+
+    async def claim(self) -> tuple[Claimed, Lease]:
+        (claimed,) = await self.mailbox.claim("w", 1)
+        return claimed, Lease(claimed.leased_until)
+
+    async def handle(self) -> Ending:
+        claimed, lease = await self.claim()
+        ending = await self.answering.handle(claimed, lease)
+        assert await self.mailbox.done(claimed, ending.verb, after_s=0, reason=ending.reason)
+        return ending
+
+    async def interrupt(self, when: Callable[[], object], *, stop: str = "") -> Ending | None:
+        """Handle a letter and cancel it at a moment; ``stop`` is a person's reason. None: given back."""
+        claimed, lease = await self.claim()
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(self.answering.handle(claimed, lease))
+            await wait_until(when, "the moment to interrupt")
+            if stop:
+                lease.stop(stop)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        ending = None if task.cancelled() else task.result()
+        await self.mailbox.done(claimed, ending.verb if ending else "giveback")
+        return ending
+
+    def said(self, place: ThreadKey) -> list[str]:
+        thread = None if place.thread_ts == place.channel else place.thread_ts
+        return [m["text"] for m in self.slack.server.messages(place.channel, thread) if m.get("bot_id")]
+
+
+@asynccontextmanager
+async def desk(tmp_path: Path, redis: Redis, drafts: list[Any], *, pause_s: float = 0.01) -> AsyncIterator[Desk]:
+    model = ScriptedModel(drafts)
+    async with local_slack() as slack, open_observers(settings_in(tmp_path, ""), redis) as observers:
+        delivery = type(slack.delivery)(
+            SlackCalls(slack.client, patience_s=20, first_pause_s=pause_s), slack.workspace.own
+        )
+        index = SqliteIndex.open(tmp_path / "index")
+        engine = Engine(
+            model=model,
+            tools={"search": PassageTool(LIMITS)},
+            index=index,
+            policy=Policy(),
+            budget=Budget(),
+            report=IndexReport(),
+        )
+        mailbox, threads, withdrawals = Mailbox(redis), ThreadStore(redis), Withdrawals(redis)
+        answering = Answering(
+            engine, delivery, mailbox=mailbox, threads=threads, withdrawals=withdrawals, observers=observers
+        )
+        yield Desk(
+            slack=slack,
+            model=model,
+            mailbox=mailbox,
+            threads=threads,
+            withdrawals=withdrawals,
+            answering=answering,
+            cancelled=[],
+        )
+        await mailbox.aclose()
+        index.close()
+
+
+async def test_h3_given_back_after_slack_took_the_post_it_stands_once(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD], pause_s=10) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.lose_response("chat.postMessage")
+        assert await at.interrupt(lambda: at.said(place)) is None
+        assert await at.handle() == OK
+        assert len(at.said(place)) == 1
+        assert len(at.model.written) == 1
+
+
+async def test_h3_crashed_before_the_post_the_decided_answer_is_delivered_not_made_again(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD, "<answer>Another text [1].</answer>"]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.hang("chat.postMessage")
+        assert await at.interrupt(lambda: at.slack.made("chat.postMessage")) is None
+        at.slack.server.faults.clear()
+        assert await at.handle() == OK
+        assert len(at.model.written) == 1
+        assert "120 requests" in at.said(place)[0]
+        state = await at.threads.load(place)
+        assert state.history[-1].role == "assistant"
+
+
+async def test_a6_a_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.delay("assistant.threads.setStatus", 2.0, times=99)
+        assert await at.interrupt(lambda: at.said(place), stop="stopped") == OK
+        assert ["120 requests" in text for text in at.said(place)] == [True]
+        assert (await at.threads.load(place)).history != ()
+
+
+async def test_a6_a_question_that_still_waits_is_stopped_too_and_once(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        letter = await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
+        assert at.cancelled == [(str(place), "stopped", "")]
+        assert await at.handle() == OK
+        assert at.model.decided == []
+        await at.reception.receive(letter)
+        assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
+
+
+async def test_a6_a_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client: Redis) -> None:
+    never = ModelError("LLMError", "away")
+    async with desk(tmp_path, redis_client, [never]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        gate = asyncio.Event()
+
+        class Waiting(ScriptedModel):
+            async def decide(self, context: Any) -> Any:
+                self.decided.append(context)
+                await gate.wait()
+
+        waiting = Waiting()
+        at.answering._engine = Engine(
+            model=waiting,
+            tools={},
+            index=at.answering._engine.index,
+            policy=Policy(),
+            budget=Budget(),
+            report=IndexReport(),
+        )
+        assert await at.interrupt(lambda: waiting.decided, stop="stopped") == OK
+        assert len(at.said(place)) == 1
+        assert at.said(place)[0].startswith("Stopped")
+
+
+async def test_a3_a_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        await at.store(ts, place, kind="delete", text="")
+        ((thread, reason, message_id),) = at.cancelled
+        assert (thread, reason) == (str(place), "deleted")
+        assert message_id
+        assert await at.handle() == OK
+        assert await at.handle() == OK
+        assert at.said(place) == []
+        assert at.model.decided == []
+
+
+async def test_h3_a_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        at.answering._delivery._calls._patience_s = 0.05  # its own patience, shortened
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
+        for _ in range(8):
+            ending = await at.handle()
+            assert ending.verb == "giveback"
+            assert ending.after_s > 0
+        at.slack.server.faults.clear()
+        assert await at.handle() == OK
+        assert len(at.model.written) == 1
+        assert "120 requests" in at.said(place)[0]
+
+
+async def test_h3_a_model_that_is_away_is_waited_for(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [ModelError("LLMError", "away"), GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        assert (await at.handle()).verb == "giveback"
+        assert at.said(place) == []
+        assert await at.handle() == OK
+        assert "120 requests" in at.said(place)[0]
+
+
+async def test_h3_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        letter = await at.store(ts, place)
+        claimed, lease = await at.claim()
+        await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+        assert turn_id_of(letter)[:12] in at.said(place)[0]
+
+        other, second = at.slack.ask()
+        await at.store(second, other)
+        await at.mailbox.done(claimed, "dead")
+        claimed, lease = await at.claim()
+        assert await at.answering.handle(claimed, lease) == OK
+        await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+        assert ["120 requests" in text for text in at.said(other)] == [True]
+
+
+async def test_a5_without_statuses_the_answer_is_the_last_word(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=99)
+        at.slack.server.faults.delay("chat.update", 0.05)
+        assert await at.handle() == OK
+        assert ["120 requests" in text for text in at.said(place)] == [True]
+
+
+@pytest.mark.parametrize("body", ["", "{}", '{"kind": "question"}', "[1]"])
+async def test_an_unreadable_letter_is_given_up_and_nobody_crashes(
+    body: str, tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        await at.mailbox.enqueue("T:C:1", body, event_ids=["x"])
+        claimed, lease = await at.claim()
+        assert (await at.answering.handle(claimed, lease)).verb == "dead"
+        await at.answering.tell_dead(claimed, lease, "unreadable letter")
+        assert at.slack.server.messages(CHANNEL) == []
