@@ -20,9 +20,10 @@ from bot.engine import corpus_of, open_index, open_model
 from bot.manifest import BOT_SCOPES
 from bot.open_redis import open_redis
 from bot.settings import Settings
-from bot.slack_app import is_loopback, open_client
+from bot.slack_app import open_client
 from bot.slack_tokens import Tried, try_app_token, try_bot_token
 from bot.wrong_use import WrongUse
+from observability.loopback import is_loopback
 
 ANSWER_TOKENS = 16
 ANSWERS_WITHIN_S = 12.0

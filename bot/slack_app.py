@@ -9,7 +9,6 @@ would lose the event.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -28,6 +27,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.intake import Own
 from bot.payload import string
 from bot.slack_calls import DeliveryFailed, SlackCalls
+from observability.loopback import is_loopback
 
 SLACK_API_URL: Final = "https://slack.com/api/"
 _CALL_TIMEOUT_S: Final = 20.0
@@ -65,17 +65,6 @@ def library_logger() -> logging.Logger:
     if not any(isinstance(known, _Discreet) for known in logger.filters):
         logger.addFilter(_Discreet())
     return logger
-
-
-def is_loopback(url: str) -> bool:
-    """Whether a URL stays on this machine."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def proxy_for(url: str) -> str | None:

@@ -21,7 +21,6 @@ from bot.slack_app import (
     SocketFront,
     Workspace,
     build_app,
-    is_loopback,
     library_logger,
     open_client,
     proxy_for,
@@ -118,21 +117,6 @@ async def test_h2_the_hosts_proxy_and_its_exceptions_are_honoured(monkeypatch: p
     assert proxy_for("http://127.0.0.1:8765/api/") is None
     async with open_client("xoxb-1", api_url="http://localhost:1/api/") as client:
         assert client.proxy is None
-
-
-@pytest.mark.parametrize(
-    ("url", "loopback"),
-    [
-        ("http://127.0.0.1:8765/api/", True),
-        ("http://[::1]:8765/api/", True),
-        ("http://localhost/api/", True),
-        ("https://slack.com/api/", False),
-        ("http://10.0.0.1/api/", False),
-        ("not a url", False),
-    ],
-)
-def test_h2_loopback_is_told_from_elsewhere(url: str, *, loopback: bool) -> None:
-    assert is_loopback(url) is loopback
 
 
 async def test_h2_orion_asks_once_who_it_is() -> None:
