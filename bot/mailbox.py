@@ -99,11 +99,10 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
-    """How much there is to do: messages waiting or in work, threads leased, delayed messages, dead letters."""
+    """How much there is to do: messages waiting or in work, threads leased, dead letters."""
 
     messages: int
     leased: int
-    delayed: int
     dead: int
 
 
@@ -227,17 +226,16 @@ class Mailbox:
         """Close the client of our own (the one for beats); the caller's stays open."""
         await self._beats.aclose()
 
-    async def enqueue(self, thread: str, body: bytes | str, *, event_ids: Sequence[str], delay_s: float = 0) -> bool:
+    async def enqueue(self, thread: str, body: bytes | str, *, event_ids: Sequence[str]) -> bool:
         """Store a message; False when any of ``event_ids`` was seen in the last 24 h (it is stored already).
 
-        Whatever the answer, all of ``event_ids`` are known afterwards, so a chain of twins stays closed.
-        ``delay_s`` keeps the message out of its thread for that long; later ones then overtake it. ``body`` is UTF-8.
+        Whatever the answer, all of ``event_ids`` are known afterwards, so a chain of twins stays closed. ``body`` is
+        UTF-8.
         """
         ids = dict.fromkeys(event_ids)  # the same id twice in one call is no twin
         # Half an emoji in a cut text has no UTF-8 form; refusing it would have Slack send it for ever.
         text = body.encode("utf-8", "replace") if isinstance(body, str) else body
-        delay_ms = round(delay_s * 1000)
-        arguments: list[str | bytes | int] = [thread, uuid.uuid4().hex, text, SEEN_TTL_S, delay_ms, BELL_TTL_S, *ids]
+        arguments: list[str | bytes | int] = [thread, uuid.uuid4().hex, text, SEEN_TTL_S, BELL_TTL_S, *ids]
         return bool(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
 
     async def claim(self, worker: str, limit: int) -> list[Claimed]:
@@ -362,8 +360,8 @@ class Mailbox:
     async def depth(self) -> Depth:
         """How much there is to do, over all shards."""
         rows = [await self._depth(keys=[shard]) for shard in self._all_shards()]
-        messages, leased, delayed, dead = (sum(column) for column in zip(*rows, strict=True))
-        return Depth(messages=messages, leased=leased, delayed=delayed, dead=dead)
+        messages, leased, dead = (sum(column) for column in zip(*rows, strict=True))
+        return Depth(messages=messages, leased=leased, dead=dead)
 
     async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         """The messages that were given up, the newest first in each shard."""

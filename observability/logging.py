@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, MutableMapping, Sequence
 from json import dumps
 from pathlib import PurePath
 from traceback import extract_tb
@@ -57,13 +56,6 @@ def configure(*, json: bool, debug: bool, level: str = "INFO", stream: TextIO | 
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.captureWarnings(capture=True)
-
-
-@contextmanager
-def bound(**ids: str) -> Iterator[None]:
-    """Bind ids (``thread``, ``turn``, ``trace``) to every event of the enclosed code and the tasks it starts."""
-    with structlog.contextvars.bound_contextvars(**ids):
-        yield
 
 
 def protect(*, debug: bool) -> Processor:

@@ -13,7 +13,7 @@ import structlog
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from observability.logging import bound, configure
+from observability.logging import configure
 
 TEXT = "the merger is called Bluebird"
 TOKEN = "xoxb-1234567890-abcdefghij"
@@ -42,7 +42,7 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
 
 def test_g1_one_json_object_a_line_with_the_bound_ids(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
-    with bound(thread="T:C:1", trace="abc"):
+    with structlog.contextvars.bound_contextvars(thread="T:C:1", trace="abc"):
         structlog.get_logger().info("turn_started", attempt=1, ok=True, rules=("a", "b"))
     structlog.get_logger().debug("not_shown")
     structlog.get_logger().warning("later")

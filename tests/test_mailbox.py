@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -64,7 +63,7 @@ async def test_e5_messages_of_a_thread_come_one_at_a_time_in_order(mailbox: Mail
         seen.append(claimed.body)
         assert await mailbox.done(claimed, "ok")
     assert seen == ["one", "two", "drei 🙂\nmit Zeile"]
-    assert await mailbox.depth() == Depth(messages=0, leased=0, delayed=0, dead=0)
+    assert await mailbox.depth() == Depth(messages=0, leased=0, dead=0)
 
 
 async def test_e5_threads_run_side_by_side_and_take_turns(mailbox: Mailbox) -> None:
@@ -73,7 +72,7 @@ async def test_e5_threads_run_side_by_side_and_take_turns(mailbox: Mailbox) -> N
             await put(mailbox, body, thread)
     first = await mailbox.claim("w", 10)
     assert [(c.thread, c.body) for c in first] == [("a", "1"), ("b", "1")]
-    assert await mailbox.depth() == Depth(messages=4, leased=2, delayed=0, dead=0)
+    assert await mailbox.depth() == Depth(messages=4, leased=2, dead=0)
     await mailbox.done(first[0], "ok")
     await put(mailbox, "1", "c")
     assert [(c.thread, c.body) for c in await mailbox.claim("w", 10)] == [("a", "2"), ("c", "1")]
@@ -249,7 +248,7 @@ async def test_h3_a_buried_message_that_was_the_last_leaves_nothing_behind(
         await claim_one(mailbox)
         await let_lease_run_out(redis_client, mailbox)
     assert await mailbox.claim("w", 1) == []
-    assert await mailbox.depth() == Depth(messages=0, leased=0, delayed=0, dead=1)
+    assert await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
 
 
 async def test_h3_a_bystander_of_a_poisoned_message_is_not_dragged_along(redis_client: Redis, mailbox: Mailbox) -> None:
@@ -288,22 +287,6 @@ async def test_h3_dead_keeps_the_message_with_its_reason(mailbox: Mailbox, no_le
     assert await mailbox.claim("w", 1) == []
 
 
-async def test_a_delayed_message_comes_when_it_is_due(redis_client: Redis, mailbox: Mailbox) -> None:
-    assert await mailbox.enqueue(THREAD, "later", event_ids=["later"], delay_s=60)
-    await put(mailbox, "now")
-    assert await mailbox.depth() == Depth(messages=1, leased=0, delayed=1, dead=0)
-    claimed = await claim_one(mailbox)
-    assert claimed.body == "now"
-    later = f"{mailbox.shard_of(THREAD)}:later"
-    rows: Any = await redis_client.zrange(later, 0, -1, withscores=True)
-    ((item, due),) = rows
-    assert due == pytest.approx(claimed.enqueued_at * 1000 + 60_000, abs=2000)
-    await redis_client.zadd(later, {item: 1})
-    assert await mailbox.claim("w", 1) == []  # due now, but its thread is leased
-    await mailbox.done(claimed, "ok")
-    assert (await claim_one(mailbox)).body == "later"
-
-
 async def test_the_bell_wakes_a_waiting_worker_and_never_piles_up(redis_client: Redis, mailbox: Mailbox) -> None:
     for number in range(200):
         await put(mailbox, "x", f"thread {number}")
@@ -326,7 +309,7 @@ async def test_several_shards_are_one_mailbox(redis_client: Redis) -> None:
     claimed = [*await box.claim("w", 10), *await box.claim("w", 100)]
     assert sorted(c.thread for c in claimed) == sorted(threads)
     assert await box.beat([(c, Lease(0)) for c in claimed]) == []
-    assert await box.depth() == Depth(messages=30, leased=30, delayed=0, dead=0)
+    assert await box.depth() == Depth(messages=30, leased=30, dead=0)
     assert all([await box.done(c, "dead", reason="r") for c in claimed])
     assert len(await box.dead_letters(25)) == 25
     await box.aclose()

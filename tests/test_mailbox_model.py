@@ -231,7 +231,6 @@ class MailboxMachine(RuleBasedStateMachine):
         expected = Depth(
             messages=sum(len(m.queue) for m in self.model.values()),
             leased=sum(m.holder is not None for m in self.model.values()),
-            delayed=0,
             dead=self.buried,
         )
         assert self.wait(self.mailbox.depth()) == expected

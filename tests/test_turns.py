@@ -22,7 +22,7 @@ from bot.turns import OK, Ending, Turns, backoff, dead, retry
 from tests.waiting import wait_until
 
 THREAD = "T1:C1:1.1"
-EMPTY = Depth(messages=0, leased=0, delayed=0, dead=0)
+EMPTY = Depth(messages=0, leased=0, dead=0)
 
 Behaviour = Callable[[Claimed, Lease], Awaitable[Ending]]
 
@@ -169,7 +169,7 @@ async def test_h3_what_crashes_each_time_is_given_up_and_the_person_told(redis_c
 
 
 async def empty_but_dead(mailbox: Mailbox) -> bool:
-    return await mailbox.depth() == Depth(messages=0, leased=0, delayed=0, dead=1)
+    return await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
 
 
 async def test_h3_if_nobody_can_be_told_the_message_is_buried_in_the_end(redis_client: Redis, mailbox: Mailbox) -> None:
@@ -204,7 +204,7 @@ async def test_a_handler_decides_itself_when_to_try_again_or_give_up(redis_clien
     await put(mailbox, "q")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["q"] and worker.in_flight == 0, "the first try is over")
-        assert await mailbox.depth() == Depth(messages=1, leased=0, delayed=0, dead=0)
+        assert await mailbox.depth() == Depth(messages=1, leased=0, dead=0)
         await hurry(redis_client, mailbox)
         await wait_until(lambda: empty_but_dead(mailbox), "it was given up")
     assert stage.told == [("q", "the model is gone")]
@@ -308,7 +308,7 @@ async def test_e5_a_handler_that_finds_its_lease_lost_leaves_the_message_alone(m
     await put(mailbox, "q")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["q"] and worker.in_flight == 0, "the turn is over")
-        assert await mailbox.depth() == Depth(messages=1, leased=1, delayed=0, dead=0)
+        assert await mailbox.depth() == Depth(messages=1, leased=1, dead=0)
 
 
 async def test_a_handler_that_cancels_itself_counts_as_crashed(mailbox: Mailbox) -> None:
@@ -344,7 +344,7 @@ async def test_h3_drain_finishes_what_it_can_and_gives_back_the_rest(mailbox: Ma
         quick.set()
     assert stage.ended == ["quick"]
     assert "new" not in stage.started
-    assert await mailbox.depth() == Depth(messages=2, leased=0, delayed=0, dead=0)
+    assert await mailbox.depth() == Depth(messages=2, leased=0, dead=0)
     async with working(mailbox, successor):
         await wait_until(lambda: empty(mailbox), "the successor finished")
     assert sorted(successor.ended) == ["new", "slow"]
@@ -392,7 +392,7 @@ async def test_h3_ended_at_once_a_handler_that_resists_keeps_its_lease(
             run.cancel()
             await wait_until(lambda: any(log["event"] == "turn_lost" for log in logs), "it was left alone")
             stage.go.set()
-    assert await mailbox.depth() == Depth(messages=1, leased=1, delayed=0, dead=0)
+    assert await mailbox.depth() == Depth(messages=1, leased=1, dead=0)
 
 
 async def test_a6_a_cancellation_that_was_swallowed_is_repeated(

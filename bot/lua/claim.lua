@@ -6,14 +6,7 @@
 local p, worker, lease_ms, limit, last_try = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local ready, lease, later = p .. ':ready', p .. ':lease', p .. ':later'
-
-for _, item in ipairs(redis.call('ZRANGEBYSCORE', later, '-inf', now, 'LIMIT', 0, 100)) do
-  local thread, entry = unpack(cjson.decode(item))
-  redis.call('ZREM', later, item)
-  redis.call('RPUSH', p .. ':mb:' .. thread, entry)
-  if not redis.call('ZSCORE', lease, thread) then redis.call('ZADD', ready, 'NX', now, thread) end
-end
+local ready, lease = p .. ':ready', p .. ':lease'
 
 -- The token goes with the lease: from here on the old holder is refused everywhere.
 for _, thread in ipairs(redis.call('ZRANGEBYSCORE', lease, '-inf', now, 'LIMIT', 0, 100)) do
