@@ -32,18 +32,18 @@ class ModelStart:
     phase: str
     model: str
     attempt: int = 0
-    input: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEnd:
-    """A model call ended. ``error`` is a ``ModelError`` kind or empty."""
+    """A model call ended. ``error`` is a ``ModelError`` kind or empty, ``prompt`` what it was shown, if known."""
 
     phase: str
     output: str
     usage: Usage
     error: str = ""
     attempt: int = 0
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

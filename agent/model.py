@@ -64,10 +64,11 @@ class DecideContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One action and what it cost."""
+    """One action and what it cost. ``prompt`` is what the model was shown, for traces; empty where there was none."""
 
     action: Action
     usage: Usage
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +94,13 @@ class WriteStream:
     """The text of phase two as it arrives, and, once it ended, what it cost.
 
     ``pieces`` yields ``("content", text)`` for the raw stream and ``("reasoning", text)`` for a server's separate
-    ``reasoning_content``. ``usage`` is complete when ``pieces`` is exhausted.
+    ``reasoning_content``. ``usage`` is complete when ``pieces`` is exhausted. ``prompt`` is what the model was shown,
+    for traces; empty where there was none.
     """
 
     pieces: AsyncIterator[tuple[Literal["content", "reasoning"], str]]
     usage: Usage = field(default_factory=Usage)
+    prompt: str = ""
 
 
 class Model(Protocol):

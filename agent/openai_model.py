@@ -12,9 +12,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import httpx2
 import openai
@@ -27,6 +25,7 @@ from agent.judge import JudgeContext, Opinion, read_judgements
 from agent.model import DecideContext, Decision, ModelError, ModelErrorKind, WriteContext, WriteStream
 from agent.model_failure import failure
 from agent.prompts import ChatMessage, control_messages, judge_messages, write_messages
+from observability.loopback import is_loopback
 
 WRITE_TEMPERATURE = 0.3
 JUDGE_TEMPERATURE = 0.0
@@ -87,7 +86,7 @@ class OpenAIModel:
             api_key=api_key or "none",  # a local server needs no key, the SDK insists on one
             timeout=limit,
             max_retries=self._timeouts.retries,
-            http_client=openai.DefaultAsyncHttpxClient(timeout=limit, trust_env=not _is_loopback(base_url or "")),
+            http_client=openai.DefaultAsyncHttpxClient(timeout=limit, trust_env=not is_loopback(base_url or "")),
         )
         # The SDK loads this part on first use: some 60 ms that no question should wait for.
         self._completions = self._client.chat.completions
@@ -110,14 +109,15 @@ class OpenAIModel:
         """One action, by function calling where the server has it, by a JSON object otherwise."""
         before = Usage()
         if not self._json_only:
-            action, before = await self._by_tools(context)
+            messages = control_messages(context, as_json=False)
+            action, before = await self._by_tools(context, messages)
             if action:
-                return Decision(action=action, usage=before)
+                return Decision(action=action, usage=before, prompt=_shown(messages))
         messages = control_messages(context, as_json=True)
         reply, usage = await self._reply({"messages": messages, "response_format": {"type": "json_object"}})
         self._json_only = True
         with _malformed(reply, before + usage):
-            return Decision(action=read_json(reply.content), usage=before + usage)
+            return Decision(action=read_json(reply.content), usage=before + usage, prompt=_shown(messages))
 
     def write(self, context: WriteContext) -> WriteStream:
         """Phase two as a stream: no tools, no response format."""
@@ -126,7 +126,7 @@ class OpenAIModel:
         def spent(usage: Usage) -> None:
             stream.usage = usage
 
-        stream = WriteStream(pieces=self._stream(messages, spent))
+        stream = WriteStream(pieces=self._stream(messages, spent), prompt=_shown(messages))
         return stream
 
     async def judge(self, context: JudgeContext) -> Opinion:
@@ -145,10 +145,10 @@ class OpenAIModel:
             raise failure(kind="LLMError", detail="the server sent an empty text")
         return reply.content, usage
 
-    async def _by_tools(self, context: DecideContext) -> tuple[Action | None, Usage]:
+    async def _by_tools(self, context: DecideContext, messages: list[ChatMessage]) -> tuple[Action | None, Usage]:
         """An action, or None where this server turns out not to call tools."""
         body = {
-            "messages": control_messages(context, as_json=False),
+            "messages": messages,
             "tools": functions(context.tools, with_plan=context.plan is None),
             "tool_choice": "required",
         }
@@ -307,13 +307,10 @@ def _status_failure(error: openai.APIStatusError) -> ModelError:
     return failure(kind=kind, detail=f"status {error.status_code} ({code})")
 
 
+def _shown(messages: list[ChatMessage]) -> str:
+    """The messages as a person reads them in a trace."""
+    return "\n\n".join(f"{message['role']}:\n{message['content']}" for message in messages)
+
+
 def _size(messages: list[ChatMessage]) -> int:
     return sum(len(message["content"]) for message in messages)
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

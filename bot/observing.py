@@ -146,12 +146,13 @@ class TurnObserver:
     def _trace(self, event: TurnEvent) -> None:
         trace = self.trace
         match event:
-            case ModelStart(phase=phase, model=model, attempt=attempt, input=text):
-                trace.model_start(phase=phase, model=model, attempt=attempt, text=text)
+            case ModelStart(phase=phase, model=model, attempt=attempt):
+                trace.model_start(phase=phase, model=model, attempt=attempt)
             case Token():
                 trace.first_token()
-            case ModelEnd(output=output, usage=usage, error=error):
+            case ModelEnd(output=output, usage=usage, error=error, prompt=prompt):
                 trace.model_end(
+                    prompt=prompt,
                     output=output,
                     prompt_tokens=usage.prompt_tokens,
                     completion_tokens=usage.completion_tokens,

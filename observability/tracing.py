@@ -17,10 +17,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
-from ipaddress import ip_address
 from threading import Thread
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
-from urllib.parse import urlsplit
 
 import httpx
 import requests
@@ -31,6 +29,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 
+from observability.loopback import is_loopback
 from observability.redaction import redact
 
 log = structlog.get_logger()
@@ -141,12 +140,10 @@ class TurnTrace:
             )
 
     @_walled
-    def model_start(self, *, phase: str, model: str, attempt: int = 0, text: str = "") -> None:
+    def model_start(self, *, phase: str, model: str, attempt: int = 0) -> None:
         """A model call begins; ``phase`` is ``decide``, ``write`` or ``judge``."""
         self._writing = False
-        self._generation = self._child(
-            name=phase, as_type="generation", model=model, input=self._content(text), metadata={"attempt": attempt}
-        )
+        self._generation = self._child(name=phase, as_type="generation", model=model, metadata={"attempt": attempt})
 
     @_walled
     def first_token(self) -> None:
@@ -156,14 +153,17 @@ class TurnTrace:
             self._generation.update(completion_start_time=datetime.now(UTC))
 
     @_walled
-    def model_end(self, *, output: str, prompt_tokens: int, completion_tokens: int, error: str = "") -> None:
-        """The running model call ended; ``error`` is the kind of failure or empty."""
+    def model_end(
+        self, *, output: str, prompt_tokens: int, completion_tokens: int, error: str = "", prompt: str = ""
+    ) -> None:
+        """The running model call ended; ``error`` is the kind of failure or empty, ``prompt`` what it was shown."""
         generation, self._generation = self._generation, None
         if generation is None:
             return
         usage = {"input": prompt_tokens, "output": completion_tokens, "total": prompt_tokens + completion_tokens}
         level = {"level": "ERROR", "status_message": error} if error else {}
-        generation.update(output=self._content(output), usage_details=usage, **level)
+        shown = {"input": self._content(prompt)} if prompt else {}
+        generation.update(output=self._content(output), **shown, usage_details=usage, **level)
         generation.end()
 
     @_walled
@@ -324,7 +324,7 @@ def send_score(  # noqa: PLR0913 (a score has this many facts, each named at the
 def _open(public_key: str, secret_key: str, host: str) -> Langfuse:
     """A client with a provider of its own: the global one may belong to somebody else."""
     provider = TracerProvider(resource=Resource.create({"service.name": "orion"}), shutdown_on_exit=False)
-    direct = _direct_transport(public_key, secret_key, host) if _is_loopback(host) else {}
+    direct = _direct_transport(public_key, secret_key, host) if is_loopback(host) else {}
     return Langfuse(
         public_key=public_key, secret_key=secret_key, host=host, timeout=TIMEOUT, tracer_provider=provider, **direct
     )
@@ -347,14 +347,6 @@ def _direct_transport(public_key: str, secret_key: str, host: str) -> dict[str, 
         session=session,
     )
     return {"span_exporter": exporter, "httpx_client": httpx.Client(timeout=TIMEOUT, trust_env=False)}
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _ascii(text: str) -> str:
