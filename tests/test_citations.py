@@ -167,3 +167,13 @@ def test_f1_the_remedy_names_the_numbers_there_are() -> None:
 
 def test_f4_cited_sources_are_those_named_outside_code() -> None:
     assert cited_sources(Draft(text="", sources=SOURCES), "a [3] b [1] `[2]`") == (REFUNDS, PLAIN)
+
+
+def test_f1_an_unknown_number_in_a_row_of_a_table_is_an_error() -> None:
+    source = Source(id=1, title="Limits", text="120 requests a minute. 45 euros a day.")
+    table = "| what |\n|---|\n| 120 requests a minute [1] |\n| 45 euros a day [77] |"
+    verdict = check(Draft(text=table, sources=(source,)))
+    assert not verdict.passed
+    (found,) = [each for each in verdict.errors if each.rule == "citation_resolves"]
+    assert "45 euros a day [77]" in verdict.text[found.start : found.end]
+    assert check(Draft(text=table.replace("77", "1"), sources=(source,))).passed
