@@ -15,21 +15,21 @@ PORT ?= 8765
 	  echo "Orion needs Python 3.11 or newer; '$(PYTHON)' is not. Install one, or name it: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 	  echo "This Python has no 'venv'. On Debian or Ubuntu: apt-get install python3-venv"; exit 2; }
-	@echo "Setting up .venv (once) …"
+	@echo "Setting up .venv (once; about a minute) …"
 	@$(PYTHON) -m venv .venv
 	@touch $@
 
 .venv/.runtime: .venv/.python requirements.txt pyproject.toml
-	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 .venv/.dev: .venv/.runtime requirements-dev.txt
-	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
 .venv/.llm: .venv/.dev requirements-llm.txt
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-llm.txt
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements-llm.txt
 	@touch $@
 
 run: .venv/.runtime
