@@ -30,10 +30,11 @@ class JudgeContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """What the judge said, as far as it made sense, and what it cost."""
+    """What the judge said, as far as it made sense, and what it cost. ``prompt`` is what it was shown, for traces."""
 
     judgements: tuple[Judgement, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    prompt: str = ""
 
 
 class Judge(Protocol):

@@ -76,5 +76,6 @@ async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, numb
     progress.spend(spent)
     supported = sum(1 for judgement in opinion.judgements if judgement.supported)
     said = f"{len(context.claims)} claims: {supported} supported, {len(opinion.judgements) - supported} not supported"
-    progress.emit(ModelEnd(phase="judge", output=said, usage=spent, error=error, attempt=number))
+    told = ModelEnd(phase="judge", output=said, usage=spent, error=error, attempt=number, prompt=opinion.prompt)
+    progress.emit(told)
     return opinion

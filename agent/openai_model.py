@@ -131,9 +131,10 @@ class OpenAIModel:
 
     async def judge(self, context: JudgeContext) -> Opinion:
         """One verdict a claim, as far as the reply can be read (``agent.judge.Judge``). Raises ``ModelError``."""
+        messages = judge_messages(context)
         body = {"response_format": {"type": "json_object"}, "temperature": JUDGE_TEMPERATURE}
-        reply, usage = await self._reply({"messages": judge_messages(context), **body})
-        return Opinion(judgements=read_judgements(reply.content), usage=usage)
+        reply, usage = await self._reply({"messages": messages, **body})
+        return Opinion(judgements=read_judgements(reply.content), usage=usage, prompt=_shown(messages))
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
         """Plain text from one prompt. Raises ``ModelError``, also when the text was cut off at ``max_tokens``."""

@@ -119,6 +119,7 @@ async def test_f6_the_call_is_counted_and_traced() -> None:
     assert [(end.output, end.error, end.usage.tokens) for end in ends] == [
         ("1 claims: 1 supported, 0 not supported", "", 120)
     ]
+    assert DOUBTFUL in ends[0].prompt
     (done,) = [event for event in told.listener.events if type(event).__name__ == "Done"]
     assert done.usage.model_calls == 3  # type: ignore[union-attr]  # a Done by its name
 
