@@ -105,8 +105,8 @@ def without_buttons(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
 def _tail(answer: Answer, frame: Frame) -> list[Block]:
     tail: list[Block] = []
-    if answer.sources:
-        tail.append(context([source_line(source, frame.today) for source in answer.sources]))
+    if lines := _source_lines(answer, frame):
+        tail.append(context(lines))
     if line := _mark_line(answer, frame):
         tail.append(context([line]))
     if frame.turn_id:
@@ -116,8 +116,13 @@ def _tail(answer: Answer, frame: Frame) -> list[Block]:
     return tail
 
 
+def _source_lines(answer: Answer, frame: Frame) -> list[str]:
+    """The sources of a verified answer. A refusal names its nearest documents in its own text already."""
+    return [source_line(source, frame.today) for source in answer.sources] if answer.verified else []
+
+
 def _tail_text(answer: Answer, frame: Frame) -> str:
-    lines = [source_line(source, frame.today) for source in answer.sources]
+    lines = _source_lines(answer, frame)
     return "\n".join(filter(None, [*lines, _mark_line(answer, frame)])) or "Was this answer helpful?"
 
 
