@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
 
+from agent.phrases import Phrase, say
 from bot.mrkdwn_links import source_line
 from verification.answer import Answer
 from verification.chunks import messages
@@ -25,10 +26,11 @@ MOST_BLOCKS = 50
 MOST_CHARACTERS = 12_000  # of all blocks of one message together; more is refused as msg_blocks_too_long
 LONGEST_TEXT = 2_900  # Slack allows 3,000 in a text object
 _MOST_CONTEXT = 8_000  # leaves three elements at most, and fits a message
-_MARKS: dict[Mark, str] = {
-    "partial": "◐ Partial: what could not be verified was left out",
-    "quotes": "❝ Quoted from the documents",
-}
+_VERDICTS: tuple[tuple[Phrase, str, Phrase], ...] = (
+    ("helpful", "good", "was_helpful"),
+    ("not_helpful", "bad", "was_not_helpful"),
+)
+_MARKS: dict[Mark, Phrase] = {"partial": "partial_mark", "quotes": "quoted_mark"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +43,15 @@ class Post:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What stands around an answer. An empty ``turn_id`` leaves the buttons away (Orion's own messages)."""
+    """What stands around an answer, in ``language`` (None: English).
+
+    An empty ``turn_id`` leaves the buttons away (Orion's own messages).
+    """
 
     today: date
     turn_id: str = ""
     marks: tuple[Mark, ...] = ()
+    language: str | None = None
 
 
 def render(answer: Answer, frame: Frame) -> tuple[Post, ...]:
@@ -71,10 +77,10 @@ def section(text: str) -> Block:
     return {"type": "section", "text": {"type": "mrkdwn", "text": text}, "expand": True}
 
 
-def context(lines: Sequence[str]) -> Block:
+def context(lines: Sequence[str], language: str | None = None) -> Block:
     """A context block: the lines in as few elements as the limits allow. What has no room is counted, not cut."""
     elements: list[str] = []
-    for line in clipped(lines, _MOST_CONTEXT).split("\n"):
+    for line in clipped(lines, _MOST_CONTEXT, language).split("\n"):
         if elements and len(elements[-1]) + len(line) < LONGEST_TEXT:
             elements[-1] += f"\n{line}"
         else:
@@ -82,13 +88,13 @@ def context(lines: Sequence[str]) -> Block:
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": element} for element in elements]}
 
 
-def clipped(lines: Sequence[str], room: int) -> str:
+def clipped(lines: Sequence[str], room: int, language: str | None = None) -> str:
     """Whole lines up to ``room`` characters; how many were left out is said."""
     kept: list[str] = []
     for line in lines:
         room -= len(line) + 1
         if room < 0:
-            return "\n".join([*kept, f"… and {len(lines) - len(kept)} more"])
+            return "\n".join([*kept, say("and_more", language, n=str(len(lines) - len(kept)))])
         kept.append(line)
     return "\n".join(kept)
 
@@ -106,43 +112,46 @@ def without_buttons(blocks: Sequence[Block]) -> tuple[Block, ...]:
 def _tail(answer: Answer, frame: Frame) -> list[Block]:
     tail: list[Block] = []
     if lines := _source_lines(answer, frame):
-        tail.append(context(lines))
+        tail.append(context(lines, frame.language))
     if line := _mark_line(answer, frame):
         tail.append(context([line]))
     if frame.turn_id:
-        tail.append(_feedback(frame.turn_id))
+        tail.append(_feedback(frame))
     if frame.turn_id and answer.verified:
-        tail.append({"type": "actions", "elements": [button("Why trust this?", TRUST_ACTION, frame.turn_id)]})
+        trust = button(say("why_trust", frame.language), TRUST_ACTION, frame.turn_id)
+        tail.append({"type": "actions", "elements": [trust]})
     return tail
 
 
 def _source_lines(answer: Answer, frame: Frame) -> list[str]:
     """The sources of a verified answer. A refusal names its nearest documents in its own text already."""
-    return [source_line(source, frame.today) for source in answer.sources] if answer.verified else []
+    sources = answer.sources if answer.verified else ()
+    return [source_line(source, frame.today, frame.language) for source in sources]
 
 
 def _tail_text(answer: Answer, frame: Frame) -> str:
-    lines = _source_lines(answer, frame)
-    return "\n".join(filter(None, [*lines, _mark_line(answer, frame)])) or "Was this answer helpful?"
+    lines = [*_source_lines(answer, frame), _mark_line(answer, frame)]
+    return "\n".join(filter(None, lines)) or say("ask_helpful", frame.language)
 
 
 def _mark_line(answer: Answer, frame: Frame) -> str:
-    parts = [_MARKS[mark] for mark in frame.marks]
+    parts = [say(_MARKS[mark], frame.language) for mark in frame.marks]
     if answer.verified and "partial" not in frame.marks:
-        parts.insert(0, "✓ Verified")
+        parts.insert(0, say("verified", frame.language))
     if parts and answer.attempts > 1:
-        parts.append(f"{answer.attempts} attempts")
+        parts.append(say("attempts", frame.language, n=str(answer.attempts)))
     return " · ".join(parts)
 
 
-def _feedback(turn_id: str) -> Block:
+def _feedback(frame: Frame) -> Block:
     # context_actions takes only feedback_buttons and icon_button: the trust button needs a block of its own.
     good, bad = (
-        {"text": {"type": "plain_text", "text": text}, "value": f"{verdict}:{turn_id}", "accessibility_label": label}
-        for text, verdict, label in (
-            ("Helpful", "good", "This answer was helpful"),
-            ("Not helpful", "bad", "This answer was not helpful"),
-        )
+        {
+            "text": {"type": "plain_text", "text": say(text, frame.language)},
+            "value": f"{verdict}:{frame.turn_id}",
+            "accessibility_label": say(label, frame.language),
+        }
+        for text, verdict, label in _VERDICTS
     )
     element = {
         "type": "feedback_buttons",

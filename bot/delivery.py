@@ -37,7 +37,7 @@ class Ticket:
     """Which question of which turn an answer belongs to: the identity that makes it unique in Slack.
 
     ``may_exist`` is False only on the first try of a new question: then nothing can have been posted and the look is
-    saved. ``lease_check`` raises when the turn has lost its thread.
+    saved. ``lease_check`` raises when the turn has lost its thread. ``language`` is the question's, None English.
     """
 
     question_ts: str
@@ -45,6 +45,7 @@ class Ticket:
     may_exist: bool = True
     lease_check: LeaseCheck = no_lease
     marks: tuple[Mark, ...] = ()
+    language: str | None = None
 
 
 class Delivery:
@@ -75,7 +76,7 @@ class Delivery:
         Raises:
             DeliveryFailed: the thread or channel is gone, or Slack was away for longer than patience lasts.
         """
-        frame = Frame(today=self._today(), turn_id=ticket.turn_id, marks=ticket.marks)
+        frame = Frame(today=self._today(), turn_id=ticket.turn_id, marks=ticket.marks, language=ticket.language)
         posts = render(answer, frame)
         placeholder = self._placeholders.pop((place, ticket.question_ts), None)
         standing = await self._reader.posted(place, ticket.question_ts) if ticket.may_exist else ()

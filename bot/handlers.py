@@ -17,6 +17,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
 from slack_bolt.response import BoltResponse
 
 from agent.conversation import ThreadKey
+from agent.phrases import say
 from bot import clicks
 from bot.blocks import FEEDBACK_ACTION, TRUST_ACTION
 from bot.delivery import Delivery
@@ -24,7 +25,8 @@ from bot.intake import Access, Ignored, Incoming, Own, Standing, read, settle
 from bot.payload import string
 from bot.slack_calls import DeliveryFailed
 from bot.views import TRY_ACTION, HomeFigures
-from bot.wording import HELP, THANKS
+from bot.wording import HELP
+from verification.language import detect
 
 _ANY = re.compile(".*")
 _log = structlog.get_logger()
@@ -106,8 +108,13 @@ class Listeners:
         found = clicks.read_feedback(body)
         if isinstance(found, clicks.Feedback):
             await self._office.feedback(found)
-            await self._politely(self._office.delivery.thank(found.place, found.user, THANKS))
+            thanks = say("thanks", await self._language(found.turn_id))
+            await self._politely(self._office.delivery.thank(found.place, found.user, thanks))
         await ack()
+
+    async def _language(self, turn_id: str) -> str | None:
+        """The language of the question that was answered; None when its record is gone."""
+        return detect(string(await self._office.record(turn_id), "question"))
 
     async def trust_asked(self, body: dict[str, Any], ack: AsyncAck) -> None:
         """The trust button: the stored record, as a modal."""

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
+from agent.phrases import Phrase, say
 from verification.answer import Source
 
 _LONGEST_TITLE = 120
-_STEPS = ((365, "year"), (30, "month"), (7, "week"), (1, "day"))
+_STEPS: tuple[tuple[int, Phrase, Phrase], ...] = (
+    (365, "year_ago", "years_ago"),
+    (30, "month_ago", "months_ago"),
+    (7, "week_ago", "weeks_ago"),
+    (1, "day_ago", "days_ago"),
+)
 
 
 def escape(text: str) -> str:
@@ -28,7 +34,7 @@ def link(url: str, label: str) -> str:
     return f"<{address.replace('&', '&amp;')}|{shown}>"
 
 
-def age(updated_at: str, today: date) -> str:
+def age(updated_at: str, today: date, language: str | None = None) -> str:
     """How old something is, in words (``3 weeks ago``); empty when the date is missing or unreadable."""
     try:
         then = datetime.fromisoformat(updated_at).date()
@@ -37,14 +43,14 @@ def age(updated_at: str, today: date) -> str:
     days = (today - then).days
     if days < 0:
         return then.isoformat()
-    for length, unit in _STEPS:
+    for length, one, several in _STEPS:
         if count := days // length:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "today"
+            return say(several, language, n=str(count)) if count > 1 else say(one, language)
+    return say("today", language)
 
 
-def source_line(source: Source, today: date) -> str:
+def source_line(source: Source, today: date, language: str | None = None) -> str:
     """``[n] title · age``, the title a link where the source has an address."""
     title = source.title if len(source.title) <= _LONGEST_TITLE else source.title[: _LONGEST_TITLE - 1] + "…"
-    old = age(source.updated_at, today)
+    old = age(source.updated_at, today, language)
     return link(source.url, f"[{source.id}] {title}") + (f" · {old}" if old else "")

@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from agent.phrases import Phrase, say
 from verification.answer import Answer
 
-HELP: Final = (
-    "Hello, I am Orion. I answer from your team's documents, and I check every answer against them before I send it.\n"
-    "• Mention me with a question in a channel, or write to me directly.\n"
-    "• Go on in the thread without a mention: I follow the conversation.\n"
-    "• Write `stop` to stop me, and `mute` to keep me quiet in a thread until you mention me again."
-)
-MUTED: Final = "I keep quiet in this thread until somebody mentions me again."
-STOPPED: Final = "Stopped."
-THANKS: Final = "Thank you, that helps me to get better."
+_HELP: Final[tuple[Phrase, ...]] = ("help", "help_ask", "help_go_on", "help_words")
+
+
+def help_text(language: str | None) -> str:
+    """What Orion is and how to talk to it."""
+    greeting, *ways = (say(phrase, language) for phrase in _HELP)
+    return "\n".join([greeting, *(f"• {way}" for way in ways)])
+
+
+HELP: Final = help_text(None)
+MUTED: Final = say("muted", None)
+STOPPED: Final = say("stopped", None)
 TRUST_UNKNOWN: Final = "I no longer have the record of this answer."
 LOADING: Final = (
     "Reading your documents…",

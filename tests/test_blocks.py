@@ -61,6 +61,18 @@ def test_f4_partial_and_quoted_answers_say_so() -> None:
     )
 
 
+def test_f9_what_stands_around_an_answer_is_in_the_language_of_the_question() -> None:
+    (post,) = rendered(answer(attempts=2), language="de", marks=("quotes",))
+    _, sources, marks, feedback, actions = post.blocks
+    assert sources["elements"][0]["text"].endswith("· vor 2 Wochen")
+    assert marks["elements"][0]["text"] == "✓ Geprüft · ❝ Aus den Dokumenten zitiert · 2 Versuche"
+    good = feedback["elements"][0]["positive_button"]
+    assert (good["text"]["text"], good["value"]) == ("Hilfreich", "good:turn-7")
+    assert actions["elements"][0]["text"]["text"] == "Warum kann man dem trauen?"
+    (partial,) = rendered(answer(), language="ja", marks=("partial",))
+    assert partial.blocks[2]["elements"][0]["text"].startswith("◐ 一部のみ")
+
+
 def test_f1_a_label_stands_above_the_answer() -> None:
     (post,) = rendered(answer(label="Not from your documents, not verified", verified=False, sources=()))
     assert post.blocks[0] == context(["Not from your documents, not verified"])

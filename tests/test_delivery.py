@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from agent.conversation import ThreadKey
+from agent.phrases import say
 from bot.delivery import Ticket
 from bot.local.limits import LENIENT, Strictness
 from bot.local.server import LocalWorkspace
 from bot.slack_calls import DeliveryFailed
 from bot.views import Collection, HomeFigures
-from bot.wording import HELP, THANKS
+from bot.wording import HELP
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
 from verification.answer import Answer, Source
 
@@ -258,9 +259,9 @@ async def test_a1_help_is_said_once() -> None:
 async def test_a8_thanks_are_seen_by_one_person_only() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
-        await slack.delivery.thank(place, "U0YOU", THANKS)
+        await slack.delivery.thank(place, "U0YOU", say("thanks", "fr"))
         (whisper,) = slack.server.ephemerals(CHANNEL)
-        assert (whisper["text"], whisper["ephemeral_for"]) == (THANKS, "U0YOU")
+        assert (whisper["text"], whisper["ephemeral_for"]) == (say("thanks", "fr"), "U0YOU")
 
 
 async def test_a10_home_and_prompts_reach_slack() -> None:

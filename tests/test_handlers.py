@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from slack_bolt.async_app import AsyncApp
 from structlog.testing import capture_logs
 
+from agent.phrases import say
 from bot.clicks import Feedback
 from bot.delivery import Ticket
 from bot.handlers import Office, register
@@ -22,14 +23,21 @@ from bot.local.limits import Strictness
 from bot.slack_app import SocketFront, build_app
 from bot.standing import Standings
 from bot.views import Collection, HomeFigures
-from bot.wording import HELP, THANKS, TRUST_UNKNOWN
+from bot.wording import HELP, TRUST_UNKNOWN
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.test_delivery import answer
 from tests.waiting import wait_until
 
 Mode = Literal["socket", "http"]
 PROMPT = Strictness(rates=False, ack_seconds=0.5, retry_delays=(0.02, 0.02, 0.02))
-RECORD = {"turn_id": "turn-1", "outcome": "answered", "verified": True, "attempts": [], "sources": []}
+RECORD = {
+    "turn_id": "turn-1",
+    "question": "Wie oft darf ein Schlüssel anfragen, und wo steht das?",
+    "outcome": "answered",
+    "verified": True,
+    "attempts": [],
+    "sources": [],
+}
 
 
 @dataclass(slots=True)
@@ -239,14 +247,14 @@ async def test_a12_a_refused_channel_is_acknowledged_and_ignored(opened: Opened)
         assert letter.thread.channel == CHAT
 
 
-async def test_a8_a_feedback_click_is_kept_and_thanked(opened: Opened) -> None:
+async def test_a8_f9_a_feedback_click_is_kept_and_thanked_in_the_language_of_the_question(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
         posted = await running.slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
         await running.slack.server.click(CHANNEL, posted, "orion_feedback", value="bad:turn-1")
         (feedback,) = running.ledger.feedback
         assert (feedback.turn_id, feedback.good, feedback.user, feedback.ts) == ("turn-1", False, "U0YOU", posted)
-        assert [whisper["text"] for whisper in running.slack.server.ephemerals(CHANNEL)] == [THANKS]
+        assert [whisper["text"] for whisper in running.slack.server.ephemerals(CHANNEL)] == [say("thanks", "de")]
 
 
 async def test_a8_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
