@@ -234,3 +234,13 @@ async def test_f6_the_judge_comes_from_the_settings(tmp_path: Path) -> None:
     async with open_engine(with_judge, corpus_of(with_judge)) as engine:
         assert engine.judge is not None
         assert engine.judge.name == "j"
+
+
+async def test_f5_what_could_not_be_confirmed_is_no_part_of_the_feedback() -> None:
+    half = '{"verdicts": [{"claim": 1, "supported": false, "reason": "No word of it."}]}'
+    told = await turn([answers(SURE, DOUBTFUL, MORE), answers(SURE)], [says(half)])
+    assert isinstance(told.outcome, Answered)
+    feedback = told.server.requests[-1]["messages"][-1]["content"]
+    assert DOUBTFUL in feedback
+    assert "impolite" not in feedback
+    assert "1 problem to mend" in feedback
