@@ -7,6 +7,7 @@ its own beyond putting parts together.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ from bot.views import Collection, HomeFigures
 from bot.withdrawals import Withdrawals
 from bot.wording import SUGGESTED_PROMPTS
 
+PATIENCE_S = 2.0
+"""How long a page waits for Redis."""
 SHOWN_DAYS = 14
 """Days that the App Home's figures cover."""
 
@@ -53,9 +56,17 @@ class Orion:
     app: AsyncApp
     socket: SocketFront | None
 
-    def metrics(self) -> bytes:
-        """The page for Prometheus."""
-        return self.observers.metrics.render()[0]
+    async def metrics(self) -> bytes:
+        """The page for Prometheus; the queue's depth is asked for when the page is."""
+        metrics = self.observers.metrics
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                depth = await self.mailbox.depth()
+        except (RedisError, TimeoutError):
+            metrics.queue(messages=math.nan, dead=math.nan)
+        else:
+            metrics.queue(messages=depth.messages, dead=depth.dead)
+        return metrics.render()[0]
 
     async def checks(self) -> dict[str, bool]:
         """What must be up before questions can be answered."""
@@ -67,7 +78,7 @@ class Orion:
 
 async def _answers(redis: Redis) -> bool:
     try:
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             return bool(await redis.ping())
     except (RedisError, TimeoutError):
         return False
@@ -93,7 +104,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         token = settings.slack_bot_token.get_secret_value()
         client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
-        calls = SlackCalls(client)
+        calls = SlackCalls(client, on_trouble=observers.slack_trouble)
         workspace = Workspace(client, calls)
         delivery = Delivery(calls, workspace.own, prompts=prompts)
         mailbox = Mailbox(redis, prefix=prefix)
@@ -157,6 +168,7 @@ def _office(  # noqa: PLR0913 - the composition root sees every part once
         record=observers.records.load,
         figures=figures,
         delivery=delivery,
+        count=observers.slack_event,
     )
 
 

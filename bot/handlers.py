@@ -47,7 +47,10 @@ class Standings(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Office:
-    """What the listeners hand things to. ``store`` and ``feedback`` return when the thing is durable, or raise."""
+    """What the listeners hand things to. ``store`` and ``feedback`` return when the thing is durable, or raise.
+
+    ``count`` hears what became of each event: its letter's kind once stored, or why it was ignored.
+    """
 
     access: Access
     standings: Standings
@@ -56,6 +59,7 @@ class Office:
     record: Callable[[str], Awaitable[Mapping[str, Any] | None]]
     figures: Callable[[], Awaitable[HomeFigures]]
     delivery: Delivery
+    count: Callable[[str], None]
 
 
 def register(app: AsyncApp, office: Office) -> None:
@@ -91,9 +95,11 @@ class Listeners:
             found = settle(found, await self._office.standings.of(found.thread))
         if isinstance(found, Ignored):
             _log.debug("event_ignored", reason=found.reason)
+            self._office.count(found.reason)
             return
         await self._office.store(found)
         await self._note(found)
+        self._office.count(found.kind)
         _log.info("event_stored", kind=found.kind, addressed=found.addressed, text_length=len(found.text))
 
     async def _note(self, letter: Incoming) -> None:

@@ -36,7 +36,7 @@ class Pages:
     """What the pages show. ``checks`` names what must be up before questions can be answered."""
 
     checks: Checks
-    metrics: Callable[[], bytes]
+    metrics: Callable[[], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class _Front:
         return web.json_response({"ready": ready, "checks": checks}, status=200 if ready else 503)
 
     async def metrics(self, _: web.Request) -> web.Response:
-        return web.Response(body=self._pages.metrics(), headers={"Content-Type": _METRICS_TYPE})
+        return web.Response(body=await self._pages.metrics(), headers={"Content-Type": _METRICS_TYPE})
 
 
 async def _slack_events(door: SlackDoor, request: web.Request) -> web.Response:

@@ -53,6 +53,14 @@ class Observers:
             if not observer.over:
                 trace.end(outcome="interrupted")
 
+    def slack_trouble(self, method: str, reason: str) -> None:
+        """One try of a Slack call failed."""
+        self.metrics.slack_errors.labels(method, reason).inc()
+
+    def slack_event(self, fate: str) -> None:
+        """An event came: the kind of letter it was stored as, or why it was ignored."""
+        self.metrics.events.labels(fate).inc()
+
     async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
         """Somebody judged an answer: kept in Redis, and as a score on the same trace (A8)."""
         await self.records.judge(turn_id, user, good=good)

@@ -52,6 +52,10 @@ class _Trouble:
     retry_after_s: float | None = None
 
 
+def _unheard(_method: str, _reason: str) -> None:
+    """Nobody counts the troubles."""
+
+
 def no_lease() -> None:
     """The lease check of an effect that no lease guards."""
 
@@ -60,6 +64,7 @@ class SlackCalls:
     """Calls methods of one workspace.
 
     ``patience_s`` bounds the time from the first attempt to the start of the last one, ``attempt_s`` each attempt.
+    ``on_trouble`` hears the method and the reason of each attempt that failed.
     """
 
     def __init__(
@@ -69,11 +74,13 @@ class SlackCalls:
         patience_s: float = 60.0,
         attempt_s: float = 15.0,
         first_pause_s: float = 0.5,
+        on_trouble: Callable[[str, str], None] = _unheard,
     ) -> None:
         self._client = client
         self._patience_s = patience_s
         self._attempt_s = attempt_s
         self._first_pause_s = first_pause_s
+        self._on_trouble = on_trouble
 
     async def read(self, method: str, **params: Any) -> Reply:
         """Calls a reading method.
@@ -101,7 +108,7 @@ class SlackCalls:
         Raises:
             DeliveryFailed: whatever went wrong.
         """
-        found = await self._attempt(lambda: self._client.api_call(method, json=dict(body)), timeout_s)
+        found = await self._attempt(method, lambda: self._client.api_call(method, json=dict(body)), timeout_s)
         if isinstance(found, _Trouble):
             raise DeliveryFailed(found.reason, permanent=not found.passing)
         return found
@@ -118,7 +125,7 @@ class SlackCalls:
         deadline, pause = clock.time() + self._patience_s, self._first_pause_s
         while True:
             lease_check()
-            found = await self._attempt(attempt, self._attempt_s)
+            found = await self._attempt(method, attempt, self._attempt_s)
             if not isinstance(found, _Trouble):
                 return found
             wait = pause if found.retry_after_s is None else found.retry_after_s
@@ -130,15 +137,18 @@ class SlackCalls:
             if found.doubt and look is not None and (done := await look()) is not None:
                 return done
 
-    async def _attempt(self, attempt: Callable[[], Awaitable[Any]], timeout_s: float) -> Reply | _Trouble:
+    async def _attempt(self, method: str, attempt: Callable[[], Awaitable[Any]], timeout_s: float) -> Reply | _Trouble:
         try:
             async with asyncio.timeout(timeout_s):
                 reply = await attempt()
         except SlackApiError as exc:
-            return _told(exc)
+            trouble = _told(exc)
         except (aiohttp.ClientError, TimeoutError, OSError) as exc:
-            return _Trouble(reason=type(exc).__name__, passing=True, doubt=True)
-        return reply.data if isinstance(reply.data, dict) else {}
+            trouble = _Trouble(reason=type(exc).__name__, passing=True, doubt=True)
+        else:
+            return reply.data if isinstance(reply.data, dict) else {}
+        self._on_trouble(method, trouble.reason)
+        return trouble
 
 
 def _told(exc: SlackApiError) -> _Trouble:

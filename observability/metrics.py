@@ -53,14 +53,23 @@ class Metrics:
     def _declare_slack(self) -> None:
         to = self.registry
         self.events = Counter("orion_slack_events", "Events from Slack, by what became of them.", ["fate"], registry=to)
-        self.queue_threads = Gauge("orion_queue_threads", "Threads with stored questions.", registry=to)
+        self.queue_messages = Gauge("orion_queue_messages", "Stored messages, waiting or in work.", registry=to)
+        self.dead_letters = Gauge("orion_dead_letters", "Messages that were given up.", registry=to)
         self.queue_wait_seconds = Histogram(
             "orion_queue_wait_seconds", "Time from storing a question to its claim.", buckets=_SECONDS, registry=to
         )
         self.deliveries = Counter("orion_deliveries", "Answers delivered, by how.", ["how"], registry=to)
         self.slack_errors = Counter(
-            "orion_slack_errors", "Slack calls that failed, by method and error name.", ["method", "error"], registry=to
+            "orion_slack_errors",
+            "Tries of a Slack call that failed, by method and error name.",
+            ["method", "error"],
+            registry=to,
         )
+
+    def queue(self, *, messages: float, dead: float) -> None:
+        """How much there is to do, as it stands right now; not a number (``nan``) where nobody can tell."""
+        self.queue_messages.set(messages)
+        self.dead_letters.set(dead)
 
     def render(self) -> tuple[bytes, str]:
         """The page for Prometheus and its content type."""

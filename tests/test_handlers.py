@@ -48,6 +48,7 @@ class Ledger:
     tries: int = 0
     letters: list[Incoming] = field(default_factory=list)
     feedback: list[Feedback] = field(default_factory=list)
+    fates: list[str] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def store(self, letter: Incoming) -> None:
@@ -93,6 +94,7 @@ def office(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Office
         record=record,
         figures=figures,
         delivery=slack.delivery,
+        count=ledger.fates.append,
     )
 
 
@@ -101,7 +103,10 @@ async def over_http(slack: Slack, app: AsyncApp) -> AsyncIterator[None]:
     async def checks() -> Mapping[str, bool]:
         return {}
 
-    pages = Pages(checks=checks, metrics=lambda: b"")
+    async def metrics() -> bytes:
+        return b""
+
+    pages = Pages(checks=checks, metrics=metrics)
     async with serve(build(pages, SlackDoor(app=app, signing_secret=slack.server.signing_secret))) as port:
         slack.server.events_url = f"http://127.0.0.1:{port}{EVENTS_PATH}"
         yield

@@ -52,7 +52,10 @@ def pages(*, ready: bool = True) -> Pages:
     async def checks() -> Mapping[str, bool]:
         return {"redis": True, "slack": ready}
 
-    return Pages(checks=checks, metrics=lambda: b"orion_turns_total 1\n")
+    async def metrics() -> bytes:
+        return b"orion_turns_total 1\n"
+
+    return Pages(checks=checks, metrics=metrics)
 
 
 @asynccontextmanager

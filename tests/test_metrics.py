@@ -17,7 +17,7 @@ def test_g3_the_page_holds_every_metric_with_its_help() -> None:
     assert families["orion_turns"].samples[0].labels == {"outcome": "answered"}
     assert {
         "orion_turns", "orion_turn_seconds", "orion_attempts", "orion_violations", "orion_model_calls",
-        "orion_model_tokens", "orion_model_seconds", "orion_tool_calls", "orion_queue_threads",
+        "orion_model_tokens", "orion_model_seconds", "orion_tool_calls", "orion_queue_messages", "orion_dead_letters",
         "orion_queue_wait_seconds", "orion_deliveries", "orion_slack_errors",
     } <= families.keys()  # fmt: skip
 

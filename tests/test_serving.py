@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
@@ -103,10 +105,47 @@ async def test_g3_serve_answers_shows_its_pages_and_drains(
         assert await page(port, "/healthz") == (200, '{"alive": true}')
         status, ready = await page(port, "/readyz")
         assert (status, json.loads(ready)["checks"]) == (200, {"redis": True, "slack_socket": True})
-        assert "orion_turns_total" in (await page(port, "/metrics"))[1]
         ask_to_end()
         await served
     assert events(log)[-1] == "orion_stopped"
+
+
+async def test_g3_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
+    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+) -> None:
+    settings = settings_of(workspace, tmp_path, redis_url)
+    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=5)) as served:
+        port = await pages_of(log)
+        await wait_until(lambda: workspace.connections == 1, "the socket is connected")
+        workspace.faults.fail("chat.postMessage", "internal_error")
+        workspace.post(workspace.visitor, CHANNEL, "Nobody asks Orion here")
+        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
+        await wait_until(lambda: "turn_ended" in events(log), "the turn has ended")
+        figures = samples((await page(port, "/metrics"))[1])
+        assert figures["orion_turns_total", "answered"] == 1
+        assert figures["orion_turns_running", ""] == 0
+        assert figures["orion_turn_seconds_count", "answered"] == 1
+        assert figures["orion_attempts_count", ""] == 1
+        assert figures["orion_model_calls_total", ",write"] == 1
+        assert figures["orion_tool_calls_total", "true,search"] == 1
+        assert figures["orion_slack_events_total", "question"] == 1
+        assert figures["orion_slack_events_total", "not_addressed"] == 1
+        assert figures["orion_slack_errors_total", "internal_error,chat.postMessage"] == 1
+        assert figures["orion_queue_wait_seconds_count", ""] == 1
+        assert figures["orion_deliveries_total", "answer"] == 1
+        assert (figures["orion_queue_messages", ""], figures["orion_dead_letters", ""]) == (0, 0)
+        ask_to_end()
+        await served
+
+
+def samples(text: str) -> dict[tuple[str, str], float]:
+    """Each sample of a Prometheus page by its name and its labels' values, the labels in order of their names."""
+    return {
+        (sample.name, ",".join(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
 
 
 async def test_h2_web_takes_and_worker_answers_over_one_redis(
@@ -157,6 +196,7 @@ async def test_h3_serve_starts_while_slack_and_redis_are_away(tmp_path: Path, lo
         status, text = await page(port, "/readyz")
         assert (status, json.loads(text)["checks"]) == (503, {"redis": False, "slack_socket": False})
         assert "slack_unreachable" in events(log)
+        assert math.isnan(samples((await page(port, "/metrics"))[1])["orion_queue_messages", ""])
         ask_to_end()
         await served
 
