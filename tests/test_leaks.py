@@ -48,6 +48,27 @@ SECRETS = [
     "パスワード：" + "Sakura2026",
     "密码：" + "Beijing2026",
     "postgres://admin:" + "p4ssw0rd9" + "@db.acme.test/main",
+    "The password is " + "hunter2X9",
+    "The password for the test database is " + "Winter2026!",
+    "Password for admin: " + "Winter2026!",
+    "Das Passwort lautet: " + "Sommer2026!",
+    "Das Passwort ist " + "„Sommer2026!“",
+    "Le mot de passe est " + "«Soleil2026!»",
+    "密码是：" + "Abc12345xyz",
+    "パスワードは" + "Winter2026xです",
+    "AWS_SECRET_ACCESS_KEY=" + MIX + "1aB",
+    "aws_secret_access_key = " + MIX + "1aB",
+    "AWS secret: " + MIX[:12] + "/" + MIX[12:] + "1a",
+    "token: " + "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    "API token: " + "9f8e7d6c5b4a3928",
+    "Authorization: Bearer " + "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    "dop" + "_v1_" + "4f9a8b7c6d5e4f3a" * 4,
+    "hf" + "_" + MIX[:34],
+    "SG." + MIX[:22] + "." + MIX + MIX[:7],
+    "sk" + "-proj-Ab3dEf 6hIj9kLm2nOp5qRs8t",
+    "sk" + "-proj-Ab3dEf\u200b6hIj9kLm2nOp5qRs8t",
+    "sk" + "-proj-Ab3dEf**6hIj9kLm2nOp5qRs8t",
+    "xoxb" + "\u00ad-2847163950-5820394716",
 ]
 HARMLESS = [
     "xoxb-...",
@@ -88,6 +109,26 @@ HARMLESS = [
     "-----BEGIN PUBLIC KEY-----",
     "A file that starts with -----BEGIN PRIVATE KEY----- is secret.",
     "eyJ is how a token begins",
+    "Passwords have at least 16 characters.",
+    "The password is at least 14 characters long and is changed every 90 days.",
+    "The password is 2FA-protected.",
+    "The password for the VPN is in 1Password.",
+    "The password for SAP: see the page Access2Systems",
+    "Password policy: 14 characters, reset after 90d",
+    "Das Passwort ist nach 90 Tagen zu ändern.",
+    "Le mot de passe est valable 90 jours.",
+    "密码是12位以上的字符。",
+    "パスワードは14文字以上です。",
+    "SLACK_BOT_TOKEN=xoxb-…",
+    "AWS_SECRET_ACCESS_KEY is read from the environment.",
+    "token: the value of SLACK_BOT_TOKEN",
+    "TOKEN_LIMIT=8000",
+    "The API token is created on the page settings/tokens/new-token-for-service-2.",
+    "Authorization: Bearer <token>",
+    "Authorization: Bearer $ACCESS_TOKEN_2_FOR_TESTS",
+    "a bearer of 9f8e7d6c shares",
+    "| Password | Length |\n|---|---|\n| admin | 14-characters |\n| user | 12 |",
+    "| Token | Meaning |\n|---|---|\n| E4012 | expired |\n| ID_TOKEN_V2_LEGACY | old one |",
     "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
 ]
 
@@ -105,6 +146,13 @@ def test_f1_a_secret_is_an_error_and_masked(secret: str, form: str) -> None:
 def test_f1_a_placeholder_or_a_plain_word_is_no_secret(text: str) -> None:
     verdict = check(Draft(text=f"Set it so: {text}", question="How do I set it?"))
     assert [each for each in verdict.violations if each.rule == "no_secrets"] == []
+
+
+@pytest.mark.parametrize("head", ["Password", "Passwort", "API token", "*Secret*"])
+def test_f1_a_column_of_secrets_is_found(head: str) -> None:
+    value = "9f8e7d6c5b4a39281706f5e4" if "token" in head.lower() or "secret" in head.lower() else "Winter" + "2026!"
+    verdict = check(Draft(text=f"| User | {head} |\n|---|---|\n| admin | {value} [1] |", question="What is it?"))
+    assert "no_secrets" in {each.rule for each in verdict.errors}
 
 
 PROMPT = (

@@ -7,7 +7,7 @@ looked into as well. The words of a violation are masked, so that a report or a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Final
@@ -31,29 +31,62 @@ _SHAPES: Final = tuple(
         r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])",
         r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,4000}",
         r"-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----\s{0,4}[A-Za-z0-9+/=:]{16}",
+        r"(?<![A-Za-z0-9])(?:do[opr]_v1_[a-f0-9]{64}|hf_[A-Za-z0-9]{30,64}|glsa_[A-Za-z0-9_]{32,64})",
+        r"(?<![A-Za-z0-9])shp(?:at|ca|pa|ss)_[a-f0-9]{32}",
+        r"(?<![A-Za-z0-9])(?:hv[sbr]\.[A-Za-z0-9_-]{24,200}|dckr_pat_[A-Za-z0-9_-]{20,64}|lin_api_[A-Za-z0-9]{32,64})",
+        r"(?<![A-Za-z0-9])(?:pypi-[A-Za-z0-9_-]{50,250}|whsec_[A-Za-z0-9+/=]{24,100}|NRAK-[A-Z0-9]{20,40})",
+        r"(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{30,60}|AGE-SECRET-KEY-1[A-Z0-9]{50,60}",
+        r"(?<![A-Za-z0-9])ya29\.[A-Za-z0-9_-]{30,400}|(?<![A-Za-z0-9])ATATT3[A-Za-z0-9_=-]{50,250}",
         r"hooks\.slack\.com/services/T[A-Z0-9]{6,14}/B[A-Z0-9]{6,14}/[A-Za-z0-9]{16,40}",
     )
 )
-_NAME: Final = (
-    r"(?:pass(?:word|wd|phrase)|passwort|kennwort|pwd|secret(?:[_-]?key)?|api[_-]?key|access[_-]?token|auth[_-]?token"
-    r"|client[_-]?secret|mot de passe|contraseña|kata sandi|密码|パスワード)[\"'`*]{0,3}\s{0,2}"
+_CALLED: Final = (
+    r"(?:pass(?:word|wd|phrase|code)|passwort|kennwort|pwd|mot de passe|contraseña|kata sandi|密码|密碼|パスワード)"
 )
+_KEY: Final = (
+    r"(?:(?:[A-Za-z0-9]{1,30}[_-]){0,5}(?:secret|token|credentials?|(?:api|access|auth|private|signing)[ _-]?key)"
+    r"(?:[_-](?:[A-Za-z0-9]{1,30})){0,4}|(?:aws|client|app|shared|signing) secret)"
+)
+_SMALL_KEY: Final = r"(?:secret(?:[_-]?key)?|api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret)"
+# "for the test database", "des Administrators": what the password is for may stand before the value.
+_OF: Final = (
+    r"(?:\s(?:for|of|to|on|für|des|der|vom|von|zum|zur|pour|de|du|del|para|untuk)\s[\w.@-]{1,40}"
+    r"(?:\s[\w.@-]{1,40}){0,3}?)?"
+)
+_OPEN: Final = r"[\"'(„“”«「‘‹]{0,3}\s?"
+_GIVES: Final = r"\s{0,2}(?:[:=：]|(?:is|ist|lautet|est|es|adalah|ialah)\b|是|为|為|は)\s{0,2}(?:[:：=]\s{0,2})?"
+_VALUE: Final = r"(?![\"'(])((?:(?![\"'`,;<>])[!-~]){6,200})"
+_LONG: Final = r"([A-Za-z0-9+/_.=~-]{16,400})"
 _ASSIGNED: Final = tuple(
     re.compile(shape, re.IGNORECASE)
     for shape in (
-        rf"(?<![A-Za-z0-9]){_NAME}[:=：]\s{{0,2}}[\"'`*]{{0,3}}([^\s\"'`,;。、<>]{{6,200}})",
-        rf"(?<![A-Za-z0-9]){_NAME}(?:is|ist|est|es|adalah|是|は)\s{{0,2}}[\"'`*“「]{{1,3}}([^\s\"'`,;。、<>”」]{{8,200}})",
+        rf"(?<![A-Za-z0-9]){_CALLED}{_OF}[\"']{{0,2}}{_GIVES}{_OPEN}{_VALUE}",
+        rf"(?<![A-Za-z0-9]){_SMALL_KEY}[\"']{{0,2}}\s{{0,2}}[:=：]\s{{0,2}}{_OPEN}{_VALUE}",
         r"://[^\s/:@<>`]{1,80}:([^\s/:@<>`]{6,120})@",
     )
 )
+# A key or a token is long and without sense; its name alone is in many a text about keys.
+_ISSUED: Final = tuple(
+    re.compile(shape, re.IGNORECASE)
+    for shape in (
+        rf"(?<![A-Za-z0-9]){_KEY}{_OF}[\"']{{0,2}}{_GIVES}{_OPEN}{_LONG}",
+        rf"\b(?:bearer|authorization:\s{{0,2}}(?:basic|token|apikey))\s{{1,2}}{_LONG}",
+    )
+)
+_SECRET_COLUMN: Final = re.compile(rf"\W*(?:\w+ )?(?:{_CALLED}|{_KEY}|secret|token)s?\W*", re.IGNORECASE)
+_PASSWORD_COLUMN: Final = re.compile(rf".*{_CALLED}.*", re.IGNORECASE)
+_ROW: Final = re.compile(r"^(?:[^\n|]*\|[^\n]*|[-+ ]{3,})$", re.MULTILINE)
+_CELL: Final = re.compile(r"[^|]+")
 _PLACEHOLDER: Final = re.compile(
-    r"\.{3}|…|\*{3}|[xX]{4}|\$|%|[{}<>()\[\]]|(?:^|[_-])(?:your|my|example|sample|dummy|fake|changeme|placeholder|redacted"
+    r"\.{3}|…|\*{3}|[xX]{4}|\$|%|[{}<>()\[\]]|(?:^|[_-])(?:your|my|example|sample|dummy|fake|changeme|placeholder"
+    r"|redacted"
     r"|todo|here|token|goes)(?:$|[_-])",
     re.IGNORECASE,
 )
 _NO_PASSWORD: Final = re.compile(
-    r"[0-9]+[-–]?[A-Za-z]+|[A-Z0-9]+(?:_[A-Z0-9]+)+|[\w.-]*(?:/[\w.-]+)+/?|(?:change|pass|example)\w*"
-    r"|(?:sha|aes|rsa|rs|hs|es|md|oauth|base|argon|utf|ed|tls|v|bcrypt|hmac)-?[0-9][\w.-]*",
+    r"[0-9]+[-–]?[A-Za-z]+(?:-[A-Za-z]+)*|[A-Z0-9]+(?:_[A-Z0-9]+)+|[\w.-]*(?:/[\w.-]+)+/?|(?:change|pass|example)\w*"
+    r"|(?:sha|aes|iso|uuid|k|pbkdf|scrypt|argon|saml|rsa|rs|hs|es|md|oauth|base|argon|utf|ed|tls|v|bcrypt"
+    r"|hmac)-?[0-9][\w.-]*",
     re.IGNORECASE,
 )
 _SHOWN: Final = 4
@@ -65,10 +98,28 @@ _REMEDY: Final = "Leave it out; say where it is kept or who to ask instead."
 
 def no_secrets(reading: Reading) -> tuple[Violation, ...]:
     """An error for each secret by shape, and for each run of some 60 characters out of a private text."""
-    spans = sorted({*_shapes(reading.text), *_assigned(reading.text)})
+    bare, places = _bare(reading.text)
+    found = {*_shapes(bare), *_split(bare), *_assigned(bare), *_issued(bare), *_tabled(bare)}
+    spans = sorted({(places[start], places[end - 1] + 1) for start, end in found})
     secrets = [_masked(reading, span, "This looks like a secret.") for span in spans]
     runs = [_masked(reading, span, "This repeats Orion's own instructions.") for span in _private(reading)]
     return (*secrets, *runs)
+
+
+_HIDING: Final = re.compile("[*`\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
+
+
+def _bare(text: str) -> tuple[str, Sequence[int]]:
+    """The text without emphasis, back-ticks and what cannot be seen, which may part a token; and where each stood."""
+    if not _HIDING.search(text):
+        return text, range(len(text))
+    places: list[int] = []
+    last = 0
+    for match in _HIDING.finditer(text):
+        places += range(last, match.start())
+        last = match.end()
+    places += range(last, len(text))
+    return _HIDING.sub("", text), places
 
 
 def _shapes(text: str) -> Iterator[tuple[int, int]]:
@@ -78,15 +129,69 @@ def _shapes(text: str) -> Iterator[tuple[int, int]]:
                 yield match.span()
 
 
+_SPLIT: Final = re.compile(
+    r"(?<![A-Za-z0-9-])(?:sk-|xox[abeoprs]-|xapp-|gh[opsur]_|github_pat_|glpat-|AIza|AKIA|(?:sk|rk)_live_|npm_)"
+    r"[A-Za-z0-9_-]{2,60}(?:\s(?=[A-Za-z_-]{0,20}[0-9])(?=[0-9_-]{0,20}[A-Za-z])[A-Za-z0-9_-]{8,120}){1,3}"
+)
+
+
+def _split(text: str) -> Iterator[tuple[int, int]]:
+    """Tokens with a space or a line end in them: each part behind it has letters and digits."""
+    for match in _SPLIT.finditer(text):
+        if not _PLACEHOLDER.search(match[0]) and _varied(match[0]):
+            yield match.span()
+
+
 def _assigned(text: str) -> Iterator[tuple[int, int]]:
     """Values given to a password or key: only those that mix letters with digits, as a made-up word does not."""
     for pattern in _ASSIGNED:
-        for match in pattern.finditer(text):
-            value = match[1].rstrip(".:!?)")
-            if _MIXED.match(value) and not _PLACEHOLDER.search(value) and not _NO_PASSWORD.fullmatch(value):
-                yield match.span(1)
+        yield from (match.span(1) for match in pattern.finditer(text) if _is_password(match[1]))
 
 
+def _is_password(written: str) -> bool:
+    value = written.rstrip(".:!?)")
+    return bool(_MIXED.match(value)) and not _PLACEHOLDER.search(value) and not _NO_PASSWORD.fullmatch(value)
+
+
+def _issued(text: str) -> Iterator[tuple[int, int]]:
+    """Long values without sense, given to something that is called a key or a token."""
+    for pattern in _ISSUED:
+        yield from (match.span(1) for match in pattern.finditer(text) if _is_key(match[1]))
+
+
+def _is_key(written: str) -> bool:
+    """Hexadecimal digits, or letters of both cases mixed with digits over and over: a name or a path is neither."""
+    value = written.rstrip(".")
+    if len(value) < _LEAST_KEY or _PLACEHOLDER.search(value) or not _MIXED.match(value) or not _varied(value):
+        return False
+    return bool(_HEX.fullmatch(value)) or len(_CHANGES.findall(value)) * 4 >= len(value)
+
+
+def _tabled(text: str) -> Iterator[tuple[int, int]]:
+    """Values under a table's head that says password, secret or token."""
+    columns: dict[int, bool] = {}
+    last = -2
+    for row in _ROW.finditer(text):
+        cells = list(_CELL.finditer(row[0]))
+        if row.start() > last + 1:
+            columns = {
+                at: bool(_PASSWORD_COLUMN.fullmatch(cell[0]))
+                for at, cell in enumerate(cells)
+                if _SECRET_COLUMN.fullmatch(cell[0])
+            }
+        last = row.end()
+        for at, cell in enumerate(cells):
+            value = _CITED.sub("", cell[0]).strip()
+            is_secret = at in columns and " " not in value and (_is_password if columns[at] else _is_key)(value)
+            if is_secret and len(value) >= _SHORTEST_PASSWORD:
+                yield row.start() + cell.start(), row.start() + cell.end()
+
+
+_CITED: Final = re.compile(r"\[[0-9, ]{1,12}\]")
+_SHORTEST_PASSWORD: Final = 6
+_LEAST_KEY: Final = 16
+_HEX: Final = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+_CHANGES: Final = re.compile(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]|(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
 _MIXED: Final = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])(?!.*://)")
 
 
