@@ -32,7 +32,7 @@ from bot.slack_app import SocketFront, Workspace, build_app, open_client
 from bot.slack_calls import SlackCalls
 from bot.standing import Standings
 from bot.turn_record import TurnRecords
-from bot.turns import Turns
+from bot.turns import DRAIN_S, Turns
 from bot.views import Collection, HomeFigures
 from bot.withdrawals import Withdrawals
 from bot.wording import SUGGESTED_PROMPTS
@@ -93,10 +93,12 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     socket: bool,
     prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
     prefix: str = "orion",
+    drain_s: float = DRAIN_S,
 ) -> AsyncIterator[Orion]:
     """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do.
 
     ``prefix`` keeps the questions and threads of one workspace apart from another's in the same Redis.
+    ``drain_s`` is how long running turns may go on once Orion was asked to end.
     """
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(open_redis(settings))
@@ -114,7 +116,13 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         answering = Answering(
             engine, delivery, mailbox=mailbox, threads=threads, withdrawals=withdrawals, observers=observers
         )
-        turns = Turns(mailbox, answering.handle, on_dead=answering.tell_dead, concurrency=max(1, concurrency))
+        turns = Turns(
+            mailbox,
+            answering.handle,
+            on_dead=answering.tell_dead,
+            concurrency=max(1, concurrency),
+            drain_s=drain_s,
+        )
         app = build_app(client, workspace)
         standings = Standings(redis, prefix=prefix)
         office = _office(

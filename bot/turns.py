@@ -32,6 +32,7 @@ OUTAGE_FIRST_S = 0.1
 OUTAGE_MAX_S = 2.0
 REPORT_S = 60.0
 FAREWELL_S = 2.0
+DRAIN_S = 25.0
 INSIST_S = 3.0
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MAX_S = 60.0
@@ -140,7 +141,7 @@ class Turns:
     """
 
     def __init__(
-        self, mailbox: Mailbox, handle: Handle, *, on_dead: OnDead, concurrency: int = 50, drain_s: float = 25.0
+        self, mailbox: Mailbox, handle: Handle, *, on_dead: OnDead, concurrency: int = 50, drain_s: float = DRAIN_S
     ) -> None:
         self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
         self.listening = asyncio.Event()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -114,15 +115,6 @@ async def test_a3_deleted_question_takes_its_answer_along(setting: Setting) -> N
     await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, root), 20)
 
 
-async def test_a2_mentioned_deep_in_a_thread_it_reads_what_was_said(setting: Setting) -> None:
-    root = setting.ask("Our API keys are being throttled", user="U0ONCALL")
-    setting.ask("Since this morning", thread=root, user="U0RELEASE")
-    ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
-    await setting.answer_to(ts, thread=root)
-    methods = [call.method for call in setting.workspace.calls]
-    assert "conversations.replies" in methods
-
-
 async def test_a5_status_is_shown_and_no_answer_is_unfurled(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} {LIMIT}")
     await setting.answer_to(ts)
@@ -180,6 +172,23 @@ DRAFTS = {
     "wrong": "<answer>Each API key may make 900 requests a minute [1].</answer>",
     "form": "<answer>**Limit** [1]\n\n| what | how many |\n|---|---|\n| requests a minute | 600 [1] |</answer>",
 }
+
+
+@pytest.mark.parametrize("mode", ["socket", "http"])
+async def test_a2_mentioned_deep_in_a_thread_it_reads_what_was_said(mode: str, tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
+        running(with_server(tmp_path, redis_url, server), mode=mode) as setting,
+    ):
+        root = setting.ask("Our API keys are being throttled", user="U0ONCALL")
+        setting.ask("Since the gateway moved to Porto", thread=root, user="U0RELEASE")
+        ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
+        await setting.answer_to(ts, thread=root)
+        assert server.phases() == ["decide", "write"]
+        for request in server.requests:
+            shown_to_model = json.dumps(request["messages"])
+            assert "Our API keys are being throttled" in shown_to_model
+            assert "Since the gateway moved to Porto" in shown_to_model
 
 
 @pytest.mark.parametrize("mode", ["tools", "no_tools"])
