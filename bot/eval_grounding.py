@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from verification.answer import Claim, Draft, Source
+from verification.examination import grounds
 from verification.grounding import ground
 from verification.score import SUPPORTED
 
@@ -100,7 +101,7 @@ def _row(line: str, place: str) -> Row:
 def _judge(row: Row) -> Judged:
     draft = Draft(text=row.claim, question=row.question, sources=(Source(id=1, title="", text=row.source),))
     claim = Claim(text=row.claim, start=0, end=len(row.claim), cited=(1,))
-    (judged,), violations = ground(draft, row.claim, (claim,))
+    (judged,), violations = ground(grounds(draft, row.claim), (claim,))
     rules = tuple(sorted({violation.rule for violation in violations if violation.severity == "error"}))
     return Judged(row=row, score=judged.score, accused=bool(rules), rules=rules)
 

@@ -8,6 +8,7 @@ import pytest
 
 from verification.answer import Claim, Draft, Source, Violation
 from verification.claims import claims
+from verification.examination import grounds
 from verification.grounding import ground
 
 BACKUPS = Source(
@@ -25,7 +26,7 @@ LEAVE = Source(id=2, title="Leave", text="Employees have 28 days of leave a year
 
 def judge(text: str, *, question: str = "", known_text: str = "") -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
     draft = Draft(text=text, sources=(BACKUPS, LEAVE), question=question, known_text=known_text)
-    return ground(draft, text, claims(text))
+    return ground(grounds(draft, text), claims(text))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,8 @@ def test_f1_hostile_text_is_grounded_in_linear_time(unit: str) -> None:
     text = unit * (20_000 // len(unit))
     claim = Claim(text=text, start=0, end=len(text), cited=(1,))
     started = time.perf_counter()
-    ground(Draft(text=text, sources=(Source(id=1, title="Noise", text=text + "."),)), text, (claim,))
+    draft = Draft(text=text, sources=(Source(id=1, title="Noise", text=text + "."),))
+    ground(grounds(draft, text), (claim,))
     assert time.perf_counter() - started < 10
 
 

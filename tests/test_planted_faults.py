@@ -14,6 +14,7 @@ import pytest
 
 from verification.answer import Draft, Source, Violation
 from verification.claims import claims
+from verification.examination import grounds
 from verification.grounding import ground
 from verification.recitation import recite
 
@@ -206,7 +207,7 @@ ROUNDS = 40
 
 
 def judge(text: str) -> tuple[Violation, ...]:
-    return ground(Draft(text=text, sources=SOURCES), text, claims(text))[1]
+    return ground(grounds(Draft(text=text, sources=SOURCES), text), claims(text))[1]
 
 
 def errors(text: str) -> list[Violation]:
@@ -239,8 +240,8 @@ def test_f1_precise_faults_are_all_found(kind: str) -> None:
 def test_f1_wrong_citations_are_all_found_or_set_right() -> None:
     missed = []
     for text in planted("citation"):
-        draft = Draft(text=text, sources=SOURCES)
-        if not judge(text) and not recite(draft, text, claims(text))[1]:
+        offered = grounds(Draft(text=text, sources=SOURCES), text)
+        if not judge(text) and not recite(offered, text, ground(offered, claims(text))[0])[1]:
             missed.append(text)
     assert missed == []
 

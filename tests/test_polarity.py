@@ -6,12 +6,14 @@ import pytest
 
 from verification.answer import Draft, Source, Violation
 from verification.claims import claims
+from verification.examination import grounds
 from verification.grounding import ground
 
 
 def found(source: str, claim: str) -> tuple[Violation, ...]:
     text = f"{claim} [1]"
-    return ground(Draft(text=text, sources=(Source(id=1, title="", text=source),)), text, claims(text))[1]
+    draft = Draft(text=text, sources=(Source(id=1, title="", text=source),))
+    return ground(grounds(draft, text), claims(text))[1]
 
 
 @pytest.mark.parametrize(

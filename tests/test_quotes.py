@@ -6,6 +6,7 @@ import pytest
 
 from verification.answer import Draft, Source, Violation
 from verification.claims import claims
+from verification.examination import grounds
 from verification.grounding import ground
 from verification.quotes import quotations
 
@@ -15,7 +16,7 @@ SOURCE = "The manual says they're never to open the valve before the lamp is gre
 def found(claim: str, source: str = SOURCE) -> list[Violation]:
     text = f"{claim} [1]"
     draft = Draft(text=text, sources=(Source(id=1, title="", text=source),))
-    return [v for v in ground(draft, text, claims(text))[1] if v.words != text]
+    return [v for v in ground(grounds(draft, text), claims(text))[1] if v.words != text]
 
 
 @pytest.mark.parametrize(

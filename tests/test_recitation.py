@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from verification.answer import Draft, Repair, Source
 from verification.claims import claims
+from verification.examination import grounds
 from verification.grounding import ground
 from verification.recitation import recite
+from verification.rules import check
 
 SOURCES = (
     Source(id=1, title="Backups", text="Backups are kept for 30 days. They run nightly at 02:00."),
@@ -15,14 +19,15 @@ SOURCES = (
 
 
 def set_right(text: str, sources: tuple[Source, ...] = SOURCES) -> tuple[str, tuple[Repair, ...]]:
-    return recite(Draft(text=text, sources=sources), text, claims(text))
+    offered = grounds(Draft(text=text, sources=sources), text)
+    return recite(offered, text, ground(offered, claims(text))[0])
 
 
 def test_f2_a_wrong_citation_of_a_right_fact_is_set_right_and_recorded() -> None:
     text = "Employees have 28 days of leave a year [1]. Backups are kept for 30 days [1]."
     assert set_right(text) == (
         "Employees have 28 days of leave a year [2]. Backups are kept for 30 days [1].",
-        (Repair(kind="citation", count=1),),
+        (Repair(kind="citation_source", count=1),),
     )
 
 
@@ -55,6 +60,62 @@ def test_f2_two_sources_that_both_hold_it_leave_the_choice_to_the_model() -> Non
 
 def test_f1_the_remedy_names_the_source_that_bears_it_out() -> None:
     text = "Employees have 28 days of leave a year [1]."
-    (judged,), violations = ground(Draft(text=text, sources=SOURCES), text, claims(text))
+    (judged,), violations = ground(grounds(Draft(text=text, sources=SOURCES), text), claims(text))
     assert judged.supported == "no"
     assert "Cite [2] instead" in violations[0].remedy
+
+
+RULEBOOK = (
+    Source(id=1, title="Refunds", text="Refunds take 14 days. The form has 3 pages."),
+    Source(id=2, title="Leave", text="Annual leave is 30 days. Parental leave is 16 weeks."),
+    Source(id=3, title="Urlaub", text="Der Resturlaub verfällt am 31. März."),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        ("Refunds take 14 days [2].", "Refunds take 14 days [1]."),
+        ("Annual leave is 30 days [1].", "Annual leave is 30 days [2]."),
+        (
+            "Refunds take 14 days [2]. Annual leave is 30 days [1].",
+            "Refunds take 14 days [1]. Annual leave is 30 days [2].",
+        ),
+        (
+            "• Parental leave is 16 weeks [1]\n• The form has 3 pages [1]",
+            "• Parental leave is 16 weeks [2]\n• The form has 3 pages [1]",
+        ),
+        ("Der Resturlaub verfällt am 31. März [1].", "Der Resturlaub verfällt am 31. März [3]."),
+    ],
+)
+def test_f2_a_wrong_citation_is_set_right_and_recorded(text: str, mended: str) -> None:
+    verdict = check(Draft(text=text, sources=RULEBOOK))
+    assert verdict.passed
+    assert verdict.text == mended
+    assert "citation_source" in [repair.kind for repair in verdict.repairs]
+    assert check(Draft(text=verdict.text, sources=RULEBOOK)).repairs == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Refunds take 30 days [1].",
+        "Refunds take 99 days [2].",
+        "The trial takes 30 days [1].",
+    ],
+)
+def test_f2_a_wrong_fact_stays_wrong(text: str) -> None:
+    verdict = check(Draft(text=text, sources=RULEBOOK))
+    assert not verdict.passed
+    assert verdict.text == text
+
+
+def test_f2_what_two_sources_hold_is_not_moved() -> None:
+    twins = (*RULEBOOK, Source(id=4, title="Refunds again", text="Refunds take 14 days."))
+    assert check(Draft(text="Refunds take 14 days [2].", sources=twins)).text == "Refunds take 14 days [2]."
+
+
+def test_f2_without_repair_nothing_is_moved() -> None:
+    verdict = check(Draft(text="Refunds take 14 days [2].", sources=RULEBOOK, repair=False))
+    assert not verdict.passed
+    assert verdict.text == "Refunds take 14 days [2]."

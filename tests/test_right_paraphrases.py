@@ -9,6 +9,7 @@ import pytest
 
 from verification.answer import Draft, Source
 from verification.claims import claims
+from verification.examination import grounds
 from verification.grounding import ground
 
 PARAPHRASES: tuple[tuple[str, str], ...] = (
@@ -89,7 +90,7 @@ PARAPHRASES: tuple[tuple[str, str], ...] = (
 
 def accused(source: str, paraphrase: str) -> list[str]:
     draft = Draft(text=paraphrase, sources=(Source(id=1, title="", text=source),))
-    _, violations = ground(draft, paraphrase, claims(paraphrase))
+    _, violations = ground(grounds(draft, paraphrase), claims(paraphrase))
     return [violation.detail for violation in violations if violation.severity == "error"]
 
 

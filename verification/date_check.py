@@ -19,14 +19,14 @@ _SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
 def date_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each date or time of the claim that the cited sources do not bear out."""
     mine = evidence.claim.moments[:MOST]
-    passages = (*(cited.passage for cited in evidence.cited), *evidence.known)
     seen: set[tuple[int, int]] = set()
     for moment in mine:
         span = (moment.start, moment.end)
         readings = [other for other in mine if (other.start, other.end) == span]
         # Two readings of 03/04/2021 need one to fit; the two days of "3-5 March" need both.
         ambiguous = len({reading.month for reading in readings}) > 1
-        fits = [_is_known(reading, passages) for reading in (readings if ambiguous else [moment])]
+        meant = readings if ambiguous else [moment]
+        fits = [_is_near(reading, evidence) or _is_known(reading, evidence.passages) for reading in meant]
         if any(fits) or span in seen or _ends_a_season(moment, evidence.claim.text):
             continue
         seen.add(span)
@@ -39,15 +39,24 @@ def _ends_a_season(moment: Moment, text: str) -> bool:
     return moment.is_year and match is not None and int(match[1]) + 1 == moment.year
 
 
+def _is_near(moment: Moment, evidence: Evidence) -> bool:
+    """Whether a sentence near the claim has the date with all its parts."""
+    return any(
+        agrees(moment, other) and (moment.year is None or other.year is not None)
+        for passage in evidence.near
+        for other in passage.moments
+    )
+
+
 def _is_known(moment: Moment, passages: tuple[Passage, ...]) -> bool:
-    years = {other.year for passage in passages for other in passage.moments if other.year}
+    year_is_named = any(moment.year in passage.years for passage in passages)
     if moment.is_year and _is_number(moment, passages):
         return True
     for passage in passages:
         for other in passage.moments:
             # A date without its year is this date only if the year stands somewhere near.
             missing_year = moment.year is not None and other.year is None
-            if agrees(moment, other) and not (missing_year and moment.year not in years):
+            if agrees(moment, other) and not (missing_year and not year_is_named):
                 return True
     return False
 

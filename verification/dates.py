@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from verification.calendar_words import MONTHS, WEAK, WEEKDAYS
+from verification.stretches import Tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,8 @@ _GLUE = frozenset("-/.:,$€£¥#_")
 def moments(text: str) -> tuple[Moment, ...]:
     """The dates, times, years, months and days of the week written in ``text``, in order of their start."""
     found: list[Moment] = []
-    token = _TOKEN.search(text)
+    tokens = Tokens(text, _TOKEN, _is_calendar_word)
+    token = tokens.after(0)
     while token:
         position = token.end()
         reader = _at_digits if token.group()[0].isdigit() else _at_word
@@ -102,8 +105,14 @@ def moments(text: str) -> tuple[Moment, ...]:
         if readings:
             found.extend(readings)
             position = readings[-1].end
-        token = _TOKEN.search(text, position)
+        token = tokens.after(position)
     return tuple(found)
+
+
+@lru_cache(maxsize=20_000)
+def _is_calendar_word(word: str) -> bool:
+    folded = word.casefold()
+    return folded in MONTHS or folded in WEEKDAYS or folded in _NAMED_TIMES
 
 
 def _int(value: str | None) -> int | None:

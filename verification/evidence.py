@@ -6,19 +6,23 @@ as known, never as evidence. Must never decide whether a claim is right: that is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from verification.answer import Severity
-from verification.passages import Passage, Sentence
+from verification.passages import Passage, Sentence, analyse
+from verification.words import Term
 
 Kind = Literal["number", "date", "quote", "identifier", "url", "name", "polarity", "overlap"]
 
 
 MOST = 200
 """How many numbers, dates or identifiers of one claim are looked at: a bound that keeps the work linear."""
+
+
+NEAREST = 8
+"""How many sentences near a claim are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,16 @@ class Hit:
         """The sentence as the source has it."""
         return self.source.passage.text[self.sentence.start : self.sentence.end]
 
+    @property
+    def passage(self) -> Passage:
+        """The sentence read by itself."""
+        return analyse(self.text, self.source.passage.language)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The words of the sentence, with their places in the source."""
+        return self.source.passage.terms_of(self.sentence)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
@@ -98,16 +112,29 @@ class Evidence:
 
     @cached_property
     def hits(self) -> tuple[Hit, ...]:
-        """The sentences that share a word with the claim, best first."""
-        return tuple(sorted(self._hits(), key=lambda hit: -hit.share))
-
-    def _hits(self) -> Iterator[Hit]:
+        """The sentences that share most words with the claim, best first, at most ``NEAREST`` of them."""
         mine = self.claim.stems
-        for cited in self.cited:
-            for index, sentence in enumerate(cited.passage.sentences):
-                common = len(mine & sentence.stems)
-                if common:
-                    yield Hit(source=cited, index=index, sentence=sentence, share=common / len(mine))
+        shared = [
+            (-count, place, index)
+            for place, cited in enumerate(self.cited)
+            for index, count in cited.passage.holding(mine).items()
+        ]
+        shared.sort()
+        return tuple(self._hit(place, index, -count / len(mine)) for count, place, index in shared[:NEAREST])
+
+    def _hit(self, place: int, index: int, share: float) -> Hit:
+        cited = self.cited[place]
+        return Hit(source=cited, index=index, sentence=cited.passage.sentences[index], share=share)
+
+    @cached_property
+    def near(self) -> tuple[Passage, ...]:
+        """The sentences nearest to the claim: what stands there need not be looked for in all of the source."""
+        return tuple(hit.passage for hit in self.hits[:2])
+
+    @cached_property
+    def passages(self) -> tuple[Passage, ...]:
+        """All that is known: the cited sources, the question, the thread."""
+        return (*(cited.passage for cited in self.cited), *self.known)
 
     @cached_property
     def best(self) -> Hit | None:

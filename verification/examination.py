@@ -1,12 +1,14 @@
 """One claim before its sources: evidence put together, every check run, other sources of the turn asked as well.
 
-Promises: the same claim and sources give the same findings, most precise first. A source "bears a claim out" only if
-nothing at all speaks against it there and it holds nearly all of the claim's words.
+Promises: the same claim and sources give the same findings, most precise first; what a draft offers is read once for
+all its claims. A source "bears a claim out" only if nothing at all speaks against it there and it holds nearly all of
+the claim's words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from verification.answer import Claim, Draft, Source
 from verification.date_check import date_findings
@@ -24,9 +26,64 @@ _BORNE_OUT = 0.75
 _FEWEST_STEMS = 2
 
 
-def known_passages(draft: Draft) -> tuple[Passage, ...]:
-    """What counts as known without a source: the question and the thread so far."""
-    return tuple(analyse(text) for text in (draft.question, draft.known_text) if text.strip())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounds:
+    """What the claims of one draft are checked against: its sources, what is known without them, its links.
+
+    ``spoken`` is the language of the answer, for claims too short to tell their own.
+    """
+
+    sources: Mapping[int, Cited]
+    known: tuple[Passage, ...]
+    urls: frozenset[str]
+    spoken: str | None
+
+    def real(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        """Those numbers that are sources, each once."""
+        return tuple(number for number in dict.fromkeys(numbers) if number in self.sources)
+
+    def read(self, claim: Claim) -> Passage:
+        """The claim read; where neither it nor the answer tells its language, that of what it cites is taken."""
+        language = detect(claim.text) or self.spoken
+        cited = (self.sources[number].passage.language for number in self.real(claim.cited))
+        return analyse(claim.text, language or next(cited, None))
+
+    def evidence(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
+        """The claim with the sources it is to be checked against."""
+        return Evidence(
+            claim=claim, cited=tuple(_like(claim, self.sources[number]) for number in numbers), known=self.known
+        )
+
+    def against(self, evidence: Evidence) -> Iterator[Finding]:
+        """Everything that speaks against the claim, precise evidence first."""
+        yield from number_findings(evidence)
+        yield from date_findings(evidence)
+        yield from quote_findings(evidence)
+        yield from identifier_findings(evidence, self.urls)
+        yield from polarity_findings(evidence)
+        yield from name_findings(evidence)
+
+    def bearing_out(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
+        """The numbers of those sources, ``but`` left out, that by themselves bear the claim out."""
+        if len(claim.stems) < _FEWEST_STEMS:
+            return ()
+        return tuple(number for number in self.sources if number not in but and self._bears_out(claim, number))
+
+    def _bears_out(self, claim: Passage, number: int) -> bool:
+        evidence = self.evidence(claim, (number,))
+        if not evidence.same_language or evidence.recall < _BORNE_OUT:
+            return False
+        return not any(self.against(evidence)) and score(evidence, ()) >= SUPPORTED
+
+
+def grounds(draft: Draft, text: str) -> Grounds:
+    """What a draft offers to check ``text``, its answer, against."""
+    return Grounds(
+        sources={source.id: Cited(id=source.id, passage=analyse(source_text(source))) for source in draft.sources},
+        known=tuple(analyse(known) for known in (draft.question, draft.known_text) if known.strip()),
+        urls=known_urls(source.url for source in draft.sources),
+        spoken=detect(text) or detect(draft.question),
+    )
 
 
 def source_text(source: Source) -> str:
@@ -34,46 +91,8 @@ def source_text(source: Source) -> str:
     return f"{source.title}\n{source.text}" if source.title else source.text
 
 
-def read_claim(claim: Claim, spoken: str | None, cited: Iterable[Source] = ()) -> Passage:
-    """The claim read; where it is too short to tell its language, that of the answer or of what it cites is taken."""
-    language = detect(claim.text) or spoken
-    return analyse(claim.text, language or next((analyse(source_text(source)).language for source in cited), None))
-
-
-def evidence_for(claim: Passage, sources: Iterable[Source], known: tuple[Passage, ...]) -> Evidence:
-    """The claim with the sources it is to be checked against."""
-    cited = tuple(Cited(id=source.id, passage=_read_like(claim, source_text(source))) for source in sources)
-    return Evidence(claim=claim, cited=cited, known=known)
-
-
-def _read_like(claim: Passage, text: str) -> Passage:
-    """A source read; one too short to tell its language is taken to be in the claim's."""
-    passage = analyse(text)
-    return passage if passage.language or not claim.language else analyse(text, claim.language)
-
-
-def examine(evidence: Evidence, draft: Draft) -> Iterator[Finding]:
-    """Everything that speaks against the claim, precise evidence first."""
-    yield from number_findings(evidence)
-    yield from date_findings(evidence)
-    yield from quote_findings(evidence)
-    yield from identifier_findings(evidence, known_urls(source.url for source in draft.sources))
-    yield from polarity_findings(evidence)
-    yield from name_findings(evidence)
-
-
-def bearing_out(claim: Passage, draft: Draft, but: Sequence[int]) -> tuple[int, ...]:
-    """The ids of those sources, ``but`` left out, that by themselves bear the claim out."""
-    if len(claim.stems) < _FEWEST_STEMS:
-        return ()
-    known = known_passages(draft)
-    return tuple(
-        source.id for source in draft.sources if source.id not in but and _bears_out(claim, source, draft, known)
-    )
-
-
-def _bears_out(claim: Passage, source: Source, draft: Draft, known: tuple[Passage, ...]) -> bool:
-    evidence = evidence_for(claim, (source,), known)
-    if not evidence.same_language or evidence.recall < _BORNE_OUT:
-        return False
-    return not any(examine(evidence, draft)) and score(evidence, ()) >= SUPPORTED
+def _like(claim: Passage, cited: Cited) -> Cited:
+    """A source too short to tell its language is taken to be in the claim's."""
+    if cited.passage.language or not claim.language:
+        return cited
+    return Cited(id=cited.id, passage=analyse(cited.passage.text, claim.language))

@@ -9,34 +9,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from verification.answer import Claim, Draft, Violation
+from verification.answer import Claim, Violation
 from verification.evidence import Evidence, Finding
-from verification.examination import bearing_out, evidence_for, examine, known_passages, read_claim
-from verification.language import detect
+from verification.examination import Grounds
 from verification.score import SUPPORTED, score
 
 _LONGEST_WORDS = 200
 
 
-def ground(draft: Draft, text: str, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
+def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
     """The claims with ``supported`` and ``score`` filled in, and what was found against them.
 
-    ``claims`` carry spans of ``text``. A claim that cites nothing that exists is "suspicious": other rules fail it.
+    Spans of what is found are those of the claims. A claim that cites nothing that exists is "suspicious": other rules
+    fail it.
     """
-    sources = {source.id: source for source in draft.sources}
-    known = known_passages(draft)
-    spoken = detect(text) or detect(draft.question)
     judged: list[Claim] = []
     violations: list[Violation] = []
     for claim in claims:
-        cited = tuple(sources[number] for number in dict.fromkeys(claim.cited) if number in sources)
+        cited = grounds.real(claim.cited)
         if not cited:
             judged.append(replace(claim, supported="suspicious", score=0.0))
             continue
-        evidence = evidence_for(read_claim(claim, spoken, cited), cited, known)
-        findings = tuple(examine(evidence, draft))
+        evidence = grounds.evidence(grounds.read(claim), cited)
+        findings = tuple(grounds.against(evidence))
         judged.append(_judged(claim, score(evidence, findings), findings))
-        violations.extend(_violations(judged[-1], evidence, findings, draft))
+        violations.extend(_violations(grounds, judged[-1], evidence, findings))
     return tuple(judged), tuple(violations)
 
 
@@ -48,14 +45,14 @@ def _judged(claim: Claim, value: float, findings: tuple[Finding, ...]) -> Claim:
     return replace(claim, supported="yes", score=value)
 
 
-def _violations(claim: Claim, evidence: Evidence, findings: tuple[Finding, ...], draft: Draft) -> list[Violation]:
+def _violations(grounds: Grounds, claim: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> list[Violation]:
     """The findings as violations; where another source bears the sentence out, the remedy names it."""
     refuted = any(finding.severity == "error" for finding in findings)
-    elsewhere = bearing_out(evidence.claim, draft, claim.cited) if refuted else ()
+    elsewhere = grounds.bearing_out(evidence.claim, claim.cited) if refuted else ()
     found = [_violation(claim, finding, elsewhere) for finding in findings]
     # In another language nothing can be said of the words, unless another source bears them out.
     if not findings and (not evidence.same_language or claim.score < SUPPORTED):
-        elsewhere = bearing_out(evidence.claim, draft, claim.cited)
+        elsewhere = grounds.bearing_out(evidence.claim, claim.cited)
         if elsewhere or evidence.same_language:
             found.append(_far_off(claim, evidence, elsewhere))
     return found

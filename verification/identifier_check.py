@@ -7,7 +7,7 @@ question) as they are written, case aside; a placeholder in a code span is free.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from verification.answer import Severity
 from verification.evidence import MOST, Evidence, Finding
@@ -20,9 +20,11 @@ _MACHINE_WORD = re.compile(r".*[\d_./=:-].*|--?\w.*")
 
 def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Finding]:
     """One finding for each identifier that no cited source has. ``urls`` are links that count as known."""
-    texts = [cited.passage.folded for cited in evidence.cited] + [passage.folded for passage in evidence.known]
+    mine = evidence.claim.identifiers[:MOST]
+    passages = (*(cited.passage for cited in evidence.cited), *evidence.known) if mine else ()
+    texts = [passage.folded for passage in passages]
     inside_code: list[tuple[int, int]] = []
-    for identifier in evidence.claim.identifiers[:MOST]:
+    for identifier in mine:
         if any(start <= identifier.start < end for start, end in inside_code):
             continue
         if identifier.kind == "code":
@@ -48,7 +50,7 @@ def _address(url: str) -> str:
     return normalised(url).rstrip("/")
 
 
-def known_urls(urls: Iterator[str]) -> frozenset[str]:
+def known_urls(urls: Iterable[str]) -> frozenset[str]:
     """Links as ``identifier_findings`` compares them."""
     return frozenset(_address(url) for url in urls if url)
 

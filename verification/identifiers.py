@@ -13,6 +13,7 @@ from typing import Literal
 
 from rapidfuzz import fuzz, process
 
+from verification.stretches import around
 from verification.words import normalised
 
 Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_number", "address"]
@@ -38,6 +39,9 @@ _IDENTIFIER = re.compile(
     """,
     re.VERBOSE,
 )
+# One of these stands in every identifier: a sign, a digit, a dot before a letter, a hyphen that opens a word.
+_SIGN = re.compile(r"[`/@#_\d.\-](?:(?<=[`/@#_\d])|(?<=\.)[A-Za-z]|(?<=(?<![\w-])-)[A-Za-z-])")
+_NAMED_HOST = "localhost"
 _THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 _TRAILING = ".,;:!?)]}*_~'\""
 _PLACEHOLDER = re.compile(r"[<{\[$].*|\.{3}|…|[xX]{2,}|N")
@@ -56,11 +60,12 @@ class Identifier:
 
 def identifiers(text: str) -> tuple[Identifier, ...]:
     """The identifiers of ``text`` in order."""
-    return tuple(_found(text))
+    stretches = [(0, len(text))] if _NAMED_HOST in text else around(text, _SIGN)
+    return tuple(found for start, end in stretches for found in _found(text, start, end))
 
 
-def _found(text: str) -> Iterator[Identifier]:
-    for match in _IDENTIFIER.finditer(text):
+def _found(text: str, begin: int, stop: int) -> Iterator[Identifier]:
+    for match in _IDENTIFIER.finditer(text, begin, stop):
         kind: Kind = match.lastgroup  # type: ignore[assignment]  # every alternative is one of the kinds
         written = match.group()
         start = match.start()

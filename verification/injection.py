@@ -129,7 +129,44 @@ def no_injection(reading: Reading) -> tuple[Violation, ...]:
 def _orders(text: str) -> tuple[_Order, ...]:
     """The sentences of a source that give orders. Remembered: an answer's attempts have the same sources."""
     signs = (_STRONG, _STRONG_CJK, _MARKER, _WEAK)
-    return tuple(islice(_ordering(text), _MOST_ORDERS)) if any(sign.search(text) for sign in signs) else ()
+    if not _may_order(text) or not any(sign.search(text) for sign in signs):
+        return ()
+    return tuple(islice(_ordering(text), _MOST_ORDERS))
+
+
+def _may_order(text: str) -> bool:
+    """Whether the text has a word that each sign of an order needs: most texts have none, and this is fast to tell."""
+    folded = text.casefold()
+    if not text.isascii():
+        folded = folded.replace("\u0131", "i").replace("i\u0307", "i")
+        if any(hint in folded for hint in _HINTS_CJK):
+            return True
+    words = set(_WORD.findall(folded))
+    told = not words.isdisjoint(_TELLING) and not words.isdisjoint(_EXACTLY)
+    if told or (not words.isdisjoint(_ADDING) and any(part in folded for part in _PARTS)):
+        return True
+    hints = [word for word in words if word[:_BEGUN] in _BEGUN_SO and word.startswith(_BEGINNINGS)]
+    if hints and all(word.startswith(_ROLES) for word in hints):
+        return "<" in text or "[" in text or any(f"{word}{end}" in folded for word in hints for end in _ROLE_ENDS)
+    return bool(hints)
+
+
+# What the four patterns above cannot do without; whoever adds to them adds here (a test compares the two).
+_ROLES: Final = ("system", "assistant", "instruction", "response", "user")
+_ROLE_ENDS: Final = (":", " :", "\u00a0:", "\t:", "**")
+_BEGINNINGS: Final = (
+    *("ignor", "disregard", "forget", "override", "vergiss", "vergessen", "oublie", "olvida", "abaikan", "lupakan"),
+    *("longer", "prompt", "hidden", "antworte", "füge", "hänge", "répond", "ajoute", "responde", "añade", "agrega"),
+    *("incluye", "balas", "jawab", "tambahkan", "sertakan", "inst", "im_start", "im_end", "sys", "endoftext", "eot_"),
+    *("start_header", "told", "now", *_ROLES),
+)
+_BEGUN: Final = 3
+_BEGUN_SO: Final = frozenset(word[:_BEGUN] for word in _BEGINNINGS)
+_HINTS_CJK: Final = ("無視", "忘れ", "忽略", "无视", "忘记", "とだけ", "リンク", "文を", "只", "添加", "附上", "加上")
+_TELLING: Final = frozenset(["reply", "respond", "answer", "say", "output", "write", "begin", "start", "end", "finish"])
+_EXACTLY: Final = frozenset({"only", "exactly", "with"})
+_ADDING: Final = frozenset(["append", "include", "insert", "add", "embed", "put", "mention", "recommend"])
+_PARTS: Final = ("link", "url", "image", "sentence", "text", "line", "word")
 
 
 def _ordering(text: str) -> Iterator[_Order]:

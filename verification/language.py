@@ -8,8 +8,8 @@ reject a text by itself: other languages than the seven are ``None``.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import lru_cache
+from itertools import repeat
 from typing import Final
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no type information
@@ -17,19 +17,22 @@ import snowballstemmer  # type: ignore[import-untyped]  # ships no type informat
 from verification.function_words import CJK_FUNCTION, DECOYS, FUNCTION_WORDS, LETTERS
 
 _ALGORITHMS: Final = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}
+# Fences, code, tokens, addresses, emoji and brackets. What each begins with stands first: all else is passed over fast.
 _NOISE: Final = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|<[^<>\n]*>|https?://\S+|\bwww\.\S+|(?<![\w.+-])[\w.+-]{1,64}@\S{1,255}|:[a-z0-9_+-]+:|\[[^\[\]\n]{1,40}\]",
+    r"[`<\[:hw](?:(?<=`)(?:``.*?(?:```|\Z)|[^`\n]*`)|(?<=<)[^<>\n]*>|(?<=h)ttps?://\S+|(?<=\bw)ww\.\S+"
+    r"|(?<=:)[a-z0-9_+-]+:|(?<=\[)[^\[\]\n]{1,40}\])",
     re.DOTALL,
 )
+_MAIL: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@\S{1,255}")
 _KANA: Final = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f"
 _HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005\U00020000-\U0002fa1f"
-_KANA_LETTER: Final = re.compile(f"[{_KANA}]")
-_HAN_LETTER: Final = re.compile(f"[{_HAN}]")
+_KANA_LETTER: Final = re.compile(f"[{_KANA}]+")
+_HAN_LETTER: Final = re.compile(f"[{_HAN}]+")
 _CJK_RUN: Final = re.compile(f"[{_HAN}]+|[\u30a1-\u30fa\u30fc-\u30ff]+")
 _CJK_SUBJECT: Final = re.compile(f"[{_HAN}\u30a1-\u30fa\u30fc-\u30ff]+")
-_LETTER: Final = re.compile(r"[^\W\d_]")
+_LETTER: Final = re.compile(r"[^\W\d_]+")
 _WORD: Final = re.compile(r"[^\W_]+")
-_LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
 _SAMPLE: Final = 20_000
 _FEWEST_LETTERS: Final = 8
 _FEW_LETTERS: Final = 20
@@ -37,6 +40,8 @@ _CJK_SHARE: Final = 0.3
 _KANA_SHARE: Final = 0.05
 _LATIN_SHARE: Final = 0.6
 _MARGIN: Final = 1.25
+_FAR: Final = 3.0
+_BEGINNING: Final = 500
 _ALONE_SHARE: Final = 0.2
 
 
@@ -46,42 +51,78 @@ def detect(text: str) -> str | None:
 
     Remembered, since a source is asked about for every claim that cites it.
     """
-    sample = _NOISE.sub(" ", text[:_SAMPLE])
-    letters = len(_LETTER.findall(sample))
+    if len(text) > 2 * _BEGINNING:
+        told = _told(text[:_BEGINNING], sure=True)
+        if told:
+            return told
+    return _told(text[:_SAMPLE], sure=False)
+
+
+def _told(text: str, *, sure: bool) -> str | None:
+    """The language of a text; ``sure`` asks for one that leads by far, as the beginning of a longer text must."""
+    sample = _NOISE.sub(" ", text)
+    if "@" in sample:
+        sample = _MAIL.sub(" ", sample)
+    letters = _count(_LETTER, sample)
     if not letters:
         return None
-    kana, han = len(_KANA_LETTER.findall(sample)), len(_HAN_LETTER.findall(sample))
-    if kana + han >= _CJK_SHARE * letters:
-        return "ja" if kana > _KANA_SHARE * (kana + han) else "zh"
-    latin = len(_LATIN.findall(sample))
+    latin = letters
+    if not sample.isascii():
+        kana, han = _count(_KANA_LETTER, sample), _count(_HAN_LETTER, sample)
+        if kana + han >= _CJK_SHARE * letters:
+            return None if sure else "ja" if kana > _KANA_SHARE * (kana + han) else "zh"
+        latin = _count(_LATIN, sample)
     if letters < _FEWEST_LETTERS or latin < _LATIN_SHARE * letters:
         return None
-    return _by_words(sample.lower(), short=letters < _FEW_LETTERS)
+    return _by_words(sample.lower(), short=letters < _FEW_LETTERS, margin=_FAR if sure else _MARGIN)
 
 
-def _by_words(sample: str, *, short: bool) -> str | None:
+def _count(run: re.Pattern[str], sample: str) -> int:
+    """How many letters the runs have in all."""
+    return sum(map(len, run.findall(sample)))
+
+
+def _speaking() -> dict[str, tuple[str, ...]]:
+    """For each function word the languages that have it."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, listed in _LISTED.items():
+        for word in listed:
+            found[word] = (*found.get(word, ()), name)
+    return found
+
+
+_LISTED: Final = {**DECOYS, **FUNCTION_WORDS}
+_SPEAKING: Final = _speaking()
+
+
+def _by_words(sample: str, *, short: bool, margin: float) -> str | None:
     """The language whose function words clearly lead; a decoy that leads or comes close means None.
 
     A short text must consist of them by half, and no other language may have half as many.
     """
-    words = Counter(_WORD.findall(sample))
-    scores = {name: _score(name, listed, words, sample) for name, listed in {**DECOYS, **FUNCTION_WORDS}.items()}
+    words = _WORD.findall(sample)
+    scores = _scores(words, sample)
     ranked = sorted(scores, key=lambda name: scores[name], reverse=True)
     best, second = ranked[0], ranked[1]
-    if best in DECOYS or scores[best] < max(1.0, 0.12 * words.total()):
+    if best in DECOYS or scores[best] < max(1.0, 0.12 * len(words)):
         return None
     if short:
-        clear = scores[best] >= max(2.0, words.total() / 2) and scores[second] <= scores[best] / 2
+        clear = scores[best] >= max(2.0, len(words) / 2) and scores[second] <= scores[best] / 2
         return best if clear else None
-    alone = scores[second] == 0 and scores[best] >= _ALONE_SHARE * words.total()
-    return best if alone or scores[best] >= max(2.0, _MARGIN * scores[second]) else None
+    alone = scores[second] == 0 and scores[best] >= _ALONE_SHARE * len(words)
+    return best if alone or scores[best] >= max(2.0, margin * scores[second]) else None
 
 
-def _score(name: str, listed: frozenset[str], words: Counter[str], sample: str) -> float:
-    """Function words seen, plus up to a fifth of the words' number for letters that speak for the language."""
-    hits = sum(count for word, count in words.items() if word in listed)
-    letters = sum(sample.count(letter) for letter in LETTERS.get(name, ""))
-    return hits + min(letters, 0.2 * words.total())
+def _scores(words: list[str], sample: str) -> dict[str, float]:
+    """Each language's function words seen, plus up to a fifth of the words' number for letters that speak for it."""
+    scores: dict[str, float] = dict.fromkeys(_LISTED, 0)
+    for word in filter(_SPEAKING.__contains__, words):
+        for name in _SPEAKING[word]:
+            scores[name] += 1
+    if not sample.isascii():
+        for name, letters in LETTERS.items():
+            scores[name] += min(sum(map(sample.count, letters)), 0.2 * len(words))
+    return scores
 
 
 def content_stems(text: str, language: str | None = None) -> frozenset[str]:
@@ -92,15 +133,20 @@ def content_stems(text: str, language: str | None = None) -> frozenset[str]:
     cleaned = _LINKS.sub(" ", text).lower()
     known = language if language in _ALGORITHMS else detect(text)
     languages = (known,) if known in _ALGORITHMS and known else tuple(_ALGORITHMS)
-    stems: set[str] = set()
-    for word in set(_WORD.findall(cleaned)):
-        if _CJK_SUBJECT.search(word):
-            stems |= _bigrams(word)
-        elif len(word) > 1 and not _KANA_LETTER.search(word) and not _is_function_word(word, languages):
-            stems.update(_stem(word, name) for name in languages)
-    return frozenset(stems)
+    return frozenset[str]().union(*map(_content, set(_WORD.findall(cleaned)), repeat(languages)))
 
 
+@lru_cache(maxsize=20_000)
+def _content(word: str, languages: tuple[str, ...]) -> tuple[str, ...]:
+    """What one word, in small letters, has to do with a subject: its stems or pairs of letters; often nothing."""
+    if _CJK_SUBJECT.search(word):
+        return tuple(_bigrams(word))
+    if len(word) < _LEAST_LETTERS or _KANA_LETTER.search(word) or _is_function_word(word, languages):
+        return ()
+    return tuple(_stem(word, name) for name in languages)
+
+
+_LEAST_LETTERS: Final = 2
 _LINKS: Final = re.compile(r"https?://\S+|<[@#!][^<>\n]*>")
 
 

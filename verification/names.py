@@ -21,22 +21,20 @@ def name_findings(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.same_language or evidence.claim.language in {"de", "ja", "zh"}:
         return
     mine = evidence.claim.terms
-    known = evidence.stems.union(evidence.words, *(passage.stems for passage in evidence.known))
-    for first, last in islice(_absent(mine, known, evidence), MOST):
+    for first, last in islice(_absent(mine, evidence), MOST):
         yield _finding(evidence, mine, first, last)
 
 
-def _absent(mine: Sequence[Term], known: frozenset[str], evidence: Evidence) -> Iterator[tuple[int, int]]:
+def _absent(mine: Sequence[Term], evidence: Evidence) -> Iterator[tuple[int, int]]:
     """Runs of unknown names as first and last index."""
     opening = {_first_in(mine, sentence.start) for sentence in evidence.claim.sentences}
     claim = evidence.claim
     elsewhere = [(found.start, found.end) for found in claim.identifiers[:MOST]]
     elsewhere += [(found.start, found.end) for found in claim.moments[:MOST]]
-    initials = _initials(evidence)
     index = 0
     while index < len(mine):
         last = index
-        while last < len(mine) and last not in opening and _is_unknown_name(mine[last], known, initials):
+        while last < len(mine) and last not in opening and _is_unknown_name(mine[last], evidence):
             last += 1
         if last > index and not any(start <= mine[index].start < end for start, end in elsewhere):
             yield index, last - 1
@@ -47,8 +45,13 @@ def _first_in(terms: Sequence[Term], start: int) -> int:
     return next((i for i, term in enumerate(terms) if term.start >= start), -1)
 
 
-def _is_unknown_name(term: Term, known: frozenset[str], initials: str) -> bool:
-    return term.capital and bool(term.stem) and not {term.stem, term.word} & known and term.word not in initials
+def _is_unknown_name(term: Term, evidence: Evidence) -> bool:
+    if not term.capital or not term.stem:
+        return False
+    known = (evidence.stems, evidence.words, *(passage.stems for passage in evidence.known))
+    if any(term.stem in words or term.word in words for words in known):
+        return False
+    return term.word not in _initials(evidence)
 
 
 def _initials(evidence: Evidence) -> str:
@@ -82,7 +85,7 @@ def _finding(evidence: Evidence, mine: Sequence[Term], first: int, last: int) ->
 
 def _in_place(hit: Hit, mine: Sequence[Term], first: int, last: int) -> str:
     """The other name between the neighbours that this one has in the claim; empty if there is none."""
-    passage, theirs = hit.source.passage, hit.sentence.terms
+    passage, theirs = hit.source.passage, hit.terms
     said = {term.stem for term in mine}
     before = mine[first - 1] if first else None
     after = mine[last + 1] if last + 1 < len(mine) else None

@@ -44,7 +44,9 @@ def _converts(quantity: Quantity, known: Quantity) -> bool:
 
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
-    passages = (*(cited.passage for cited in evidence.cited), *evidence.known)
+    if any(matches(quantity, other) for passage in evidence.near for other in passage.quantities):
+        return True
+    passages = evidence.passages
     return any(matches(quantity, other) for passage in passages for other in passage.quantities) or any(
         _is_year(quantity, passage) or _is_century(quantity, passage) for passage in passages
     )
@@ -68,6 +70,8 @@ def _is_year(quantity: Quantity, passage: Passage) -> bool:
 
 def matches(claimed: Quantity, other: Quantity) -> bool:
     """True if the two say the same amount; a number without a known unit agrees with any unit."""
+    if claimed.readings == other.readings and claimed.unit == other.unit:
+        return True
     if claimed.unit is None or other.unit is None:
         return _any_close(claimed, claimed.readings, other.readings)
     if claimed.unit.dimension == other.unit.dimension:

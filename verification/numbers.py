@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from verification.bounds import Bound, bound
 from verification.number_words import CJK_NUMERAL, FRACTIONS, JOINERS, WEAK_WORDS, WORDS, is_number_word, read, read_cjk
+from verification.stretches import Tokens
 from verification.units import CURRENCIES, GLUED_SCALES, SCALES, UNITS, Unit
 
 _TOKEN = re.compile(r"\d+|[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -65,7 +67,8 @@ def quantities(text: str, language: str | None = None, taken: bytes | bytearray 
     """The quantities of ``text`` in order. ``taken`` marks characters (non-zero) that belong to something else."""
     found: list[Quantity] = []
     occupied = taken if taken is not None else bytes(len(text))
-    token = _TOKEN.search(text)
+    tokens = Tokens(text, _TOKEN, _may_count, hyphenated=True)
+    token = tokens.after(0)
     while token:
         position = token.end()
         if not occupied[token.start()]:
@@ -73,8 +76,18 @@ def quantities(text: str, language: str | None = None, taken: bytes | bytearray 
             if quantity:
                 found.append(quantity)
                 position = quantity.end
-        token = _TOKEN.search(text, position)
+        token = tokens.after(position)
     return tuple(_shared_units(text, found))
+
+
+@lru_cache(maxsize=20_000)
+def _may_count(word: str) -> bool:
+    """Whether a run of letters may open a number, in whichever language."""
+    folded = word.casefold()
+    return folded in _OPENING_WORDS or any(is_number_word(folded, language) for language in WORDS)
+
+
+_OPENING_WORDS = frozenset({word.partition("-")[0] for word in (*FRACTIONS, *WEAK_WORDS)})
 
 
 def _at(text: str, token: re.Match[str], language: str) -> Quantity | None:

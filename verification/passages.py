@@ -7,9 +7,10 @@ turn; it never raises on odd text (lone surrogates, control characters). Linear 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import sentencex  # type: ignore[import-untyped]  # ships no types
 
@@ -18,12 +19,13 @@ from verification.dates import Moment, moments
 from verification.identifiers import Identifier, identifiers
 from verification.language import detect
 from verification.numbers import Quantity, quantities
-from verification.words import Term, normalised, terms
+from verification.words import Term, folded_words, normalised, stem_list, terms
 
 _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
+_FULLWIDTH_SIGN = re.compile("[\uff05\uff10-\uff1a]")
 _CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
-PREFIX, _WINDOW = 5, 3
+PREFIX, WINDOW = 5, 3
 _STRETCH = 2_000
 _LINE = re.compile(r"[^\n]+")
 _ABBREVIATED = re.compile(
@@ -40,36 +42,119 @@ class Sentence:
     start: int
     end: int
     stems: frozenset[str]
-    terms: tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Passage:
-    """A text read once. ``folded`` is the text normalised for looking strings up.
-
-    ``windows`` are the stems of a few neighbouring sentences each; ``initials`` are the first letters of the words with
-    a capital in order, a space for each other word.
-    """
+    """A text to be read; each thing in it is looked for once, when it is first asked for. No slots: it is kept."""
 
     text: str
     language: str | None
-    folded: str
-    terms: tuple[Term, ...]
-    sentences: tuple[Sentence, ...]
-    stems: frozenset[str]
-    words: frozenset[str]
-    prefixes: frozenset[str]
-    windows: tuple[frozenset[str], ...]
-    initials: str
-    quantities: tuple[Quantity, ...]
-    moments: tuple[Moment, ...]
-    identifiers: tuple[Identifier, ...]
+
+    @cached_property
+    def folded(self) -> str:
+        """The text normalised for looking strings up."""
+        return normalised(self.text)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """The words with their places."""
+        return tuple(terms(self.text, self.language))
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The sentences in order."""
+        return tuple(
+            Sentence(start=start, end=end, stems=frozenset(stem_list(self.text, self.language, start, end)))
+            for start, end in sentence_spans(self.text, self.language)
+        )
+
+    @cached_property
+    def _places(self) -> Mapping[str, Sequence[int]]:
+        """For each stem the sentences that hold it, as indexes in order."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for index, sentence in enumerate(self.sentences):
+            for stem in sentence.stems:
+                found[stem].append(index)
+        return found
+
+    def holding(self, stems: frozenset[str]) -> dict[int, int]:
+        """How many of the stems each sentence holds, by its index; sentences that hold none are left out."""
+        counts: dict[int, int] = {}
+        places = self._places
+        for stem in stems & places.keys():
+            for index in places[stem]:
+                counts[index] = counts.get(index, 0) + 1
+        return counts
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """All stems."""
+        return frozenset(self._places)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All words, case-folded."""
+        return folded_words(self.text)
+
+    @cached_property
+    def prefixes(self) -> frozenset[str]:
+        """The first letters of the longer stems."""
+        return prefixes(self.stems)
+
+    @cached_property
+    def initials(self) -> str:
+        """The first letters of the words with a capital in order, a space for each other word."""
+        return "".join(word.word[0] if word.capital else " " for word in self.terms)
+
+    @cached_property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """The numbers, those inside identifiers and dates left out."""
+        taken = bytearray(len(self.text))
+        spans = [(i.start, i.end) for i in self.identifiers if i.kind != "code"]
+        for start, end in [*spans, *((m.start, m.end) for m in self.moments)]:
+            taken[start:end] = b"\x01" * (end - start)
+        return quantities(self.text, self.language, taken)
+
+    @cached_property
+    def years(self) -> frozenset[int]:
+        """The years that its dates name."""
+        return frozenset(moment.year for moment in self.moments if moment.year)
+
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """The dates and times."""
+        return self._apart[1]
+
+    @property
+    def identifiers(self) -> tuple[Identifier, ...]:
+        """The names that machines read."""
+        return self._apart[0]
+
+    @cached_property
+    def _apart(self) -> tuple[tuple[Identifier, ...], tuple[Moment, ...]]:
+        return _apart(identifiers(self.text), moments(self.text), len(self.text))
+
+    def terms_of(self, sentence: Sentence) -> tuple[Term, ...]:
+        """The words of one sentence; their places are those in the passage."""
+        inside = terms(self.text[sentence.start : sentence.end], self.language)
+        return tuple(term._replace(start=term.start + sentence.start, end=term.end + sentence.start) for term in inside)
+
+    def words_of(self, sentence: Sentence) -> frozenset[str]:
+        """The words of one sentence, case-folded."""
+        return folded_words(self.text[sentence.start : sentence.end])
+
+    def window(self, index: int) -> frozenset[str]:
+        """The stems of the sentence at ``index`` and of those right behind it."""
+        return frozenset[str]().union(*(sentence.stems for sentence in self.sentences[index : index + WINDOW]))
 
 
 def readable(text: str) -> str:
     """The text, same length, without characters that other libraries cannot take; full-width digits made plain."""
+    if text.isascii() and "\0" not in text:
+        return text
     cleaned = _UNCODABLE.sub("\ufffd", text)
-    return cleaned if cleaned.isascii() else cleaned.translate(_FULLWIDTH)
+    return cleaned.translate(_FULLWIDTH) if _FULLWIDTH_SIGN.search(cleaned) else cleaned
 
 
 def sentence_spans(text: str, language: str | None) -> Iterator[tuple[int, int]]:
@@ -117,32 +202,11 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=512)
 def analyse(text: str, language: str | None = None) -> Passage:
-    """Everything in ``text`` that a claim can be checked against. ``language`` None means: find out."""
-    text = _CITATION.sub(lambda match: " " * len(match.group()), readable(text))
-    spoken = language or detect(text)
-    named, when = _apart(identifiers(text), moments(text), len(text))
-    taken = bytearray(len(text))
-    spans = [(i.start, i.end) for i in named if i.kind != "code"] + [(m.start, m.end) for m in when]
-    for start, end in spans:
-        taken[start:end] = b"\x01" * (end - start)
-    words = tuple(terms(text, spoken))
-    stems = frozenset(word.stem for word in words if word.stem)
-    sentences = tuple(_sentences(text, spoken, words))
-    return Passage(
-        text=text,
-        language=spoken,
-        folded=normalised(text),
-        terms=words,
-        sentences=sentences,
-        stems=stems,
-        words=frozenset(word.word for word in words),
-        prefixes=prefixes(stems),
-        windows=tuple(_windows(sentences)),
-        initials="".join(word.word[0] if word.capital else " " for word in words),
-        quantities=quantities(text, spoken, taken),
-        moments=when,
-        identifiers=named,
-    )
+    """The text without its citations, ready to be asked what is in it. ``language`` None means: find out."""
+    text = readable(text)
+    if "[" in text:
+        text = _CITATION.sub(lambda match: " " * len(match.group()), text)
+    return Passage(text=text, language=language or detect(text))
 
 
 def _apart(
@@ -161,19 +225,3 @@ def _apart(
 def prefixes(stems: Iterable[str]) -> frozenset[str]:
     """The first letters of the longer stems: what begins alike is probably the same word."""
     return frozenset(stem[:PREFIX] for stem in stems if len(stem) >= PREFIX)
-
-
-def _windows(sentences: tuple[Sentence, ...]) -> Iterator[frozenset[str]]:
-    for index in range(len(sentences)):
-        yield frozenset[str]().union(*(sentence.stems for sentence in sentences[index : index + _WINDOW]))
-
-
-def _sentences(text: str, language: str | None, words: tuple[Term, ...]) -> Iterator[Sentence]:
-    index = 0
-    for start, end in sentence_spans(text, language):
-        first = index
-        while index < len(words) and words[index].start < end:
-            index += 1
-        inside = words[first:index]
-        stems = frozenset(word.stem for word in inside if word.stem)
-        yield Sentence(start=start, end=end, stems=stems, terms=inside)

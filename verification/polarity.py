@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.number_check import matches
+from verification.numbers import Quantity
 from verification.opposites import NEGATIONS, NEGATIONS_CJK, ONLY, OPPOSITES, OPPOSITES_CJK, PART, WHOLE
 from verification.words import Term
 
@@ -43,6 +44,10 @@ def polarity_findings(evidence: Evidence) -> Iterator[Finding]:
     if hit is None or not evidence.same_language or hit.share < _NEAR:
         return
     language = evidence.claim.language or hit.source.passage.language or "en"
+    if language not in OPPOSITES_CJK and not _may_turn(
+        evidence.claim.words, hit.source.passage.words_of(hit.sentence), language
+    ):
+        return
     turns = list(_turns_cjk(evidence, hit, language) if language in OPPOSITES_CJK else _turns(evidence, hit, language))
     opposite = [turn for turn in turns if turn.there]
     whole = len(evidence.claim.text)
@@ -50,6 +55,17 @@ def polarity_findings(evidence: Evidence) -> Iterator[Finding]:
     # An even number of turns says the same again.
     if len(turns) % 2 and share >= _CLOSE:
         yield _finding(evidence, hit, (opposite or turns)[0], share)
+
+
+def _may_turn(mine: frozenset[str], theirs: frozenset[str], language: str) -> bool:
+    """Whether the two sentences have words between which a turn could be found: most pairs have none."""
+    if any(_negates(word, NEGATIONS[language]) for word in mine | theirs):
+        return True
+    table = OPPOSITES[language]
+    if any(not table[word].isdisjoint(theirs) for word in mine & table.keys() if word not in theirs):
+        return True
+    only_mine = mine - theirs
+    return not WHOLE[language].isdisjoint(only_mine) or not ONLY[language].isdisjoint(only_mine)
 
 
 def _share_without(evidence: Evidence, hit: Hit, turns: Sequence[_Turn]) -> float:
@@ -73,7 +89,7 @@ def _finding(evidence: Evidence, hit: Hit, turn: _Turn, share: float) -> Finding
 
 
 def _turns(evidence: Evidence, hit: Hit, language: str) -> Iterator[_Turn]:
-    mine, theirs = evidence.claim.terms, hit.sentence.terms
+    mine, theirs = evidence.claim.terms, hit.terms
     opposites = list(_opposites(mine, theirs, OPPOSITES[language]))
     yield from opposites
     # "Never" for "always" is one turn, not an opposite and a negation.
@@ -117,7 +133,7 @@ class _Side(NamedTuple):
 
     def negations(self) -> list[int]:
         """Where the sentence negates something; "No, …" and "not only" negate nothing that follows."""
-        return [i for i, term in enumerate(self.terms) if _negates(term, self.table) and self.scope(i)]
+        return [i for i, term in enumerate(self.terms) if _negates(term.word, self.table) and self.scope(i)]
 
     def scope(self, index: int) -> tuple[str, ...]:
         """The stems that a negation reaches: the next few that carry a subject, up to a comma or a turn."""
@@ -154,8 +170,8 @@ def _negations(mine: _Side, theirs: _Side, turned: frozenset[str]) -> Iterator[_
         yield _Turn(start=affected.start, end=affected.end, there=words, sure=whole)
 
 
-def _negates(term: Term, table: frozenset[str]) -> bool:
-    return term.word in table or term.word.replace("’", "'").endswith("'t")
+def _negates(word: str, table: frozenset[str]) -> bool:
+    return word in table or word.endswith(("'t", "’t"))
 
 
 def _quantifiers(mine: Sequence[Term], theirs: Sequence[Term], language: str) -> Iterator[_Turn]:
@@ -190,7 +206,7 @@ def _bounds(evidence: Evidence) -> Iterator[Finding]:
     """The claim says "at least 30" where every source that has the number says "at most 30"."""
     for quantity in evidence.claim.quantities[:MOST]:
         mine = _direction(quantity.bound)
-        if not mine:
+        if not mine or _is_bounded_so(quantity, mine, evidence):
             continue
         same = [(c, q) for c in evidence.cited for q in c.passage.quantities if matches(quantity, q)]
         if same and all(_direction(q.bound) == -mine for _, q in same):
@@ -205,6 +221,12 @@ def _bounds(evidence: Evidence) -> Iterator[Finding]:
                 detail=f"source [{cited.id}] bounds it the other way: {said}",
                 remedy=f"Keep the bound of source [{cited.id}]: {said}",
             )
+
+
+def _is_bounded_so(quantity: Quantity, direction: int, evidence: Evidence) -> bool:
+    """Whether a sentence near the claim has the number and does not bound it the other way."""
+    near = (other for passage in evidence.near for other in passage.quantities)
+    return any(matches(quantity, other) and _direction(other.bound) != -direction for other in near)
 
 
 def _direction(bound: str) -> int:

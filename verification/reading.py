@@ -65,10 +65,19 @@ def prose(text: str) -> str:
 
 def sendable(text: str) -> tuple[str, tuple[Repair, ...]]:
     """The text without what no message can carry: lone surrogates become U+FFFD, control characters go."""
+    if _is_plain(text):
+        return text, ()
     whole, replaced = _SURROGATE.subn("\ufffd", text)
     clean, removed = _CONTROL.subn("", whole)
     return clean, (Repair(kind="control", count=replaced + removed),) if replaced + removed else ()
 
+
+def _is_plain(text: str) -> bool:
+    """A fast yes for most texts: all of it can be printed, line ends and tabs aside."""
+    return text.translate(_LAYOUT).isprintable()
+
+
+_LAYOUT: Final = {ord("\n"): " ", ord("\t"): " ", ord("\r"): " "}
 
 CHECK_FAILED: Final = "The check itself failed on this text."
 

@@ -1,49 +1,43 @@
-"""Setting a citation right: the fact is right, another source holds it. A step of its own, and recorded as such.
+"""A right fact with the wrong number behind it: the number is set to the source that holds the fact.
 
 Promises: a citation is changed only if the cited sources do not bear the sentence out and exactly one other source does
-so fully; nothing but the bracket changes. Must never touch a citation that several sentences share.
+so fully; nothing but the bracket changes, and what was changed is recorded. Must never touch a word, nor a citation
+that several sentences share, nor choose between sources that could both have it.
 """
 
 from __future__ import annotations
 
-from verification.answer import Claim, Draft, Repair
-from verification.claims import citation_spans
-from verification.evidence import Evidence
-from verification.examination import bearing_out, evidence_for, examine, known_passages, read_claim
-from verification.language import detect
-from verification.score import SUPPORTED, score
+from typing import Final
+
+from verification.answer import Claim, Repair
+from verification.citations import Citation, citations
+from verification.examination import Grounds
+
+_MOST_CLAIMS: Final = 50
+"""How many sentences with a wrong citation are looked at: an answer with more is to be written anew."""
 
 
-def recite(draft: Draft, text: str, claims: tuple[Claim, ...]) -> tuple[str, tuple[Repair, ...]]:
-    """``text`` with citations set right, and how many were; ``claims`` are those of ``text``, judged or not."""
-    spoken = detect(text) or detect(draft.question)
+def recite(grounds: Grounds, text: str, claims: tuple[Claim, ...]) -> tuple[str, tuple[Repair, ...]]:
+    """``text`` with citations set right, and how many were; ``claims`` are those of ``text``, judged."""
     pieces: list[str] = []
     last, count = 0, 0
-    for claim in claims:
-        spans = citation_spans(claim.text)
-        right = _right_source(claim, draft, spoken) if spans else None
-        if right is None or claim.start < last:
+    marks = citations(text)
+    for claim in [claim for claim in claims if claim.supported != "yes"][:_MOST_CLAIMS]:
+        own = [mark for mark in marks if claim.start <= mark.start and mark.end <= claim.end]
+        right = _right_source(grounds, claim, own) if claim.start >= last else None
+        if right is None:
             continue
-        for index, (start, end) in enumerate(spans):
-            pieces.append(text[last : claim.start + start] + (f"[{right}]" if index == 0 else ""))
-            last = claim.start + end
+        for index, mark in enumerate(own):
+            pieces.append(text[last : mark.start] + (f"[{right}]" if index == 0 else ""))
+            last = mark.end
         count += 1
-    repairs = (Repair(kind="citation", count=count),) if count else ()
+    repairs = (Repair(kind="citation_source", count=count),) if count else ()
     return "".join([*pieces, text[last:]]), repairs
 
 
-def _right_source(claim: Claim, draft: Draft, spoken: str | None) -> int | None:
-    """The one source that bears the claim out where the cited ones do not; None if it is fine or unclear."""
-    cited = [source for source in draft.sources if source.id in claim.cited]
-    read = read_claim(claim, spoken, cited)
-    if cited and _stands(evidence_for(read, cited, known_passages(draft)), draft):
+def _right_source(grounds: Grounds, claim: Claim, own: list[Citation]) -> int | None:
+    """The one source that bears the claim out; None if there is none, or several, or the claim shares its citation."""
+    if not own or {number for mark in own for number in mark.ids} != set(claim.cited):
         return None
-    others = bearing_out(read, draft, claim.cited)
+    others = grounds.bearing_out(grounds.read(claim), claim.cited)
     return others[0] if len(others) == 1 else None
-
-
-def _stands(evidence: Evidence, draft: Draft) -> bool:
-    """True if nothing precise speaks against the claim and the cited sources hold enough of its words."""
-    if any(finding.severity == "error" for finding in examine(evidence, draft)):
-        return False
-    return evidence.same_language and score(evidence, ()) >= SUPPORTED

@@ -15,13 +15,14 @@ from typing import Final, TypeVar
 from verification import chunks, form, grounding, mrkdwn
 from verification import claims as claiming
 from verification.answer import Claim, Draft, Repair, RuleName, Severity, Verdict, Violation
-from verification.attribution import reattributed
 from verification.broadcasts import no_broadcast
 from verification.citations import citation_resolves, cites_sources, normalise
 from verification.coherence import coherent
+from verification.examination import Grounds, grounds
 from verification.injection import no_injection
 from verification.leaks import no_secrets
 from verification.reading import CHECK_FAILED, Reading, failed_check, prose, sendable
+from verification.recitation import recite
 from verification.relevance import addresses_question, minimum_length, not_empty
 from verification.targets import known_links, show_as_code
 
@@ -207,14 +208,18 @@ Judged = tuple[Reading, tuple[Claim, ...], tuple[Violation, ...], tuple[Repair, 
 def _judged(draft: Draft, text: str, wall: _Wall) -> Judged:
     """What the rules look at, and what the sources say; a wrong citation is set right where that verifies better."""
     reading = _read(draft, text, wall)
-    claims, found = _grounded(reading, wall)
+    nowhere: Grounds | None = None
+    offered = wall.around("claim_supported", lambda: _grounds(draft, text), nowhere)
+    if offered is None:
+        return reading, reading.claims, (), ()
+    claims, found = _grounded(offered, reading, wall)
     if not draft.repair or not any(each.severity == "error" for each in found):
         return reading, claims, found, ()
     unmoved: tuple[str, tuple[Repair, ...]] = (text, ())
-    moved, repairs = wall.around("claim_supported", lambda: reattributed(draft, text, claims), unmoved)
+    moved, repairs = wall.around("claim_supported", lambda: recite(offered, text, claims), unmoved)
     if repairs:
         other = _read(draft, moved, wall)
-        others, left = _grounded(other, wall)
+        others, left = _grounded(offered, other, wall)
         if _errors(left) < _errors(found):
             return other, others, left, repairs
     return reading, claims, found, ()
@@ -224,10 +229,12 @@ def _errors(found: tuple[Violation, ...]) -> int:
     return sum(1 for each in found if each.severity == "error")
 
 
-def _grounded(reading: Reading, wall: _Wall) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
-    """The claims with what the sources say to them; text of one's own words and general answers are exempt."""
-    draft, claims = reading.draft, reading.claims
-    unjudged: tuple[tuple[Claim, ...], tuple[Violation, ...]] = (claims, ())
-    if draft.own_words or draft.unsourced or not draft.sources:
-        return unjudged
-    return wall.around("claim_supported", lambda: grounding.ground(draft, reading.text, claims), unjudged)
+def _grounds(draft: Draft, text: str) -> Grounds | None:
+    """What the claims are checked against; None for text of one's own words and general answers: they are exempt."""
+    return None if draft.own_words or draft.unsourced or not draft.sources else grounds(draft, text)
+
+
+def _grounded(offered: Grounds, reading: Reading, wall: _Wall) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
+    """The claims with what the sources say to them."""
+    unjudged: tuple[tuple[Claim, ...], tuple[Violation, ...]] = (reading.claims, ())
+    return wall.around("claim_supported", lambda: grounding.ground(offered, reading.claims), unjudged)

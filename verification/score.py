@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 
 from verification.evidence import Evidence, Finding
-from verification.passages import PREFIX, prefixes
+from verification.passages import PREFIX, WINDOW, Passage, prefixes
 
 SUPPORTED = 0.43
 """The score from which a claim counts as supported when nothing better was fitted (balanced accuracy, no judge)."""
@@ -61,19 +61,17 @@ def _overlap(evidence: Evidence) -> float:
     whole = _share(stems, known, alike)
     worst = min((_share(s.stems, known, alike) for s in evidence.claim.sentences if s.stems), default=whole)
     names = {term.stem for term in evidence.claim.terms if term.capital and term.stem}
-    absent = sum(1 for name in names if not _likeness(name, known, alike))
+    absent = sum(1 for name in names if name not in known and name[:PREFIX] not in alike)
     return (whole + 2 * worst + _window(evidence)) / 4 - _PER_NAME * min(_MOST_NAMES, absent)
 
 
 def _share(stems: frozenset[str], known: frozenset[str], alike: frozenset[str]) -> float:
-    return sum(_likeness(stem, known, alike) for stem in stems) / len(stems)
-
-
-def _likeness(stem: str, known: frozenset[str], alike: frozenset[str]) -> float:
-    """1 for the same stem, nearly so for one that begins alike ("inventor", "invention")."""
-    if stem in known:
+    """The share of the stems that are known; one that begins like a known one counts nearly as much."""
+    shared = stems & known
+    if len(shared) == len(stems):
         return 1.0
-    return _LIKE if len(stem) >= PREFIX and stem[:PREFIX] in alike else 0.0
+    begun = sum(1 for stem in stems - shared if stem[:PREFIX] in alike)
+    return (len(shared) + _LIKE * begun) / len(stems)
 
 
 def _window(evidence: Evidence) -> float:
@@ -81,7 +79,26 @@ def _window(evidence: Evidence) -> float:
     stems = evidence.claim.stems
     best = 0.0
     for cited in evidence.cited:
-        ranked = sorted(cited.passage.windows, key=lambda window: -len(stems & window))
-        for window in ranked[:_CLOSELY]:
-            best = max(best, _share(stems, window, prefixes(window)))
+        for index in _closest(cited.passage, stems):
+            window = cited.passage.window(index)
+            best = max(best, _share(stems, window, prefixes(window) if len(stems - window) else _NOTHING))
     return best
+
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+def _closest(passage: Passage, stems: frozenset[str]) -> list[int]:
+    """Where the windows begin that hold most of the stems; those before it in the text first."""
+    held = passage.holding(stems)
+    # No window holds more than its sentences do one by one; those that hold none may hold words that begin alike.
+    most = dict.fromkeys(range(min(_CLOSELY, len(passage.sentences))), 0)
+    for place, count in held.items():
+        for index in range(max(0, place - WINDOW + 1), place + 1):
+            most[index] = most.get(index, 0) + count
+    found: list[tuple[int, int]] = []
+    for index in sorted(most, key=lambda index: (-most[index], index)):
+        if len(found) >= _CLOSELY and sorted(found)[_CLOSELY - 1][0] < -most[index]:
+            break
+        found.append((-len(stems & passage.window(index)), index))
+    return [index for _, index in sorted(found)[:_CLOSELY]]

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from verification.answer import Draft, Repair
 from verification.reading import prose
+from verification.stretches import around
 
 Standing = Literal["resolves", "as_code", "unknown"]
 
@@ -38,8 +39,7 @@ _MARKDOWN: Final = re.compile(
 )
 _CITED: Final = re.compile(r"(?:\[[0-9][0-9, -]{0,40}\][.,;:!?]?)+$")
 
-_ANY_BARE: Final = re.compile(r"://|www\.|[a-z0-9]\.[a-z]{2,7}(?::[0-9]{1,5})?/", re.IGNORECASE)
-_ANY: Final = re.compile(rf"<[a-z]{{3,10}}:|\]\(|{_ANY_BARE.pattern}", re.IGNORECASE)
+_IN_BARE: Final = re.compile(r"[/Ww](?:(?<=/)|[Ww]{2}\.)")
 _TRAILING: Final = ".,;:!?'*_~。，、；：！？」』】）"
 _PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 _ENTITIES: Final = (("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
@@ -90,15 +90,15 @@ def links(masked: str) -> tuple[Link, ...]:
 
     Remembered, since several steps ask for the same text.
     """
-    if not _ANY.search(masked):
-        return ()
-    found: list[Link] = [
-        Link(start=m.start(), end=m.end(), target=m[1], label=m[2] or "") for m in _TOKEN.finditer(masked)
-    ]
+    found: list[Link] = []
+    if "<" in masked:
+        found = [Link(start=m.start(), end=m.end(), target=m[1], label=m[2] or "") for m in _TOKEN.finditer(masked)]
     rest = _without(masked, found)
-    marked = [Link(start=m.start(), end=m.end(), target=m[2], label=m[1]) for m in _MARKDOWN.finditer(rest)]
+    marked: list[Link] = []
+    if "](" in rest:
+        marked = [Link(start=m.start(), end=m.end(), target=m[2], label=m[1]) for m in _MARKDOWN.finditer(rest)]
     rest = _without(rest, marked)
-    bare = [_trimmed(m) for m in _BARE.finditer(rest)] if _ANY_BARE.search(rest) else []
+    bare = [_trimmed(m) for start, end in around(rest, _IN_BARE) for m in _BARE.finditer(rest, start, end)]
     return tuple(sorted([*found, *marked, *bare], key=lambda link: link.start))
 
 
@@ -109,7 +109,7 @@ def _without(text: str, found: Iterable[Link]) -> str:
     for link in found:
         pieces += (text[last : link.start], " " * (link.end - link.start))
         last = link.end
-    return "".join([*pieces, text[last:]])
+    return "".join([*pieces, text[last:]]) if last else text
 
 
 def _trimmed(match: re.Match[str]) -> Link:
@@ -136,9 +136,11 @@ def _targets(text: str) -> Iterable[str]:
         yield link.target
         yield from (inner.target for inner in links(link.label)) if link.label else ()
     if "@" in text:
-        yield from (f"mailto:{m[0]}" for m in _ADDRESS.finditer(text))
+        stretches = around(text, _AT)
+        yield from (f"mailto:{m[0]}" for start, end in stretches for m in _ADDRESS.finditer(text, start, end))
 
 
+_AT: Final = re.compile("@")
 _ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}")
 
 

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no types
@@ -55,10 +56,33 @@ def _pairs(word: str, offset: int) -> Iterator[Term]:
             yield Term(pair, pair, start, start + len(pair), capital=False)
 
 
+def stem_list(text: str, language: str | None, start: int = 0, end: int | None = None) -> list[str]:
+    """The stems of the words of ``text[start:end]`` in order, without the places that ``terms`` gives; none empty."""
+    words = _TOKEN.findall(text, start, len(text) if end is None else end)
+    if not text.isascii() and _CJK.search(text):
+        return [stem for word in words for stem in _stems_of(word, language)]
+    return list(filter(None, map(_written_stem, words, repeat(language))))
+
+
+def _stems_of(word: str, language: str | None) -> Iterator[str]:
+    if _CJK.search(word):
+        yield from (term.stem for term in _pairs(word, 0))
+    elif found := _written_stem(word, language):
+        yield found
+
+
+@lru_cache(maxsize=50_000)
+def _written_stem(word: str, language: str | None) -> str:
+    """The stem of a word as it is written."""
+    return stem(word.casefold(), language)
+
+
 @lru_cache(maxsize=50_000)
 def stem(word: str, language: str | None) -> str:
     """The stem of a case-folded word, accents dropped; empty for function words and single letters."""
     word = word.replace("’", "'").removesuffix("'s")
+    if word.isdecimal() and word.isascii():
+        return word
     name = language if language in _ALGORITHMS else "en"
     if len(word) < 2 and not word.isdigit():  # noqa: PLR2004  # one letter carries no subject
         return ""
@@ -81,4 +105,11 @@ def normalised(text: str) -> str:
 
 def stems(text: str, language: str | None) -> frozenset[str]:
     """The set of stems that carry a subject."""
-    return frozenset(term.stem for term in terms(text, language) if term.stem)
+    return frozenset(stem_list(text, language))
+
+
+def folded_words(text: str) -> frozenset[str]:
+    """The set of words, case-folded; pairs of letters for Chinese and Japanese."""
+    if not text.isascii() and _CJK.search(text):
+        return frozenset(term.word for term in terms(text, None))
+    return frozenset(map(str.casefold, set(_TOKEN.findall(text))))
