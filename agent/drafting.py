@@ -91,7 +91,8 @@ async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
         _tell(progress, reader.close(), number)
         spent = replace(stream.usage, model_calls=max(1, stream.usage.model_calls))
         progress.spend(spent)
-        progress.emit(ModelEnd(phase="write", output=reader.draft, usage=spent, error=error, attempt=number))
+        end = ModelEnd(phase="write", output=reader.draft, usage=spent, error=error, attempt=number)
+        progress.emit(replace(end, prompt=stream.prompt))
     if reader.fallback:
         log.info("draft_without_answer_tag", thread=str(progress.question.thread), attempt=number)
     return reader.draft

@@ -130,7 +130,8 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
         return None, error.detail
     spent = replace(decision.usage, model_calls=max(1, decision.usage.model_calls))
     progress.spend(spent)
-    progress.emit(ModelEnd(phase="decide", output=type(decision.action).__name__, usage=spent))
+    chosen = type(decision.action).__name__
+    progress.emit(ModelEnd(phase="decide", output=chosen, usage=spent, prompt=decision.prompt))
     return _acceptable(progress, decision.action)
 
 

@@ -36,7 +36,7 @@ from bot.status import working
 from bot.thread_reader import sort_key
 from bot.turns import OK, Ending, dead, later
 from bot.withdrawals import Withdrawals
-from bot.wording import HELP, MUTED, STOPPED
+from bot.wording import help_text
 from verification.language import detect
 
 log = structlog.get_logger()
@@ -70,6 +70,11 @@ class Work:
         return f"outbox:{self.turn_id}"
 
     @property
+    def language(self) -> str | None:
+        """What the person wrote in; None for English or unsure."""
+        return detect(self.letter.text)
+
+    @property
     def waited_s(self) -> float:
         """Seconds since the letter was stored."""
         return max(0.0, time.time() - self.claimed.enqueued_at)
@@ -82,6 +87,7 @@ class Work:
             may_exist=may_exist,
             lease_check=self.lease.require,
             marks=marks,
+            language=self.language,
         )
 
 
@@ -139,7 +145,7 @@ class Answering:
             if entry is not None:
                 await self._deliver(work, entry)
             elif not any(posted.turn_id for posted in await self._delivery.reader.posted(work.place, letter.ts)):
-                text = say("internal", detect(letter.text), id=work.turn_id[:12])
+                text = say("internal", work.language, id=work.turn_id[:12])
                 await self._delivery.say(work.place, text, letter.ts, lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
@@ -148,9 +154,9 @@ class Answering:
         letter, require = work.letter, work.lease.require
         match letter.kind:
             case "help":
-                await self._delivery.say(work.place, HELP, letter.ts, require)
+                await self._delivery.say(work.place, help_text(None), letter.ts, require)
             case "mute":
-                await self._delivery.say(work.place, MUTED, letter.ts, require)
+                await self._delivery.say(work.place, say("muted", None), letter.ts, require)
             case "delete":
                 await self._delivery.withdraw(work.place, letter.ts, require)
             case "stop":
@@ -189,7 +195,7 @@ class Answering:
         await self._save(work, stopped(work.letter.question(), state))
         if work.lease.stopped != DELETED:
             with suppress(DeliveryFailed):
-                await self._delivery.say(work.place, STOPPED, work.letter.ts, work.lease.require)
+                await self._delivery.say(work.place, say("stopped", work.language), work.letter.ts, work.lease.require)
         return OK
 
     async def _decided(self, work: Work) -> Entry | None:

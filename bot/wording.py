@@ -22,8 +22,6 @@ def help_text(language: str | None) -> str:
 
 
 HELP: Final = help_text(None)
-MUTED: Final = say("muted", None)
-STOPPED: Final = say("stopped", None)
 TRUST_UNKNOWN: Final = "I no longer have the record of this answer."
 LOADING: Final = (
     "Reading your documents…",
@@ -34,8 +32,8 @@ LOADING: Final = (
 SUGGESTED_PROMPTS: Final[tuple[Mapping[str, str], ...]] = (
     {"title": "What can you do?", "message": "What can you help me with?"},
     {"title": "What do you know?", "message": "Which documents do you know?"},
-    {"title": "Find a process", "message": "How do we make a release?"},
-    {"title": "Compare two documents", "message": "Do any of our documents contradict each other?"},
+    {"title": "What is new?", "message": "Which documents changed most recently?"},
+    {"title": "What is old?", "message": "Which documents are the oldest?"},
 )
 
 
