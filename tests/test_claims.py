@@ -38,7 +38,6 @@ def test_f1_a_citation_behind_the_paragraph_is_shared_one_inside_its_last_senten
 
 def test_f1_citations_inside_code_count_for_nothing() -> None:
     assert cited("The call is `x[3]` here.") == [("The call is `x[3]` here.", ())]
-    assert cited("```\nlimit is 30 [1]\n```") == []
 
 
 def test_f1_list_items_share_the_citation_of_their_introduction() -> None:
@@ -62,7 +61,7 @@ def test_f1_a_line_of_citations_alone_belongs_to_the_lines_above() -> None:
         "Is that what you meant?",
         "Let me know if you need more!",
         "Here is what I found:",
-        "*Deploys*",
+        "*Deploys*\nHi there!",
         "I could not find anything about that in the sources.",
         "Gern geschehen!",
         "Falls du mehr brauchst, sag einfach Bescheid.",
@@ -97,6 +96,63 @@ def test_f1_small_talk_is_no_claim(text: str) -> None:
 )
 def test_f9_statements_are_claims_in_every_language(text: str) -> None:
     assert cited(text) == [(text, ())]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("*Keys never expire*\nThey are rotated monthly [1].", ("*Keys never expire*", (1,))),
+        ("*The limit is 900*\n- Keys last 90 days [1]\n- Keys are free [2]", ("*The limit is 900*", (1, 2))),
+        ("*900 euros*", ("*900 euros*", ())),
+        ("*Free refunds*", ("*Free refunds*", ())),
+        ("The limit is 900 a minute:\n- Keys last 90 days [1].", ("The limit is 900 a minute:", (1,))),
+        (
+            "Refunds are free, and these are the rules:\n- Keys last 90 days [1].",
+            ("Refunds are free, and these are the rules:", (1,)),
+        ),
+        ("Would you like to use all 900 requests?", ("Would you like to use all 900 requests?", ())),
+        ("Let me know if 900 are not enough!", ("Let me know if 900 are not enough!", ())),
+        ("Did you know that keys never expire? [1]", ("Did you know that keys never expire? [1]", (1,))),
+        ("| 900 a minute | Value |\n|---|---|\n| Keys | 90 days [1] |", ("| 900 a minute | Value |", (1,))),
+        ("```\n900 a minute | Days\n-------------+-----\nFoo          | 3 [1]\n```", ("900 a minute | Days", (1,))),
+        ("Yes.", ("Yes.", ())),
+        ("*Step 2: Keys are rotated*\nDo it monthly [1].", ("Keys are rotated*", (1,))),
+    ],
+)
+def test_f1_what_looks_like_no_statement_and_is_one(text: str, told: tuple[str, tuple[int, ...]]) -> None:
+    assert told in cited(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*Step 2*\nKeys are rotated monthly [1].",
+        "*What you need to know*\nKeys are rotated monthly [1].",
+        "*How keys are rotated*\nKeys are rotated monthly [1].",
+        "*Things that are allowed*\nKeys are rotated monthly [1].",
+        "*90 days*\nKeys are rotated after 90 days [1].",
+        "There are 3 steps:\n- Keys are rotated monthly [1].",
+        "These are the rules:\n- Keys are rotated monthly [1].",
+        "To roll back, do this:\n- Keys are rotated monthly [1].",
+        "Keys are rotated every 90 days [1]. Shall I explain what happens after the 90 days?",
+        "Keys are rotated monthly [1]. Do you mean the limit of 900?",
+        "Yes. Keys are rotated monthly [1].",
+        "*Is the office open?*\nKeys are rotated monthly [1].",
+    ],
+)
+def test_f1_a_title_and_a_number_that_is_known_state_nothing(text: str) -> None:
+    told = claims(text, "Is the limit 900?")
+    assert [claim.cited for claim in told] == [(1,)]
+
+
+def test_f1_rows_of_a_drawn_table_share_the_citation_of_their_introduction() -> None:
+    text = "First updates [1]:\n\n```\nSeverity | Update\n---------+-------\nSEV1     | 15 min\n```"
+    assert cited(text) == [("First updates [1]:", (1,)), ("SEV1     | 15 min", (1,))]
+
+
+def test_f1_a_reference_behind_the_sentence_is_its_citation() -> None:
+    assert cited("Keys last 90 days. See https://wiki.test/p1 [1].")[0] == ("Keys last 90 days.", (1,))
+    assert cited("See `https://evil.test/x` [1].") == [("See `https://evil.test/x` [1].", (1,))]
 
 
 @given(st.text(alphabet="ab A.1[]-*`|\n:?。[1] ", max_size=200))

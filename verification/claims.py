@@ -2,7 +2,8 @@
 
 Promises: spans refer to the text given and ``claim.text`` is exactly that span; list items and table rows are sentences
 too; citations inside code count for nothing. Greetings, questions, offers, headings, introductions ending in a colon
-and code blocks are no claims. Must never raise, whatever the text. Linear in the text.
+and code blocks are no claims, unless they state something nonetheless (``headlines``): a heading then shares what its
+section cites, an introduction what its list cites. Must never raise, whatever the text. Linear in the text.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from verification.answer import Claim
+from verification.headlines import digits, is_sentence, label_end, opens_with_sentence, own_digits
 from verification.passages import readable, sentence_spans
-from verification.small_talk import is_interjection, states_nothing
+from verification.small_talk import is_bare_answer, is_interjection, states_nothing
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _HIDDEN = re.compile(r"`[^`\n]*`|<[^<>\n]*>|https?://\S+")
@@ -29,11 +31,14 @@ _ONLY_LABEL = re.compile(
     r"(?:\W*(?:sources?|quellen?|fuentes?|sumber|see|siehe|voir|véase|lihat|出典|来源|参考))?\W*", re.IGNORECASE
 )
 _MARKS = re.compile(r"[*_~\s]+")
+_BARE_LINK = re.compile(r"(?<![`|<\w])(?:<https?://[^\s<>|]+>|https?://[^\s<>|`]+)")
 _ENDS = frozenset(".!?。！？…")
 _LONGEST_RANGE = 30
 _LONGEST_LINE = 2_000
+_LONGEST_SECTION = 60
 
-Kind = Literal["text", "item", "intro", "heading"]
+Kind = Literal["text", "item", "intro", "heading", "head"]
+_TITLES: frozenset[Kind] = frozenset({"heading", "head"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +53,10 @@ class _Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sentence:
-    """A sentence with the citations that stand in it; ``trailing`` if the last of them stands after its full stop."""
+    """A sentence with the citations that stand in it; ``trailing`` if the last of them stands after its full stop.
+
+    One that ``refers`` holds nothing but a citation or a link: it belongs to what stands before it.
+    """
 
     start: int
     end: int
@@ -56,15 +64,19 @@ class _Sentence:
     cited: tuple[int, ...]
     trailing: bool
     states: bool
+    refers: bool
 
 
-def claims(text: str) -> tuple[Claim, ...]:
-    """The sentences of ``text`` that state something, in order, with what each cites."""
-    shown = _prose(readable(text))
-    sentences = [sentence for line in _lines(shown) for sentence in _sentences(shown, line)]
+def claims(text: str, known: str = "") -> tuple[Claim, ...]:
+    """The sentences of ``text`` that state something, in order, with what each cites.
+
+    ``known`` is text whose numbers state nothing new: the question, the thread.
+    """
+    shown, tabled = _prose(readable(text))
+    sentences = [sentence for line in _lines(shown, tabled) for sentence in _sentences(shown, line)]
     return tuple(
         Claim(text=text[s.start : s.end], start=s.start, end=s.end, cited=s.cited)
-        for s in _shared(sentences)
+        for s in _alone(_telling(shown, _shared(sentences), known), shown)
         if s.states and s.end > s.start
     )
 
@@ -89,46 +101,65 @@ def _blank(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", match.group())
 
 
-def _prose(text: str) -> str:
+Tabled = dict[int, Kind]
+"""Where the lines of tables set in code blocks begin: their heads (``head``) and their rows (``item``)."""
+
+
+def _prose(text: str) -> tuple[str, Tabled]:
     """The text with code blocks blanked out; a block that holds a table keeps its rows."""
-    return _FENCE.sub(lambda match: _table_rows(match.group()) or _blank(match), text)
+    tabled: Tabled = {}
+
+    def kept(match: re.Match[str]) -> str:
+        return _table(match.group(), match.start(), tabled) or _blank(match)
+
+    return _FENCE.sub(kept, text), tabled
 
 
-def _table_rows(block: str) -> str:
-    """The rows below the ruling of a table set in a code block, everything else blank; empty if it is no table."""
+def _table(block: str, start: int, tabled: Tabled) -> str:
+    """The head and the rows of a table set in a code block, everything else blank; empty if it is no table."""
     lines = block.removeprefix("```").removesuffix("```").splitlines(keepends=True)
     ruling = next((i for i, line in enumerate(lines[:4]) if line.strip() and _RULING.match(line.strip())), None)
     if ruling is None or ruling == 0:
         return ""
-    rows = [re.sub(r"[^\n]", " ", line) for line in lines[: ruling + 1]] + lines[ruling + 1 :]
+    position = start + 3
+    for index, line in enumerate(lines):
+        if index >= ruling - 1:
+            tabled[position] = "head" if index < ruling else "item"
+        position += len(line)
+    shown = [
+        line if index == ruling - 1 or index > ruling else re.sub(r"[^\n]", " ", line)
+        for index, line in enumerate(lines)
+    ]
     tail = "   " if block.endswith("```") and len(block) > 5 else ""  # noqa: PLR2004  # two fences need six characters
-    return "   " + "".join(rows) + tail
+    return "   " + "".join(shown) + tail
 
 
-def _lines(text: str) -> Iterator[_Line]:
+def _lines(text: str, tabled: Tabled) -> Iterator[_Line]:
     """The lines that may hold sentences, with their kind and group."""
     group, position, previous = 0, 0, ""
-    lines = _unwrapped(text)
+    lines = _unwrapped(text, tabled)
     for index, line in enumerate(lines):
         start, position = position, position + len(line) + 1
         marker = _ITEM.match(line)
         if not line.strip() or marker:
             group += 1
-        if not line.strip() or _RULING.match(line.strip()) or _is_table_head(lines, index):
+        if not line.strip() or _RULING.match(line.strip()):
             previous = ""
             continue
-        kind = _kind(line, previous)
-        group += kind in {"heading", "intro"}
+        kind = "head" if _is_table_head(lines, index) else tabled.get(start) or _kind(line, previous)
+        group += kind == "intro" or kind in _TITLES
         offset = marker.end() if marker else 0
         yield _Line(start=start + offset, end=start + len(line), kind=kind, group=group)
         previous = line
 
 
-def _unwrapped(text: str) -> list[str]:
+def _unwrapped(text: str, tabled: Tabled) -> list[str]:
     """The lines; one that goes on in small letters is joined to the one before (a space for the break)."""
     lines: list[str] = []
+    position = 0
     for line in text.split("\n"):
-        goes_on = line.lstrip()[:1].islower() and not _ITEM.match(line)
+        goes_on = line.lstrip()[:1].islower() and not _ITEM.match(line) and position not in tabled
+        position += len(line) + 1
         if (
             goes_on
             and lines
@@ -171,6 +202,7 @@ def _sentences(text: str, line: _Line) -> Iterator[_Sentence]:
             cited=cited,
             trailing=bool(cited) and _is_trailing(written),
             states=_states(bare, line.kind, cited=bool(cited)),
+            refers=bool(cited and _ONLY_LABEL.fullmatch(_MARKS.sub(" ", _BARE_LINK.sub("", bare)))),
         )
 
 
@@ -195,10 +227,10 @@ def _is_trailing(written: str) -> bool:
 
 
 def _states(bare: str, kind: Kind, *, cited: bool) -> bool:
-    if kind == "heading" or _ONLY_LABEL.fullmatch(_MARKS.sub(" ", bare)):
+    if kind in _TITLES or _ONLY_LABEL.fullmatch(_MARKS.sub(" ", bare)):
         return False
     if cited:
-        return not re.search(r"[?？]\s*$", bare.rstrip("*_~ "))
+        return not (re.search(r"[?？]\s*$", bare.rstrip("*_~ ")) and states_nothing(bare))
     if kind == "intro" or states_nothing(bare):
         return False
     return kind == "item" or not is_interjection(bare)
@@ -225,7 +257,7 @@ def _shared(sentences: list[_Sentence]) -> list[_Sentence]:
 
 
 def _is_alone(sentence: _Sentence) -> bool:
-    return bool(sentence.cited) and not sentence.states
+    return bool(sentence.cited) and (sentence.refers or not sentence.states)
 
 
 def _from_introductions(sentences: list[_Sentence]) -> list[_Sentence]:
@@ -234,9 +266,58 @@ def _from_introductions(sentences: list[_Sentence]) -> list[_Sentence]:
     for sentence in sentences:
         if sentence.line.kind == "intro":
             introduced = sentence.cited
-        elif sentence.line.kind != "item":
+        elif sentence.line.kind not in {"item", "head"}:
             introduced = ()
-        elif not sentence.cited:
+        elif not sentence.cited and sentence.line.kind == "item":
             sentence = replace(sentence, cited=introduced)  # noqa: PLW2901  # the same sentence, completed
         result.append(sentence)
     return result
+
+
+def _telling(text: str, sentences: list[_Sentence], known: str) -> list[_Sentence]:
+    """The sentences, with those that state something although they look as if they did not."""
+    given = digits(known).union(*(digits(text[s.start : s.end]) for s in sentences if s.cited and s.states))
+    return [
+        sentence if sentence.states or not _tells(sentence, text, given) else _told(sentences, index, text)
+        for index, sentence in enumerate(sentences)
+    ]
+
+
+def _tells(sentence: _Sentence, text: str, given: frozenset[str]) -> bool:
+    written = _CITATION.sub("", text[sentence.start : sentence.end])
+    if own_digits(written) - given:
+        return True
+    if sentence.line.kind == "heading":
+        return is_sentence(written)
+    return sentence.line.kind == "intro" and opens_with_sentence(written)
+
+
+def _told(sentences: list[_Sentence], index: int, text: str) -> _Sentence:
+    """The sentence as a claim: a heading with what its section cites, an introduction with what its list cites."""
+    sentence = sentences[index]
+    cited = sentence.cited or tuple(dict.fromkeys(_below(sentences, index)))
+    start = sentence.start
+    if sentence.line.kind == "heading":
+        start += label_end(text[sentence.start : sentence.end])
+    return replace(sentence, start=start if start < sentence.end else sentence.start, cited=cited, states=True)
+
+
+def _below(sentences: list[_Sentence], index: int) -> Iterator[int]:
+    """What the section of a heading, or the list or the sentence behind an introduction, cites."""
+    kind = sentences[index].line.kind
+    for following in sentences[index + 1 : index + 1 + _LONGEST_SECTION] if kind in _TITLES | {"intro"} else ():
+        if following.line.kind == "heading" and following.line.group != sentences[index].line.group:
+            return
+        if kind == "intro" and following.line.kind != "item":
+            yield from following.cited
+            return
+        yield from following.cited
+
+
+def _alone(sentences: list[_Sentence], text: str) -> list[_Sentence]:
+    """The sentences; where none of them states anything, headings alone do, and so does a bare yes or no."""
+    if any(sentence.states for sentence in sentences):
+        return sentences
+    only_headings = all(sentence.line.kind in _TITLES for sentence in sentences)
+    only_answers = all(is_bare_answer(text[sentence.start : sentence.end]) for sentence in sentences)
+    return [replace(s, states=True) for s in sentences] if only_headings or only_answers else sentences

@@ -193,12 +193,13 @@ def _read(draft: Draft, text: str, wall: _Wall) -> Reading:
     limit = CHUNK_LIMITS[draft.dialect]
     no_chunks: tuple[str, ...] = ()
     no_claims: tuple[Claim, ...] = ()
+    given = f"{draft.question}\n{draft.known_text}"
     return Reading(
         draft=draft,
         text=text,
         chunks=wall.around("mrkdwn", lambda: chunks.split(text, draft.sources, draft.dialect, limit), no_chunks),
         prose=wall.around("mrkdwn", lambda: prose(text), text),
-        claims=wall.around("claim_supported", lambda: claiming.claims(text), no_claims),
+        claims=wall.around("claim_supported", lambda: claiming.claims(text, given), no_claims),
     )
 
 
