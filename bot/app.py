@@ -26,6 +26,7 @@ from bot.intake import Access
 from bot.mailbox import Mailbox
 from bot.observing import Observers, open_observers
 from bot.open_redis import open_redis
+from bot.recalling import Recalling
 from bot.reception import Reception
 from bot.settings import Settings
 from bot.slack_app import SocketFront, Workspace, build_app, open_client
@@ -116,15 +117,16 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         answering = Answering(
             engine, delivery, mailbox=mailbox, threads=threads, withdrawals=withdrawals, observers=observers
         )
+        standings = Standings(redis, prefix=prefix)
+        recalling = Recalling(answering.handle, answering.tell_dead, standings=standings, reader=delivery.reader)
         turns = Turns(
             mailbox,
-            answering.handle,
-            on_dead=answering.tell_dead,
+            recalling.handle,
+            on_dead=recalling.tell_dead,
             concurrency=max(1, concurrency),
             drain_s=drain_s,
         )
         app = build_app(client, workspace)
-        standings = Standings(redis, prefix=prefix)
         office = _office(
             settings,
             engine,

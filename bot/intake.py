@@ -19,7 +19,7 @@ from bot.payload import mapping, objects, string
 
 Kind = Literal["question", "help", "stop", "mute", "edit", "delete"]
 Addressed = Literal["mention", "direct", "follow_up"]
-Standing = Literal["unknown", "engaged", "muted"]
+Standing = Literal["unknown", "engaged", "muted", "lost"]
 
 # Joins, topics, pins, bot_message and the rest say nothing to Orion; these three are a person speaking.
 _SPOKEN = frozenset({"", "file_share", "thread_broadcast"})
@@ -76,7 +76,8 @@ class Incoming:
     """A letter to a thread's mailbox. ``text`` is plain: Orion's mention stripped, entities and links decoded.
 
     ``ts`` is the message the letter is about; ``edited_ts`` tells versions of it apart. ``event_ids`` are the keys
-    under which a second delivery of the same thing is known. ``event_ts`` orders letters.
+    under which a second delivery of the same thing is known. ``event_ts`` orders letters. ``unproven`` says that nobody
+    remembers whether Orion was addressed in the thread: Slack must be asked first.
     """
 
     kind: Kind
@@ -90,6 +91,7 @@ class Incoming:
     channel_type: str = ""
     mentioned: frozenset[str] = frozenset()
     event_ids: tuple[str, ...] = ()
+    unproven: bool = False
 
     def question(self) -> Question:
         """The letter as the agent's question."""
@@ -163,11 +165,15 @@ def read(envelope: object, own: Own, access: Access) -> Incoming | Ignored:
 def settle(letter: Incoming, standing: Standing) -> Incoming | Ignored:
     """What only the thread's standing can tell: follow-ups count where Orion was addressed and not muted.
 
-    An edit that mentions Orion where it was never addressed is a first question: nothing was asked before.
+    An edit that mentions Orion where it was never addressed is a first question: nothing was asked before. A question
+    in a thread that may have been lost with an earlier Redis counts until Slack says otherwise.
     """
     if letter.addressed == "mention":
-        return replace(letter, kind="question") if (letter.kind, standing) == ("edit", "unknown") else letter
-    if letter.addressed == "follow_up" and standing == "unknown":
+        first = letter.kind == "edit" and standing in {"unknown", "lost"}
+        return replace(letter, kind="question") if first else letter
+    if letter.addressed == "follow_up" and standing == "lost" and letter.kind == "question":
+        return replace(letter, unproven=True)
+    if letter.addressed == "follow_up" and standing in {"unknown", "lost"}:
         return Ignored(reason="not_addressed")
     if standing == "muted" and letter.kind in {"question", "help", "mute"}:
         return Ignored(reason="muted")

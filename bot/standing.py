@@ -1,9 +1,14 @@
 """Where Orion stands in a thread: unknown, addressed before ("engaged"), or told to keep quiet ("muted") (A1).
 
-Kept in Redis as long as the thread's state; a mention engages again. Must never be guessed from a message's text.
+Kept in Redis as long as the thread's state; a mention engages again. A thread that is older than this memory and not in
+it may have been lost with an earlier Redis ("lost"): only Slack can tell (A2). Must never be guessed from a message's
+text.
 """
 
 from __future__ import annotations
+
+import time
+from collections.abc import Callable
 
 from redis.asyncio import Redis
 
@@ -11,26 +16,41 @@ from agent.conversation import ThreadKey
 from bot.intake import Standing
 
 KEPT_S = 30 * 86_400
+STRANGER_S = 3_600
 
 
 class Standings:
-    """The standing of each thread."""
+    """The standing of each thread. ``clock`` gives seconds since 1970, as threads' timestamps do."""
 
-    def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
+    def __init__(self, redis: Redis, *, prefix: str = "orion", clock: Callable[[], float] = time.time) -> None:
         self._redis = redis
         self._prefix = prefix
+        self._clock = clock
 
     def key(self, thread: ThreadKey) -> str:
         """Where one thread's standing lies."""
         return f"{self._prefix}:standing:{thread}"
 
+    def stranger_key(self, thread: ThreadKey) -> str:
+        """Where it stands that Orion never spoke in this thread."""
+        return f"{self._prefix}:stranger:{thread}"
+
+    def since_key(self) -> str:
+        """Where it stands since when this Redis remembers, in seconds since 1970. It stays for ever."""
+        return f"{self._prefix}:remembers_since"
+
     async def of(self, thread: ThreadKey) -> Standing:
         """The thread's standing; reading it is use, so it lives on."""
-        stored = await self._redis.getex(self.key(thread), ex=KEPT_S)
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.getex(self.key(thread), ex=KEPT_S)
+            pipe.get(self.stranger_key(thread))
+            pipe.set(self.since_key(), self._clock(), nx=True)
+            pipe.get(self.since_key())
+            stored, stranger, _, since = await pipe.execute()
         value = stored.decode() if isinstance(stored, bytes) else stored
-        if value == "muted":
-            return "muted"
-        return "engaged" if value else "unknown"
+        if value:
+            return "muted" if value == "muted" else "engaged"
+        return "lost" if not stranger and _began(thread) < float(since) else "unknown"
 
     async def engage(self, thread: ThreadKey) -> None:
         """Orion was addressed here."""
@@ -39,3 +59,13 @@ class Standings:
     async def mute(self, thread: ThreadKey) -> None:
         """Somebody told Orion to keep quiet here."""
         await self._redis.set(self.key(thread), "muted", ex=KEPT_S)
+
+    async def pass_by(self, thread: ThreadKey) -> None:
+        """Slack says that Orion never spoke here; nobody need look again for an hour."""
+        await self._redis.set(self.stranger_key(thread), "1", ex=STRANGER_S)
+
+
+def _began(thread: ThreadKey) -> float:
+    """When a thread began, in seconds since 1970; a direct chat without threads has no such time, so it is now."""
+    ts = thread.thread_ts
+    return float(ts) if ts.replace(".", "", 1).isdecimal() else float("inf")

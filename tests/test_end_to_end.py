@@ -115,6 +115,48 @@ async def test_a3_deleted_question_takes_its_answer_along(setting: Setting) -> N
     await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, root), 20)
 
 
+async def forgotten(setting: Setting, redis: Redis) -> None:
+    """Redis loses everything while nothing runs."""
+    await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns have ended")
+    await redis.flushall()
+
+
+async def test_a2_a_lost_redis_does_not_end_a_conversation(setting: Setting, redis_client: Redis) -> None:
+    ts = setting.ask(f"{MENTION} How quickly must the primary acknowledge a page?")
+    await setting.answer_to(ts)
+    await forgotten(setting, redis_client)
+    follow_up = setting.ask("And the secondary?", thread=ts)
+    answer = await setting.answer_to(follow_up, thread=ts)
+    assert "on-call.md" in shown(answer)
+
+
+async def test_a2_a_lost_redis_leaves_people_and_muted_threads_in_peace(setting: Setting, redis_client: Redis) -> None:
+    among_people = setting.ask("How do releases work?")
+    muted = setting.ask(f"{MENTION} {LIMIT}")
+    await setting.answer_to(muted)
+    mute = setting.ask("mute", thread=muted)
+    await setting.answer_to(mute, thread=muted)
+    await forgotten(setting, redis_client)
+    before = looks(setting)
+    ignored = [(setting.ask(LIMIT, thread=root), root) for root in (among_people, muted)]
+
+    async def recalled() -> bool:
+        found = [*await redis_client.keys("orion:stranger:*"), *await redis_client.keys("orion:standing:*")]
+        return len(found) == len(ignored)
+
+    await wait_until(recalled, "both threads are known again")
+    ignored += [(setting.ask(LIMIT, thread=root), root) for root in (among_people, muted)]
+    again = setting.ask(f"{MENTION} {LIMIT}", thread=muted)
+    await setting.answer_to(again, thread=muted)
+    assert [found for ts, root in ignored if (found := answers(setting.workspace, ts, root))] == []
+    assert looks(setting) - before <= 3, "one look a thread, and what the mention reads"
+
+
+def looks(setting: Setting) -> int:
+    """How often a thread was read in Slack."""
+    return sum(call.method == "conversations.replies" for call in setting.workspace.calls)
+
+
 async def test_a5_status_is_shown_and_no_answer_is_unfurled(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} {LIMIT}")
     await setting.answer_to(ts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -107,6 +108,8 @@ def test_a1_a_follow_up_waits_for_the_threads_standing() -> None:
     assert found.addressed == "follow_up"
     assert settle(found, "engaged") is found
     assert settle(found, "unknown") == Ignored(reason="not_addressed")
+    assert settle(found, "lost") == replace(found, unproven=True)
+    assert settle(replace(found, kind="mute"), "lost") == Ignored(reason="not_addressed")
     assert settle(found, "muted") == Ignored(reason="muted")
 
 
@@ -177,6 +180,7 @@ def test_a3_an_edit_that_first_mentions_orion_is_a_first_question() -> None:
     event["previous_message"]["text"] = "how do we release?"
     found = letter(event)
     asked = settle(found, "unknown")
+    assert settle(found, "lost") == asked
     assert isinstance(asked, Incoming)
     assert (found.kind, asked.kind, asked.edited_ts) == ("edit", "question", "1700000042.000000")
     assert settle(found, "engaged") is found
