@@ -97,7 +97,8 @@ class Claim:
     """A sentence of the answer that states something, with what it cites.
 
     ``supported`` is the deterministic tier's opinion: ``yes``, ``no`` (hard evidence against it) or ``suspicious``
-    (only a judge can tell). ``score`` is between 0 and 1, high means supported.
+    (only a judge can tell). ``score`` is between 0 and 1, high means supported. ``code`` marks lines of a code block:
+    they cite what the text round the block cites.
     """
 
     text: str
@@ -106,6 +107,7 @@ class Claim:
     cited: tuple[int, ...] = ()
     supported: Literal["yes", "no", "suspicious"] = "yes"
     score: float = 1.0
+    code: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

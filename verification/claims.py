@@ -2,18 +2,20 @@
 
 Promises: spans refer to the text given and ``claim.text`` is exactly that span; list items and table rows are sentences
 too; citations inside code count for nothing. Greetings, questions, offers, headings, introductions ending in a colon
-and code blocks are no claims, unless they state something nonetheless (``headlines``): a heading then shares what its
-section cites, an introduction what its list cites. Must never raise, whatever the text. Linear in the text.
+are no claims, unless they state something nonetheless (``headlines``): a heading then shares what its section cites, an
+introduction what its list cites, a code block what stands round it. Must never raise. Linear in the text.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from verification.answer import Claim
+from verification.code_check import pieces
 from verification.headlines import digits, is_sentence, label_end, opens_with_sentence, own_digits
 from verification.passages import readable, sentence_spans
 from verification.small_talk import is_bare_answer, is_interjection, states_nothing
@@ -72,13 +74,44 @@ def claims(text: str, known: str = "") -> tuple[Claim, ...]:
 
     ``known`` is text whose numbers state nothing new: the question, the thread.
     """
-    shown, tabled = _prose(readable(text))
+    plain = readable(text)
+    shown, tabled = _prose(plain)
     sentences = [sentence for line in _lines(shown, tabled) for sentence in _sentences(shown, line)]
-    return tuple(
+    shared = _shared(sentences)
+    told = [
         Claim(text=text[s.start : s.end], start=s.start, end=s.end, cited=s.cited)
-        for s in _alone(_telling(shown, _shared(sentences), known), shown)
+        for s in _alone(_telling(shown, shared, known), shown)
         if s.states and s.end > s.start
-    )
+    ]
+    coded = [
+        Claim(text=text[start:end], start=start, end=end, cited=_round(shared, start, end), code=code)
+        for start, end, code in _code(plain, shown)
+    ]
+    return tuple(sorted([*told, *coded], key=lambda claim: claim.start)) if coded else tuple(told)
+
+
+def _code(text: str, shown: str) -> Iterator[tuple[int, int, bool]]:
+    """The runs of lines in those code blocks that are no tables."""
+    for fence in _FENCE.finditer(text):
+        inside = fence.group().removesuffix("```") if len(fence.group()) > 5 else "```"  # noqa: PLR2004  # two fences
+        if not shown[fence.start() : fence.end()].strip():
+            yield from pieces(inside[3:], fence.start() + 3)
+
+
+def _round(sentences: list[_Sentence], start: int, end: int) -> tuple[int, ...]:
+    """What the text round a code block cites: right before it, right behind it, in its section, or anywhere."""
+    place = bisect_left(sentences, start, key=lambda sentence: sentence.start)
+    behind = sentences[place : place + _LONGEST_SECTION]
+    before = sentences[max(0, place - _LONGEST_SECTION) : place]
+    following = next((sentence for sentence in behind if sentence.start >= end), None)
+    if following and _is_alone(following):
+        return following.cited
+    for sentence in reversed(before):
+        if sentence.cited:
+            return sentence.cited
+        if sentence.line.kind == "heading":
+            break
+    return tuple(dict.fromkeys(number for sentence in (*behind, *before) for number in sentence.cited))
 
 
 def cited_ids(text: str) -> tuple[int, ...]:

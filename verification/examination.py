@@ -48,6 +48,11 @@ class Grounds:
         cited = (self.sources[number].passage.language for number in self.real(claim.cited))
         return analyse(claim.text, language or next(cited, None))
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The sources' texts."""
+        return tuple(source.passage.text for source in self.sources.values())
+
     def evidence(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
         """The claim with the sources it is to be checked against."""
         return Evidence(

@@ -1,7 +1,8 @@
 """The form rules: ``no_markdown_bold``, ``no_blockquotes`` and the ``mrkdwn`` family.
 
 Promises: exactly what ``mrkdwn.repair`` would mend is reported here, with its place, plus what must never be mended:
-tags and JSON of the machinery that leaked into an answer, and a text longer than Slack takes. Code is never judged.
+tags and JSON of the machinery that leaked into an answer, and a text longer than Slack takes. Code is never judged, but
+for JSON that only the machinery writes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ _RULES: dict[str, RuleName] = {"bold": "no_markdown_bold", "quote": "no_blockquo
 # Repair makes these better, but Slack shows them well enough as they are: they are no violations.
 _POLISH = frozenset({"list", "backslash", "code", "line end"})
 _JSON = re.compile(r"\{\s*\"[\w .-]{1,60}\"\s*:")
+# In a code block JSON may be what was asked for; only what the machinery itself writes is a leak there.
+_MACHINE_JSON = re.compile(
+    r"\{\s*\"action\"\s*:\s*\"(?:respond|complete|finish_step|ask_user|use_tool|call_tool)\""
+    r"|\{\s*\"(?:tool|name)\"\s*:\s*\"[^\"\n]{1,60}\"\s*,\s*\"(?:input|arguments|parameters)\"\s*:\s*\{"
+    r"|\{\s*\"(?:thought|thinking|reasoning)\"\s*:"
+)
 _WORDS_SHOWN = 200
 _FAULTS = {
     "bold": ("doubled marks are Markdown bold", "Write bold as *text* with one star on each side."),
@@ -76,11 +83,13 @@ def _violation(text: str, fault: Fault) -> Violation:
 
 
 def _leaks(text: str) -> Iterator[Fault]:
-    """Tags and JSON of the machinery, outside code."""
+    """Tags and JSON of the machinery outside code, and inside it what only the machinery writes."""
     if "<" not in text and "{" not in text:
         return
     for segment in segments(text):
         if segment.kind != "text":
+            for match in _MACHINE_JSON.finditer(text, segment.start, segment.end):
+                yield Fault("json", *match.span())
             continue
         for match in LEAKED.finditer(text, segment.start, segment.end):
             yield Fault("tag", *match.span())

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from verification.answer import Claim, Violation
+from verification.code_check import code_findings
 from verification.evidence import Evidence, Finding
 from verification.examination import Grounds
 from verification.score import SUPPORTED, score
@@ -31,6 +32,11 @@ def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ..
             judged.append(replace(claim, supported="suspicious", score=0.0))
             continue
         evidence = grounds.evidence(grounds.read(claim), cited)
+        if claim.code:
+            findings = tuple(code_findings(evidence, grounds.texts, grounds.urls))
+            judged.append(_judged(claim, 1.0, findings))
+            violations.extend(_violation(judged[-1], finding, ()) for finding in findings)
+            continue
         findings = tuple(grounds.against(evidence))
         judged.append(_judged(claim, score(evidence, findings), findings))
         violations.extend(_violations(grounds, judged[-1], evidence, findings))

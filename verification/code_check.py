@@ -1,0 +1,137 @@
+"""Code blocks as claims: which of their lines are code, and whether the sources have what they would do.
+
+Promises: a flag, a path, an address or a destructive command that no source has is an error; a placeholder of a source
+may be filled in; other unknown words are a suspicion, for code is often adapted. A line of plain words inside a fence
+is prose and is judged as such. Must never run anything. Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from verification.answer import Severity
+from verification.evidence import Evidence, Finding
+
+_LINE = re.compile(r"[^\n]+")
+_CODE_SIGN = re.compile(r"[={}();$|<>\\&`\[\]#@]|(?<!\S)--?[A-Za-z]|://|/\w+/")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_PROSE_WORDS = 3
+_ADDRESS = re.compile(
+    r"(?P<url>https?://[^\s<>|\"'`)\]}]+|(?<![\w.@/-])(?:[a-z0-9-]{1,63}\.){1,8}(?:com|org|net|io|dev|example|sh|xyz|ru)"
+    r"(?:/[^\s\"'`)]*)?(?![\w(]))"
+    r"|(?P<flag>(?<![\w-])--[A-Za-z][\w-]*)"
+    r"|(?P<path>(?<![\w/:<.~$}-])~?(?:/[\w.@*-]+){2,}/?)"
+    r"|(?P<destroys>(?<![\w./-])(?:rm|dd|mkfs|shutdown|reboot|truncate|drop table|drop database|delete from|sudo|chmod"
+    r"|--force)(?![\w-]))",
+    re.IGNORECASE,
+)
+_FREE = re.compile(r"[<{\[$].*|.*(?:path/to|your[-_/]|/your|example\.(?:com|org|net)|localhost|127\.0\.0\.1).*|\.{3}|…")
+_TOKEN = re.compile(r"[^\W_][\w.-]{2,}")
+_COMMON = (
+    "import from def return for while with print echo curl wget bash python pip npm node docker git cat grep true false"
+    " none null const let var function async await class export the and"
+)
+_PLAIN = frozenset(_COMMON.split())
+_FILLABLE = re.compile(r"<[\w .-]{1,40}>|\{[\w .-]{1,40}\}|\$\{?[A-Z][A-Z0-9_]{1,40}\}?|\[[A-Z][A-Z0-9_ -]{1,40}\]")
+_SPAN = re.compile(r"`([^`\n]{3,300})`|^[ \t]*([^\n`]{3,300})$", re.MULTILINE)
+_SHOWN = 3
+_MOST = 40
+
+
+def pieces(body: str, offset: int) -> Iterator[tuple[int, int, bool]]:
+    """The runs of a fence's lines as spans: code lines together, each line of plain words by itself (False)."""
+    begun: tuple[int, int] | None = None
+    for line in _LINE.finditer(body):
+        written = line[0].strip()
+        if not written:
+            continue
+        start = offset + line.start() + len(line[0]) - len(line[0].lstrip())
+        end = start + len(written)
+        if is_code(written):
+            begun = (begun[0] if begun else start, end)
+            continue
+        if begun:
+            yield (*begun, True)
+            begun = None
+        yield start, end, False
+    if begun:
+        yield (*begun, True)
+
+
+def is_code(line: str) -> bool:
+    """Whether a line is more than plain words; Chinese and Japanese words are not parted."""
+    if _CODE_SIGN.search(line):
+        return True
+    return len(_WORD.findall(line)) < _PROSE_WORDS and not re.search("[\u3040-\u30ff\u3400-\u9fff]{4}", line)
+
+
+def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]) -> Iterator[Finding]:
+    """What a run of code has that no source (``texts``) and nobody else said."""
+    known = [*texts, *(passage.text for passage in evidence.known)]
+    folded = "\n".join(known).casefold()
+    text = evidence.claim.text
+    filled = {word for line in text.split("\n") for word in fillings(line, known)}
+    where = evidence.sources_named()
+    seen: set[str] = set()
+    for match in _ADDRESS.finditer(text):
+        said = match[0].rstrip(".,;:")
+        if not (_FREE.fullmatch(said) or _stands(said, folded, urls) or said in filled or said in seen):
+            seen.add(said)
+            if len(seen) <= _MOST:
+                yield _finding("error", match.span(), f"{said} does not stand in {where}", f"Drop {said}, or the code.")
+    unknown = _unknown(text, folded, filled | seen)
+    if unknown and not seen:
+        named = ", ".join(unknown[:_SHOWN])
+        detail = f"the code has {named}, which {where} does not show"
+        yield _finding("warning", (0, len(text)), detail, f"Show the code as {where} has it.")
+
+
+def _stands(said: str, folded: str, urls: frozenset[str]) -> bool:
+    """Whether it stands somewhere as a whole word, or is the address of a source."""
+    plain = said.casefold()
+    if plain.rstrip("/") in urls:
+        return True
+    return bool(re.search(rf"(?<![\w-]){re.escape(plain.rstrip('/'))}(?![\w-])", folded))
+
+
+def _unknown(text: str, folded: str, known: set[str]) -> tuple[str, ...]:
+    """The words of the code that stand nowhere: not the common words of shells and languages, no placeholders."""
+    found: dict[str, None] = {}
+    bare = _FILLABLE.sub(" ", text)
+    for match in _TOKEN.finditer(bare):
+        word = match[0].rstrip(".")
+        if word in known or word.casefold() in _PLAIN or word.casefold() in folded:
+            continue
+        found[word] = None
+    return tuple(found)
+
+
+def _finding(severity: Severity, span: tuple[int, int], detail: str, remedy: str) -> Finding:
+    return Finding(kind="identifier", severity=severity, start=span[0], end=span[1], detail=detail, remedy=remedy)
+
+
+def fillings(line: str, texts: Iterable[str]) -> frozenset[str]:
+    """The words with which ``line`` fills the placeholders of a command in ``texts``; empty if it is none of them."""
+    said = " ".join(line.strip("` \t$").split())
+    for text in texts:
+        for pattern in _commands(text):
+            match = pattern.fullmatch(said)
+            if match:
+                return frozenset({word for group in match.groups() for word in (group, *group.split())})
+    return frozenset()
+
+
+@lru_cache(maxsize=64)
+def _commands(text: str) -> tuple[re.Pattern[str], ...]:
+    """The commands of a text that have placeholders, as patterns. Remembered: the sources of a turn stay the same."""
+    found: list[re.Pattern[str]] = []
+    for match in _SPAN.finditer(text) if _FILLABLE.search(text) else ():
+        command = " ".join((match[1] or match[2]).strip("$ ").split())
+        parts = _FILLABLE.split(command)
+        if 1 < len(parts) <= _SHOWN * 3 and re.search(r"\w", parts[0]):
+            found.append(re.compile(r"([\w.@:/-]{1,80})".join(map(re.escape, parts))))
+        if len(found) >= _MOST:
+            break
+    return tuple(found)
