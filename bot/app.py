@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.thread_store import ThreadStore
 from bot.answering import Answering
@@ -105,11 +106,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         redis = await stack.enter_async_context(open_redis(settings))
         engine = await stack.enter_async_context(open_engine(settings, corpus))
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
-        token = settings.slack_bot_token.get_secret_value()
-        client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
-        calls = SlackCalls(client, on_trouble=observers.slack_trouble)
-        workspace = Workspace(client, calls)
-        delivery = Delivery(calls, workspace.own, prompts=prompts)
+        client, workspace, delivery = await stack.enter_async_context(_open_slack(settings, observers, prompts))
         mailbox = Mailbox(redis, prefix=prefix)
         stack.push_async_callback(mailbox.aclose)
         threads = ThreadStore(redis, prefix=prefix)
@@ -127,14 +124,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             drain_s=drain_s,
         )
         app = build_app(client, workspace)
-        office = _office(
-            settings,
-            engine,
-            observers,
-            standings=standings,
-            delivery=delivery,
-            reception=Reception(mailbox, withdrawals, turns.cancel),
-        )
+        reception = Reception(mailbox, withdrawals, turns.cancel)
+        office = _office(settings, engine, observers, standings=standings, delivery=delivery, reception=reception)
         register(app, office)
         app_token = settings.slack_app_token.get_secret_value()
         yield Orion(
@@ -147,6 +138,17 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             app=app,
             socket=SocketFront(app, app_token) if socket else None,
         )
+
+
+@asynccontextmanager
+async def _open_slack(
+    settings: Settings, observers: Observers, prompts: Sequence[Mapping[str, str]]
+) -> AsyncIterator[tuple[AsyncWebClient, Workspace, Delivery]]:
+    token = settings.slack_bot_token.get_secret_value()
+    async with open_client(token, api_url=settings.slack_api_url) as client:
+        calls = SlackCalls(client, on_trouble=observers.slack_trouble)
+        workspace = Workspace(client, calls)
+        yield client, workspace, Delivery(calls, workspace.own, prompts=prompts)
 
 
 def _office(  # noqa: PLR0913 - the composition root sees every part once
