@@ -1,7 +1,8 @@
 """`orion bench`: Orion's own cost, measured in one run and told as ratios, for absolute times depend on the machine.
 
-Promises: every figure is a median of repeated runs of the real code; the reference runs interleaved with what it is
-compared to. Must never need a network or a model: where a model would think, one that only waits stands in.
+Promises: every figure is a median of repeated runs of the real code on texts that differ from round to round; the
+reference runs interleaved with what it is compared to. Must never need a network or a model: where a model would
+think, one that only waits stands in.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import asyncio
 import importlib
 import random
 import statistics
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from rich.table import Table
@@ -24,11 +28,15 @@ from agent.model import DecideContext, Decision, WriteContext, WriteStream
 from agent.tag_stream import DraftReader
 from agent.thread_state import ThreadState
 from agent.tools.tool import ToolResult, ToolSpec, call_tool
-from verification.answer import Draft, Source
+from bot.bench_texts import answer_text, turn
+from verification.answer import Source
 from verification.mrkdwn import repair
 from verification.rules import check
 
 REPEATS = 31
+_WARMING = 2
+"""Rounds that warm the caches and are not counted."""
+_FEW = 5
 TURNS_AT_ONCE = 50
 LARGEST_KB = 1000
 THINKING_S = (0.3, 2.0)
@@ -37,37 +45,11 @@ THINKING_S = (0.3, 2.0)
 QUICK: dict[str, Any] = {"repeats": 1, "largest_kb": 10, "turns": 3, "thinking_s": (0.0, 0.01)}
 """Settings for a look that takes seconds."""
 
-PARAGRAPH = """## Fail-over of the database
 
-When the **primary** stops answering, the replica takes over within `90 seconds` [1]. The on-call engineer runs
-`dbctl promote --target replica-2` and checks the lag, which must be below 5 seconds [2].
-
-- Stop the deploy queue first [3].
-- Tell the incident channel; see [the runbook](https://docs.example/runbook) [4].
-
-| step | owner | minutes |
-|---|---|---|
-| promote | on-call | 2 |
-| verify | release manager | 10 |
-"""
-EVIDENCE = """When the primary stops answering, the replica takes over within 90 seconds. The on-call engineer runs
-`dbctl promote --target replica-2` and checks the lag, which must be below 5 seconds. Stop the deploy queue first. Tell
-the incident channel; see the runbook at https://docs.example/runbook. Promote takes the on-call 2 minutes, verify the
-release manager 10 minutes. """
-
-
-def answer_text(length: int) -> str:
-    """An answer of about ``length`` characters, of the kind models write."""
-    return (PARAGRAPH * (length // len(PARAGRAPH) + 1))[:length]
-
-
-def evidence(count: int = 8, length: int = 2000) -> tuple[Source, ...]:
-    """Sources of about ``length`` characters each."""
-    text = (EVIDENCE * (length // len(EVIDENCE) + 1))[:length]
-    return tuple(
-        Source(id=n, title=f"Runbook {n}", url=f"https://docs.example/runbook#{n}", text=text)
-        for n in range(1, count + 1)
-    )
+def evidence() -> tuple[Source, ...]:
+    """Eight sources, of which the first holds what the paced model says."""
+    first, *others = turn(0).sources
+    return (replace(first, text=f"The replica takes over within 90 seconds. {first.text}"), *others)
 
 
 def median_ms(*works: Callable[[], object], repeats: int = REPEATS) -> list[float]:
@@ -99,21 +81,44 @@ def bench(
 
 
 def _verification(repeats: int) -> dict[str, Any]:
-    text, sources = answer_text(2000), evidence()
-    draft = Draft(text=text, question="What happens when the database fails over?", sources=sources)
-    works: list[Callable[[], object]] = [lambda: repair(text), lambda: check(draft)]
+    """Times of one answer of 2,000 characters with eight sources of 2,000, and their ratios to a known converter.
+
+    Every round has other texts. ``rules`` stands for repair and all rules on sources never seen before, as in a turn;
+    ``again`` for a second look at the same draft; ``first`` for a process that has not verified anything yet.
+    """
     reference = _reference()
-    if reference is not None:
-        works.append(lambda: reference(text))
-    repair_ms, check_ms, *rest = median_ms(*works, repeats=repeats)
-    figures: dict[str, Any] = {"repair_ms": round(repair_ms, 3), "repair_and_rules_ms": round(check_ms, 3)}
-    if rest:
-        figures |= {
-            "slackify_markdown_ms": round(rest[0], 3),
-            "repair_ratio": round(repair_ms / rest[0], 2),
-            "repair_and_rules_ratio": round(check_ms / rest[0], 2),
+    spent: dict[str, list[float]] = {}
+    for number in range(repeats + _WARMING):
+        draft = turn(number)
+        looks: dict[str, Callable[[], object]] = {
+            "repair": partial(repair, draft.text),
+            "rules": partial(check, draft),
+            "again": partial(check, draft),
         }
-    return figures
+        if reference is not None:
+            looks["slackify_markdown"] = partial(reference, draft.text)
+        for name, look in looks.items():
+            spent.setdefault(name, []).append(_ms(look))
+    figures = {f"{name}_ms": round(statistics.median(times[_WARMING:]), 3) for name, times in spent.items()}
+    figures["first_ms"] = round(statistics.median(_first(number) for number in range(min(repeats, _FEW))), 3)
+    known = figures.get("slackify_markdown_ms")
+    looked_at = ("repair", "rules", "again", "first") if known else ()
+    return figures | {f"{name}_ratio": round(figures[f"{name}_ms"] / (known or 1), 2) for name in looked_at}
+
+
+def _ms(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return (time.perf_counter() - began) * 1000
+
+
+def _first(number: int) -> float:
+    """Milliseconds of a check when nothing is remembered, not even how words are inflected."""
+    for name, module in list(sys.modules.items()):
+        for value in vars(module).values() if name.startswith("verification.") else ():
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
+    return _ms(partial(check, turn(number)))
 
 
 def _reference() -> Callable[[str], object] | None:
@@ -126,14 +131,26 @@ def _reference() -> Callable[[str], object] | None:
 
 
 def _linearity(repeats: int, largest_kb: int) -> dict[str, Any]:
-    """Repair per kilobyte from 1 kB up to 1 MB; the ratio of the largest to the smallest tells whether it is linear."""
+    """Repair, and repair with all rules, per kilobyte of answer from 1 kB up to 1 MB.
+
+    The ratio of the last to the first tells whether it is linear: well below 2 if it is.
+    """
     figures: dict[str, float] = {}
-    for kilobytes in (size for size in (1, 10, 100, 1000) if size <= largest_kb):
-        text = answer_text(kilobytes * 1000)
-        spent = median_ms(lambda text=text: repair(text), repeats=max(min(3, repeats), repeats // kilobytes))[0]  # type: ignore[misc]  # bound now
-        figures[f"repair_ms_per_kb_at_{kilobytes}_kb"] = round(spent / kilobytes, 4)
-    smallest, *_, largest = figures.values()
-    return {**figures, "growth": round(largest / smallest, 2)}
+    for name in ("repair", "rules"):
+        sizes = [size for size in (1, 10, 100, 1000) if size <= largest_kb]
+        for kilobytes in sizes:
+            look = partial(_look, name, kilobytes)
+            times = [look(number) for number in range(max(min(3, repeats), repeats // kilobytes))]
+            figures[f"{name}_ms_per_kb_at_{kilobytes}_kb"] = round(statistics.median(times) / kilobytes, 4)
+        first, last = (figures[f"{name}_ms_per_kb_at_{size}_kb"] for size in (sizes[0], sizes[-1]))
+        figures[f"{name}_growth"] = round(last / first, 2)
+    return figures
+
+
+def _look(name: str, kilobytes: int, number: int) -> float:
+    """Milliseconds for one answer of that many kilobytes, repaired or judged: nothing in it stands in its sources."""
+    draft = replace(turn(number), text=answer_text(kilobytes * 1000, number))
+    return _ms(partial(repair, draft.text) if name == "repair" else partial(check, draft))
 
 
 def _stream(repeats: int) -> dict[str, Any]:

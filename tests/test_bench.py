@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from bot import bench
+from bot import bench, bench_texts
+from bot.bench_texts import turn
 from verification.answer import Draft
 from verification.rules import check
 
@@ -19,8 +20,11 @@ def figures() -> dict[str, dict[str, float]]:
 
 def test_every_part_gives_its_figures(figures: dict[str, dict[str, float]]) -> None:
     assert set(figures) == {"verification", "linearity", "stream", "turn"}
-    assert {"repair_ms", "repair_and_rules_ms"} <= set(figures["verification"])
-    assert set(figures["linearity"]) == {"repair_ms_per_kb_at_1_kb", "repair_ms_per_kb_at_10_kb", "growth"}
+    assert {"repair_ms", "rules_ms", "again_ms", "first_ms"} <= set(figures["verification"])
+    assert set(figures["linearity"]) == {
+        *("repair_ms_per_kb_at_1_kb", "repair_ms_per_kb_at_10_kb", "repair_growth"),
+        *("rules_ms_per_kb_at_1_kb", "rules_ms_per_kb_at_10_kb", "rules_growth"),
+    }
     assert set(figures["stream"]) == {"chunks", "microseconds_per_chunk"}
     assert figures["turn"]["turns_at_once"] == 3
     assert {"added_to_a_turn_p50_ms", "added_to_a_turn_p95_ms", "tool_call_p95_ms"} <= set(figures["turn"])
@@ -36,11 +40,30 @@ def test_table_names_each_figure(figures: dict[str, dict[str, float]]) -> None:
     assert all(name in shown.getvalue() for part in figures.values() for name in part)
 
 
-def test_what_is_measured_is_an_answer_that_passes() -> None:
+def test_what_is_measured_are_answers_that_pass() -> None:
     """A text that fails early would flatter the figures."""
-    draft = Draft(text=bench.answer_text(2000), question="What happens at fail-over?", sources=bench.evidence())
-    assert len(draft.text) == 2000
-    assert check(draft).chunks
+    for number in range(20):
+        draft = turn(number)
+        assert 1800 <= len(draft.text) <= 2000
+        assert [len(source.text) for source in draft.sources] == [2000] * 8
+        verdict = check(draft)
+        assert verdict.passed
+        assert len(verdict.claims) > 15
+
+
+def test_every_round_has_its_own_texts() -> None:
+    """What is remembered of one round must not serve the next."""
+    texts = [text for number in range(50) for text in (turn(number).text, *(s.text for s in turn(number).sources))]
+    assert len(set(texts)) == len(texts)
+    assert turn(7) == turn(7)
+
+
+def test_answers_have_the_length_asked_for() -> None:
+    assert len(bench_texts.answer_text(12_345)) == 12_345
+
+
+def test_the_paced_model_says_what_stands_in_the_evidence() -> None:
+    assert check(Draft(text="The replica takes over within 90 seconds [1].", sources=bench.evidence())).passed
 
 
 def test_medians_are_of_each_work_alone() -> None:

@@ -41,9 +41,9 @@ def _ends_a_season(moment: Moment, text: str) -> bool:
 
 def _is_near(moment: Moment, evidence: Evidence) -> bool:
     """Whether a sentence near the claim has the date with all its parts."""
-    return any(
+    return evidence.is_written_near(moment.start, moment.end) or any(
         agrees(moment, other) and (moment.year is None or other.year is not None)
-        for passage in evidence.near
+        for passage in evidence.near()
         for other in passage.moments
     )
 

@@ -6,13 +6,15 @@ as known, never as evidence. Must never decide whether a claim is right: that is
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from verification.answer import Severity
+from verification.identifiers import stands_in
 from verification.passages import Passage, Sentence, analyse
-from verification.words import Term
+from verification.words import Term, normalised
 
 Kind = Literal["number", "date", "quote", "identifier", "url", "name", "polarity", "overlap"]
 
@@ -126,10 +128,16 @@ class Evidence:
         cited = self.cited[place]
         return Hit(source=cited, index=index, sentence=cited.passage.sentences[index], share=share)
 
-    @cached_property
-    def near(self) -> tuple[Passage, ...]:
+    def near(self) -> Iterator[Passage]:
         """The sentences nearest to the claim: what stands there need not be looked for in all of the source."""
-        return tuple(hit.passage for hit in self.hits[:2])
+        return (hit.passage for hit in self.hits[:2])
+
+    def is_written_near(self, start: int, end: int) -> bool:
+        """Whether these words of the claim, a number among them, stand just so in a sentence near it."""
+        words = normalised(self.claim.text[start:end])
+        if not any(map(str.isdecimal, words)):
+            return False
+        return any(stands_in(words, normalised(hit.text)) for hit in self.hits[:2])
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:

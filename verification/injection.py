@@ -151,7 +151,7 @@ def _may_order(text: str) -> bool:
         folded = folded.replace("\u0131", "i").replace("i\u0307", "i")
         if any(hint in folded for hint in _HINTS_CJK):
             return True
-    words = set(_WORD.findall(folded))
+    words = set(folded.translate(_GAPS).split() if text.isascii() else _WORD.findall(folded))
     told = not words.isdisjoint(_TELLING) and not words.isdisjoint(_EXACTLY)
     if told or (not words.isdisjoint(_ADDING) and any(part in folded for part in _PARTS)):
         return True
@@ -170,6 +170,7 @@ _BEGINNINGS: Final = (
     *("incluye", "balas", "jawab", "tambahkan", "sertakan", "inst", "im_start", "im_end", "sys", "endoftext", "eot_"),
     *("start_header", "told", "now", *_ROLES),
 )
+_GAPS: Final = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
 _BEGUN: Final = 3
 _BEGUN_SO: Final = frozenset(word[:_BEGUN] for word in _BEGINNINGS)
 _HINTS_CJK: Final = ("無視", "忘れ", "忽略", "无视", "忘记", "とだけ", "リンク", "文を", "只", "添加", "附上", "加上")
@@ -265,7 +266,6 @@ def _linked(reading: Reading, orders: list[_Order]) -> Iterator[tuple[int, int]]
         line = reading.text[reading.text.rfind("\n", 0, link.start) + 1 : link.start]
         if target in hostile or (target in human and len(_WORD.findall(line)) <= _FEW_WORDS):
             yield link.start, link.end
-
     good = {_host(source.url) for source in reading.draft.sources}
     for host in {_host(target) for target in hostile} - good - {""}:
         yield from (
@@ -276,6 +276,7 @@ def _linked(reading: Reading, orders: list[_Order]) -> Iterator[tuple[int, int]]
 def _host(target: str) -> str:
     match = _HOST.search(normal(target))
     return match[1] if match else ""
+
 
 def _markers(reading: Reading, hostile: list[_Order]) -> Iterator[tuple[int, int]]:
     """Role markers in the answer, where a source uses such."""

@@ -48,10 +48,9 @@ def _first_in(terms: Sequence[Term], start: int) -> int:
 def _is_unknown_name(term: Term, evidence: Evidence) -> bool:
     if not term.capital or not term.stem:
         return False
-    known = (evidence.stems, evidence.words, *(passage.stems for passage in evidence.known))
-    if any(term.stem in words or term.word in words for words in known):
+    if any(term.stem in passage.stems or term.word in passage.stems for passage in evidence.passages):
         return False
-    return term.word not in _initials(evidence)
+    return term.word not in evidence.words and term.word not in _initials(evidence)
 
 
 def _initials(evidence: Evidence) -> str:

@@ -44,12 +44,24 @@ def _converts(quantity: Quantity, known: Quantity) -> bool:
 
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
-    if any(matches(quantity, other) for passage in evidence.near for other in passage.quantities):
+    end = _end_of_what_is_counted(quantity, evidence.claim.text)
+    if end and evidence.is_written_near(quantity.start, end):
+        return True
+    if any(matches(quantity, other) for passage in evidence.near() for other in passage.quantities):
         return True
     passages = evidence.passages
     return any(matches(quantity, other) for passage in passages for other in passage.quantities) or any(
         _is_year(quantity, passage) or _is_century(quantity, passage) for passage in passages
     )
+
+
+def _end_of_what_is_counted(quantity: Quantity, text: str) -> int:
+    """Where the unit or the noun behind the number ends; 0 where neither is written there ("3" in "3 to 5 days")."""
+    if quantity.unit:
+        return 0 if text[quantity.end - 1].isdecimal() else quantity.end
+    start = quantity.end + (text[quantity.end : quantity.end + 1] == " ")
+    end = start + len(quantity.noun)
+    return end if quantity.noun and text[start:end].casefold() == quantity.noun else 0
 
 
 def _is_century(quantity: Quantity, passage: Passage) -> bool:

@@ -26,6 +26,7 @@ _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 
 _FULLWIDTH_SIGN = re.compile("[\uff05\uff10-\uff1a]")
 _CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
 PREFIX, WINDOW = 5, 3
+_FEW = 100
 _STRETCH = 2_000
 _LINE = re.compile(r"[^\n]+")
 _ABBREVIATED = re.compile(
@@ -80,6 +81,9 @@ class Passage:
 
     def holding(self, stems: frozenset[str]) -> dict[int, int]:
         """How many of the stems each sentence holds, by its index; sentences that hold none are left out."""
+        if len(self.sentences) <= _FEW:  # an index would cost more than it saves
+            shared = enumerate(len(stems & sentence.stems) for sentence in self.sentences)
+            return {index: count for index, count in shared if count}
         counts: dict[int, int] = {}
         places = self._places
         for stem in stems & places.keys():
@@ -90,7 +94,7 @@ class Passage:
     @cached_property
     def stems(self) -> frozenset[str]:
         """All stems."""
-        return frozenset(self._places)
+        return frozenset[str]().union(*(sentence.stems for sentence in self.sentences))
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -184,6 +188,8 @@ def _pieces(line: str, language: str) -> Iterator[str]:
 def _is_broken(text: str, start: int, position: int) -> bool:
     """True if the cut at ``position`` falls behind an abbreviation or inside a date ("am 3. Mai")."""
     tail = max(start, position - 12)
+    if "." not in text[tail:position]:
+        return False
     if _ABBREVIATED.search(text, tail, position):
         return True
     following = _NEXT_WORD.match(text, position)
@@ -192,12 +198,10 @@ def _is_broken(text: str, start: int, position: int) -> bool:
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    if start < end:
-        yield start, end
+    piece = text[start:end]
+    bare = piece.lstrip()
+    if bare:
+        yield end - len(bare), end - len(bare) + len(bare.rstrip())
 
 
 @lru_cache(maxsize=512)

@@ -225,7 +225,7 @@ def _bounds(evidence: Evidence) -> Iterator[Finding]:
 
 def _is_bounded_so(quantity: Quantity, direction: int, evidence: Evidence) -> bool:
     """Whether a sentence near the claim has the number and does not bound it the other way."""
-    near = (other for passage in evidence.near for other in passage.quantities)
+    near = (other for passage in evidence.near() for other in passage.quantities)
     return any(matches(quantity, other) and _direction(other.bound) != -direction for other in near)
 
 

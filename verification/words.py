@@ -21,6 +21,7 @@ _ALGORITHMS = {"en": "english", "de": "german", "fr": "french", "es": "spanish",
 _TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")
 _CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _SUBJECT_CJK = re.compile("[\u30a1-\u30ff\u3400-\u9fff\uf900-\ufaff々]+")
+_ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != "'"}
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " "})
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"))
 
@@ -58,10 +59,20 @@ def _pairs(word: str, offset: int) -> Iterator[Term]:
 
 def stem_list(text: str, language: str | None, start: int = 0, end: int | None = None) -> list[str]:
     """The stems of the words of ``text[start:end]`` in order, without the places that ``terms`` gives; none empty."""
-    words = _TOKEN.findall(text, start, len(text) if end is None else end)
+    words = written(text[start:end])
     if not text.isascii() and _CJK.search(text):
         return [stem for word in words for stem in _stems_of(word, language)]
     return list(filter(None, map(_written_stem, words, repeat(language))))
+
+
+def written(text: str) -> list[str]:
+    """The words as they are written, in order."""
+    if not text.isascii():
+        return _TOKEN.findall(text)
+    pieces = text.translate(_ASCII_GAPS).split()
+    if "'" not in text:
+        return pieces
+    return [word for piece in pieces for word in (_TOKEN.findall(piece) if "'" in piece else (piece,))]
 
 
 def _stems_of(word: str, language: str | None) -> Iterator[str]:
@@ -112,4 +123,4 @@ def folded_words(text: str) -> frozenset[str]:
     """The set of words, case-folded; pairs of letters for Chinese and Japanese."""
     if not text.isascii() and _CJK.search(text):
         return frozenset(term.word for term in terms(text, None))
-    return frozenset(map(str.casefold, set(_TOKEN.findall(text))))
+    return frozenset(map(str.casefold, set(written(text))))
