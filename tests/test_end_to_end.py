@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 
 from bot.settings import Settings
 from observability.stats import Stats
+from tests.langfuse_receiver import LangfuseReceiver
 from tests.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.orion_running import (
     CHANNEL,
@@ -281,6 +282,27 @@ async def test_a6_stop_cancels_the_running_turn(tmp_path: Path, redis_url: str) 
         gate.set()
         answer = await setting.answer_to(ts)
         assert shown(answer).startswith("Stopped")
+
+
+async def test_g2_one_id_finds_the_answer_its_record_and_its_trace(tmp_path: Path, redis_url: str) -> None:
+    async with LangfuseReceiver() as receiver:
+        async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server:
+            settings = with_server(tmp_path, redis_url, server).model_copy(
+                update={
+                    "langfuse_public_key": "pk-lf-end-to-end",
+                    "langfuse_secret_key": SecretStr("sk-lf-end-to-end"),
+                    "langfuse_host": receiver.url,
+                }
+            )
+            async with running(settings) as setting:
+                ts = setting.ask(f"{MENTION} {LIMIT}")
+                answer = await setting.answer_to(ts)
+                assert await setting.orion.records.load(turn_id(answer))
+                await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn has ended")
+        assert {span.trace_id for span in receiver.spans} == {turn_id(answer)}
+        inputs = {span.name: str(span["input"]) for span in receiver.spans if span.kind == "generation"}
+        assert LIMIT in inputs["decide"]
+        assert LIMIT in inputs["write"]
 
 
 async def test_i1_unsigned_request_is_refused_and_nothing_is_asked(tmp_path: Path, redis_url: str) -> None:
