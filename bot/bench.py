@@ -140,7 +140,7 @@ def _linearity(repeats: int, largest_kb: int) -> dict[str, Any]:
         sizes = [size for size in (1, 10, 100, 1000) if size <= largest_kb]
         for kilobytes in sizes:
             look = partial(_look, name, kilobytes)
-            times = [look(number) for number in range(max(min(3, repeats), repeats // kilobytes))]
+            times = [look(number) for number in range(max(1, min(repeats, 10 // kilobytes)))]
             figures[f"{name}_ms_per_kb_at_{kilobytes}_kb"] = round(statistics.median(times) / kilobytes, 4)
         first, last = (figures[f"{name}_ms_per_kb_at_{size}_kb"] for size in (sizes[0], sizes[-1]))
         figures[f"{name}_growth"] = round(last / first, 2)
@@ -148,8 +148,8 @@ def _linearity(repeats: int, largest_kb: int) -> dict[str, Any]:
 
 
 def _look(name: str, kilobytes: int, number: int) -> float:
-    """Milliseconds for one answer of that many kilobytes, repaired or judged: nothing in it stands in its sources."""
-    draft = replace(turn(number), text=answer_text(kilobytes * 1000, number))
+    """Milliseconds for one answer of that many kilobytes, repaired or judged."""
+    draft = turn(number, length=kilobytes * 1000)
     return _ms(partial(repair, draft.text) if name == "repair" else partial(check, draft))
 
 

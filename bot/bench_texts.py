@@ -75,9 +75,13 @@ _SENTENCE: Final = 110
 
 
 def turn(number: int, *, length: int = 2000, count: int = 8, source_length: int = 2000) -> Draft:
-    """An answer of about ``length`` characters with ``count`` sources of ``source_length``, no two turns alike."""
+    """An answer of about ``length`` characters with ``count`` sources of ``source_length``, no two turns alike.
+
+    A long answer says again what its sources hold.
+    """
     chance = random.Random(number)  # noqa: S311 - the same texts in every run
-    told = [[_sentence(_FACTS, chance) for _ in range(1 + length // (_SENTENCE * count))] for _ in range(count)]
+    each = min(1 + length // (_SENTENCE * count), source_length // _LONGEST - 1)
+    told = [[_sentence(_FACTS, chance) for _ in range(each)] for _ in range(count)]
     sources = tuple(_source(n, facts, source_length, chance) for n, facts in enumerate(told, start=1))
     return Draft(
         text=answer_text(length, number, told).rpartition("\n")[0],

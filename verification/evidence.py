@@ -113,14 +113,15 @@ class Evidence:
         return len(mine & self.stems) / len(mine) if mine else 1.0
 
     @cached_property
+    def held(self) -> tuple[dict[int, int], ...]:
+        """For each cited source how many of the claim's stems its sentences hold."""
+        return tuple(cited.passage.holding(self.claim.stems) for cited in self.cited)
+
+    @cached_property
     def hits(self) -> tuple[Hit, ...]:
         """The sentences that share most words with the claim, best first, at most ``NEAREST`` of them."""
         mine = self.claim.stems
-        shared = [
-            (-count, place, index)
-            for place, cited in enumerate(self.cited)
-            for index, count in cited.passage.holding(mine).items()
-        ]
+        shared = [(-count, place, index) for place, held in enumerate(self.held) for index, count in held.items()]
         shared.sort()
         return tuple(self._hit(place, index, -count / len(mine)) for count, place, index in shared[:NEAREST])
 
@@ -137,7 +138,11 @@ class Evidence:
         words = normalised(self.claim.text[start:end])
         if not any(map(str.isdecimal, words)):
             return False
-        return any(stands_in(words, normalised(hit.text)) for hit in self.hits[:2])
+        return any(stands_in(words, folded) for folded in self._near_folded)
+
+    @cached_property
+    def _near_folded(self) -> tuple[str, ...]:
+        return tuple(normalised(hit.text) for hit in self.hits[:2])
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:

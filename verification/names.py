@@ -20,6 +20,8 @@ def name_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each run of capitalised words that neither the sources nor the question have."""
     if not evidence.same_language or evidence.claim.language in {"de", "ja", "zh"}:
         return
+    if all(any(stem in passage.stems for passage in evidence.passages) for stem in evidence.claim.capitals):
+        return
     mine = evidence.claim.terms
     for first, last in islice(_absent(mine, evidence), MOST):
         yield _finding(evidence, mine, first, last)

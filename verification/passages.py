@@ -19,7 +19,7 @@ from verification.dates import Moment, moments
 from verification.identifiers import Identifier, identifiers
 from verification.language import detect
 from verification.numbers import Quantity, quantities
-from verification.words import Term, folded_words, normalised, stem_list, terms
+from verification.words import Term, capital_stems, folded_words, normalised, stem_list, terms
 
 _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
@@ -105,6 +105,11 @@ class Passage:
     def prefixes(self) -> frozenset[str]:
         """The first letters of the longer stems."""
         return prefixes(self.stems)
+
+    @cached_property
+    def capitals(self) -> frozenset[str]:
+        """The stems of the words with a capital."""
+        return capital_stems(self.text, self.language)
 
     @cached_property
     def initials(self) -> str:

@@ -59,12 +59,13 @@ def polarity_findings(evidence: Evidence) -> Iterator[Finding]:
 
 def _may_turn(mine: frozenset[str], theirs: frozenset[str], language: str) -> bool:
     """Whether the two sentences have words between which a turn could be found: most pairs have none."""
-    if any(_negates(word, NEGATIONS[language]) for word in mine | theirs):
-        return True
-    table = OPPOSITES[language]
-    if any(not table[word].isdisjoint(theirs) for word in mine & table.keys() if word not in theirs):
+    table = NEGATIONS[language]
+    if not (table.isdisjoint(mine) and table.isdisjoint(theirs)) or any(map(_is_short_negation, mine | theirs)):
         return True
     only_mine = mine - theirs
+    opposites = OPPOSITES[language]
+    if any(not opposites[word].isdisjoint(theirs) for word in only_mine & opposites.keys()):
+        return True
     return not WHOLE[language].isdisjoint(only_mine) or not ONLY[language].isdisjoint(only_mine)
 
 
@@ -171,7 +172,11 @@ def _negations(mine: _Side, theirs: _Side, turned: frozenset[str]) -> Iterator[_
 
 
 def _negates(word: str, table: frozenset[str]) -> bool:
-    return word in table or word.endswith(("'t", "’t"))
+    return word in table or _is_short_negation(word)
+
+
+def _is_short_negation(word: str) -> bool:
+    return word.endswith(("'t", "’t"))
 
 
 def _quantifiers(mine: Sequence[Term], theirs: Sequence[Term], language: str) -> Iterator[_Turn]:

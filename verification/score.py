@@ -60,8 +60,7 @@ def _overlap(evidence: Evidence) -> float:
     known, alike = evidence.stems, evidence.prefixes
     whole = _share(stems, known, alike)
     worst = min((_share(s.stems, known, alike) for s in evidence.claim.sentences if s.stems), default=whole)
-    names = {term.stem for term in evidence.claim.terms if term.capital and term.stem}
-    absent = sum(1 for name in names if name not in known and name[:PREFIX] not in alike)
+    absent = sum(1 for name in evidence.claim.capitals if name not in known and name[:PREFIX] not in alike)
     return (whole + 2 * worst + _window(evidence)) / 4 - _PER_NAME * min(_MOST_NAMES, absent)
 
 
@@ -78,8 +77,10 @@ def _window(evidence: Evidence) -> float:
     """The best share that a few neighbouring sentences of one source hold."""
     stems = evidence.claim.stems
     best = 0.0
-    for cited in evidence.cited:
-        for index in _closest(cited.passage, stems):
+    if any(count == len(stems) for held in evidence.held for count in held.values()):
+        return 1.0
+    for cited, held in zip(evidence.cited, evidence.held, strict=True):
+        for index in _closest(cited.passage, stems, held):
             window = cited.passage.window(index)
             best = max(best, _share(stems, window, prefixes(window) if len(stems - window) else _NOTHING))
     return best
@@ -88,9 +89,8 @@ def _window(evidence: Evidence) -> float:
 _NOTHING: frozenset[str] = frozenset()
 
 
-def _closest(passage: Passage, stems: frozenset[str]) -> list[int]:
+def _closest(passage: Passage, stems: frozenset[str], held: dict[int, int]) -> list[int]:
     """Where the windows begin that hold most of the stems; those before it in the text first."""
-    held = passage.holding(stems)
     # No window holds more than its sentences do one by one; those that hold none may hold words that begin alike.
     most = dict.fromkeys(range(min(_CLOSELY, len(passage.sentences))), 0)
     for place, count in held.items():

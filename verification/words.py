@@ -119,6 +119,15 @@ def stems(text: str, language: str | None) -> frozenset[str]:
     return frozenset(stem_list(text, language))
 
 
+def capital_stems(text: str, language: str | None) -> frozenset[str]:
+    """The stems of the words that begin with a capital."""
+    return frozenset(
+        found
+        for word in written(text)
+        if word[0].isupper() and not _CJK.search(word) and (found := _written_stem(word, language))
+    )
+
+
 def folded_words(text: str) -> frozenset[str]:
     """The set of words, case-folded; pairs of letters for Chinese and Japanese."""
     if not text.isascii() and _CJK.search(text):
