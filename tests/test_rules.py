@@ -336,3 +336,17 @@ def test_f3_the_better_attempt_is_the_one_that_verifies_better(a: Verdict, b: Ve
     assert better(a, b)
     assert not better(b, a)
     assert not better(a, a)
+
+
+def test_f2_a_citation_that_bears_nothing_out_is_set_right_though_nothing_speaks_against_it() -> None:
+    sources = (
+        Source(id=1, title="Lost devices", text="Report a lost laptop within one hour by calling the IT desk."),
+        Source(id=2, title="Cause", text="Most stalls come from a runner that lost its network."),
+    )
+    verdict = check(Draft(text="Report a lost laptop within one hour to the IT desk [2].", sources=sources))
+    assert verdict.text == "Report a lost laptop within one hour to the IT desk [1]."
+    assert [repair.kind for repair in verdict.repairs] == ["citation_source"]
+    left = check(Draft(text="Report a lost laptop within one hour to the IT desk [2].", sources=sources, repair=False))
+    assert left.text.endswith("[2].")
+    unknown = check(Draft(text="Report a lost laptop within one hour to the IT desk [7].", sources=sources))
+    assert not unknown.passed

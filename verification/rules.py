@@ -193,7 +193,8 @@ def _read(draft: Draft, text: str, wall: _Wall) -> Reading:
     limit = CHUNK_LIMITS[draft.dialect]
     no_chunks: tuple[str, ...] = ()
     no_claims: tuple[Claim, ...] = ()
-    given = f"{draft.question}\n{draft.known_text}"
+    # The title of a source in an introduction ("Quoted from Expenses 2024:") states nothing new either.
+    given = "\n".join([draft.question, draft.known_text, *(source.title for source in draft.sources)])
     return Reading(
         draft=draft,
         text=text,
@@ -214,20 +215,31 @@ def _judged(draft: Draft, text: str, wall: _Wall) -> Judged:
     if offered is None:
         return reading, reading.claims, (), ()
     claims, found = _grounded(offered, reading, wall)
-    if not draft.repair or not any(each.severity == "error" for each in found):
+    doubtful = _misplaced(draft, claims)
+    if not draft.repair or not doubtful:
         return reading, claims, found, ()
     unmoved: tuple[str, tuple[Repair, ...]] = (text, ())
-    moved, repairs = wall.around("claim_supported", lambda: recite(offered, text, claims), unmoved)
+    moved, repairs = wall.around("claim_supported", lambda: recite(offered, text, doubtful), unmoved)
     if repairs:
         other = _read(draft, moved, wall)
         others, left = _grounded(offered, other, wall)
-        if _errors(left) < _errors(found):
+        if _doubts(others, left) < _doubts(claims, found):
             return other, others, left, repairs
     return reading, claims, found, ()
 
 
-def _errors(found: tuple[Violation, ...]) -> int:
-    return sum(1 for each in found if each.severity == "error")
+def _misplaced(draft: Draft, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """The claims whose citation may be a wrong one: not borne out, though what they cite is there."""
+    known = {source.id for source in draft.sources}
+    return tuple(
+        claim for claim in claims if claim.supported != "yes" and claim.cited and known.issuperset(claim.cited)
+    )
+
+
+def _doubts(claims: tuple[Claim, ...], found: tuple[Violation, ...]) -> tuple[int, int]:
+    """What a moved citation must lessen: errors first, then sentences that their sources do not bear out."""
+    errors = sum(1 for each in found if each.severity == "error")
+    return errors, sum(1 for claim in claims if claim.supported != "yes")
 
 
 def _grounds(draft: Draft, text: str) -> Grounds | None:

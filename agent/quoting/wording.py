@@ -87,13 +87,13 @@ _LINES: Final[dict[Line, tuple[str, str, str, str, str, str, str]]] = {
         "不客气！还有别的问题吗？",
     ),
     "about": (
-        "Hello, I am Orion! I can look things up in your team's documents and show you where they stand. {invites}",
-        "Hallo, ich bin Orion! Ich kann dir in den Dokumenten eures Teams nachsehen und zeigen, wo es steht. {invites}",
-        "Bonjour, je suis Orion ! Je peux vous montrer ce que disent les documents de votre équipe, et où. {invites}",
-        "Hola, soy Orion. Puedo buscar en los documentos de su equipo y mostrar dónde está cada cosa. {invites}",
-        "Halo, saya Orion! Saya bisa mencari di dokumen tim Anda dan menunjukkan letaknya. {invites}",
-        "こんにちは、Orionです！お気軽に、チームの文書について質問してください。{invites}",
-        "你好，我是 Orion！请随时问我团队文档里的内容。{invites}",
+        "Hello! I can look things up in your team's documents and show you where they stand. {invites}",
+        "Hallo! Ich kann dir in den Dokumenten eures Teams nachsehen und zeigen, wo es steht. {invites}",
+        "Bonjour ! Je peux vous montrer ce que disent les documents de votre équipe, et où. {invites}",
+        "¡Hola! Puedo buscar en los documentos de su equipo y mostrar dónde está cada cosa. {invites}",
+        "Halo! Saya bisa mencari di dokumen tim Anda dan menunjukkan letaknya. {invites}",
+        "こんにちは！お気軽に、チームの文書について質問してください。{invites}",
+        "你好！请随时问我团队文档里的内容。{invites}",
     ),
 }
 _INVITES: Final = (
