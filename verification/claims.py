@@ -125,11 +125,6 @@ def cited_ids(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def citation_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """Where the citations of ``text`` stand, code and links left out; neighbours in one run are one span each."""
-    return tuple(match.span() for match in _CITATION.finditer(_HIDDEN.sub(_blank, text)))
-
-
 def _blank(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", match.group())
 

@@ -114,11 +114,6 @@ def normalised(text: str) -> str:
     return " ".join(text.translate(_STRAIGHT).translate(_DASHES).casefold().split())
 
 
-def stems(text: str, language: str | None) -> frozenset[str]:
-    """The set of stems that carry a subject."""
-    return frozenset(stem_list(text, language))
-
-
 def capital_stems(text: str, language: str | None) -> frozenset[str]:
     """The stems of the words that begin with a capital."""
     return frozenset(
