@@ -23,7 +23,9 @@ def test_f9_a_thousand_two_hundred_in_every_spelling(written: str) -> None:
 @pytest.mark.parametrize(
     ("written", "readings"),
     [
-        ("1,200", (1200.0, 1.2)),
+        ("1,205", (1205.0, 1.205)),
+        ("1,200", (1200.0,)),
+        ("1.250", (1250.0,)),
         ("0.125", (0.125,)),
         ("12,5", (12.5,)),
         ("1.234.567", (1234567.0,)),

@@ -9,15 +9,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import date
 from itertools import combinations
 
+from verification.dates import Moment
 from verification.evidence import Evidence, Hit
 from verification.numbers import Quantity
 
 _CUES = re.compile(
     r"total|together|altogether|sum|combined|in all|overall|differ|more than|less than|fewer|longer|shorter|"
     r"increase|decrease|rose|fell|"
-    r"grew|left|remain|between|gap|apart|later|earlier|after|average|mean|times|twice|double|"
+    r"grew|left|remain|gap|apart|later|earlier|average|mean|times|twice|double|"
     r"insgesamt|zusammen|summe|gesamt|unterschied|mehr als|weniger|übrig|später|früher|durchschnitt|"
     r"au total|ensemble|somme|différence|de plus|de moins|reste|plus tard|en moyenne|"
     r"en total|juntos|suma|diferencia|más que|menos que|quedan|después|promedio|"
@@ -30,6 +33,7 @@ _MOST = 24
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*•◦]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _SERIES = re.compile(r"(?:,|、|，|;)?\s*\b(?:and|or|und|oder|et|ou|y|o|dan|atau)\b\s+|[、，,;]\s*|と|和|及び|および")
 _SMALL_COUNT = 12
+_DAY = 86_400
 
 
 def follows(quantity: Quantity, evidence: Evidence) -> bool:
@@ -39,6 +43,18 @@ def follows(quantity: Quantity, evidence: Evidence) -> bool:
         or any(_same(quantity, value) for value in _results(quantity, evidence))
         or _is_span_of_years(quantity, evidence)
     )
+
+
+def may_follow(quantity: Quantity, evidence: Evidence) -> bool:
+    """True if the number is the sum of the alike numbers of a sentence although nothing says that it is one."""
+    return any(_same(quantity, sum(amounts)) for amounts in _sums(quantity, evidence))
+
+
+def _sums(quantity: Quantity, evidence: Evidence) -> Iterator[list[float]]:
+    for group in _near(evidence):
+        amounts = _alike(quantity, group)
+        if len(amounts) > 1:
+            yield amounts
 
 
 def _same(quantity: Quantity, value: float) -> bool:
@@ -76,7 +92,7 @@ def _results(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
     mine = [q.amounts()[0] for q in evidence.claim.quantities[:_MOST] if q is not quantity]
     for group in _near(evidence):
         amounts = _alike(quantity, group)
-        if len(amounts) > 1:
+        if len(amounts) > 1 and (reckoned or all(amount in mine for amount in amounts)):
             yield sum(amounts)
         if reckoned or any(amount in mine for amount in amounts):
             for a, b in combinations([*amounts, *mine[:4]], 2):
@@ -126,6 +142,28 @@ def _is_span_of_years(quantity: Quantity, evidence: Evidence) -> bool:
     """True if the number is the distance between two years, or two dates, of the cited sources."""
     if quantity.unit is None or quantity.unit.dimension not in {"months", "time"}:
         return False
+    if _is_span_of_days(quantity, evidence):
+        return True
     years = sorted({m.year for cited in evidence.cited for m in cited.passage.moments if m.year})[:_MOST]
     whole_years = {value / 12 for value in quantity.amounts()} if quantity.unit.dimension == "months" else set()
     return any(b - a in whole_years for a, b in combinations(years, 2))
+
+
+def _is_span_of_days(quantity: Quantity, evidence: Evidence) -> bool:
+    """True if the number is the days between two dates of a sentence near the claim, the last one counted or not."""
+    days = {round(amount / _DAY) for amount in quantity.amounts()}
+    if quantity.unit is None or quantity.unit.dimension != "time" or min(days, default=0) < 1:
+        return False
+    for hit in evidence.hits[:_NEAR]:
+        inside = [m for m in hit.source.passage.moments if hit.sentence.start <= m.start < hit.sentence.end]
+        ordinals = sorted({ordinal for moment in inside[:_MOST] for ordinal in _ordinal(moment)})
+        if any(b - a in days or b - a + 1 in days for a, b in combinations(ordinals, 2)):
+            return True
+    return False
+
+
+def _ordinal(moment: Moment) -> Iterator[int]:
+    """The day as a number; none for a date that is not whole or does not exist."""
+    if moment.year and moment.month and moment.day:
+        with suppress(ValueError):
+            yield date(moment.year, moment.month, moment.day).toordinal()

@@ -14,11 +14,13 @@ Bound = Literal["", ">=", "<=", ">", "<", "~"]
 _BEFORE: dict[Bound, str] = {
     ">=": "at least|no less than|no fewer than|not less than|minimum|minimum of|mindestens|wenigstens|au moins|"
     "minimum de|"
-    "al menos|por lo menos|como mínimo|mínimo de|setidaknya|sekurang-kurangnya|paling sedikit|paling lambat",
+    "al menos|por lo menos|como mínimo|mínimo de|setidaknya|sekurang-kurangnya|paling sedikit",
     "<=": "at most|no more than|not more than|up to|maximum|maximum of|not exceed|not exceeding|höchstens|"
     "maximal|bis zu|"
     "nicht mehr als|au plus|au maximum|jusqu'à|jusqu’à|maximum|pas plus de|como máximo|máximo de|a lo sumo|hasta|"
-    "no más de|maksimal|paling banyak|hingga|tidak lebih dari|within|innerhalb von|innerhalb|binnen|sous|dentro de|"
+    "no más de|maksimal|paling banyak|paling lambat|paling lama|no later than|not later than|"
+    "spätestens nach|au plus tard|a más tardar|hingga|tidak lebih dari|within|"
+    "innerhalb von|innerhalb|binnen|sous|dentro de|"
     "en un plazo de|dalam waktu|dalam",
     ">": "more than|greater than|over|above|exceeds|exceeding|mehr als|über|plus de|más de|lebih dari",
     "<": "less than|fewer than|under|below|weniger als|unter|moins de|menos de|kurang dari",

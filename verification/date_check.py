@@ -13,6 +13,12 @@ from verification.dates import Moment, agrees
 from verification.evidence import MOST, Evidence, Finding
 from verification.passages import Passage
 
+_NEGATED = re.compile(
+    r"\b(?:no|not|never|nothing|nobody|neither|kein\w*|nicht|nie|pas|aucun\w*|jamais|ningun\w*|nunca|tidak|tak)\b"
+    r"|n['’]t\b"
+    r"|ない|ません|不|没",
+    re.IGNORECASE,
+)
 _SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
 
 
@@ -41,7 +47,9 @@ def _ends_a_season(moment: Moment, text: str) -> bool:
 
 def _is_near(moment: Moment, evidence: Evidence) -> bool:
     """Whether a sentence near the claim has the date with all its parts."""
-    return evidence.is_written_near(moment.start, moment.end) or any(
+    # What makes eight o'clock morning or evening may stand outside of the words.
+    written = moment.hour is None and evidence.is_written_near(moment.start, moment.end)
+    return written or any(
         agrees(moment, other) and (moment.year is None or other.year is not None)
         for passage in evidence.near()
         for other in passage.moments
@@ -68,6 +76,8 @@ def _is_number(moment: Moment, passages: tuple[Passage, ...]) -> bool:
 def _finding(moment: Moment, evidence: Evidence) -> Finding:
     words = evidence.claim.text[moment.start : moment.end].strip()
     there = _instead(moment, evidence)
+    if moment.weekday is not None and _NEGATED.search(evidence.claim.text):
+        there = None  # "no releases on Fridays" may follow from the days that there are
     # A month or day of the week alone may be meant otherwise; it is evidence only if the source names another one.
     precise = moment.day is not None or moment.year is not None or moment.hour is not None or there is not None
     if there:

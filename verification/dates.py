@@ -83,6 +83,8 @@ _CLOCK = re.compile(
     r")",
     re.IGNORECASE,
 )
+# Who names a time zone writes the hours of the day through.
+_ZONE = re.compile(r"\s?\(?(?:UTC|GMT|Z|CES?T|MES?Z|WIB|JST)\b")
 _INDONESIAN_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[.:](?P<minute>[0-5]\d))?")
 _CJK_HALF = re.compile(r"(午前|午後|上午|下午|晚上|早上)\s?$")
 _CJK_WEEKDAY = re.compile(
@@ -211,7 +213,7 @@ def _clock(text: str, start: int) -> Iterator[Moment]:
         hour = 0
     known = (
         afternoon or half or groups.get("ap") or hour > _NOON or match["hour"].startswith("0") or "Uhr" in match.group()
-    )
+    ) or bool(_ZONE.match(text, match.end()))
     hour = hour + _NOON if afternoon and hour < _NOON else hour
     minutes = 30 if groups.get("half") else int(minute)
     yield Moment(start=start, end=match.end(), hour=hour % _HOURS, minute=minutes, half_known=bool(known))

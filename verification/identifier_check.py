@@ -10,11 +10,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verification.answer import Severity
+from verification.code_check import fillings
 from verification.evidence import MOST, Evidence, Finding
 from verification.identifiers import Identifier, missing_words, nearest
 from verification.words import normalised
 
 _CODE_DIGITS = 3
+# How a known address or file is called with an everyday command is for the writer to say, and for a judge to see.
+_EVERYDAY = re.compile(r"curl|wget|http|bash|python3?|cat|cd|ls|grep|echo|export|-[A-Za-z]")
 _MACHINE_WORD = re.compile(r".*[\d_./=:-].*|--?\w.*")
 
 
@@ -30,8 +33,17 @@ def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Fi
         if identifier.kind == "code":
             inside_code.append((identifier.start, identifier.end))
         missing = _missing(identifier, texts, urls)
-        if missing:
+        if missing and not _is_filled_in(identifier, evidence, missing):
             yield _finding(identifier, missing, evidence)
+
+
+def _is_filled_in(identifier: Identifier, evidence: Evidence, missing: tuple[str, ...]) -> bool:
+    """Whether it is a command of a source with its placeholders filled in, or one of the words filled in there."""
+    texts = [passage.text for passage in evidence.passages]
+    codes = [each.text for each in evidence.claim.identifiers[:MOST] if each.kind == "code"]
+    if identifier.kind == "code" and fillings(identifier.text, texts):
+        return True
+    return all(any(word in fillings(code, texts) for code in codes) for word in missing)
 
 
 def _missing(identifier: Identifier, texts: list[str], urls: frozenset[str]) -> tuple[str, ...]:
@@ -55,8 +67,10 @@ def known_urls(urls: Iterable[str]) -> frozenset[str]:
     return frozenset(_address(url) for url in urls if url)
 
 
-def _severity(identifier: Identifier, *, near: bool) -> Severity:
+def _severity(identifier: Identifier, missing: tuple[str, ...], *, near: bool) -> Severity:
     """A code span of plain words may be emphasis; anything that only a machine would write is evidence."""
+    if identifier.kind == "code" and len(identifier.text.split()) > 1 and all(map(_EVERYDAY.fullmatch, missing)):
+        return "warning"
     if identifier.kind == "code_number":
         # COVID-19 and U-30 are names; an error code has more digits, or the source has another one like it.
         return "error" if near or sum(letter.isdigit() for letter in identifier.text) >= _CODE_DIGITS else "warning"
@@ -79,7 +93,7 @@ def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidenc
         remedy = f"Drop {wrong}, or cite the source that states it."
     return Finding(
         kind="url" if identifier.kind == "url" else "identifier",
-        severity=_severity(identifier, near=" has " in detail),
+        severity=_severity(identifier, missing, near=" has " in detail),
         start=identifier.start,
         end=identifier.end,
         detail=detail,

@@ -8,18 +8,31 @@ digits alone when its unit says something else.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from verification.arithmetic import follows
+from verification.arithmetic import follows, may_follow
 from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.numbers import Quantity
 from verification.passages import Passage
+from verification.units import UNITS, Unit
 
 _APPROXIMATE = 0.1
 _COUNTED = 5
 # Converting miles to kilometres or pounds to kilograms rounds; days to hours does not.
 _MEASURED = frozenset({"length", "mass"})
+_SPANS = frozenset({"time", "months"})
+_TELLING_LETTERS = 3  # a shorter unit stands at the end of many a word
+_AT_HOUR = re.compile(
+    r"\b(?:at|by|until|from|before|after|um|ab|bis|gegen|à|dès|a las|las|desde las|pukul|jam)\s$", re.IGNORECASE
+)
+_LATE = re.compile(
+    r"\s(?:\w+\s)?(?:\w+\s)?(?:p\.?m|evening|night|afternoon|abends|nachmittags|nachts|soir|après-midi|noche"
+    r"|tarde|malam|sore)\b",
+    re.IGNORECASE,
+)
+_MONTH, _ROUND_RATE = 30.4375 * 86_400, 0.02
 _MONTH_DAYS = (30.0, 30.4375, 31.0, 28.0)
 
 
@@ -44,14 +57,17 @@ def _converts(quantity: Quantity, known: Quantity) -> bool:
 
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
-    end = _end_of_what_is_counted(quantity, evidence.claim.text)
+    end = 0 if quantity.period else _end_of_what_is_counted(quantity, evidence.claim.text)
     if end and evidence.is_written_near(quantity.start, end):
         return True
     if any(matches(quantity, other) for passage in evidence.near() for other in passage.quantities):
         return True
     passages = evidence.passages
     return any(matches(quantity, other) for passage in passages for other in passage.quantities) or any(
-        _is_year(quantity, passage) or _is_century(quantity, passage) for passage in passages
+        _is_year(quantity, passage)
+        or _is_century(quantity, passage)
+        or _is_hour(quantity, passage, evidence.claim.text)
+        for passage in passages
     )
 
 
@@ -62,6 +78,19 @@ def _end_of_what_is_counted(quantity: Quantity, text: str) -> int:
     start = quantity.end + (text[quantity.end : quantity.end + 1] == " ")
     end = start + len(quantity.noun)
     return end if quantity.noun and text[start:end].casefold() == quantity.noun else 0
+
+
+def _is_hour(quantity: Quantity, passage: Passage, text: str) -> bool:
+    """True for the eight of "opens at eight" where the passage has eight o'clock, in the same half of the day."""
+    if not quantity.worded or quantity.unit or not _AT_HOUR.search(text, max(0, quantity.start - 10), quantity.start):
+        return False
+    late = bool(_LATE.match(text, quantity.end))
+    return any(
+        moment.hour in {value, value + 12} and (moment.hour >= 12 or not late)  # noqa: PLR2004  # noon
+        for moment in passage.moments
+        if moment.hour is not None and not moment.minute
+        for value in quantity.readings
+    )
 
 
 def _is_century(quantity: Quantity, passage: Passage) -> bool:
@@ -81,17 +110,51 @@ def _is_year(quantity: Quantity, passage: Passage) -> bool:
 
 
 def matches(claimed: Quantity, other: Quantity) -> bool:
-    """True if the two say the same amount; a number without a known unit agrees with any unit."""
+    """True if the two say the same amount; a number without a known unit agrees with any, unless it counts things."""
+    if claimed.period and other.period:
+        return _same_rate(claimed, other)
     if claimed.readings == other.readings and claimed.unit == other.unit:
         return True
     if claimed.unit is None or other.unit is None:
-        return _any_close(claimed, claimed.readings, other.readings)
+        return not _counts_things(claimed, other) and _any_close(claimed, claimed.readings, other.readings)
     if claimed.unit.dimension == other.unit.dimension:
         converted = claimed.unit.factor != other.unit.factor and claimed.unit.dimension in _MEASURED
         return _any_close(replace(claimed, bound="~") if converted else claimed, claimed.amounts(), other.amounts())
     if {claimed.unit.dimension, other.unit.dimension} == {"time", "months"}:
         return _same_span(claimed, other)
     return False
+
+
+def _counts_things(claimed: Quantity, other: Quantity) -> bool:
+    """True for "3 people" where the claim has "3 months"; "30 Kalendertage" are days all the same."""
+    if claimed.unit is None or not other.noun or claimed.unit.dimension not in _SPANS:
+        return False
+    return not any(
+        unit.dimension == claimed.unit.dimension
+        and len(word) >= _TELLING_LETTERS
+        and (other.noun.endswith(word) or other.noun[:4] == word[:4])
+        for word, unit in UNITS.items()
+    )
+
+
+def _same_rate(claimed: Quantity, other: Quantity) -> bool:
+    """True if both say the same amount for the same time: 1,200 a year is 100 a month."""
+    mine, theirs = _seconds(claimed.period), _seconds(other.period)
+    bare, known = replace(claimed, period=None), replace(other, period=None)
+    if mine == theirs:
+        return matches(bare, known)
+    if (claimed.unit and claimed.unit.dimension) != (other.unit and other.unit.dimension):
+        return False
+    # Weeks in months and the like are reckoned with round numbers.
+    return any(
+        math.isclose(a / mine, b / theirs, rel_tol=_ROUND_RATE) for a in claimed.amounts() for b in other.amounts()
+    )
+
+
+def _seconds(period: Unit | None) -> float:
+    if period is None:
+        return 1.0
+    return period.factor * (_MONTH if period.dimension == "months" else 1.0)
 
 
 def _same_span(claimed: Quantity, other: Quantity) -> bool:
@@ -144,12 +207,24 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
         remedy = f"Drop {words}, or cite the source that states it."
     return Finding(
         kind="number",
-        severity="warning" if there is None and _may_be_counted(quantity) else "error",
+        severity="warning" if _may_be_right(quantity, evidence, instead=there is not None) else "error",
         start=quantity.start,
         end=quantity.end,
         detail=detail,
         remedy=remedy,
     )
+
+
+def _may_be_right(quantity: Quantity, evidence: Evidence, *, instead: bool) -> bool:
+    if not instead and (_may_be_counted(quantity) or _is_counted_there(quantity, evidence)):
+        return True
+    return may_follow(quantity, evidence)
+
+
+def _is_counted_there(quantity: Quantity, evidence: Evidence) -> bool:
+    """True if the sources have the number and count something with it: what, is for somebody else to compare."""
+    bare = replace(quantity, unit=None, period=None)
+    return any(matches(bare, other) for cited in evidence.cited for other in cited.passage.quantities if not other.unit)
 
 
 def _may_be_counted(quantity: Quantity) -> bool:

@@ -1,6 +1,6 @@
 """Quantities in text: numbers in digits or words, with unit and scale, whatever the spelling.
 
-Promises: 1,200 = 1.200 = 1 200 = 1200 = 1.2k, and "50 %" = half; an ambiguous 1,200 keeps both readings. Dates, times,
+Promises: 1,200 = 1.200 = 1 200 = 1200 = 1.2k, and "50 %" = half; an ambiguous 1,205 keeps both readings. Dates, times,
 versions and identifiers are no quantities: whoever found them hands their spans in as ``taken``. Linear in the text.
 """
 
@@ -24,12 +24,47 @@ _NUMERAL = re.compile(
     r"|(?P<plain>\d+(?:[.,]\d+)?)"
 )
 _FRACTION_CJK = re.compile(r"\s?分[の之]\s?(?P<top>\d+)")
-_AFTER = re.compile(r"[ \u00a0\u202f]?-?(?P<word>[%％°€$£¥₹](?:[CF]\b)?|[^\W\d_]+\.?(?:[-/][^\W\d_]+)*)")
+_AFTER = re.compile(r"[ \u00a0\u202f]?-?(?P<word>[%％‰°€$£¥₹](?:[CF]\b)?|[^\W\d_]+\.?(?:[-/][^\W\d_]+)*)")
 _CENTURY = re.compile(
     r"(?:st|nd|rd|th|\.|e|er|ème)?[ -](?:century|centuries|Jahrhunderts?|siècles?|siglos?)\b|世紀|世纪", re.IGNORECASE
 )
 _CURRENCY_BEFORE = re.compile(r"(?:([$€£¥₹])|\b(USD|EUR|GBP|CHF|IDR|Rp)\.?)\s?$")
+_PERIODS = (
+    r"second|minute|hour|day|week|month|quarter|year|sekunde|minute|stunde|tag|woche|monat|quartal|jahr|seconde"
+    r"|heure|jour"
+    r"|semaine|mois|trimestre|an|année|segundo|minuto|hora|día|semana|mes|año|detik|menit|jam|hari|minggu|bulan|tahun"
+)
+_RATE = re.compile(
+    r"(?:\s(?!(?:per|pro|par|por|an?|each|every|in|im|the|and|or|for|to|of)\b)[^\W\d_]+){0,2}"
+    rf"(?:\s?/\s?(?P<unit>{_PERIODS}|s|min|h|d)\b"
+    r"|\s(?:per|an?|each|every|pro|je|im|in der|am|par|à la|al|a la|por|cada|setiap)"
+    rf"\s(?P<every>(?:{_PERIODS}))(?<!\san second)(?<!\sa second)\b(?!\s(?:\d{{4}}|ago|later|earlier|before|after))"
+    r"|\s(?P<adverb>hourly|daily|weekly|monthly|quarterly|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\b)",
+    re.IGNORECASE,
+)
+_ADVERBS = {
+    "hourly": "hour",
+    "daily": "day",
+    "weekly": "week",
+    "monthly": "month",
+    "quarterly": "quarters",
+    "yearly": "year",
+    "annually": "year",
+    "täglich": "day",
+    "wöchentlich": "week",
+    "monatlich": "month",
+    "jährlich": "year",
+    "an": "ans",
+    "quarter": "quarters",
+}
 _OF = re.compile(r"\s(?:of|de|d[’'])\s?")
+# "30 calendar days", "5 working days": the unit may stand behind an adjective.
+_LATER_UNIT = re.compile(r"[ \u00a0](?P<word>[^\W\d_]{3,})")
+_BINDING_WORDS = (
+    "per a an of in for to each every the or and times out und pro im par por de des von o ou et y dan x more less mal"
+    " fois veces kali"
+)
+_BINDING = frozenset(_BINDING_WORDS.split())
 _TWO_WORDS = {"pour": "cent", "por": "ciento", "per": "cent"}
 _SPACES = frozenset(" -\u00a0")
 _MAX_DIGITS, _TWO = 18, 2
@@ -41,9 +76,10 @@ _LONGEST_CJK_UNIT = 4
 class Quantity:
     """One number.
 
-    ``readings``: its values, scale included (two for an ambiguous 1,200). ``unit`` is None where the word after it is
+    ``readings``: its values, scale included (two for an ambiguous 1,205). ``unit`` is None where the word after it is
     no known unit; ``noun`` is then that word (case-folded) or empty. ``worded`` marks a number in words, ``weak`` one
-    that may not be meant as a number ("one", "third", "half"), ``century`` an ordinal one ("15th century").
+    that may not be meant as a number ("one", "third", "half"), ``century`` an ordinal one ("15th century"). ``period``
+    is what it is given for: the minute of "600 requests per minute".
     """
 
     start: int
@@ -56,6 +92,7 @@ class Quantity:
     scaled: bool = False
     weak: bool = False
     century: bool = False
+    period: Unit | None = None
 
     def amounts(self) -> tuple[float, ...]:
         """The readings in the basic unit of the dimension."""
@@ -156,7 +193,10 @@ def _grouped(written: str, separator: str) -> tuple[float, ...]:
     groups = written.split(separator)
     if separator in ".," and len(groups) == _TWO and not {".", ","} <= set(written):
         decimal = float(written.replace(",", "."))
-        return (decimal,) if written.startswith("0") else (joined, decimal)
+        if written.startswith("0"):
+            return (decimal,)
+        # Nobody writes 1.250 for one and a quarter.
+        return (joined,) if written.endswith("0") else (joined, decimal)
     return (joined,)
 
 
@@ -193,7 +233,17 @@ def _quantity(
         bound=bound(text, start, tail.end),
         worded=worded,
         scaled=tail.factor != 1,
+        period=_period(text, tail.end),
     )
+
+
+def _period(text: str, end: int) -> Unit | None:
+    """The span of time behind an amount that makes it a rate; None without one."""
+    match = _RATE.match(text, end)
+    if match is None:
+        return None
+    word = (match["unit"] or match["every"] or match["adverb"]).casefold()
+    return UNITS.get(_ADVERBS.get(word, word))
 
 
 def _tail(text: str, end: int) -> _Tail:
@@ -204,6 +254,10 @@ def _tail(text: str, end: int) -> _Tail:
         return _Tail(factor=factor, unit=None, noun="", end=end)
     word = match["word"].rstrip(".")
     unit, length = _unit(text, match, word)
+    if unit is None and (later := _LATER_UNIT.match(text, match.end())) and word.casefold() not in _BINDING:
+        unit = UNITS.get(later["word"].casefold())
+        unit = unit if unit and unit.dimension in {"time", "months"} else None
+        length = later.end() - match.start("word") if unit else 0
     noun = "" if unit else word.casefold()
     return _Tail(factor=factor, unit=unit, noun=noun, end=match.start("word") + length if unit else end)
 
@@ -305,12 +359,17 @@ _RANGE = re.compile(
 )
 
 
+_AND = re.compile(r"\s(?:and|und|et|y|dan|&)\s", re.IGNORECASE)
+
+
 def _shared_units(text: str, found: list[Quantity]) -> Iterator[Quantity]:
-    """In "3 to 5 days" the first number has the second's unit."""
+    """In "3 to 5 days" the first number has the second's unit, in "1,200 euros and 5 days a year" its time."""
     for index, quantity in enumerate(found):
         following = found[index + 1] if index + 1 < len(found) else None
         bare = quantity.unit is None and following is not None and following.unit is not None
         if bare and following and _RANGE.fullmatch(text, quantity.end, following.start):
-            yield replace(quantity, unit=following.unit, noun="")
+            yield replace(quantity, unit=following.unit, noun="", period=quantity.period or following.period)
+        elif following and not quantity.period and _AND.fullmatch(text, quantity.end, following.start):
+            yield replace(quantity, period=following.period)
         else:
             yield quantity

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.number_check import matches
 from verification.numbers import Quantity
 from verification.opposites import NEGATIONS, NEGATIONS_CJK, ONLY, OPPOSITES, OPPOSITES_CJK, PART, WHOLE
+from verification.passages import Passage
 from verification.words import Term
 
 _NEAR, _CLOSE = 0.5, 0.7
@@ -24,6 +26,18 @@ _LOOK_AHEAD = 8
 _BREAK = re.compile(r"[.,;:!?()\n。、，！？]")
 _TURNING = frozenset(
     {"but", "only", "aber", "sondern", "nur", "mais", "seulement", "pero", "sino", "solo", "sólo", "tetapi", "hanya"}
+)
+# Bounds that are written with a negation: "no more than three" negates nothing.
+_NO_MORE = re.compile(
+    r"\b(?:no|not) (?:more|less|fewer|later|earlier|longer) than\b|\bnicht (?:mehr|weniger|später|länger) als\b"
+    r"|\bpas (?:plus|moins) (?:de|que)\b|\bno (?:más|menos) (?:de|que)\b|\btidak (?:lebih|kurang) dari\b",
+    re.IGNORECASE,
+)
+_EXCEPTING = re.compile(
+    r"\b(?:not?|never|cannot|unless|except|nobody|none|nicht|kein\w*|nie|außer|pas|jamais|aucun\w*"
+    r"|sauf"
+    r"|nunca|ningun\w*|salvo|tidak|kecuali)\b|n['’]t\b",
+    re.IGNORECASE,
 )
 _UPWARD, _DOWNWARD = frozenset({">=", ">"}), frozenset({"<=", "<"})
 
@@ -39,7 +53,8 @@ class _Turn(NamedTuple):
 
 def polarity_findings(evidence: Evidence) -> Iterator[Finding]:
     """What the claim turns round against the sentence nearest to it, and bounds that point the other way."""
-    yield from _bounds(evidence)
+    bounds = tuple(_bounds(evidence))
+    yield from bounds
     hit = evidence.best
     if hit is None or not evidence.same_language or hit.share < _NEAR:
         return
@@ -54,7 +69,9 @@ def polarity_findings(evidence: Evidence) -> Iterator[Finding]:
     share = _share_without(evidence, hit, [turn for turn in turns if turn.end - turn.start < whole])
     # An even number of turns says the same again.
     if len(turns) % 2 and share >= _CLOSE:
-        yield _finding(evidence, hit, (opposite or turns)[0], share)
+        found = _finding(evidence, hit, (opposite or turns)[0], share)
+        # With the bound on the other side as well the two may cancel out.
+        yield replace(found, severity="warning") if any(b.severity == "warning" for b in bounds) else found
 
 
 def _may_turn(mine: frozenset[str], theirs: frozenset[str], language: str) -> bool:
@@ -134,7 +151,14 @@ class _Side(NamedTuple):
 
     def negations(self) -> list[int]:
         """Where the sentence negates something; "No, …" and "not only" negate nothing that follows."""
-        return [i for i, term in enumerate(self.terms) if _negates(term.word, self.table) and self.scope(i)]
+        bounds = [match.span() for match in _NO_MORE.finditer(self.text)] if self.table else []
+        return [
+            i
+            for i, term in enumerate(self.terms)
+            if _negates(term.word, self.table)
+            and self.scope(i)
+            and not any(start <= term.start < end for start, end in bounds)
+        ]
 
     def scope(self, index: int) -> tuple[str, ...]:
         """The stems that a negation reaches: the next few that carry a subject, up to a comma or a turn."""
@@ -220,12 +244,22 @@ def _bounds(evidence: Evidence) -> Iterator[Finding]:
             said = cited.passage.text[lead : other.end].strip().split("\n")[-1]
             yield Finding(
                 kind="polarity",
-                severity="error",
+                # "Below 50 no approval" says "from 50 on approval": whether so, is not for words to tell.
+                severity="warning" if _is_other_side(quantity, cited.passage, other, evidence) else "error",
                 start=quantity.start,
                 end=quantity.end,
                 detail=f"source [{cited.id}] bounds it the other way: {said}",
                 remedy=f"Keep the bound of source [{cited.id}]: {said}",
             )
+
+
+def _is_other_side(quantity: Quantity, passage: Passage, other: Quantity, evidence: Evidence) -> bool:
+    """Whether one of the two sentences negates or makes an exception, and the other does not."""
+    mine = evidence.claim.text
+    sentence = next((s for s in passage.sentences if s.start <= other.start < s.end), None)
+    theirs = passage.text[sentence.start : sentence.end] if sentence else ""
+    counts = [len(_EXCEPTING.findall(_NO_MORE.sub(" ", text))) % 2 for text in (mine, theirs)]
+    return counts[0] != counts[1] and quantity.bound != "~"
 
 
 def _is_bounded_so(quantity: Quantity, direction: int, evidence: Evidence) -> bool:

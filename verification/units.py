@@ -62,6 +62,7 @@ _MASS: dict[float, str] = {
     453.592: "lb lbs",
 }
 _RATIO: dict[float, str] = {
+    0.1: "‰ promille permille pour-mille",
     10: "割",
     1: "% percent per-cent prozent pourcent porciento persen パーセント ％ pct",
 }
