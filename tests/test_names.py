@@ -15,7 +15,9 @@ SOURCE = "Requests go to Marta Weiss in Lisbon. The team in Los Angeles uses Kes
 def found(claim: str, *, question: str = "") -> list[Violation]:
     text = f"{claim} [1]"
     draft = Draft(text=text, question=question, sources=(Source(id=1, title="", text=SOURCE),))
-    return [v for v in ground(grounds(draft, text), claims(text))[1] if v.words and v.words in claim and v.words != text]
+    return [
+        v for v in ground(grounds(draft, text), claims(text))[1] if v.words and v.words in claim and v.words != text
+    ]
 
 
 def test_f1_another_name_in_the_place_of_the_sources_is_an_error() -> None:
