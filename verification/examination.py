@@ -21,6 +21,7 @@ from verification.number_check import number_findings
 from verification.passages import Passage, analyse
 from verification.polarity import polarity_findings
 from verification.quotes import quote_findings
+from verification.rhythm import rhythm_findings
 from verification.score import SUPPORTED, score
 
 _BORNE_OUT = 0.75
@@ -67,6 +68,7 @@ class Grounds:
         yield from quote_findings(evidence)
         yield from identifier_findings(evidence, self.urls)
         yield from polarity_findings(evidence)
+        yield from rhythm_findings(evidence)
         yield from name_findings(evidence)
 
     def bearing_out(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:

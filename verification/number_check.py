@@ -23,6 +23,7 @@ _COUNTED = 5
 # Converting miles to kilometres or pounds to kilograms rounds; days to hours does not.
 _MEASURED = frozenset({"length", "mass"})
 _SPANS = frozenset({"time", "months"})
+_SAME_SENTENCE = 0.75
 _TELLING_LETTERS = 3  # a shorter unit stands at the end of many a word
 _AT_HOUR = re.compile(
     r"\b(?:at|by|until|from|before|after|um|ab|bis|gegen|à|dès|a las|las|desde las|pukul|jam)\s$", re.IGNORECASE
@@ -42,6 +43,8 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     known = [quantity for quantity in mine if quantity.weak or _is_known(quantity, evidence)]
     starts = {quantity.start for quantity in known}
     for quantity in mine:
+        if quantity.start in starts and _is_misplaced(quantity, evidence):
+            yield replace(_finding(quantity, evidence), severity="warning")
         if (
             quantity.start in starts
             or any(_converts(quantity, other) for other in known)
@@ -49,6 +52,20 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
         ):
             continue
         yield _finding(quantity, evidence)
+
+
+def _is_misplaced(quantity: Quantity, evidence: Evidence) -> bool:
+    """True if the number stands elsewhere, and the sentence that says nearly all the same has another in its place."""
+    hit = evidence.best
+    if quantity.weak or quantity.worded or hit is None or hit.share < _SAME_SENTENCE or not evidence.same_language:
+        return False
+    inside = [q for q in hit.source.passage.quantities if hit.sentence.start <= q.start < hit.sentence.end]
+    if any(matches(quantity, other) for other in inside) or follows(quantity, evidence):
+        return False
+    if any(matches(quantity, other) for known in evidence.known for other in known.quantities):
+        return False
+    claimed = evidence.claim.quantities[:MOST]
+    return any(same_kind(quantity, other) and not any(matches(q, other) for q in claimed) for other in inside)
 
 
 def _converts(quantity: Quantity, known: Quantity) -> bool:

@@ -1,0 +1,51 @@
+"""How often something happens: equal rhythms in other words, and others that are a suspicion."""
+
+from __future__ import annotations
+
+import pytest
+
+from verification.answer import Draft, Source
+from verification.rules import check
+
+PAGE = "Backups run every 6 hours. The restore test is done every quarter."
+SEITE = "Der Bericht erscheint monatlich und wird an alle Teams verschickt."
+
+
+def suspected(text: str) -> bool:
+    draft = Draft(
+        text=text,
+        question="How often?",
+        sources=(Source(id=1, title="Backups", text=SEITE if "Bericht" in text else PAGE),),
+    )
+    return any("another rhythm" in found.detail for found in check(draft).violations)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Backups run daily [1].",
+        "Backups run every 6 days [1].",
+        "Backups run twice a day [1].",
+        "The restore test is done every month [1].",
+        "The restore test is done yearly [1].",
+        "Der Bericht erscheint jede Woche [1].",
+    ],
+)
+def test_f6_another_rhythm_is_a_suspicion(text: str) -> None:
+    assert suspected(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Backups run every six hours [1].",
+        "Backups run four times a day [1].",
+        "The restore test is done quarterly [1].",
+        "The restore test is done four times a year [1].",
+        "The restore test is done every three months [1].",
+        "Der Bericht erscheint jeden Monat [1].",
+        "Backups run whenever they are needed, each umpteen days [1].",
+    ],
+)
+def test_f1_the_same_rhythm_in_other_words_is_none(text: str) -> None:
+    assert not suspected(text)
