@@ -71,9 +71,17 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     except ModelError as error:
         log.warning("model_failed", thread=str(question.thread), error_type=error.kind, reason=error.detail)
         outcome = failed_model(progress, error.kind)
+    _heed_cancellation()
     _settle(progress, outcome, state)
     progress.emit(Done(outcome=outcome_name(outcome), usage=progress.used))
     return outcome, progress.state
+
+
+def _heed_cancellation() -> None:
+    """A cancellation that a library swallowed on its way must not come out as an answer."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 async def _work(progress: Progress) -> TurnOutcome:

@@ -152,13 +152,17 @@ class MailboxMachine(RuleBasedStateMachine):
         assert claimed.fence.token not in {c.fence.token for c in self.former}
 
     @precondition(any_held)
-    @rule(thread=those(held), verb=st.sampled_from(["ok", "retry", "dead", "giveback"]))
-    def holder_is_done(self, thread: str, verb: Verb) -> None:
+    @rule(
+        thread=those(held),
+        verb=st.sampled_from(["ok", "retry", "dead", "giveback"]),
+        after_s=st.sampled_from([0, 3600]),
+    )
+    def holder_is_done(self, thread: str, verb: Verb, after_s: int) -> None:
         m = self.model[thread]
         assert m.holder is not None
-        assert self.wait(self.mailbox.done(m.holder, verb, after_s=3600, reason="r"))
+        assert self.wait(self.mailbox.done(m.holder, verb, after_s=after_s, reason="r"))
         self.former.append(m.holder)
-        m.holder, m.lapsed, m.resting = None, False, verb == "retry"
+        m.holder, m.lapsed, m.resting = None, False, verb in ("retry", "giveback") and after_s > 0
         if verb == "giveback":
             m.tries -= 1
         if verb in ("ok", "dead"):
