@@ -95,6 +95,7 @@ def test_f1_placeholders_are_filled_in_by_one_word_each() -> None:
     assert fillings("`shipit rollback --service cart --to previous`", [PAGE]) == {"cart"}
     assert fillings("shipit rollback --service cart x --to previous", [PAGE]) == frozenset()
     assert fillings("shipit rollback --service cart --to first", [PAGE]) == frozenset()
+    assert fillings("shipit rollback --service --all --to previous", [PAGE]) == frozenset()
 
 
 def test_b3_the_machinerys_json_is_a_leak_in_a_fence_too() -> None:

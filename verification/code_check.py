@@ -131,7 +131,7 @@ def _commands(text: str) -> tuple[re.Pattern[str], ...]:
         command = " ".join((match[1] or match[2]).strip("$ ").split())
         parts = _FILLABLE.split(command)
         if 1 < len(parts) <= _SHOWN * 3 and re.search(r"\w", parts[0]):
-            found.append(re.compile(r"([\w.@:/-]{1,80})".join(map(re.escape, parts))))
+            found.append(re.compile(r"((?!-)[\w.@:/-]{1,80})".join(map(re.escape, parts))))
         if len(found) >= _MOST:
             break
     return tuple(found)
