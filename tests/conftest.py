@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -25,8 +26,14 @@ from redis.asyncio import Redis
 from bot.embedded_redis import find_server
 
 # A machine that runs two suites at once is slow now and then; what must be fast is shown by the bench, not by a test.
-settings.register_profile("orion", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples in every run, so that a change is judged by what it changes; "explore" looks further.
+settings.register_profile("orion", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("explore", settings.get_profile("orion"), derandomize=False)
 settings.load_profile("orion")
+
+# A suite started in the background of a shell ignores Ctrl-C, and so would every process it starts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class NetworkForbiddenError(RuntimeError):
