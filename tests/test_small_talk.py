@@ -156,6 +156,6 @@ def test_f1_a_bare_answer_is_told_from_one_that_says_more(answer: str) -> None:
 
 @pytest.mark.parametrize("unit", ["yes ", "No: ", "thanks so ", "hello, but ", "知道", "die quellen ", "if you "])
 def test_f1_hostile_courtesies_stay_linear(unit: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     states_nothing(unit * 20_000)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3

@@ -267,4 +267,4 @@ async def test_g2_the_process_ends_although_the_host_is_gone(host: str) -> None:
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", EXITING, url, stdout=subprocess.PIPE)
         out, _ = await process.communicate()
     assert process.returncode == 0
-    assert time.monotonic() - float(out.split()[-1]) < 2
+    assert time.monotonic() - float(out.split()[-1]) < 8  # the SDK left to itself takes 17 to 40 s

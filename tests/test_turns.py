@@ -221,7 +221,7 @@ async def test_a6_stop_ends_the_running_turn_and_the_thread_goes_on(mailbox: Mai
             await worker.cancel(THREAD, "stop")
         else:
             await mailbox.cancel(THREAD, "stop")
-        await wait_until(lambda: stage.started == ["long", "next"], "the thread goes on", timeout=1)
+        await wait_until(lambda: stage.started == ["long", "next"], "the thread goes on", timeout=2.5)
         stage.go.set()
         await wait_until(lambda: empty(mailbox), "the mailbox is empty")
     assert stage.ended == ["next"]
@@ -412,7 +412,7 @@ async def test_a6_a_cancellation_that_was_swallowed_is_repeated(
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: worker.in_flight == 1, "the turn runs")
         await worker.cancel(THREAD, "stop")
-        await wait_until(lambda: empty(mailbox), "the turn was stopped", timeout=1)
+        await wait_until(lambda: empty(mailbox), "the turn was stopped", timeout=2.5)
 
 
 async def kill_server(redis: Redis) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -11,30 +10,19 @@ import pytest
 from playwright.async_api import Page, async_playwright, expect
 from pydantic import SecretStr
 
+from tests.browser import ARGUMENTS, browser_path
 from tests.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.orion_running import CHANNEL, Setting, running, settings_in
 
 pytestmark = [pytest.mark.browser]
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 WRONG = "<answer>Each API key may make 900 requests a minute [1].</answer>"
 GOOD = "<answer>Each API key may make **600** requests a minute [1].</answer>"
 
 
 @asynccontextmanager
 async def page_of(setting: Setting, path: str) -> AsyncIterator[Page]:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser found on PATH (looked for {', '.join(BROWSERS)})")
+    found = browser_path()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
         page = await browser.new_page(viewport={"width": 1280, "height": 800})

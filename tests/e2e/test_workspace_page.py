@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,20 +12,11 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 
 from bot.local import LENIENT, DocsFolder, LocalWorkspace
 from bot.local.roster import Json
+from tests.browser import ARGUMENTS, browser_path
 from tests.local_echo import CHAT, HELP, MENTION, YOU, EchoApp, call, echoing, running
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "headless_shell")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 RECORD: Json = {
     "turn_id": "turn-1",
     "outcome": "answered",
@@ -77,9 +67,7 @@ class Stage:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
     """The Chromium of this machine; without one there is nothing to show."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f"no browser found on PATH (looked for {', '.join(BROWSERS)})")
+    path = browser_path()
     async with async_playwright() as playwright:
         launched = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield launched
