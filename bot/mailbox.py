@@ -108,11 +108,11 @@ class Depth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancellation:
-    """A wish that a thread's running turn end; a non-empty ``message_id`` limits it to that message."""
+    """A wish that the turn of this message end."""
 
     thread: str
     reason: str
-    message_id: str = ""
+    message_id: str
 
 
 class Lease:
@@ -339,8 +339,16 @@ class Mailbox:
 
     async def cancel(self, thread: str, reason: str, *, message_id: str = "") -> None:
         """Tell all workers to interrupt the thread's running turn (with ``message_id``: only if it is that message)."""
-        wish = json.dumps({"thread": thread, "reason": reason, "message_id": message_id})
-        await self._redis.publish(self.cancel_channel(), wish)
+        # The wish travels while turns come and go: it names what it means, or it would hit the next one.
+        message_id = message_id or await self._at_head(thread)
+        if message_id:
+            wish = json.dumps({"thread": thread, "reason": reason, "message_id": message_id})
+            await self._redis.publish(self.cancel_channel(), wish)
+
+    async def _at_head(self, thread: str) -> str:
+        """The id of the thread's first message, which is the one that runs if any does; empty when there is none."""
+        entry = await self._redis.lindex(f"{self.shard_of(thread)}:mb:{thread}", 0)
+        return split_entry(str(entry))[0] if entry else ""
 
     async def cancellations(self, listening: Callable[[], None]) -> AsyncIterator[Cancellation]:
         """What ``cancel`` said, on whatever worker, from when ``listening`` is called. Raises ``RedisError``."""

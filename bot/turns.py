@@ -169,8 +169,9 @@ class Turns:
 
         Its message counts as ended, unless the handler itself returns another ending. Raises ``RedisError``.
         """
-        self._stop_turns(thread, reason, message_id)
-        await self._mailbox.cancel(thread, reason, message_id=message_id)
+        stopped = self._stop_turns(thread, reason, message_id)
+        # Named, the echo of this wish, which reaches us too, cannot hit the turn that comes next.
+        await self._mailbox.cancel(thread, reason, message_id=message_id or stopped)
 
     async def run(self) -> None:
         """Work until ``stop``. A Redis that is away is waited for; anything raised is a bug or our cancellation."""
@@ -335,12 +336,16 @@ class Turns:
                 LOG.warning("cancellations_unheard", error_type=type(error).__name__)
                 await asyncio.sleep(OUTAGE_FIRST_S * 5)
 
-    def _stop_turns(self, thread: str, reason: str, message_id: str) -> None:
+    def _stop_turns(self, thread: str, reason: str, message_id: str) -> str:
+        """Interrupt what runs of this thread; returns the message's id, empty when nothing did."""
+        stopped = ""
         for turn in list(self._running):
             if turn.claimed.thread == thread and message_id in ("", turn.claimed.id):
                 LOG.info("turn_stopped", **about(turn.claimed), reason=reason)
                 turn.lease.stop(reason)
                 turn.interrupt("stopped")
+                stopped = turn.claimed.id
+        return stopped
 
 
 def about(claimed: Claimed) -> dict[str, str | int]:

@@ -29,7 +29,7 @@ from tests.test_delivery import answer
 from tests.waiting import wait_until
 
 Mode = Literal["socket", "http"]
-PROMPT = Strictness(rates=False, ack_seconds=0.5, retry_delays=(0.02, 0.02, 0.02))
+PROMPT = Strictness(rates=False, ack_seconds=1.5, retry_delays=(0.02, 0.02, 0.02))
 RECORD = {
     "turn_id": "turn-1",
     "question": "Wie oft darf ein Schlüssel anfragen, und wo steht das?",
@@ -157,7 +157,7 @@ async def test_a1_a_mention_is_stored_once_though_it_arrives_twice(opened: Opene
 async def test_h3_the_ack_waits_for_the_store(opened: Opened) -> None:
     async with opened(gate=False) as running:
         running.slack.ask("how?", CHAT)
-        await wait_until(lambda: running.ledger.tries == 1, "the letter reached the store")
+        await wait_until(lambda: running.ledger.tries >= 1, "the letter reached the store")
         (delivery,) = running.slack.server.workspace.deliveries.log
         assert not delivery.acknowledged
         running.ledger.gate.set()

@@ -52,8 +52,10 @@ async def test_h3_a_recycled_socket_is_replaced(redis_client: Redis) -> None:
             await wait_until(lambda: slack.server.workspace.sockets.opened >= 2, "a second socket is opened")
             await wait_until(front.ready, "the second socket is connected")
             slack.ask("how?", CHAT)
-            await wait_until(lambda: len(ledger.letters) == 1, "the question arrived")
+            # On a slow day the ack comes late and Slack sends again: more letters, but one message.
+            await wait_until(lambda: bool(ledger.letters), "the question arrived")
         assert not await front.ready()
+        assert len({letter.ts for letter in ledger.letters}) == 1
 
 
 async def test_h3_a_slack_that_is_away_at_the_start_is_waited_for(redis_client: Redis) -> None:
@@ -171,7 +173,7 @@ async def test_g1_no_text_in_any_library_line(redis_client: Redis, caplog: pytes
         async with listening(slack, redis_client, ledger) as front:
             await wait_until(front.ready, "the socket is connected")
             slack.ask("confidential words", CHAT)
-            await wait_until(lambda: len(ledger.letters) == 1, "the question arrived")
+            await wait_until(lambda: bool(ledger.letters), "the question arrived")
     assert "confidential" not in caplog.text
     assert slack.server.bot_token not in caplog.text
     assert slack.server.app_token not in caplog.text

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from bot import turns as turns_module
 from bot.embedded_redis import connect
-from bot.mailbox import MAX_TRIES, Claimed, Depth, Lease, LeaseLost, Mailbox
+from bot.mailbox import MAX_TRIES, Cancellation, Claimed, Depth, Lease, LeaseLost, Mailbox
 from bot.turns import OK, Ending, Turns, backoff, dead, retry
 from tests.waiting import wait_until
 
@@ -226,6 +226,40 @@ async def test_a6_stop_ends_the_running_turn_and_the_thread_goes_on(mailbox: Mai
         await wait_until(lambda: empty(mailbox), "the mailbox is empty")
     assert stage.ended == ["next"]
     assert [lease.stopped for lease in stage.leases] == ["stop", None]
+
+
+async def test_a6_a_stop_that_arrives_late_spares_the_next_turn(mailbox: Mailbox) -> None:
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    await put(mailbox, "long", "next")
+    async with other_ears(mailbox) as heard, working(mailbox, stage) as worker:
+        await wait_until(lambda: stage.started == ["long"], "the turn runs")
+        await mailbox.cancel("T1:C1:9.9", "stop")  # nothing waits there: nobody is told
+        await worker.cancel(THREAD, "stop")
+        await wait_until(lambda: stage.started == ["long", "next"], "the thread goes on")
+        await wait_until(lambda: bool(heard), "all workers were told")
+        await worker.cancel(THREAD, "stop", message_id=heard[0].message_id)  # the same wish, late
+        stage.go.set()
+        await wait_until(lambda: empty(mailbox), "the mailbox is empty")
+    assert stage.ended == ["next"]
+    assert [lease.stopped for lease in stage.leases] == ["stop", None]
+
+
+@asynccontextmanager
+async def other_ears(mailbox: Mailbox) -> AsyncIterator[list[Cancellation]]:
+    """What every worker hears."""
+    heard: list[Cancellation] = []
+    listening = asyncio.Event()
+
+    async def listen() -> None:
+        async for wish in mailbox.cancellations(listening.set):
+            heard.append(wish)  # noqa: PERF401 - heard one by one, not all at the end
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(listen())
+        await listening.wait()
+        yield heard
+        task.cancel()
 
 
 async def test_a3_a_cancellation_may_mean_one_message_only(mailbox: Mailbox) -> None:
