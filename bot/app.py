@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -96,18 +96,20 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
     prefix: str = "orion",
     drain_s: float = DRAIN_S,
+    mailbox_over: Callable[..., Mailbox] = Mailbox,
 ) -> AsyncIterator[Orion]:
     """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do.
 
     ``prefix`` keeps the questions and threads of one workspace apart from another's in the same Redis.
-    ``drain_s`` is how long running turns may go on once Orion was asked to end.
+    ``drain_s`` is how long running turns may go on once Orion was asked to end. ``mailbox_over`` makes the mailbox of a
+    Redis and a ``prefix`` (another length of leases, say).
     """
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(open_redis(settings))
         engine = await stack.enter_async_context(open_engine(settings, corpus))
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         client, workspace, delivery = await stack.enter_async_context(_open_slack(settings, observers, prompts))
-        mailbox = Mailbox(redis, prefix=prefix)
+        mailbox = mailbox_over(redis, prefix=prefix)
         stack.push_async_callback(mailbox.aclose)
         threads = ThreadStore(redis, prefix=prefix)
         withdrawals = Withdrawals(redis, prefix=prefix)
