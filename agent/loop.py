@@ -70,7 +70,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         outcome = out_of_budget(progress, "deadline")
     except ModelError as error:
         log.warning("model_failed", thread=str(question.thread), error_type=error.kind, reason=error.detail)
-        outcome = failed_model(progress, error.kind)
+        outcome = failed_model(progress, error)
     _heed_cancellation()
     _settle(progress, outcome, state)
     progress.emit(Done(outcome=outcome_name(outcome), usage=progress.used))

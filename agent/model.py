@@ -23,6 +23,7 @@ ModelErrorKind = Literal[
     "TokenLimitError",
     "TimeoutError",
     "RateLimitError",
+    "QuotaError",
     "RefusalError",
     "MalformedControlError",
     "LLMError",
@@ -32,17 +33,25 @@ ModelErrorKind = Literal[
 class ModelError(Exception):
     """The far end failed. ``kind`` is what happened, ``hints`` what to do; the text is for logs, never for a person.
 
-    ``usage`` is what the failed call cost all the same, as far as it is known.
+    ``usage`` is what the failed call cost all the same, as far as it is known. ``retry_after_s`` is how long the far
+    end wants to be left alone, None where it did not say.
     """
 
     def __init__(
-        self, kind: ModelErrorKind, detail: str, *, hints: tuple[str, ...] = (), usage: Usage | None = None
+        self,
+        kind: ModelErrorKind,
+        detail: str,
+        *,
+        hints: tuple[str, ...] = (),
+        usage: Usage | None = None,
+        retry_after_s: float | None = None,
     ) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
         self.detail = detail
         self.hints = hints
         self.usage = usage or Usage(model_calls=1)
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

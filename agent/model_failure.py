@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from agent.budget import Usage
 from agent.model import ModelError, ModelErrorKind
 
@@ -15,13 +17,20 @@ HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
     "AuthenticationError": (_CREDENTIALS, _CONFIGURATION),
     "TokenLimitError": (_LENGTH,),
     "TimeoutError": (_AGAIN, _LENGTH),
-    "RateLimitError": ("Try again after a moment; the server limits requests or the quota is used up.", _CREDENTIALS),
+    "RateLimitError": ("Try again after a moment; the server limits requests.", _CREDENTIALS),
+    "QuotaError": ("The quota of this key is used up: check its plan and billing.", _CREDENTIALS),
     "RefusalError": ("Rephrase the prompt; the model refused it.",),
     "MalformedControlError": ("Use a model that is able to call functions or to write JSON.", _CONFIGURATION),
     "LLMError": (_CONFIGURATION, _AGAIN),
 }
 
 
-def failure(*, kind: ModelErrorKind, detail: str, usage: Usage | None = None) -> ModelError:
+PASSING: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError"})
+"""The same call may succeed later. Everything else stays as it is until somebody changes something."""
+
+
+def failure(
+    *, kind: ModelErrorKind, detail: str, usage: Usage | None = None, retry_after_s: float | None = None
+) -> ModelError:
     """The error with its hints. ``detail`` goes to logs: it must hold nothing of a prompt or a reply."""
-    return ModelError(kind, detail, hints=HINTS[kind], usage=usage)
+    return ModelError(kind, detail, hints=HINTS[kind], usage=usage, retry_after_s=retry_after_s)

@@ -1,14 +1,17 @@
 """The model behind any server that speaks OpenAI's chat completions. The only importer of ``openai``.
 
-Promises: whatever the far end does comes out as a ``ModelError`` whose text holds no prompt and no reply. A server
-without tool calling, or one that refuses an option, is asked again without it, once, and that is remembered. A loopback
-server is never reached through a proxy.
+Promises: whatever the far end does comes out as a ``ModelError`` whose text holds no prompt and no reply. What may pass
+is tried again after the pause the server asks for, if it is short; a server that keeps failing is left alone for a
+while. A server without tool calling, or one that refuses an option, is asked again without it, once, and that is
+remembered. A loopback server is never reached through a proxy.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 import re
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from dataclasses import dataclass
@@ -16,33 +19,43 @@ from typing import Any, TypeVar
 
 import httpx2
 import openai
+import structlog
 
 from agent.actions import Action
 from agent.budget import Usage
 from agent.chat_reply import Piece, Reply, StreamedReply, encodable, estimated, read_reply
+from agent.circuit_breaker import CircuitBreaker
 from agent.control import Call, ControlError, functions, read_arguments, read_calls, read_json
 from agent.judge import JudgeContext, Opinion, read_judgements
 from agent.model import DecideContext, Decision, ModelError, ModelErrorKind, WriteContext, WriteStream
-from agent.model_failure import failure
+from agent.model_failure import PASSING, failure
 from agent.prompts import ChatMessage, control_messages, judge_messages, write_messages
+from agent.retry_after import retry_after_s
 from observability.loopback import is_loopback
 
 WRITE_TEMPERATURE = 0.3
 JUDGE_TEMPERATURE = 0.0
 T = TypeVar("T")
 Body = dict[str, Any]
+log = structlog.get_logger()
+
+LONGEST_WAIT_S = 10.0
+"""A pause that the server asks for is waited for within a call up to here; a longer one is up to whoever called."""
 
 _TOO_LONG = re.compile(r"context.{0,12}(?:length|window|size)|maximum context|too (?:many tokens|long)", re.IGNORECASE)
 _ABOUT_TOOLS = re.compile(r"tool|function", re.IGNORECASE)
 # Options that some servers refuse and that can be done without; the first two also go when a refusal names none.
 _OPTIONS = ("stream_options", "response_format", "temperature", "max_tokens")
 _UNNAMED = _OPTIONS[:2]
+_PAYMENT_REQUIRED = 402
 _STATUS_KINDS: dict[int, ModelErrorKind] = {
+    400: "ConfigurationError",
     401: "AuthenticationError",
     403: "AuthenticationError",
     404: "ConfigurationError",
     408: "TimeoutError",
     413: "TokenLimitError",
+    422: "ConfigurationError",
     429: "RateLimitError",
     504: "TimeoutError",
 }
@@ -50,12 +63,16 @@ _STATUS_KINDS: dict[int, ModelErrorKind] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Seconds: ``reply`` for a decision with its retries, or until a stream begins; ``idle`` between its pieces."""
+    """Seconds: ``reply`` for a decision with its retries, or until a stream begins; ``idle`` between its pieces.
+
+    ``pause`` stands before the first of ``retries``, twice as much before the next.
+    """
 
     connect: float = 5.0
     reply: float = 60.0
     idle: float = 30.0
     retries: int = 2
+    pause: float = 0.5
 
 
 JUDGE_TIMEOUTS = Timeouts(reply=20.0, retries=1)
@@ -63,9 +80,12 @@ JUDGE_TIMEOUTS = Timeouts(reply=20.0, retries=1)
 
 
 class OpenAIModel:
-    """``model`` decides, generates and judges, ``write_model`` writes (empty: the same one)."""
+    """``model`` decides, generates and judges, ``write_model`` writes (empty: the same one).
 
-    def __init__(
+    ``breaker`` may be shared by all who call the same server.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a server is, each named at the call
         self,
         *,
         base_url: str | None,
@@ -73,8 +93,10 @@ class OpenAIModel:
         model: str,
         write_model: str = "",
         timeouts: Timeouts | None = None,
+        breaker: CircuitBreaker | None = None,
     ) -> None:
         self._timeouts = timeouts or Timeouts()
+        self._breaker = breaker or CircuitBreaker("model")
         self._model = model
         self._write_model = write_model or model
         self._refused: frozenset[str] = frozenset()
@@ -85,7 +107,7 @@ class OpenAIModel:
             base_url=base_url,
             api_key=api_key or "none",  # a local server needs no key, the SDK insists on one
             timeout=limit,
-            max_retries=self._timeouts.retries,
+            max_retries=0,  # ours know a long Retry-After, tell the log and leave no call to a server that is down
             http_client=openai.DefaultAsyncHttpxClient(timeout=limit, trust_env=not is_loopback(base_url or "")),
         )
         # The SDK loads this part on first use: some 60 ms that no question should wait for.
@@ -185,7 +207,7 @@ class OpenAIModel:
         async def send(kept: Body) -> bytes:
             return (await self._completions.with_raw_response.create(**kept)).content
 
-        with _far_end():
+        with self._far_end():
             async with asyncio.timeout(self._timeouts.reply):
                 reply = read_reply(await self._with_options({"model": self._model, **body}, send))
         written = len(reply.content) + sum(len(call.arguments) for call in reply.calls)
@@ -201,7 +223,7 @@ class OpenAIModel:
         }
         reader = StreamedReply()
         try:
-            with _far_end():
+            with self._far_end():
                 async with AsyncExitStack() as stack:
                     chunks = await stack.enter_async_context(aclosing(self._chunks(body, stack)))
                     async for chunk in chunks:
@@ -235,7 +257,7 @@ class OpenAIModel:
         refused = self._refused
         while True:
             try:
-                reply = await send(_without(body, refused))
+                reply = await self._patiently(_without(body, refused), send)
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 option = _refused_option(error, body.keys() - refused)
                 if not option:
@@ -244,6 +266,38 @@ class OpenAIModel:
             else:
                 self._refused = refused
                 return reply
+
+    async def _patiently(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
+        """Send; what may pass is sent again after a pause. Raises what the SDK raised last."""
+        for tried in range(self._timeouts.retries):
+            try:
+                return await send(body)
+            except (openai.APIConnectionError, openai.APIStatusError) as error:
+                pause = _pause(error, self._timeouts.pause * 2**tried)
+                if pause is None:
+                    raise
+                log.warning("model_call_waits", reason=_reason(error), wait_s=round(pause, 2))
+            await asyncio.sleep(pause)
+        return await send(body)
+
+    @contextmanager
+    def _far_end(self) -> Iterator[None]:
+        """One call: nobody makes it while the server is left alone, and the breaker hears how it went."""
+        if wait_s := self._breaker.wait_s():
+            raise failure(kind="LLMError", detail="the server keeps failing and is left alone", retry_after_s=wait_s)
+        try:
+            with _as_model_error():
+                yield
+        except ModelError as error:
+            if error.kind in PASSING:
+                self._breaker.failed(error.retry_after_s)
+            else:
+                self._breaker.succeeded()
+            raise
+        except (asyncio.CancelledError, GeneratorExit):
+            self._breaker.abandoned()
+            raise
+        self._breaker.succeeded()
 
 
 def _without(body: Body, refused: frozenset[str]) -> Body:
@@ -282,8 +336,26 @@ def _malformed(reply: Reply, usage: Usage) -> Iterator[None]:
         raise failure(kind=kind, detail=str(fault), usage=usage) from fault
 
 
+def _pause(error: openai.APIError, usual_s: float) -> float | None:
+    """Seconds until the same request may succeed; None where it will not, or only long after."""
+    if isinstance(error, openai.APITimeoutError):
+        return None  # the next try would only use up the time that is left
+    asked = None
+    if isinstance(error, openai.APIStatusError):
+        if _kind(error) not in PASSING or error.response.headers.get("x-should-retry") == "false":
+            return None
+        asked = retry_after_s(error.response.headers, now=time.time())
+    if asked is not None:
+        return asked if asked <= LONGEST_WAIT_S else None
+    return usual_s * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
+
+
+def _reason(error: openai.APIError) -> str:
+    return f"status {error.status_code}" if isinstance(error, openai.APIStatusError) else type(error).__name__
+
+
 @contextmanager
-def _far_end() -> Iterator[None]:
+def _as_model_error() -> Iterator[None]:
     """Everything the SDK and its transport raise, as ``ModelError`` with hints."""
     try:
         yield
@@ -297,15 +369,24 @@ def _far_end() -> Iterator[None]:
 
 
 def _status_failure(error: openai.APIStatusError) -> ModelError:
-    code = str(error.code or error.type or "no code")[:60]
-    kind = _STATUS_KINDS.get(error.status_code, "LLMError")
+    asked = retry_after_s(error.response.headers, now=time.time())
+    return failure(kind=_kind(error), detail=f"status {error.status_code} ({_code(error)})", retry_after_s=asked)
+
+
+def _code(error: openai.APIStatusError) -> str:
+    return str(error.code or error.type or "no code")[:60]
+
+
+def _kind(error: openai.APIStatusError) -> ModelErrorKind:
+    """What a status means. Some servers tell a used-up quota or a refusal only by the code beside it."""
+    code = _code(error)
     if error.status_code in {400, 422} and _TOO_LONG.search(f"{code} {error.message}"):
-        kind = "TokenLimitError"
-    elif error.status_code in {400, 422} and "model" in code:
-        kind = "ConfigurationError"
-    elif "content_filter" in code or "content_policy" in code:
-        kind = "RefusalError"
-    return failure(kind=kind, detail=f"status {error.status_code} ({code})")
+        return "TokenLimitError"
+    if "insufficient_quota" in code or error.status_code == _PAYMENT_REQUIRED:
+        return "QuotaError"
+    if "content_filter" in code or "content_policy" in code:
+        return "RefusalError"
+    return _STATUS_KINDS.get(error.status_code, "LLMError")
 
 
 def _shown(messages: list[ChatMessage]) -> str:

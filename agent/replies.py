@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from agent.model import ModelErrorKind
+from agent.model import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
 from agent.phrases import Phrase, say
 from agent.progress import Progress
@@ -33,6 +33,7 @@ _REASONS: dict[RuleName, Phrase] = {
 _MODEL_PHRASES: dict[ModelErrorKind, Phrase] = {
     "ConfigurationError": "model_setup",
     "AuthenticationError": "model_setup",
+    "QuotaError": "model_setup",
     "TokenLimitError": "too_long",
     "RefusalError": "model_refused",
 }
@@ -67,10 +68,10 @@ def failed_verification(progress: Progress, verdict: Verdict, *, attempts: int) 
     return replace(answer, attempts=attempts, violations=verdict.violations)
 
 
-def failed_model(progress: Progress, kind: ModelErrorKind) -> Failed:
+def failed_model(progress: Progress, error: ModelError) -> Failed:
     """The model was out of reach, or not willing."""
-    text = say(_MODEL_PHRASES.get(kind, "model_down"), _language(progress))
-    return Failed(answer=plain_answer(text), reason=kind)
+    text = say(_MODEL_PHRASES.get(error.kind, "model_down"), _language(progress))
+    return Failed(answer=plain_answer(text), reason=error.kind, retry_after_s=error.retry_after_s)
 
 
 def out_of_budget(progress: Progress, limit: str) -> TurnOutcome:

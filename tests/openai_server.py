@@ -23,7 +23,10 @@ Mode = Literal["tools", "no_tools"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scripted:
-    """One reply. ``before_end`` is waited for after the pieces; ``done`` off leaves out the end mark and the reason."""
+    """One reply. ``before_end`` is waited for after the pieces; ``done`` off leaves out the end mark and the reason.
+
+    ``cut`` closes the connection before anything is said, ``broken`` after the pieces.
+    """
 
     pieces: tuple[str, ...] = ()
     reasoning: tuple[str, ...] = ()
@@ -35,6 +38,8 @@ class Scripted:
     usage: tuple[int, int] | None = (100, 20)
     done: bool = True
     broken: bool = False
+    cut: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
     hangs: bool = False
     raw: bytes | None = None
     content_type: str = ""
@@ -51,12 +56,14 @@ def calls(*named: tuple[str, Any], **more: Any) -> Scripted:
     return replace(Scripted(calls=named, finish="tool_calls"), **more)
 
 
-def fails(status: int, message: str = "", code: str | None = None) -> Scripted:
-    """An error as OpenAI words it."""
-    return Scripted(status=status, error={"message": message, "type": "error", "code": code, "param": None})
+def fails(status: int, message: str = "", code: str | None = None, **headers: str) -> Scripted:
+    """An error as OpenAI words it. ``retry_after="3"`` and the like become headers."""
+    error = {"message": message, "type": "error", "code": code, "param": None}
+    return Scripted(status=status, error=error, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
 HANGS = Scripted(hangs=True)
+CUT = Scripted(cut=True)
 GARBAGE = Scripted(raw=b"<html>bad gateway</html>", content_type="text/html")
 RESPOND = calls(("respond", {}))
 Script = Iterable[Scripted] | Callable[[Mapping[str, Any]], Scripted]
@@ -120,8 +127,10 @@ class ScriptedOpenAI:
             reply = self._scripts[_phase(body)](body)
         if reply.hangs:
             await self._closing.wait()
+        if reply.cut and request.transport:
+            request.transport.abort()
         if reply.status != 200:
-            return web.json_response({"error": dict(reply.error)}, status=reply.status)
+            return web.json_response({"error": dict(reply.error)}, status=reply.status, headers=reply.headers)
         if reply.raw is not None:
             return web.Response(body=reply.raw, content_type=reply.content_type or "application/json")
         return await self._stream(request, body, reply) if body.get("stream") else web.json_response(_whole(reply))

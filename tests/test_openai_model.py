@@ -5,17 +5,21 @@ import re
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent.actions import AskUser, Complete, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
 from agent.budget import Budget, Usage
+from agent.circuit_breaker import CircuitBreaker
 from agent.conversation import Question, ThreadKey
 from agent.model import DecideContext, ModelError, WriteContext, WriteStream
 from agent.openai_model import OpenAIModel, Timeouts
 from agent.tools.tool import ToolSpec
-from tests.openai_server import GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
+from tests.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
 from verification.answer import Source
 
 QUESTION = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text="How many?", ts="1")
@@ -214,6 +218,12 @@ async def test_b2_a_server_that_does_not_stream_is_read_all_the_same(opened: lis
         (fails(400, "This model's maximum context length is 8", "context_length_exceeded"), "TokenLimitError"),
         (fails(413, "large"), "TokenLimitError"),
         (fails(429, "slow down"), "RateLimitError"),
+        (fails(429, "no money", "insufficient_quota"), "QuotaError"),
+        (fails(402, "no money"), "QuotaError"),
+        (fails(400, "something else"), "ConfigurationError"),
+        (fails(503, "later"), "LLMError"),
+        (CUT, "LLMError"),
+        (Scripted(raw=b'{"choices": []}'), "LLMError"),
         (fails(500, "oops"), "LLMError"),
         (fails(400, "no", "content_filter"), "RefusalError"),
         (HANGS, "TimeoutError"),
@@ -231,7 +241,7 @@ async def test_b2_a_server_that_does_not_stream_is_read_all_the_same(opened: lis
 async def test_b3_whatever_the_far_end_does_is_a_model_error_with_hints(
     scripted: Scripted, kind: str, opened: list[OpenAIModel]
 ) -> None:
-    async with ScriptedOpenAI(generations=[scripted] * 2, drafts=[scripted] * 3) as server:
+    async with ScriptedOpenAI(generations=[scripted] * 3, drafts=[scripted] * 3) as server:
         opened.append(model_of(server, QUICK if scripted is HANGS else ONCE))
         with pytest.raises(ModelError) as failure:
             await opened[0].generate("prompt", max_tokens=5, temperature=0.7)
@@ -358,3 +368,63 @@ async def test_b4_fifty_streams_at_once_do_not_mix(opened: list[OpenAIModel]) ->
             for number in range(50):
                 group.create_task(one(number))
     assert len(server.requests) == 50
+
+
+BRIEF = Timeouts(retries=2, pause=0.01)
+
+
+@pytest.mark.parametrize("trouble", [fails(500), fails(429), fails(429, retry_after="0"), fails(409), CUT])
+async def test_h3_what_may_pass_is_tried_again_within_the_call(trouble: Scripted, opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[trouble, trouble, RESPOND]) as server:
+        opened.append(model_of(server, BRIEF))
+        with capture_logs() as lines:
+            assert (await opened[0].decide(DECIDE)).action == Respond()
+    assert [line["event"] for line in lines] == ["model_call_waits"] * 2
+
+
+@pytest.mark.parametrize(
+    "final",
+    [
+        fails(401),
+        fails(429, code="insufficient_quota"),
+        fails(429, retry_after="75"),
+        fails(503, retry_after=format_datetime(datetime.now(UTC) + timedelta(seconds=75))),
+        fails(500, x_should_retry="false"),
+    ],
+)
+async def test_h3_what_will_not_pass_soon_is_asked_once(final: Scripted, opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[final, RESPOND]) as server:
+        opened.append(model_of(server, BRIEF))
+        with pytest.raises(ModelError) as failed:
+            await opened[0].decide(DECIDE)
+    assert len(server.requests) == 1
+    asked = "retry-after" in final.headers
+    assert (failed.value.retry_after_s or 0) == pytest.approx(75 if asked else 0, abs=30)
+
+
+async def test_h3_a_server_that_keeps_failing_is_left_alone_then_probed_once(opened: list[OpenAIModel]) -> None:
+    time_now = [0.0]
+    breaker = CircuitBreaker("model", failures=3, clock=lambda: time_now[0])
+    async with ScriptedOpenAI(decisions=[*[fails(500)] * 3, RESPOND, RESPOND]) as server:
+        opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", timeouts=ONCE, breaker=breaker))
+        for _ in range(3):
+            with pytest.raises(ModelError, match="status 500"):
+                await opened[0].decide(DECIDE)
+        with pytest.raises(ModelError, match="left alone") as left:
+            await opened[0].decide(DECIDE)
+        assert left.value.retry_after_s == 5.0
+        assert len(server.requests) == 3
+        time_now[0] = 5.0
+        await opened[0].decide(DECIDE)
+        await opened[0].decide(DECIDE)
+    assert not breaker.is_open
+
+
+async def test_h3_a_server_that_says_no_is_there(opened: list[OpenAIModel]) -> None:
+    breaker = CircuitBreaker("model", failures=1)
+    async with ScriptedOpenAI(decisions=[fails(401)] * 2) as server:
+        opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", timeouts=ONCE, breaker=breaker))
+        for _ in range(2):
+            with pytest.raises(ModelError, match="AuthenticationError"):
+                await opened[0].decide(DECIDE)
+    assert len(server.requests) == 2
