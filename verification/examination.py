@@ -23,6 +23,7 @@ from verification.polarity import polarity_findings
 from verification.quotes import quote_findings
 from verification.rhythm import rhythm_findings
 from verification.score import SUPPORTED, score
+from verification.verbatim import is_recited
 
 _BORNE_OUT = 0.75
 _FEWEST_STEMS = 2
@@ -32,13 +33,19 @@ _FEWEST_STEMS = 2
 class Grounds:
     """What the claims of one draft are checked against: its sources, what is known without them, its links.
 
-    ``spoken`` is the language of the answer, for claims too short to tell their own.
+    ``said`` is the answer and the question.
     """
 
     sources: Mapping[int, Cited]
     known: tuple[Passage, ...]
     urls: frozenset[str]
-    spoken: str | None
+    said: tuple[str, str]
+
+    @property
+    def spoken(self) -> str | None:
+        """The language of the answer, for claims too short to tell their own."""
+        answer, question = self.said
+        return detect(answer) or detect(question)
 
     def real(self, numbers: Iterable[int]) -> tuple[int, ...]:
         """Those numbers that are sources, each once."""
@@ -54,6 +61,10 @@ class Grounds:
     def texts(self) -> tuple[str, ...]:
         """The sources' texts."""
         return tuple(source.passage.text for source in self.sources.values())
+
+    def recites(self, claim: Claim, numbers: Iterable[int]) -> bool:
+        """Whether one of these sources has the claim word for word as a sentence of its own."""
+        return not claim.code and is_recited(claim.text, (self.sources[number].passage.text for number in numbers))
 
     def evidence(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
         """The claim with the sources it is to be checked against."""
@@ -93,7 +104,7 @@ def grounds(draft: Draft, text: str) -> Grounds:
         },
         known=tuple(analyse(known) for known in (draft.question, draft.known_text) if known.strip()),
         urls=known_urls(source.url for source in draft.sources),
-        spoken=detect(text) or detect(draft.question),
+        said=(text, draft.question),
     )
 
 

@@ -31,6 +31,9 @@ def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ..
         if not cited:
             judged.append(replace(claim, supported="suspicious", score=0.0))
             continue
+        if grounds.recites(claim, cited):
+            judged.append(replace(claim, supported="yes", score=1.0))
+            continue
         evidence = grounds.evidence(grounds.read(claim), cited)
         if claim.code:
             findings = tuple(code_findings(evidence, grounds.texts, grounds.urls))

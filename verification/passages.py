@@ -50,7 +50,12 @@ class Passage:
     """A text to be read; each thing in it is looked for once, when it is first asked for. No slots: it is kept."""
 
     text: str
-    language: str | None
+    told: str | None = None
+
+    @cached_property
+    def language(self) -> str | None:
+        """The language it was said to be in, else the one it shows; None where that cannot be told."""
+        return self.told or detect(self.text)
 
     @cached_property
     def folded(self) -> str:
@@ -172,7 +177,7 @@ def sentence_spans(text: str, language: str | None) -> Iterator[tuple[int, int]]
         start = position = line.start()
         for piece in _pieces(line.group(), language or "en"):
             position += len(piece)
-            if position < line.end() and _is_broken(text, start, position):
+            if position < line.end() and is_broken(text, start, position):
                 continue
             yield from _trimmed(text, start, position)
             start = position
@@ -190,7 +195,7 @@ def _pieces(line: str, language: str) -> Iterator[str]:
         start = end
 
 
-def _is_broken(text: str, start: int, position: int) -> bool:
+def is_broken(text: str, start: int, position: int) -> bool:
     """True if the cut at ``position`` falls behind an abbreviation or inside a date ("am 3. Mai")."""
     tail = max(start, position - 12)
     if "." not in text[tail:position]:
@@ -215,7 +220,7 @@ def analyse(text: str, language: str | None = None) -> Passage:
     text = readable(text)
     if "[" in text:
         text = _CITATION.sub(lambda match: " " * len(match.group()), text)
-    return Passage(text=text, language=language or detect(text))
+    return Passage(text=text, told=language)
 
 
 def _apart(
