@@ -89,3 +89,29 @@ def test_f1_a_claim_without_an_existing_source_is_only_suspicious() -> None:
     judged, violations = judge("Backups are kept for 14 days [9].")
     assert [(claim.supported, claim.score) for claim in judged] == [("suspicious", 0.0)]
     assert violations == ()
+
+
+def errors(claim: str, source: str) -> list[str]:
+    text = f"{claim} [1]"
+    draft = Draft(text=text, sources=(Source(id=1, title="", text=source),))
+    return [found.words for found in ground(grounds(draft, text), claims(text))[1] if found.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "wrong"),
+    [
+        ("Potatoes came to Europe in the sixteenth century.", "Potatoes came in the 16th century.", "17th century"),
+        ("Pigs have 19 chromosome pairs.", "Pigs have 38 chromosomes.", "48"),
+        ("The club won the league in 1988/89.", "The club won the league in 1989.", "1990"),
+        ("The review ends between May 2018 and a year later.", "It ends between May 2018 and May 2019.", "May 2021"),
+        ("They won five league titles and five medals.", "In total they won 10 trophies.", "17"),
+        ("Soccer newsMay 1 2019 the squad is named.", "On May 1, 2019 the squad was named.", "May 2, 2019"),
+        ("Lanes are for ten-pin and five-pin bowling.", "Lanes are for ten pin bowling.", "eleven"),
+    ],
+)
+def test_f9_what_a_source_says_another_way_is_no_error(source: str, right: str, wrong: str) -> None:
+    assert errors(right, source) == []
+    said = {"16th century", "38", "1989", "May 2019", "10", "May 1, 2019", "ten"}
+    for each in said:
+        if each in right:
+            assert errors(right.replace(each, wrong), source) == [wrong]

@@ -39,5 +39,10 @@ def test_f1_known_names_initials_and_first_words_are_fine(claim: str) -> None:
     assert found(claim) == []
 
 
+def test_f1_before_an_article_the_same_word_must_stand_too() -> None:
+    assert [v.severity for v in found("Builds go from the Team in Lisbon.")] == []
+    assert [v.severity for v in found("Requests of Marta Weiss go by the Warden in Los Angeles.")] == ["warning"]
+
+
 def test_f1_names_of_the_question_are_known() -> None:
     assert found("The team in Ottawa uses Kestrel for builds.", question="What about Ottawa?") == []

@@ -128,11 +128,13 @@ def test_f9_articles_and_ordinals_are_weak() -> None:
         ((2.0,), True),
     ]
     assert only("the 15th century").century
+    assert only("the sixteenth century").readings == (16.0,)
     assert only("dua belas bulan", None).weak
 
 
 def test_f9_number_words_end_where_they_stop_making_sense() -> None:
     assert [q.readings[0] for q in quantities("two hundred and five people", "en")] == [205.0]
+    assert [q.readings[0] for q in quantities("twenty-five ten-pin lanes", "en")] == [25.0, 10.0]
     assert [q.readings[0] for q in quantities("three and more", "en")] == [3.0]
     assert [q.readings[0] for q in quantities("two three", "en")] == [2.0, 3.0]
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date
 from itertools import combinations
 
@@ -28,6 +29,7 @@ _CUES = re.compile(
     r"合計|合わせて|全部で|計|差|残り|平均|一共|总共|总计|共计|共|合计|相差|剩|平均",
     re.IGNORECASE,
 )
+_PAIRS = re.compile(r"(?: [^\W\d_]+)?[ -](?:pairs?|Paare?n?|paires?|pares|pasang)\b", re.IGNORECASE)
 _NEAR = 3
 _MOST = 24
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*•◦]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
@@ -46,8 +48,12 @@ def follows(quantity: Quantity, evidence: Evidence) -> bool:
 
 
 def may_follow(quantity: Quantity, evidence: Evidence) -> bool:
-    """True if the number is the sum of the alike numbers of a sentence although nothing says that it is one."""
-    return any(_same(quantity, sum(amounts)) for amounts in _sums(quantity, evidence))
+    """True if the number is the sum of the alike numbers of a sentence although nothing says that it is one.
+
+    Where the claim says that it is a sum, what was counted may have other names: titles and cups are trophies.
+    """
+    counted = replace(quantity, noun="") if quantity.unit is None and _CUES.search(evidence.claim.text) else quantity
+    return any(_same(quantity, sum(amounts)) for amounts in _sums(counted, evidence))
 
 
 def _sums(quantity: Quantity, evidence: Evidence) -> Iterator[list[float]]:
@@ -102,6 +108,15 @@ def _results(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
         if quantity.unit is not None and quantity.unit.dimension == "ratio":
             yield from _shares(group)
         yield from _parts(group)
+    yield from _paired(evidence)
+
+
+def _paired(evidence: Evidence) -> Iterator[float]:
+    """Twice what a sentence near the claim counts in pairs: 19 pairs of chromosomes are 38."""
+    for hit in evidence.hits[:_NEAR]:
+        if _PAIRS.search(hit.text):
+            text = hit.source.passage.text
+            yield from (2 * q.readings[0] for q in _inside(hit) if _PAIRS.match(text, q.end))
 
 
 def _shares(group: list[Quantity]) -> Iterator[float]:

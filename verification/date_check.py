@@ -20,6 +20,15 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
+_YEARS_AWAY = re.compile(
+    r"\b(?P<count>an?|one|two|three|\d{1,2}|ein|zwei|drei|une?|un|deux|dos|trois|tres)"
+    r" (?:years?|Jahre?|ans?|años?) (?:later|after|earlier|before|später|danach|früher|davor|plus tard|après|después"
+    r"|antes)\b"
+    r"|\b(?P<next>(?:following|next|previous) year)\b",
+    re.IGNORECASE,
+)
+_WORDED = {"two": 2, "zwei": 2, "deux": 2, "dos": 2, "three": 3, "drei": 3, "trois": 3, "tres": 3}
+_NEAR = 3
 
 
 def date_findings(evidence: Evidence) -> Iterator[Finding]:
@@ -33,7 +42,7 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
         ambiguous = len({reading.month for reading in readings}) > 1
         meant = readings if ambiguous else [moment]
         fits = [_is_near(reading, evidence) or _is_known(reading, evidence.passages) for reading in meant]
-        if any(fits) or span in seen or _ends_a_season(moment, evidence.claim.text):
+        if any(fits) or span in seen or _is_years_away(moment, evidence) or _ends_a_season(moment, evidence.claim.text):
             continue
         seen.add(span)
         yield _finding(moment, evidence)
@@ -41,8 +50,25 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
 
 def _ends_a_season(moment: Moment, text: str) -> bool:
     """True for the second year of "1904-1905": the first one was checked."""
-    match = _SEASON.search(text, max(0, moment.start - 6), moment.start)
+    match = _SEASON.search(text, max(0, moment.start - 7), moment.start)
     return moment.is_year and match is not None and int(match[1]) + 1 == moment.year
+
+
+def _is_years_away(moment: Moment, evidence: Evidence) -> bool:
+    """True for November 2019 where a sentence near the claim has "November 2018 and a year later"."""
+    if moment.year is None:
+        return False
+    for hit in evidence.hits[:_NEAR]:
+        spans = {_years(match["count"] or "") for match in _YEARS_AWAY.finditer(hit.text)}
+        others = hit.passage.moments if spans else ()
+        years = {o.year for o in others if o.year and (o.month, o.day) == (moment.month, moment.day)}
+        if any(abs(moment.year - year) in spans for year in years):
+            return True
+    return False
+
+
+def _years(count: str) -> int:
+    return int(count) if count.isdecimal() else _WORDED.get(count.casefold(), 1)
 
 
 def _is_near(moment: Moment, evidence: Evidence) -> bool:

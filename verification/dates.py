@@ -42,6 +42,7 @@ class Moment:
 # What the scanner stops at: a run of digits or a run of letters. Every pattern below is tried at such a place only.
 _TOKEN = re.compile(r"\d+|[^\W\d_]+")
 _SPELLED_MONTH = r"(?P<month>[^\W\d_]{3,10})\b\.?"
+_GLUED = re.compile(r"(?<=[a-z])[A-Z][a-z]+$")
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _YEAR = r"(?:1\d{3}|2[0-2]\d{2})"
 _HOURS, _NOON, _MONTHS = 24, 12, 12
@@ -70,6 +71,7 @@ _MONTH_DAY = re.compile(
     re.IGNORECASE,
 )
 _MONTH_YEAR = re.compile(rf"{_SPELLED_MONTH},?\s+(?:of\s+|de\s+|del\s+)?(?P<year>{_YEAR})\b", re.IGNORECASE)
+_YEARS = re.compile(r"(?P<first>1[5-9]\d{2}|20\d{2})[-–/](?P<last>\d{2})(?![\w/–-]|[.,:]\d)")
 _YEAR_ALONE = re.compile(r"(?P<year>1[5-9]\d{2}|20\d{2})(?P<s>['’]?s\b)?(?!\w|[.,:/]\d|\s?-?\s?[%€$£°])")
 
 _CLOCK = re.compile(
@@ -114,7 +116,13 @@ def moments(text: str) -> tuple[Moment, ...]:
 @lru_cache(maxsize=20_000)
 def _is_calendar_word(word: str) -> bool:
     folded = word.casefold()
-    return folded in MONTHS or folded in WEEKDAYS or folded in _NAMED_TIMES
+    return _glued_month(word) > 0 or folded in MONTHS or folded in WEEKDAYS or folded in _NAMED_TIMES
+
+
+def _glued_month(word: str) -> int:
+    """Where the month begins that stands right behind another word, as in scraped pages ("SoccerMay"); 0 if nowhere."""
+    match = _GLUED.search(word)
+    return match.start() if match and match.group().casefold() in MONTHS else 0
 
 
 def _int(value: str | None) -> int | None:
@@ -130,7 +138,7 @@ def _at_digits(text: str, token: re.Match[str]) -> Iterator[Moment]:
     glued = before in _GLUE and start > 1 and text[start - 2].isalnum()
     if glued and before not in "-/":
         return
-    for read in (_clock, _year) if glued else (_iso, _cjk, _numeric, _day_month, _clock, _dotted, _year):
+    for read in (_clock, _year) if glued else (_iso, _cjk, _numeric, _day_month, _clock, _dotted, _years, _year):
         readings = tuple(read(text, start))
         if readings:
             yield from readings
@@ -219,6 +227,15 @@ def _clock(text: str, start: int) -> Iterator[Moment]:
     yield Moment(start=start, end=match.end(), hour=hour % _HOURS, minute=minutes, half_known=bool(known))
 
 
+def _years(text: str, start: int) -> Iterator[Moment]:
+    """Both years of the season "1988/89"."""
+    match = _YEARS.match(text, start)
+    if match and (int(match["first"]) + 1) % 100 == int(match["last"]):
+        year = int(match["first"])
+        yield Moment(start=start, end=match.end("first"), year=year)
+        yield Moment(start=match.start("last"), end=match.end(), year=year + 1)
+
+
 def _year(text: str, start: int) -> Iterator[Moment]:
     match = _YEAR_ALONE.match(text, start)
     if match:
@@ -230,7 +247,9 @@ def _at_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
     word = token.group().casefold()
     start, end = token.span()
     if word in MONTHS:
-        yield from _at_month(text, token)
+        yield from _at_month(text, start, token.group())
+    elif glued := _glued_month(token.group()):
+        yield from (moment for moment in _at_month(text, start + glued, token.group()[glued:]) if moment.day)
     elif word in WEEKDAYS:
         yield Moment(start=start, end=end, weekday=WEEKDAYS[word])
     elif word in _NAMED_TIMES:
@@ -240,8 +259,7 @@ def _at_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
             yield Moment(start=match.start(), end=match.end(), weekday=WEEKDAYS[match.group()])
 
 
-def _at_month(text: str, token: re.Match[str]) -> Iterator[Moment]:
-    start, end = token.span()
+def _at_month(text: str, start: int, word: str) -> Iterator[Moment]:
     match = _MONTH_DAY.match(text, start)
     if match and not _is_other_word(match):
         for day in filter(None, (match["day"], match["last"])):
@@ -250,8 +268,8 @@ def _at_month(text: str, token: re.Match[str]) -> Iterator[Moment]:
     match = _MONTH_YEAR.match(text, start)
     if match:
         yield _spelled(match, None)
-    elif token.group().casefold() not in WEAK or (token.group() in {"May", "March"} and start > 0):
-        yield Moment(start=start, end=end, month=MONTHS[token.group().casefold()])
+    elif word.casefold() not in WEAK or (word in {"May", "March"} and start > 0):
+        yield Moment(start=start, end=start + len(word), month=MONTHS[word.casefold()])
 
 
 def agrees(claim: Moment, known: Moment) -> bool:

@@ -14,6 +14,7 @@ from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.words import Term
 
 _NEAR_ENOUGH = 0.5
+_ARTICLES = frozenset({"the", "a", "an", "le", "la", "les", "un", "une", "el", "los", "las", "una"})
 
 
 def name_findings(evidence: Evidence) -> Iterator[Finding]:
@@ -96,9 +97,17 @@ def _in_place(hit: Hit, mine: Sequence[Term], first: int, last: int) -> str:
         stop = index
         while stop + 1 < len(theirs) and theirs[stop + 1].capital and theirs[stop + 1].stem not in said:
             stop += 1
-        if _neighbour(theirs, index - 1, before) and _neighbour(theirs, stop + 1, after) and (before or after):
+        if (before or after) and _led_alike(theirs, index, mine, first) and _neighbour(theirs, stop + 1, after):
             return passage.text[term.start : theirs[stop].end]
     return ""
+
+
+def _led_alike(theirs: Sequence[Term], index: int, mine: Sequence[Term], first: int) -> bool:
+    """Whether the same word stands before both; before an article as well: "by the" is not "of the"."""
+    before = mine[first - 1] if first else None
+    if before and before.word in _ARTICLES and first > 1 and not _neighbour(theirs, index - 2, mine[first - 2]):
+        return False
+    return _neighbour(theirs, index - 1, before)
 
 
 def _neighbour(theirs: Sequence[Term], index: int, expected: Term | None) -> bool:

@@ -78,7 +78,15 @@ _SMALL = {
     8: "eighth achte achten huitième octavo octava kedelapan",
     9: "ninth neunte neunten neuvième noveno novena kesembilan",
     10: "tenth zehnte zehnten dixième décimo décima kesepuluh",
+    11: "eleventh elfte elften onzième undécimo kesebelas",
     12: "twelfth zwölfte zwölften douzième dozen dutzend douzaine docena",
+    13: "thirteenth dreizehnte dreizehnten treizième",
+    14: "fourteenth vierzehnte vierzehnten quatorzième",
+    15: "fifteenth fünfzehnte fünfzehnten quinzième",
+    16: "sixteenth sechzehnte sechzehnten seizième",
+    17: "seventeenth siebzehnte siebzehnten",
+    18: "eighteenth achtzehnte achtzehnten",
+    19: "nineteenth neunzehnte neunzehnten",
     20: "twentieth zwanzigste vingtième vigésimo",
 }
 # Words that count or rank but may as well be an article: they bear a number out and are never held against a claim.

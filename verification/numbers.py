@@ -298,7 +298,8 @@ def _unit(text: str, match: re.Match[str], word: str) -> tuple[Unit | None, int]
 
 def _words(text: str, token: re.Match[str], language: str) -> Quantity | None:
     """The longest run of number words from ``token`` on that reads as one number."""
-    ends = [token.end()]
+    # The number of "ten-pin" and "five-day" ends at the hyphen, that of "twenty-five" behind it.
+    ends = [token.start() + len(token.group().split("-", 1)[0]), token.end()]
     following = _TOKEN.match(text, token.end() + 1)
     while following and text[following.start() - 1] in _SPACES:
         word = following.group().casefold().split("-", 1)[0]
