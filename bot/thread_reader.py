@@ -71,6 +71,21 @@ class ThreadReader:
                 kept.append(said)
         return tuple(kept)
 
+    async def own(self) -> Own:
+        """Who Orion is in this workspace. Raises ``DeliveryFailed``."""
+        return await self._identity()
+
+    async def since(self, place: ThreadKey, oldest: str) -> list[Mapping[str, Any]]:
+        """The conversation's messages from ``oldest`` (a ts) on as Slack has them, oldest first, with metadata.
+
+        Of a direct chat the latest page or two, of a thread its first message as well.
+
+        Raises:
+            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
+        """
+        bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}
+        return [message async for message in self._each(place, bounds, _PAGE * 2)]
+
     async def posted(self, place: ThreadKey, question_ts: str) -> tuple[Posted, ...]:
         """What Orion already posted for this question, in order of its parts, then of time.
 
@@ -125,14 +140,15 @@ class ThreadReader:
         _log.warning("thread_too_long_to_read_whole", pages=_MOST_PAGES)
 
 
-def _is_own(message: Mapping[str, Any], own: Own) -> bool:
+def is_own(message: Mapping[str, Any], own: Own) -> bool:
+    """Whether Orion itself wrote this message."""
     return string(message, "user") == own.user or bool(own.bot and string(message, "bot_id") == own.bot)
 
 
 def _said(message: Mapping[str, Any], own: Own, *, direct: bool) -> Message:
     raw, ts = string(message, "text"), string(message, "ts")
     text = plain_text(raw, own.user)
-    if _is_own(message, own):
+    if is_own(message, own):
         return Message(role="assistant", text=text, ts=ts)
     # What people told each other may be evidence; what they asked Orion is not.
     addressed = direct or f"<@{own.user}" in raw
@@ -143,7 +159,7 @@ def _said(message: Mapping[str, Any], own: Own, *, direct: bool) -> Message:
 def _as_posted(message: Mapping[str, Any], own: Own, question_ts: str) -> tuple[Posted, ...]:
     metadata = mapping(message, "metadata")
     payload = mapping(metadata, "event_payload")
-    if not _is_own(message, own) or string(payload, "question_ts") != question_ts:
+    if not is_own(message, own) or string(payload, "question_ts") != question_ts:
         return ()
     ts = string(message, "ts")
     if string(metadata, "event_type") == WORKING_EVENT:
