@@ -104,7 +104,7 @@ def errors(claim: str, source: str) -> list[str]:
         ("Pigs have 19 chromosome pairs.", "Pigs have 38 chromosomes.", "48"),
         ("The club won the league in 1988/89.", "The club won the league in 1989.", "1990"),
         ("The review ends between May 2018 and a year later.", "It ends between May 2018 and May 2019.", "May 2021"),
-        ("They won five league titles and five medals.", "In total they won 10 trophies.", "17"),
+        ("The club took five league titles and five cups.", "In total the club took 10 trophies.", "17"),
         ("Soccer newsMay 1 2019 the squad is named.", "On May 1, 2019 the squad was named.", "May 2, 2019"),
         ("Lanes are for ten-pin and five-pin bowling.", "Lanes are for ten pin bowling.", "eleven"),
     ],
