@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from bot.http_front import EVENTS_PATH
 from bot.wording import SUGGESTED_PROMPTS
 
+EVENTS_PATH: Final = "/slack/events"
+REDIRECT_PATH: Final = "/slack/oauth_redirect"
 DESCRIPTION: Final = "Answers from your team's documents, and sends nothing it has not verified."
 BOT_SCOPES: Final = (
     "app_mentions:read",
     "assistant:write",
     "channels:history",
+    "channels:read",
     "chat:write",
     "files:read",
     "groups:history",
+    "groups:read",
     "im:history",
     "im:write",
     "mpim:history",
+    "usergroups:read",
     "users:read",
 )
 BOT_EVENTS: Final = (
@@ -33,12 +37,16 @@ BOT_EVENTS: Final = (
     "message.im",
     "message.mpim",
 )
+INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")
+"""What a workspace that installed Orion over HTTP tells when it takes its tokens back."""
 
 
 def manifest(*, name: str = "Orion", url: str = "") -> dict[str, Any]:
     """The manifest for Socket Mode, or for HTTP where ``url`` (``https://host``) is given."""
     endpoint = f"{url.rstrip('/')}{EVENTS_PATH}" if url else ""
     request_url = {"request_url": endpoint} if endpoint else {}
+    redirect_urls = {"redirect_urls": [f"{url.rstrip('/')}{REDIRECT_PATH}"]} if endpoint else {}
+    events = sorted([*BOT_EVENTS, *(INSTALL_EVENTS if endpoint else ())])
     return {
         "display_information": {"name": name, "description": DESCRIPTION, "background_color": "#1d2b53"},
         "features": {
@@ -53,9 +61,9 @@ def manifest(*, name: str = "Orion", url: str = "") -> dict[str, Any]:
             },
             "bot_user": {"display_name": name, "always_online": True},
         },
-        "oauth_config": {"scopes": {"bot": list(BOT_SCOPES)}},
+        "oauth_config": {**redirect_urls, "scopes": {"bot": list(BOT_SCOPES)}},
         "settings": {
-            "event_subscriptions": {**request_url, "bot_events": list(BOT_EVENTS)},
+            "event_subscriptions": {**request_url, "bot_events": events},
             "interactivity": {"is_enabled": True, **request_url},
             "org_deploy_enabled": False,
             "socket_mode_enabled": not endpoint,

@@ -7,6 +7,7 @@ environment. Must never print a secret: secrets are ``SecretStr``.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +18,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from bot.wrong_use import WrongUse
 
 Names = Annotated[frozenset[str], NoDecode]
+# A user group, a channel by its id, a channel by its name.
+_HANDOFF = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
 Folders = Annotated[tuple[Path, ...], NoDecode]
 
 
@@ -37,6 +40,10 @@ class Settings(BaseSettings):
     slack_app_token: SecretStr = _env("SLACK_APP_TOKEN", SecretStr(""))
     slack_signing_secret: SecretStr = _env("SLACK_SIGNING_SECRET", SecretStr(""))
     slack_api_url: str = _env("SLACK_API_URL", "https://slack.com/api/")
+    slack_client_id: str = _env("SLACK_CLIENT_ID", "")
+    slack_client_secret: SecretStr = _env("SLACK_CLIENT_SECRET", SecretStr(""))
+    encryption_keys: SecretStr = _env("ORION_ENCRYPTION_KEYS", SecretStr(""))
+    allow_teams: Names = _env("ORION_ALLOW_TEAMS", frozenset())
     openai_api_key: SecretStr = _env("OPENAI_API_KEY", SecretStr(""))
     openai_base_url: str = _env("OPENAI_BASE_URL", "")
     model: str = _env("ORION_MODEL", "")
@@ -59,15 +66,35 @@ class Settings(BaseSettings):
     allow_channels: Names = _env("ORION_ALLOW_CHANNELS", frozenset())
     deny_channels: Names = _env("ORION_DENY_CHANNELS", frozenset())
     allow_bots: Names = _env("ORION_ALLOW_BOTS", frozenset())
+    allow_guests: bool = _env("ORION_ALLOW_GUESTS", default=False)
+    allow_external: bool = _env("ORION_ALLOW_EXTERNAL", default=False)
+    admins: Names = _env("ORION_ADMINS", frozenset())
+    handoff: str = _env("ORION_HANDOFF", "")
+    daily_tokens_user: int = _env("ORION_DAILY_TOKENS_USER", 0, ge=0)
+    daily_tokens_channel: int = _env("ORION_DAILY_TOKENS_CHANNEL", 0, ge=0)
+    daily_tokens_workspace: int = _env("ORION_DAILY_TOKENS_WORKSPACE", 0, ge=0)
     debug: bool = _env("ORION_DEBUG", default=False)
 
     @field_validator(
-        "link_hosts", "allow_users", "deny_users", "allow_channels", "deny_channels", "allow_bots", mode="before"
+        "link_hosts",
+        "allow_users",
+        "deny_users",
+        "allow_channels",
+        "deny_channels",
+        "allow_bots",
+        "admins",
+        mode="before",
     )
     @classmethod
     def _names(cls, value: Any) -> Any:
         """A list of names, separated by commas or white space."""
         return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+    @field_validator("allow_teams", mode="before")
+    @classmethod
+    def _teams(cls, value: Any) -> Any:
+        """A list as the others."""
+        return cls._names(value)
 
     @field_validator("docs", mode="before")
     @classmethod
@@ -77,10 +104,25 @@ class Settings(BaseSettings):
             return value
         return tuple(Path(part).expanduser() for part in value.split(os.pathsep) if part.strip())
 
-    @field_validator("debug", "trace_content", mode="before")
+    @field_validator("handoff")
+    @classmethod
+    def _place(cls, value: str) -> str:
+        """A user group, or a channel by its id or ``#name``."""
+        if value and not _HANDOFF.fullmatch(value):
+            message = "must be a user group (S…), a channel (C… or G…) or a channel's #name"
+            raise ValueError(message)
+        return value
+
+    @field_validator("daily_tokens_user", "daily_tokens_channel", "daily_tokens_workspace", mode="before")
+    @classmethod
+    def _amount(cls, value: Any) -> Any:
+        """An empty amount is no limit; digits may be grouped."""
+        return value.replace("_", "").replace(",", "").strip() or 0 if isinstance(value, str) else value
+
+    @field_validator("debug", "trace_content", "allow_guests", "allow_external", mode="before")
     @classmethod
     def _switch(cls, value: Any) -> Any:
-        """An empty switch means its default is off for debug, on for content."""
+        """An empty switch is off."""
         return value.strip() or "off" if isinstance(value, str) else value
 
     @property
@@ -94,6 +136,17 @@ class Settings(BaseSettings):
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
 
     @property
+    def many_workspaces(self) -> bool:
+        """Whether workspaces install Orion themselves. A bot token means the one it belongs to."""
+        own_token = self.slack_bot_token.get_secret_value()
+        return not own_token and bool(self.slack_client_id and self.slack_client_secret.get_secret_value())
+
+    @property
+    def fernet_keys(self) -> tuple[str, ...]:
+        """The keys that encrypt what is kept of workspaces: the first one encrypts, all decrypt."""
+        return tuple(self.encryption_keys.get_secret_value().replace(",", " ").split())
+
+    @property
     def index_path(self) -> Path:
         """Where the document index lives."""
         return self.home / "knowledge.sqlite3"
@@ -102,7 +155,8 @@ class Settings(BaseSettings):
     def secrets(self) -> tuple[str, ...]:
         """Every configured secret, for redaction."""
         fields = (getattr(self, name) for name in type(self).model_fields)
-        return tuple(f.get_secret_value() for f in fields if isinstance(f, SecretStr) and f.get_secret_value())
+        whole = tuple(f.get_secret_value() for f in fields if isinstance(f, SecretStr) and f.get_secret_value())
+        return (*whole, *self.fernet_keys)
 
 
 def load_settings(**overrides: Any) -> Settings:

@@ -24,7 +24,10 @@ CREATED: Final = 1_735_689_600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A person or a bot. ``name`` is what the page shows; guests carry ``is_restricted``."""
+    """A person or a bot. ``name`` is what the page shows; guests carry ``is_restricted``.
+
+    ``team`` is another one for people of another organisation, ``locale`` what they use Slack in.
+    """
 
     id: str
     name: str
@@ -33,6 +36,8 @@ class Member:
     is_restricted: bool = False
     is_ultra_restricted: bool = False
     deleted: bool = False
+    team: str = TEAM_ID
+    locale: str = "en-US"
 
     @property
     def handle(self) -> str:
@@ -47,13 +52,13 @@ class Member:
             "display_name": self.name,
             "real_name_normalized": self.name,
             "display_name_normalized": self.name,
-            "team": TEAM_ID,
+            "team": self.team,
         }
         if self.is_bot:
             profile |= {"api_app_id": APP_ID, "bot_id": BOT_ID}
         return {
             "id": self.id,
-            "team_id": TEAM_ID,
+            "team_id": self.team,
             "name": self.handle,
             "deleted": self.deleted,
             "real_name": self.name,
@@ -68,6 +73,7 @@ class Member:
             "is_ultra_restricted": self.is_ultra_restricted,
             "is_bot": self.is_bot,
             "is_app_user": False,
+            **({"is_stranger": True} if self.team != TEAM_ID else {}),
             "updated": CREATED,
         }
 
@@ -111,13 +117,26 @@ class Channel:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserGroup:
+    """People who are mentioned together, as ``<!subteam^S…>``."""
+
+    id: str
+    handle: str
+
+    def payload(self) -> Json:
+        """The object of ``usergroups.list``."""
+        return {"id": self.id, "team_id": TEAM_ID, "is_usergroup": True, "name": self.handle, "handle": self.handle}
+
+
 class Roster:
-    """All members and channels of one team; look-ups by id or by name."""
+    """All members, channels and user groups of one team; look-ups by id or by name."""
 
     def __init__(self, members: Iterable[Member], channels: Iterable[Channel]) -> None:
         """Takes the first content; more may be added while the workspace runs."""
         self.members = {member.id: member for member in members}
         self.channels = {channel.id: channel for channel in channels}
+        self.groups = {group.id: group for group in (UserGroup(id="S0HELPERS", handle="helpers"),)}
 
     def channel(self, reference: str) -> Channel | None:
         """The channel with this id or ``#name``; a user's id means the direct chat with that user."""

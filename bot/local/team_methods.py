@@ -51,7 +51,14 @@ def team_info(workspace: Workspace, arguments: Arguments) -> Json:  # noqa: ARG0
 
 def user_info(workspace: Workspace, arguments: Arguments) -> Json:
     """``users.info``."""
-    return {"user": member_of(workspace, arguments.required("user")).payload()}
+    member = member_of(workspace, arguments.required("user"))
+    locale = {"locale": member.locale} if arguments.flag("include_locale") else {}
+    return {"user": {**member.payload(), **locale}}
+
+
+def user_groups(workspace: Workspace, arguments: Arguments) -> Json:  # noqa: ARG001 - one signature for all methods
+    """``usergroups.list``."""
+    return {"usergroups": [group.payload() for group in workspace.roster.groups.values()]}
 
 
 def user_list(workspace: Workspace, arguments: Arguments) -> Json:
@@ -96,6 +103,7 @@ METHODS: Final = {
     "team.info": team_info,
     "users.info": user_info,
     "users.list": user_list,
+    "usergroups.list": user_groups,
     "bots.info": bot_info,
     "files.info": file_info,
 }

@@ -47,6 +47,7 @@ _SCOPES: Final[dict[str, tuple[str, ...]]] = {
     "reactions.remove": ("reactions:write",),
     "reactions.get": ("reactions:read",),
     "users.info": ("users:read",),
+    "usergroups.list": ("usergroups:read",),
     "users.list": ("users:read",),
     "bots.info": ("users:read",),
     "team.info": ("team:read",),

@@ -42,6 +42,7 @@ SCOPES: Final = (
     "reactions:read",
     "reactions:write",
     "team:read",
+    "usergroups:read",
     "users:read",
 )
 _MENTIONING: Final = frozenset({"", "thread_broadcast", "file_share"})

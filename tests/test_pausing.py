@@ -1,0 +1,35 @@
+"""Pause and resume: one switch for every process over the same Redis, and it stays as it was left (A12)."""
+
+from __future__ import annotations
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.pausing import REASON_MOST, Pause, Pausing
+
+
+async def test_a12_a_pause_holds_for_everybody_until_somebody_resumes(redis_client: Redis) -> None:
+    here, there = Pausing(redis_client, clock=lambda: 100.0), Pausing(redis_client, clock=lambda: 200.0)
+    assert await there.state() == (None, 0.0)
+    assert await here.pause("The index is being  rebuilt\n") == Pause(since=100.0, reason="The index is being rebuilt")
+    assert await there.now() == Pause(since=100.0, reason="The index is being rebuilt")
+    assert await redis_client.ttl(here.key()) == -1
+    assert await there.pause("Still") == Pause(since=100.0, reason="Still")
+    assert await there.resume()
+    assert not await here.resume()
+    assert await here.state() == (None, 100.0)
+
+
+async def test_a12_one_orions_pause_is_not_anothers(redis_client: Redis) -> None:
+    await Pausing(redis_client, prefix="one").pause("x" * 1_000)
+    assert await Pausing(redis_client, prefix="two").now() is None
+    standing = await Pausing(redis_client, prefix="one").now()
+    assert standing is not None
+    assert len(standing.reason) == REASON_MOST
+
+
+@pytest.mark.parametrize("stored", ["", "{}", "[]", '{"since": "soon"}', "no JSON"])
+async def test_a12_a_pause_that_cannot_be_read_holds_all_the_same(redis_client: Redis, stored: str) -> None:
+    pausing = Pausing(redis_client)
+    await redis_client.set(pausing.key(), stored)
+    assert (await pausing.now() is not None) == bool(stored)
