@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from redis.asyncio import Redis
+from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 
 from agent.conversation import ThreadKey
 from agent.thread_state import StateNotSaved, ThreadState, from_json, to_json
 
 TTL_S = 30 * 24 * 3600
+CLUSTER_SHARDS = 16
 
 # KEYS state, fence (or the state again)  ARGV version loaded, new version, state, TTL s, token (or empty)
 # -> 1 saved | 0 another version stands there | -1 the fence has another holder, or none any more
@@ -50,19 +52,35 @@ class Fence:
     token: str
 
 
+def shards_of(redis: Redis) -> int:
+    """How many parts the keys fall into: 1, in a cluster 16, the same for whoever asks.
+
+    It follows from what the Redis is, not from a setting: two workers that disagreed would not see each other's work.
+    """
+    return CLUSTER_SHARDS if isinstance(redis, RedisCluster) else 1
+
+
+def team_of(thread: str) -> str:
+    """The workspace: what stands before the first colon."""
+    return thread.partition(":")[0]
+
+
 def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
-    """``{prefix:shard}``: all keys of one thread carry it, so that in a cluster they live on one node."""
-    return f"{{{prefix}:{zlib.crc32(thread.encode('utf-8', 'replace')) % shards}}}"
+    """``{prefix:shard}``: all keys of one workspace carry it, so that in a cluster they live on one node.
+
+    So one script sees all that a workspace has going on, and can share out what it may have.
+    """
+    return f"{{{prefix}:{zlib.crc32(team_of(thread).encode('utf-8', 'replace')) % shards}}}"
 
 
 class ThreadStore:
     """Loads and saves states. ``prefix`` and ``shards`` are those of the mailbox. Times in seconds."""
 
-    def __init__(self, redis: Redis, ttl_s: int = TTL_S, *, prefix: str = "orion", shards: int = 1) -> None:
+    def __init__(self, redis: Redis, ttl_s: int = TTL_S, *, prefix: str = "orion", shards: int | None = None) -> None:
         self._redis = redis
         self._ttl_s = ttl_s
         self._prefix = prefix
-        self._shards = shards
+        self._shards = shards or shards_of(redis)
         self._save = redis.register_script(SAVE)
 
     def key(self, key: ThreadKey) -> str:

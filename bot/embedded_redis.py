@@ -28,9 +28,11 @@ import structlog
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialBackoff, NoBackoff
+from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
+
+from bot.redis_url import PATIENT, client_of
 
 LOG = structlog.get_logger()
 
@@ -75,33 +77,15 @@ def find_server(candidates: Sequence[Path] | None = None) -> Path:
     raise EmbeddedRedisError(message)
 
 
-# A client as Orion uses it everywhere: answers are ``str``, short hiccups are retried, nothing hangs for long.
-PATIENT: dict[str, Any] = {
-    "decode_responses": True,
-    "socket_timeout": 5,
-    "socket_connect_timeout": 2,
-    "health_check_interval": 30,
-    "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
-}
-
-
-def impatient(client: Redis, *, timeout_s: float) -> Redis:
-    """A client of the same server that answers within ``timeout_s`` or fails, and never tries twice. Close it."""
-    pool = client.connection_pool
-    hasty = {"retry": Retry(NoBackoff(), 0), "socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
-    settings: dict[str, Any] = {**pool.connection_kwargs, **hasty}
-    return Redis.from_pool(ConnectionPool(connection_class=pool.connection_class, **settings))
-
-
 @asynccontextmanager
 async def connect(home: Path, redis_url: str | None = None) -> AsyncIterator[Redis]:
     """A client of ``redis_url``, or, without one, of the embedded server under ``home`` (started if need be).
 
     A named Redis is not contacted here: it may be away for a while, and whoever uses it must live with that anyway.
-    Raises ``EmbeddedRedisError``.
+    Raises ``EmbeddedRedisError``, and ``ValueError`` for a ``redis_url`` of no known form.
     """
     if redis_url:
-        async with Redis.from_url(redis_url, **PATIENT) as client:
+        async with client_of(redis_url) as client:
             yield client
         return
     server = EmbeddedServer(home / "redis")

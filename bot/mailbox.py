@@ -26,8 +26,8 @@ from typing import Any, Literal
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 
-from agent.thread_store import Fence, hash_tag
-from bot.embedded_redis import impatient
+from agent.thread_store import Fence, hash_tag, shards_of
+from bot.redis_url import impatient
 
 Verb = Literal["ok", "retry", "dead", "giveback"]
 
@@ -175,12 +175,12 @@ class Mailbox:
         lease_s: float = LEASE_S,
         max_tries: int = MAX_TRIES,
         prefix: str = "orion",
-        shards: int = 1,
+        shards: int | None = None,
     ) -> None:
         self.lease_s = lease_s
         self.max_tries = max_tries
         self._prefix = prefix
-        self._shards = shards
+        self._shards = shards or shards_of(redis)
         self._redis = redis
         # Beats must be quick or not at all: a client that patiently retries an old beat starves the next one.
         self._beats = impatient(redis, timeout_s=min(1.0, lease_s / 5))

@@ -16,7 +16,8 @@ from bot.settings import Settings
 from bot.wrong_use import WrongUse
 
 NO_URL = (
-    "REDIS_URL cannot be used: it must look like redis://host:6379/0, rediss://user:password@host:6379 or unix:///path"
+    "REDIS_URL cannot be used: it must look like redis://host:6379/0, rediss://user:password@host:6379, unix:///path, "
+    "redis+sentinel://host:26379,host:26379/service/0 or redis+cluster://host:6379,host:6379"
 )
 
 

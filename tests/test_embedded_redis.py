@@ -16,7 +16,8 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from bot.embedded_redis import EmbeddedRedisError, answers, connect, find_server, impatient, runs, server_binaries
+from bot.embedded_redis import EmbeddedRedisError, answers, connect, find_server, runs, server_binaries
+from bot.redis_url import impatient
 from tests.waiting import wait_until
 
 # A process that uses the home named first, says which server it got, and stays until its input is closed.
