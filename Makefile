@@ -1,6 +1,7 @@
 # run   the local workspace over sample documents        test   every test
 # check linters, types, contracts                        fix    what can be mended by machine
 # test-llm the same turn against a real small model, installed on demand
+# audit the locked packages against known vulnerabilities (asks the network)
 # bench ratios, measured in one run                      lock   renew the hash-locked requirements
 # Each target makes and keeps its own .venv, hash-locked.
 
@@ -8,7 +9,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PORT ?= 8765
 
-.PHONY: run test test-llm check fix bench lock clean
+.PHONY: run test test-llm check fix audit bench lock clean
 
 .venv/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -32,6 +33,10 @@ PORT ?= 8765
 	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements-llm.txt
 	@touch $@
 
+.venv/.audit: .venv/.runtime requirements-audit.txt
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements-audit.txt
+	@touch $@
+
 run: .venv/.runtime
 	@$(PY) -m bot local --port $(PORT) $(ARGS)
 
@@ -52,6 +57,16 @@ fix: .venv/.dev
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
 
+# Asks about every locked package by its exact version; nothing is resolved. Exit 0 only when each was answered for.
+AUDIT := .venv/bin/pip-audit --strict --progress-spinner off --disable-pip --require-hashes
+audit: .venv/.audit
+	@for file in requirements.txt requirements-dev.txt; do \
+	  if $(AUDIT) -r $$file $(ARGS) > .venv/audit.log 2>&1; then echo "$$file: no known vulnerability"; \
+	  elif grep -q "known vulnerabilit" .venv/audit.log; then cat .venv/audit.log; exit 1; \
+	  else tail -n 1 .venv/audit.log | cut -c 1-200; \
+	    echo "$$file could not be audited: the index of vulnerabilities was not reached, or does not know a package. Try again where there is a network."; \
+	    exit 2; fi; done
+
 bench: .venv/.dev
 	@$(PY) -m bot bench $(ARGS)
 
@@ -60,6 +75,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 lock:
 	$(LOCK) pyproject.toml --group build -o requirements.txt
 	$(LOCK) pyproject.toml --group build --group dev --group bench -c requirements.txt -o requirements-dev.txt
+	$(LOCK) --group audit -c requirements-dev.txt -o requirements-audit.txt
 
 clean:
 	rm -rf .venv .orion .mypy_cache .ruff_cache .hypothesis

@@ -30,13 +30,16 @@ from bot.open_redis import open_redis
 from bot.recalling import Recalling
 from bot.reception import Reception
 from bot.settings import Settings
-from bot.slack_app import SocketFront, Workspace, build_app, open_client
+from bot.oauth import InstallPages
+from bot.open_slack import open_slack
+from bot.slack_app import SocketFront, Workspace, build_app
 from bot.slack_calls import SlackCalls
 from bot.standing import Standings
 from bot.turn_record import TurnRecords
 from bot.turns import DRAIN_S, Turns
 from bot.views import Collection, HomeFigures
 from bot.withdrawals import Withdrawals
+from bot.workspaces import DeliveryOf, Desk, Reading, delivery_of, heed_uninstalling
 from bot.wording import SUGGESTED_PROMPTS
 
 PATIENCE_S = 2.0
@@ -57,6 +60,7 @@ class Orion:
     records: TurnRecords
     app: AsyncApp
     socket: SocketFront | None
+    installing: InstallPages | None = None
 
     async def metrics(self) -> bytes:
         """The page for Prometheus; the queue's depth is asked for when the page is."""
@@ -108,25 +112,38 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         redis = await stack.enter_async_context(open_redis(settings))
         engine = await stack.enter_async_context(open_engine(settings, corpus))
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
-        client, workspace, delivery = await stack.enter_async_context(_open_slack(settings, observers, prompts))
         mailbox = mailbox_over(redis, prefix=prefix)
         stack.push_async_callback(mailbox.aclose)
         threads = ThreadStore(redis, prefix=prefix)
         withdrawals = Withdrawals(redis, prefix=prefix)
-        answering = Answering(
-            engine, delivery, mailbox=mailbox, threads=threads, withdrawals=withdrawals, observers=observers
-        )
         standings = Standings(redis, prefix=prefix)
-        recalling = Recalling(answering.handle, answering.tell_dead, standings=standings, reader=delivery.reader)
+
+        def open_desk(client: AsyncWebClient) -> Desk:
+            calls = SlackCalls(client, on_trouble=observers.slack_trouble)
+            workspace = Workspace(client, calls)
+            delivery = Delivery(calls, workspace.own, prompts=prompts)
+            answering = Answering(
+                engine, delivery, mailbox=mailbox, threads=threads, withdrawals=withdrawals, observers=observers
+            )
+            recalling = Recalling(answering.handle, answering.tell_dead, standings=standings, reader=delivery.reader)
+            return Desk(
+                workspace=workspace, delivery=delivery, handle=recalling.handle, tell_dead=recalling.tell_dead
+            )
+
+        slack = await stack.enter_async_context(open_slack(settings, redis, open_desk, prefix=prefix))
+        reading = Reading(slack.workspaces)
         turns = Turns(
             mailbox,
-            recalling.handle,
-            on_dead=recalling.tell_dead,
+            reading.handle,
+            on_dead=reading.tell_dead,
             concurrency=max(1, concurrency),
             drain_s=drain_s,
         )
-        app = build_app(client, workspace)
+        app = build_app(slack.client, slack.workspaces)
+        if slack.installations is not None:
+            heed_uninstalling(app, slack.installations)
         reception = Reception(mailbox, withdrawals, turns.cancel)
+        delivery = delivery_of(slack.workspaces)
         office = _office(settings, engine, observers, standings=standings, delivery=delivery, reception=reception)
         register(app, office)
         app_token = settings.slack_app_token.get_secret_value()
@@ -139,18 +156,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             records=observers.records,
             app=app,
             socket=SocketFront(app, app_token) if socket else None,
+            installing=slack.installing,
         )
-
-
-@asynccontextmanager
-async def _open_slack(
-    settings: Settings, observers: Observers, prompts: Sequence[Mapping[str, str]]
-) -> AsyncIterator[tuple[AsyncWebClient, Workspace, Delivery]]:
-    token = settings.slack_bot_token.get_secret_value()
-    async with open_client(token, api_url=settings.slack_api_url) as client:
-        calls = SlackCalls(client, on_trouble=observers.slack_trouble)
-        workspace = Workspace(client, calls)
-        yield client, workspace, Delivery(calls, workspace.own, prompts=prompts)
 
 
 def _office(  # noqa: PLR0913 - the composition root sees every part once
@@ -159,7 +166,7 @@ def _office(  # noqa: PLR0913 - the composition root sees every part once
     observers: Observers,
     *,
     standings: Standings,
-    delivery: Delivery,
+    delivery: DeliveryOf,
     reception: Reception,
 ) -> Office:
     async def feedback(found: Feedback) -> None:
@@ -181,7 +188,7 @@ def _office(  # noqa: PLR0913 - the composition root sees every part once
         feedback=feedback,
         record=observers.records.load,
         figures=figures,
-        delivery=delivery,
+        delivery_of=delivery,
         count=observers.slack_event,
     )
 

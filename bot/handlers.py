@@ -49,7 +49,8 @@ class Standings(Protocol):
 class Office:
     """What the listeners hand things to. ``store`` and ``feedback`` return when the thing is durable, or raise.
 
-    ``count`` hears what became of each event: its letter's kind once stored, or why it was ignored.
+    ``delivery_of`` finds where a team's posts go. ``count`` hears what became of each event: its letter's kind once
+    stored, or why it was ignored.
     """
 
     access: Access
@@ -58,7 +59,7 @@ class Office:
     feedback: Callable[[clicks.Feedback], Awaitable[object]]
     record: Callable[[str], Awaitable[Mapping[str, Any] | None]]
     figures: Callable[[], Awaitable[HomeFigures]]
-    delivery: Delivery
+    delivery_of: Callable[[str], Awaitable[Delivery]]
     count: Callable[[str], None]
 
 
@@ -109,41 +110,45 @@ class Listeners:
         elif letter.addressed != "follow_up" and letter.kind in {"question", "help", "edit"}:
             await self._office.standings.engage(letter.thread)
 
-    async def feedback_given(self, body: dict[str, Any], ack: AsyncAck) -> None:
+    async def feedback_given(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
         """A feedback button: stored, then acknowledged, thanked where only they see it."""
         found = clicks.read_feedback(body)
         if isinstance(found, clicks.Feedback):
             await self._office.feedback(found)
             thanks = say("thanks", await self._language(found.turn_id))
-            await self._politely(self._office.delivery.thank(found.place, found.user, thanks))
+            place, user = found.place, found.user
+            await self._politely(context, lambda delivery: delivery.thank(place, user, thanks))
         await ack()
 
     async def _language(self, turn_id: str) -> str | None:
         """The language of the question that was answered; None when its record is gone."""
         return detect(string(await self._office.record(turn_id), "question"))
 
-    async def trust_asked(self, body: dict[str, Any], ack: AsyncAck) -> None:
+    async def trust_asked(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
         """The trust button: the stored record, as a modal."""
         found = clicks.read_trust(body)
         if isinstance(found, clicks.TrustClick):
             record = await self._office.record(found.turn_id)
-            await self._politely(self._office.delivery.open_trust(found.trigger_id, record))
+            trigger = found.trigger_id
+            await self._politely(context, lambda delivery: delivery.open_trust(trigger, record))
         await ack()
 
-    async def try_pressed(self, body: dict[str, Any], ack: AsyncAck) -> None:
+    async def try_pressed(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
         """The App Home's button: Orion says hello in the direct chat."""
-        await self._politely(self._office.delivery.greet(string(body, "user", "id"), HELP))
+        await self._politely(context, lambda delivery: delivery.greet(string(body, "user", "id"), HELP))
         await ack()
 
-    async def home_opened(self, body: dict[str, Any]) -> None:
+    async def home_opened(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """App Home: its view, or the prompts of the direct chat."""
         found = clicks.read_home(body)
         if isinstance(found, Ignored):
             return
         if found.tab == "home":
-            await self._politely(self._office.delivery.publish_home(found.user, await self._office.figures()))
+            user, figures = found.user, await self._office.figures()
+            await self._politely(context, lambda delivery: delivery.publish_home(user, figures))
         else:
-            await self._politely(self._office.delivery.suggest_prompts(found.channel))
+            channel = found.channel
+            await self._politely(context, lambda delivery: delivery.suggest_prompts(channel))
 
     async def unknown(self, ack: AsyncAck) -> None:
         """Something pressed that is not (or no longer) Orion's."""
@@ -155,9 +160,9 @@ class Listeners:
         _log.error("listener_failed", error_type=type(error).__name__)
         return BoltResponse(status=500, body="")
 
-    async def _politely(self, gesture: Awaitable[None]) -> None:
+    async def _politely(self, context: AsyncBoltContext, gesture: Callable[[Delivery], Awaitable[None]]) -> None:
         """A gesture that may fail: it is no reason for Slack to send the click again."""
         try:
-            await gesture
+            await gesture(await self._office.delivery_of(context.team_id or ""))
         except DeliveryFailed as failure:
             _log.warning("gesture_failed", reason=failure.reason)

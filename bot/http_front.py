@@ -22,7 +22,9 @@ from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
-EVENTS_PATH: Final = "/slack/events"
+from bot.manifest import EVENTS_PATH
+from bot.oauth import InstallPages
+
 LARGEST_BODY: Final = 1024 * 1024
 _WINDOW_S: Final = 300
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -41,12 +43,16 @@ class Pages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackDoor:
-    """Slack's side of HTTP mode. ``clock`` gives seconds since 1970; a body must be there within ``body_s``."""
+    """Slack's side of HTTP mode. ``clock`` gives seconds since 1970; a body must be there within ``body_s``.
+
+    ``installing`` are the pages by which workspaces install Orion, where they may.
+    """
 
     app: AsyncApp
     signing_secret: str
     clock: Callable[[], float] = time.time
     body_s: float = 10.0
+    installing: InstallPages | None = None
 
 
 def build(pages: Pages, door: SlackDoor | None = None) -> web.Application:
@@ -58,6 +64,8 @@ def build(pages: Pages, door: SlackDoor | None = None) -> web.Application:
     application.router.add_get("/metrics", front.metrics)
     if door is not None:
         application.router.add_post(EVENTS_PATH, partial(_slack_events, door))
+        if door.installing is not None:
+            application.add_routes(door.installing.routes())
     return application
 
 

@@ -73,15 +73,14 @@ async def serve(settings: Settings, *, mode: str, host: str, concurrency: int) -
                 open_orion(settings, corpus, concurrency=concurrency, socket=socket)
             )
             secret = settings.slack_signing_secret.get_secret_value()
-            door = None if socket else SlackDoor(app=orion.app, signing_secret=secret)
+            door = None if socket else SlackDoor(app=orion.app, signing_secret=secret, installing=orion.installing)
             await stack.enter_async_context(_pages(orion, host, settings.port, door))
             await run_until_stopped(orion, stopping, work=concurrency > 0)
 
 
 async def work(settings: Settings, *, concurrency: int) -> None:
     """`orion worker`: works on stored questions only."""
-    if not settings.slack_bot_token.get_secret_value():
-        raise WrongUse(_MISSING.format(what="SLACK_BOT_TOKEN"))
+    _require_token(settings)
     with heeding_signals() as stopping:
         async with AsyncExitStack() as stack:
             corpus = corpus_of(settings)
@@ -93,6 +92,10 @@ async def work(settings: Settings, *, concurrency: int) -> None:
 
 async def _sign_in(settings: Settings) -> None:
     """Refuse to start with a token that Slack refuses. A Slack that is away is no reason not to: it comes back."""
+    if settings.many_workspaces:
+        return  # each has a token of its own, and who installs later has none yet
+    if settings.slack_client_id:
+        log.warning("installing_is_off", because="SLACK_BOT_TOKEN is set")
     token = settings.slack_bot_token.get_secret_value()
     async with open_client(token, api_url=settings.slack_api_url) as client:
         tried = await try_bot_token(client)
@@ -202,11 +205,18 @@ async def _pages(orion: Orion, host: str, port: int, door: SlackDoor | None = No
 
 def _require(settings: Settings, mode: str) -> None:
     """The tokens a mode cannot do without."""
-    needed = {"SLACK_BOT_TOKEN": settings.slack_bot_token}
     if mode == "socket":
-        needed["SLACK_APP_TOKEN"] = settings.slack_app_token
+        needed = {"SLACK_BOT_TOKEN": settings.slack_bot_token, "SLACK_APP_TOKEN": settings.slack_app_token}
     else:
-        needed["SLACK_SIGNING_SECRET"] = settings.slack_signing_secret
+        needed = {"SLACK_SIGNING_SECRET": settings.slack_signing_secret}
+        if not settings.many_workspaces:
+            needed = {"SLACK_BOT_TOKEN": settings.slack_bot_token, **needed}
     missing = [name for name, value in needed.items() if not value.get_secret_value()]
     if missing:
         raise WrongUse(_MISSING.format(what=" and ".join(missing)))
+
+
+def _require_token(settings: Settings) -> None:
+    """A worker serves one workspace by its token, or all that installed Orion."""
+    if not settings.slack_bot_token.get_secret_value() and not settings.many_workspaces:
+        raise WrongUse(_MISSING.format(what="SLACK_BOT_TOKEN"))

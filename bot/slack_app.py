@@ -13,7 +13,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -111,11 +111,16 @@ class Workspace:
             self._known = Identity(team=string(reply, "team_id"), own=own)
         return self._known
 
+    def adopt(self, token: str, identity: Identity) -> None:
+        """Speak with this token from now on, as who it belongs to: both are known from an installation."""
+        self._client.token = token
+        self._known = identity
+
     async def own(self) -> Own:
         """Orion's ids here; raises as ``identity`` does."""
         return (await self.identity()).own
 
-    async def authorize(self) -> AuthorizeResult:
+    async def authorize(self, team: str | None = None) -> AuthorizeResult:  # noqa: ARG002 - there is one team
         """Bolt's authorisation, without its silent 200 when Slack cannot be asked.
 
         Raises:
@@ -134,15 +139,23 @@ class Workspace:
         )
 
 
-def build_app(client: AsyncWebClient, workspace: Workspace) -> AsyncApp:
+class Authorizes(Protocol):
+    """Tells Bolt who Orion is in a team."""
+
+    async def authorize(self, team: str | None) -> AuthorizeResult | None:
+        """None for a team that is not served: its events are acknowledged and ignored. Raises ``NotAuthorized``."""
+
+
+def build_app(client: AsyncWebClient, workspaces: Authorizes) -> AsyncApp:
     """The Bolt app. Its listeners run to their end before the ack goes out, in Socket Mode and over HTTP alike.
 
     Signatures are checked by ``http_front`` on the raw bytes: Bolt's own check logs the body of a bad request. Self
     and bots are sorted out by ``intake`` alone.
     """
 
-    async def authorize() -> AuthorizeResult:  # no bound method: Bolt passes a value for every parameter, self included
-        return await workspace.authorize()
+    # No bound method: Bolt passes a value for every parameter, self included.
+    async def authorize(team_id: str | None) -> AuthorizeResult | None:
+        return await workspaces.authorize(team_id)
 
     # Without a token: with one, Bolt would do its own authorisation.
     tokenless = AsyncWebClient(base_url=client.base_url, session=client.session, logger=library_logger())
@@ -152,7 +165,7 @@ def build_app(client: AsyncWebClient, workspace: Workspace) -> AsyncApp:
         name="orion",
         logger=library_logger(),
         signing_secret="",
-        authorize=authorize,
+        authorize=authorize,  # type: ignore[arg-type]  # None is understood, though the annotation does not say so
         process_before_response=True,
         request_verification_enabled=False,
         ignoring_self_events_enabled=False,

@@ -15,11 +15,13 @@ from structlog.testing import capture_logs
 
 from agent.phrases import say
 from bot.clicks import Feedback
-from bot.delivery import Ticket
+from bot.delivery import Delivery, Ticket
 from bot.handlers import Office, register
-from bot.http_front import EVENTS_PATH, Pages, SlackDoor, build, serve
+from bot.http_front import Pages, SlackDoor, build, serve
 from bot.intake import Access, Incoming
 from bot.local.limits import Strictness
+from bot.local.roster import TEAM_ID
+from bot.manifest import EVENTS_PATH
 from bot.slack_app import SocketFront, build_app
 from bot.standing import Standings
 from bot.views import Collection, HomeFigures
@@ -86,6 +88,10 @@ async def figures() -> HomeFigures:
 
 
 def office(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Office:
+    async def deliver(team: str) -> Delivery:
+        assert team == TEAM_ID
+        return slack.delivery
+
     return Office(
         access=access,
         standings=Standings(redis),
@@ -93,7 +99,7 @@ def office(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Office
         feedback=ledger.keep,
         record=record,
         figures=figures,
-        delivery=slack.delivery,
+        delivery_of=deliver,
         count=ledger.fates.append,
     )
 

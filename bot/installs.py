@@ -1,0 +1,178 @@
+"""Which workspaces installed Orion, kept in Redis with their tokens encrypted (I5).
+
+Promises: a token leaves this process encrypted or not at all; any of the configured keys opens, the first one seals,
+and what an older key sealed is sealed anew when it is met; nothing is written over what somebody else wrote meanwhile.
+An installation that no key opens is left as it is and counts as absent. Must never log a token or a key.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import structlog
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from redis.asyncio import Redis
+from redis.asyncio.lock import Lock
+
+LOCK_S: Final = 60.0
+"""How long a refresh may take before another process may try; a call to Slack ends long before."""
+_log = structlog.get_logger()
+
+# KEYS installation  ARGV what stood there ('' nothing), what shall stand -> 1 written | 0 something else stands there
+SWAP: Final = """
+if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2])
+return 1
+"""
+
+
+class BadKey(ValueError):  # noqa: N818 - what is wrong, not that something is
+    """Not a list of Fernet keys."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """Orion in one workspace. Times are seconds since 1970; ``expires_at`` 0 means that the token does not expire."""
+
+    team: str
+    name: str = ""
+    bot_token: str
+    bot_user: str
+    bot_id: str
+    scopes: str = ""
+    refresh_token: str = ""
+    expires_at: float = 0.0
+    installed_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """An installation and the text it stands under in Redis, by which a change of it is noticed."""
+
+    installation: Installation
+    sealed: str
+
+
+class Seal:
+    """Encrypts with the first key, decrypts with any."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        """Raises ``BadKey``."""
+        try:
+            fernets = [Fernet(key) for key in keys]
+            self._all = MultiFernet(fernets)
+        except ValueError:
+            message = "each key must be 32 bytes in url-safe base64"
+            raise BadKey(message) from None
+        self._first = fernets[0]
+
+    def close(self, text: str) -> str:
+        """The text, encrypted and signed."""
+        return self._first.encrypt(text.encode()).decode()
+
+    def open(self, sealed: str) -> str | None:
+        """The text; None when no key opens it or it was changed."""
+        try:
+            return self._all.decrypt(sealed).decode()
+        except InvalidToken:
+            return None
+
+    def fresh(self, sealed: str) -> bool:
+        """Whether the first key sealed it."""
+        try:
+            self._first.decrypt(sealed)
+        except InvalidToken:
+            return False
+        return True
+
+
+class Installations:
+    """The installations of every workspace. Every method raises ``RedisError`` when Redis is away."""
+
+    def __init__(self, redis: Redis, seal: Seal, *, prefix: str = "orion") -> None:
+        self._redis = redis
+        self._seal = seal
+        self._prefix = prefix
+        self._swap = redis.register_script(SWAP)
+
+    def key(self, team: str) -> str:
+        """Where a workspace's installation stands. It stays until the workspace uninstalls."""
+        return f"{self._prefix}:install:{team}"
+
+    def teams_key(self) -> str:
+        """Where the set of workspaces stands."""
+        return f"{self._prefix}:installs"
+
+    def refreshing(self, team: str) -> Lock:
+        """The lock under which a workspace's token is refreshed: a refresh token works once."""
+        return Lock(self._redis, f"{self._prefix}:install_lock:{team}", timeout=LOCK_S, blocking_timeout=LOCK_S / 2)
+
+    async def teams(self) -> tuple[str, ...]:
+        """The ids of all workspaces, sorted."""
+        found = await self._redis.smembers(self.teams_key())
+        return tuple(sorted(str(team) for team in found))
+
+    async def find(self, team: str) -> Kept | None:
+        """A workspace's installation; sealed anew if an older key sealed it."""
+        sealed = await self._redis.get(self.key(team))
+        if not sealed:
+            return None
+        opened = self._seal.open(str(sealed))
+        installation = _read(opened) if opened is not None else None
+        if installation is None or installation.team != team:  # a copy of another workspace's entry is none of ours
+            _log.error("installation_unreadable", team=team)
+            return None
+        kept = Kept(installation=installation, sealed=str(sealed))
+        if self._seal.fresh(kept.sealed):
+            return kept
+        return await self.replace(kept, installation) or await self.find(team)
+
+    async def save(self, installation: Installation) -> None:
+        """A workspace installed Orion, or did so again: this counts from now on."""
+        await self._redis.set(self.key(installation.team), self._sealed(installation))
+        await self._redis.sadd(self.teams_key(), installation.team)
+
+    async def replace(self, kept: Kept, installation: Installation) -> Kept | None:
+        """Write over what was read; None when something else stands there by now."""
+        sealed = self._sealed(installation)
+        if not await self._swap(keys=[self.key(installation.team)], args=[kept.sealed, sealed]):
+            return None
+        return Kept(installation=installation, sealed=sealed)
+
+    async def delete(self, team: str, *, as_of: float | None = None) -> bool:
+        """Forget a workspace's tokens; those of an installation made after ``as_of`` stay. Returns whether any went.
+
+        An uninstalling that Slack tells twice, or late, must not end the installation that came after it. What no key
+        opens goes as well.
+        """
+        kept = await self.find(team)
+        if kept is not None and as_of is not None and kept.installation.installed_at > as_of + 1:
+            return False
+        gone = await self._redis.delete(self.key(team))
+        await self._redis.srem(self.teams_key(), team)
+        return bool(gone)
+
+    async def seal_anew(self) -> int:
+        """Look at every installation, so that none needs an older key any more. Returns how many can be read."""
+        return sum([await self.find(team) is not None for team in await self.teams()])
+
+    def _sealed(self, installation: Installation) -> str:
+        return self._seal.close(json.dumps(asdict(installation)))
+
+
+def _read(text: str) -> Installation | None:
+    """The installation, fields of a newer version left out; None when it is none."""
+    try:
+        fields = json.loads(text)
+        return Installation(**{name: fields[name] for name in Installation.__slots__ if name in fields})
+    except (ValueError, TypeError):
+        return None
+
+
+def now() -> float:
+    """Seconds since 1970, the time of Slack's events."""
+    return time.time()
