@@ -26,9 +26,10 @@ from redis.asyncio import Redis
 from bot.embedded_redis import find_server
 
 # A machine that runs two suites at once is slow now and then; what must be fast is shown by the bench, not by a test.
-# The same examples in every run, so that a change is judged by what it changes; "explore" looks further.
+# The same examples in every run, so that a change is judged by what it changes; "explore" looks further:
+# --hypothesis-profile=explore draws 10,000 new examples for each test that does not name a number of its own.
 settings.register_profile("orion", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("explore", settings.get_profile("orion"), derandomize=False)
+settings.register_profile("explore", settings.get_profile("orion"), derandomize=False, max_examples=10_000)
 settings.load_profile("orion")
 
 # A suite started in the background of a shell ignores Ctrl-C, and so would every process it starts.
