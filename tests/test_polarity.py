@@ -37,6 +37,22 @@ def found(source: str, claim: str) -> tuple[Violation, ...]:
         ("該当する機能は自動で更新されます。", "該当する機能は自動で更新されません。"),
         ("该功能默认启用。", "该功能默认禁用。"),
         ("员工可以申请年假。", "员工不可以申请年假。"),
+        # the turned word is one the two do not share: another sentence may hold as many words
+        ("Backups run every 6 hours. Backups are encrypted.", "Backups are unencrypted."),
+        # another part of the sentence may be longer than the one that is turned
+        (
+            "A replica that lags must not be promoted; page the database lead instead and wait for the answer.",
+            "A replica that lags must be promoted.",
+        ),
+        # both negate, but not the same
+        (
+            "Managers may read the reports; contractors must not read the reports.",
+            "Contractors may read the reports; managers must not read the reports.",
+        ),
+        (
+            "Guests may enter the hall; they may not stay overnight.",
+            "Guests may not enter the hall; they may not stay overnight.",
+        ),
     ],
 )
 def test_f9_a_turned_sentence_is_an_error(source: str, claim: str) -> None:
@@ -52,6 +68,8 @@ def test_f9_a_turned_sentence_is_an_error(source: str, claim: str) -> None:
         ("Pets are welcome in the garden.", "No, sorry; pets are welcome in the garden."),
         ("The hall is open. Nobody may smoke there.", "The hall is open."),
         ("All requests are answered the same day.", "Each request is answered the same day."),
+        ("Guests may not park; staff may park here.", "Staff may park here; guests may not park."),
+        ("Guests may not park, and may not camp.", "Guests may not camp, and may not park."),
         ("Entry within 5 days is free of charge.", "Entry is free of charge."),
     ],
 )

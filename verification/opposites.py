@@ -40,7 +40,7 @@ _OPPOSITES = {
     "improve:worsen improves:worsens improved:worsened improves:degrades outperforms:underperforms "
     "exceeds:underperforms superior:inferior efficient:inefficient effective:ineffective significant:insignificant "
     "reduce:increase reduces:increases reduced:increased reducing:increasing male:female men:women married:unmarried "
-    "temporary:permanent temporarily:permanently",
+    "temporary:permanent temporarily:permanently expired:valid everybody:nobody",
     "de": "erlaubt:verboten zulässig:unzulässig aktiviert:deaktiviert aktivieren:deaktivieren immer:nie mehr:weniger "
     "höher:niedriger steigt:sinkt steigen:sinken erhöht:gesenkt erforderlich:optional pflicht:freiwillig vor:nach "
     "vorher:nachher geöffnet:geschlossen öffnet:schließt offen:geschlossen intern:extern öffentlich:privat "

@@ -21,12 +21,16 @@ from verification.words import Term
 _NEAR, _CLOSE = 0.5, 0.7
 _VERY_CLOSE = 0.8
 _MOSTLY = 0.6
+_TIED = 3
 _REACH = 3
 _LOOK_AHEAD = 8
 _BREAK = re.compile(r"[.,;:!?()\n。、，！？]")
 _TURNING = frozenset(
     {"but", "only", "aber", "sondern", "nur", "mais", "seulement", "pero", "sino", "solo", "sólo", "tetapi", "hanya"}
 )
+_ONLY_WORDS = frozenset({"only", "nur", "seulement", "solo", "sólo", "hanya"})
+_CLAUSE_ENDS = re.compile(r"[.;:!?()\n]")
+_FEWEST = 2
 # Bounds that are written with a negation: "no more than three" negates nothing.
 _NO_MORE = re.compile(
     r"\b(?:no|not) (?:more|less|fewer|later|earlier|longer) than\b|\bnicht (?:mehr|weniger|später|länger) als\b"
@@ -55,23 +59,34 @@ def polarity_findings(evidence: Evidence) -> Iterator[Finding]:
     """What the claim turns round against the sentence nearest to it, and bounds that point the other way."""
     bounds = tuple(_bounds(evidence))
     yield from bounds
-    hit = evidence.best
-    if hit is None or not evidence.same_language or hit.share < _NEAR:
+    best = evidence.best
+    if best is None or not evidence.same_language or best.share < _NEAR:
         return
+    for hit in evidence.hits[: _TIED if best.share < 1 else 1]:
+        # The word that turns a sentence is one that it does not share: another may hold as many words by chance.
+        found = _turned(evidence, hit, bounds) if hit.share == best.share else None
+        if found:
+            yield found
+            return
+
+
+def _turned(evidence: Evidence, hit: Hit, bounds: Sequence[Finding]) -> Finding | None:
+    """What the claim turns round against this sentence; None if it does not."""
     language = evidence.claim.language or hit.source.passage.language or "en"
     if language not in OPPOSITES_CJK and not _may_turn(
         evidence.claim.words, hit.source.passage.words_of(hit.sentence), language
     ):
-        return
+        return None
     turns = list(_turns_cjk(evidence, hit, language) if language in OPPOSITES_CJK else _turns(evidence, hit, language))
     opposite = [turn for turn in turns if turn.there]
     whole = len(evidence.claim.text)
     share = _share_without(evidence, hit, [turn for turn in turns if turn.end - turn.start < whole])
     # An even number of turns says the same again.
-    if len(turns) % 2 and share >= _CLOSE:
-        found = _finding(evidence, hit, (opposite or turns)[0], share)
-        # With the bound on the other side as well the two may cancel out.
-        yield replace(found, severity="warning") if any(b.severity == "warning" for b in bounds) else found
+    if len(turns) % 2 == 0 or share < _CLOSE:
+        return None
+    found = _finding(evidence, hit, (opposite or turns)[0], share)
+    # With the bound on the other side as well the two may cancel out.
+    return replace(found, severity="warning") if any(b.severity == "warning" for b in bounds) else found
 
 
 def _may_turn(mine: frozenset[str], theirs: frozenset[str], language: str) -> bool:
@@ -171,6 +186,20 @@ class _Side(NamedTuple):
             end = term.end
         return tuple(reached)
 
+    def clause(self, index: int) -> _Side:
+        """The part of the sentence that the word at ``index`` stands in, from one break to the next."""
+        return next(part for part in self.clauses() if part.terms and part.terms[-1].end >= self.terms[index].end)
+
+    def clauses(self) -> list[_Side]:
+        """The parts of the sentence between full stops, colons and semicolons, and before words like "but"."""
+        parts: list[list[Term]] = [[]]
+        for term in self.terms:
+            last = parts[-1][-1].end if parts[-1] else term.start
+            if _CLAUSE_ENDS.search(self.text, last, term.start) or term.word in _TURNING - _ONLY_WORDS:
+                parts.append([])
+            parts[-1].append(term)
+        return [self._replace(terms=part) for part in parts]
+
     def stems(self) -> frozenset[str]:
         """All stems of the sentence."""
         return frozenset(term.stem for term in self.terms if term.stem)
@@ -179,7 +208,10 @@ class _Side(NamedTuple):
 def _negations(mine: _Side, theirs: _Side, turned: frozenset[str]) -> Iterator[_Turn]:
     """A negation in one of the two while the other has none at all; ``turned`` are stems that an opposite replaces."""
     here, there = mine.negations(), theirs.negations()
-    if bool(here) == bool(there):
+    if here and there:
+        yield from _uneven(mine, theirs)
+        return
+    if not here and not there:
         return
     if here:
         term = mine.terms[here[0]]
@@ -190,9 +222,29 @@ def _negations(mine: _Side, theirs: _Side, turned: frozenset[str]) -> Iterator[_
     if scope[0] in turned:
         yield _Turn(start=mine.terms[0].start, end=mine.terms[-1].end, there="", sure=False)
     elif affected:
-        whole = len(theirs.stems() & mine.stems()) >= _MOSTLY * len(theirs.stems())
+        clause = theirs.clause(there[0]).stems()
+        whole = len(clause & mine.stems()) >= _MOSTLY * len(clause)
         words = f"{theirs.terms[there[0]].word} {affected.word}"
         yield _Turn(start=affected.start, end=affected.end, there=words, sure=whole)
+
+
+def _uneven(mine: _Side, theirs: _Side) -> Iterator[_Turn]:
+    """Where both sentences negate something: a part of one that negates while the same part of the other does not."""
+    for part in mine.clauses():
+        stems = part.stems()
+        same = max(theirs.clauses(), key=lambda other: len(stems & other.stems()))
+        negated, negated_there = part.negations(), same.negations()
+        if bool(negated) == bool(negated_there) or len(stems) < _FEWEST or not _is_same(stems, same.stems()):
+            continue
+        term = part.terms[negated[0]] if negated else part.terms[0]
+        last = term if negated else part.terms[-1]
+        yield _Turn(start=term.start, end=last.end, there="", sure=True)
+        return  # two that are exchanged do not cancel out
+
+
+def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two parts of sentences hold nearly the same stems."""
+    return len(one & other) >= _VERY_CLOSE * max(len(one), len(other))
 
 
 def _negates(word: str, table: frozenset[str]) -> bool:
