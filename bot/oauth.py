@@ -100,12 +100,10 @@ class OAuthCalls:
         await self._call("auth.revoke", token=token)
 
     async def _call(self, method: str, *, token: str = "", **params: str) -> Mapping[str, Any]:
-        ours = {"client_id": self._credentials.client_id, "client_secret": self._credentials.client_secret}
+        ours = aiohttp.encode_basic_auth(self._credentials.client_id, self._credentials.client_secret)
+        headers = {"Authorization": f"Bearer {token}" if token else ours}
         try:
-            if token:
-                reply = await self._client.api_call(method, headers={"Authorization": f"Bearer {token}"})
-            else:
-                reply = await self._client.api_call(method, data=params, auth=ours)
+            reply = await self._client.api_call(method, data=params, headers=headers)
         except SlackApiError as error:
             status = getattr(error.response, "status_code", 0) or getattr(error.response, "status", 0)
             reason = string(getattr(error.response, "data", None), "error") or f"http_{status}"
@@ -204,7 +202,7 @@ class InstallPages:
         if state is None:
             return _page(_BUSY, 429)
         query = urlencode({"client_id": self.credentials.client_id, "scope": ",".join(BOT_SCOPES), "state": state})
-        response = web.HTTPFound(location=f"{consent_url(self.api_url)}?{query}", headers=_HEADERS)
+        response = web.Response(status=302, headers={**_HEADERS, "Location": f"{consent_url(self.api_url)}?{query}"})
         _bind(response, request, browser, STATE_S)
         return response
 

@@ -42,14 +42,14 @@ def subscription_of(channel: Channel) -> str:
     return _SUBSCRIPTION.get(channel.kind, "message.mpim")
 
 
-def envelope(event: Json, channel: Channel | None, token: str) -> Json:
+def envelope(event: Json, channel: Channel | None, token: str, team: str = TEAM_ID) -> Json:
     """The outer payload of an Events API delivery."""
     event_id = identifier("Ev")
     shared = channel is not None and channel.is_ext_shared
     return {
         "token": token,
-        "team_id": TEAM_ID,
-        "context_team_id": TEAM_ID,
+        "team_id": team,
+        "context_team_id": team,
         "context_enterprise_id": None,
         "api_app_id": APP_ID,
         "event": event,
@@ -59,7 +59,7 @@ def envelope(event: Json, channel: Channel | None, token: str) -> Json:
         "authorizations": [
             {
                 "enterprise_id": None,
-                "team_id": TEAM_ID,
+                "team_id": team,
                 "user_id": BOT_USER,
                 "is_bot": True,
                 "is_enterprise_install": False,
@@ -143,15 +143,15 @@ def stopped_event(user: str, channel: str, thread_ts: str, streams: list[str], t
     }
 
 
-def interaction(kind: str, member: Member, token: str, trigger_id: str) -> Json:
+def interaction(kind: str, member: Member, token: str, trigger_id: str, team: str = TEAM_ID) -> Json:
     """What all interactive payloads share."""
     return {
         "type": kind,
-        "user": {"id": member.id, "username": member.handle, "name": member.handle, "team_id": TEAM_ID},
+        "user": {"id": member.id, "username": member.handle, "name": member.handle, "team_id": team},
         "api_app_id": APP_ID,
         "token": token,
         "trigger_id": trigger_id,
-        "team": {"id": TEAM_ID, "domain": DOMAIN},
+        "team": {"id": team, "domain": DOMAIN},
         "enterprise": None,
         "is_enterprise_install": False,
     }

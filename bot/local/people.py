@@ -243,7 +243,8 @@ class People:
     def _interaction(self, kind: str, user: str) -> Json:
         member = self.workspace.roster.members[user]
         trigger = self.workspace.views.new_trigger(user)
-        return events.interaction(kind, member, self.workspace.verification_token, trigger)
+        token, team = self.workspace.verification_token, self.workspace.setup.team
+        return events.interaction(kind, member, token, trigger, team)
 
     def _response_url(self, message: Message, user: str) -> str:
         key = events.identifier("R")

@@ -28,7 +28,7 @@ def auth_test(workspace: Workspace, arguments: Arguments) -> Json:  # noqa: ARG0
         "url": f"{workspace.url}/",
         "team": TEAM_NAME,
         "user": workspace.roster.members[BOT_USER].handle,
-        "team_id": TEAM_ID,
+        "team_id": workspace.setup.team,
         "user_id": BOT_USER,
         "bot_id": BOT_ID,
         "is_enterprise_install": False,

@@ -20,7 +20,7 @@ from bot.local.feed import Feed
 from bot.local.http_events import HttpEvents
 from bot.local.limits import Strictness
 from bot.local.messages import Message, MessageLog
-from bot.local.roster import BOT_ID, BOT_USER, Channel, Json, Roster, seeded
+from bot.local.roster import BOT_ID, BOT_USER, TEAM_ID, Channel, Json, Roster, seeded
 from bot.local.socket_mode import SocketMode
 from bot.local.views import Views
 
@@ -50,7 +50,10 @@ _MENTIONING: Final = frozenset({"", "thread_broadcast", "file_share"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a workspace starts with. ``examples`` are questions offered in the empty direct chat."""
+    """What a workspace starts with. ``examples`` are questions offered in the empty direct chat.
+
+    ``team`` is the id under which events arrive: two workspaces of one app differ in it.
+    """
 
     docs: DocsFolder | None = None
     turn_record: TurnRecord | None = None
@@ -61,6 +64,7 @@ class Setup:
     bot_token: str = ""
     app_token: str = ""
     signing_secret: str = ""
+    team: str = TEAM_ID
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,7 +114,7 @@ class Workspace:
             return
         if channel is not None and BOT_USER not in channel.members:
             return
-        self.deliveries.event(events.envelope(event, channel, self.verification_token))
+        self.deliveries.event(events.envelope(event, channel, self.verification_token, self.setup.team))
 
     def added(self, message: Message) -> None:
         """Keeps a new message and tells everybody."""

@@ -1,0 +1,128 @@
+"""Installed workspaces (I5): encrypted at rest, keys that change, deletion. A real Valkey."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+from cryptography.fernet import Fernet
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
+
+from bot.installs import BadKey, Installation, Installations, Seal
+
+OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+ONE = Installation(team="T1", name="One", bot_token="xoxb-1-made-up", bot_user="UORION", bot_id="BORION")
+
+
+def installations(redis: Redis, *keys: str) -> Installations:
+    return Installations(redis, Seal(keys or (OLD,)))
+
+
+async def everything(redis: Redis) -> str:
+    """All that stands in Redis, as text."""
+    found = []
+    async for key in redis.scan_iter():
+        kind = await redis.type(key)
+        found.append(f"{key}={await (redis.get(key) if kind == 'string' else redis.smembers(key))!r}")
+    return "\n".join(found)
+
+
+async def test_i5_tokens_are_encrypted_at_rest(redis_client: Redis) -> None:
+    store = installations(redis_client)
+    whole = replace(ONE, refresh_token="xoxe-1-made-up", expires_at=1.5)
+    await store.save(whole)
+    kept = await store.find("T1")
+    assert kept is not None
+    assert kept.installation == whole
+    assert await store.teams() == ("T1",)
+    at_rest = await everything(redis_client)
+    assert "xox" not in at_rest
+    assert "UORION" not in at_rest
+
+
+async def test_i5_any_key_opens_and_the_first_one_seals_anew(redis_client: Redis) -> None:
+    await installations(redis_client, OLD).save(ONE)
+    before = await redis_client.get("orion:install:T1")
+    assert await installations(redis_client, NEW, OLD).seal_anew() == 1
+    assert await redis_client.get("orion:install:T1") != before
+    found = await installations(redis_client, NEW).find("T1")
+    assert found is not None
+    assert found.installation == ONE
+
+
+async def test_i5_without_its_key_an_installation_is_absent_and_stays(redis_client: Redis) -> None:
+    await installations(redis_client, OLD).save(ONE)
+    with capture_logs() as lines:
+        assert await installations(redis_client, NEW).find("T1") is None
+    assert lines == [{"event": "installation_unreadable", "log_level": "error", "team": "T1"}]
+    assert await installations(redis_client, OLD).find("T1") is not None
+
+
+async def test_i5_an_entry_copied_to_another_team_opens_nothing(redis_client: Redis) -> None:
+    store = installations(redis_client)
+    await store.save(ONE)
+    await redis_client.set("orion:install:T2", str(await redis_client.get("orion:install:T1")))
+    assert await store.find("T2") is None
+
+
+@pytest.mark.parametrize("text", ["no json", "[]", '{"team": "T1"}', "7"])
+async def test_i5_what_is_no_installation_is_absent(redis_client: Redis, text: str) -> None:
+    store = installations(redis_client)
+    await redis_client.set("orion:install:T1", Seal([OLD]).close(text))
+    assert await store.find("T1") is None
+
+
+async def test_i5_an_entry_of_a_newer_version_is_read(redis_client: Redis) -> None:
+    store = installations(redis_client)
+    text = json.dumps({**asdict(ONE), "something_new": [1]})
+    await redis_client.set("orion:install:T1", Seal([OLD]).close(text))
+    found = await store.find("T1")
+    assert found is not None
+    assert found.installation == ONE
+
+
+async def test_i5_nothing_is_written_over_a_newer_installation(redis_client: Redis) -> None:
+    store = installations(redis_client)
+    await store.save(ONE)
+    read = await store.find("T1")
+    assert read is not None
+    again = replace(ONE, bot_token="xoxb-1-again")
+    await store.save(again)
+    assert await store.replace(read, replace(ONE, bot_token="xoxb-1-late")) is None
+    found = await store.find("T1")
+    assert found is not None
+    assert found.installation == again
+
+
+async def test_i5_uninstalling_deletes_the_tokens(redis_client: Redis) -> None:
+    store = installations(redis_client)
+    await store.save(ONE)
+    assert await store.delete("T1")
+    assert not await store.delete("T1")
+    assert (await store.find("T1"), await store.teams()) == (None, ())
+    assert await everything(redis_client) == ""
+
+
+async def test_i5_a_late_word_of_uninstalling_spares_the_next_installation(redis_client: Redis) -> None:
+    store = installations(redis_client)
+    await store.save(replace(ONE, installed_at=2000.0))
+    assert not await store.delete("T1", as_of=1000.0)
+    assert await store.find("T1") is not None
+    assert await store.delete("T1", as_of=2100.0)
+
+
+@pytest.mark.parametrize("keys", [(), ("short",), (OLD, "é" * 44)])
+def test_i5_keys_that_are_none_are_refused_without_showing_them(keys: tuple[str, ...]) -> None:
+    with pytest.raises(BadKey) as failure:
+        Seal(keys)
+    assert not any(key in str(failure.value) for key in keys)
+
+
+def test_i5_a_changed_text_is_not_opened() -> None:
+    seal = Seal([OLD])
+    sealed = seal.close("text")
+    assert seal.open(sealed) == "text"
+    assert seal.open(sealed[:-4] + "AAA=") is None
+    assert (seal.fresh(sealed), seal.fresh("x")) == (True, False)
