@@ -159,8 +159,8 @@ class Answering:
                 await self._delivery.say(work.place, say("muted", None), letter.ts, require)
             case "delete":
                 await self._delivery.withdraw(work.place, letter.ts, require)
-            case "stop":
-                pass  # taken care of at the reception; a stop has no answer of its own
+            case "stop" | "hand_off":
+                pass  # taken care of at the reception, or by ``bot.handing_off``; neither has an answer of its own
             case "question" | "edit":
                 return await self._question(work)
         return OK

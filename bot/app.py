@@ -18,20 +18,24 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.thread_store import ThreadStore
+from bot.admission import Admission, Gates
 from bot.answering import Answering
+from bot.budgets import Budgets, Limits
 from bot.clicks import Feedback
 from bot.delivery import Delivery
 from bot.engine import Corpus, Engine, open_engine
 from bot.handlers import Office, register
 from bot.intake import Access
 from bot.mailbox import Mailbox
+from bot.oauth import InstallPages
 from bot.observing import Observers, open_observers
 from bot.open_redis import open_redis
+from bot.open_slack import open_slack
+from bot.pausing import Pausing
+from bot.people import People
 from bot.recalling import Recalling
 from bot.reception import Reception
 from bot.settings import Settings
-from bot.oauth import InstallPages
-from bot.open_slack import open_slack
 from bot.slack_app import SocketFront, Workspace, build_app
 from bot.slack_calls import SlackCalls
 from bot.standing import Standings
@@ -39,8 +43,8 @@ from bot.turn_record import TurnRecords
 from bot.turns import DRAIN_S, Turns
 from bot.views import Collection, HomeFigures
 from bot.withdrawals import Withdrawals
-from bot.workspaces import DeliveryOf, Desk, Reading, delivery_of, heed_uninstalling
 from bot.wording import SUGGESTED_PROMPTS
+from bot.workspaces import DeliveryOf, Desk, Reading, delivery_of, heed_uninstalling
 
 PATIENCE_S = 2.0
 """How long a page waits for Redis."""
@@ -114,21 +118,27 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         mailbox = mailbox_over(redis, prefix=prefix)
         stack.push_async_callback(mailbox.aclose)
-        threads = ThreadStore(redis, prefix=prefix)
-        withdrawals = Withdrawals(redis, prefix=prefix)
-        standings = Standings(redis, prefix=prefix)
+        gates = _gates(settings, redis, mailbox, prefix=prefix)
+        observers.tokens_used = gates.budgets.used
 
         def open_desk(client: AsyncWebClient) -> Desk:
             calls = SlackCalls(client, on_trouble=observers.slack_trouble)
             workspace = Workspace(client, calls)
             delivery = Delivery(calls, workspace.own, prompts=prompts)
             answering = Answering(
-                engine, delivery, mailbox=mailbox, threads=threads, withdrawals=withdrawals, observers=observers
+                engine,
+                delivery,
+                mailbox=mailbox,
+                threads=gates.threads,
+                withdrawals=gates.withdrawals,
+                observers=observers,
             )
-            recalling = Recalling(answering.handle, answering.tell_dead, standings=standings, reader=delivery.reader)
-            return Desk(
-                workspace=workspace, delivery=delivery, handle=recalling.handle, tell_dead=recalling.tell_dead
+            people = People(calls, redis, prefix=prefix)
+            admission = Admission(answering.handle, answering.tell_dead, gates=gates, people=people, delivery=delivery)
+            recalling = Recalling(
+                admission.handle, admission.tell_dead, standings=gates.standings, reader=delivery.reader
             )
+            return Desk(workspace=workspace, delivery=delivery, handle=recalling.handle, tell_dead=recalling.tell_dead)
 
         slack = await stack.enter_async_context(open_slack(settings, redis, open_desk, prefix=prefix))
         reading = Reading(slack.workspaces)
@@ -142,9 +152,9 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         app = build_app(slack.client, slack.workspaces)
         if slack.installations is not None:
             heed_uninstalling(app, slack.installations)
-        reception = Reception(mailbox, withdrawals, turns.cancel)
+        reception = Reception(mailbox, gates.withdrawals, turns.cancel)
         delivery = delivery_of(slack.workspaces)
-        office = _office(settings, engine, observers, standings=standings, delivery=delivery, reception=reception)
+        office = _office(settings, engine, observers, standings=gates.standings, delivery=delivery, reception=reception)
         register(app, office)
         app_token = settings.slack_app_token.get_secret_value()
         yield Orion(
@@ -176,13 +186,7 @@ def _office(  # noqa: PLR0913 - the composition root sees every part once
         return await home_figures(engine, observers)
 
     return Office(
-        access=Access(
-            allow_users=settings.allow_users,
-            deny_users=settings.deny_users,
-            allow_channels=settings.allow_channels,
-            deny_channels=settings.deny_channels,
-            allow_bots=settings.allow_bots,
-        ),
+        access=_access(settings),
         standings=standings,
         store=reception.receive,
         feedback=feedback,
@@ -190,6 +194,40 @@ def _office(  # noqa: PLR0913 - the composition root sees every part once
         figures=figures,
         delivery_of=delivery,
         count=observers.slack_event,
+    )
+
+
+def _gates(settings: Settings, redis: Redis, mailbox: Mailbox, *, prefix: str) -> Gates:
+    """Who may ask, when and how much; and what stays known of each thread."""
+    return Gates(
+        access=_access(settings),
+        pausing=Pausing(redis, prefix=prefix),
+        budgets=Budgets(redis, _limits(settings), prefix=prefix),
+        mailbox=mailbox,
+        standings=Standings(redis, prefix=prefix),
+        threads=ThreadStore(redis, prefix=prefix),
+        withdrawals=Withdrawals(redis, prefix=prefix),
+    )
+
+
+def _access(settings: Settings) -> Access:
+    return Access(
+        allow_users=settings.allow_users,
+        deny_users=settings.deny_users,
+        allow_channels=settings.allow_channels,
+        deny_channels=settings.deny_channels,
+        allow_bots=settings.allow_bots,
+        allow_external=settings.allow_external,
+        allow_guests=settings.allow_guests,
+    )
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        user=settings.daily_tokens_user,
+        channel=settings.daily_tokens_channel,
+        workspace=settings.daily_tokens_workspace,
+        admins=settings.admins,
     )
 
 

@@ -21,7 +21,7 @@ from agent.phrases import say
 from bot import clicks
 from bot.blocks import FEEDBACK_ACTION, TRUST_ACTION
 from bot.delivery import Delivery
-from bot.intake import Access, Ignored, Incoming, Own, Standing, read, settle
+from bot.intake import Access, Ignored, Incoming, Own, Refused, Standing, read, settle
 from bot.payload import string
 from bot.slack_calls import DeliveryFailed
 from bot.views import TRY_ACTION, HomeFigures
@@ -92,7 +92,9 @@ class Listeners:
     async def said(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """Any event: a question, an edit, a deletion, a stop; all others are ignored by name."""
         found = read(body, Own(user=context.bot_user_id or "", bot=context.bot_id or ""), self._office.access)
-        if isinstance(found, Incoming):
+        if isinstance(found, Refused):
+            found = found.to_be_told()
+        elif isinstance(found, Incoming):
             found = settle(found, await self._office.standings.of(found.thread))
         if isinstance(found, Ignored):
             _log.debug("event_ignored", reason=found.reason)
@@ -100,11 +102,13 @@ class Listeners:
             return
         await self._office.store(found)
         await self._note(found)
-        self._office.count(found.kind)
+        self._office.count(found.refused or found.kind)
         _log.info("event_stored", kind=found.kind, addressed=found.addressed, text_length=len(found.text))
 
     async def _note(self, letter: Incoming) -> None:
         """The thread's new standing, noted after the letter is stored: a repeated event must be read as the first."""
+        if letter.refused:
+            return
         if letter.kind == "mute":
             await self._office.standings.mute(letter.thread)
         elif letter.addressed != "follow_up" and letter.kind in {"question", "help", "edit"}:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from agent.conversation import Question, ThreadKey
 from bot.payload import mapping, objects, string
 
-Kind = Literal["question", "help", "stop", "mute", "edit", "delete"]
+Kind = Literal["question", "help", "stop", "mute", "edit", "delete", "hand_off"]
 Addressed = Literal["mention", "direct", "follow_up"]
 Standing = Literal["unknown", "engaged", "muted", "lost"]
 
@@ -45,7 +45,8 @@ class Access:
     """Who may ask, and where. An empty allow list allows everybody; a deny list always wins (A12).
 
     ``allow_bots`` holds user, bot or app ids of other bots that may ask. ``allow_external`` opens channels that are
-    shared with another organisation.
+    shared with another organisation, and Orion to people of one; ``allow_guests`` opens it to guests of this one. Who
+    is a guest no event tells: whoever answers has to look (``bot.admission``).
     """
 
     allow_users: frozenset[str] = frozenset()
@@ -54,6 +55,7 @@ class Access:
     deny_channels: frozenset[str] = frozenset()
     allow_bots: frozenset[str] = frozenset()
     allow_external: bool = False
+    allow_guests: bool = False
 
     def refusal(self, user: str, channel: str) -> str:
         """Why this person or channel is refused, or an empty text."""
@@ -77,7 +79,8 @@ class Incoming:
 
     ``ts`` is the message the letter is about; ``edited_ts`` tells versions of it apart. ``event_ids`` are the keys
     under which a second delivery of the same thing is known. ``event_ts`` orders letters. ``unproven`` says that nobody
-    remembers whether Orion was addressed in the thread: Slack must be asked first.
+    remembers whether Orion was addressed in the thread: Slack must be asked first. ``refused`` says why this person is
+    to be told that they get no answer; ``vouched`` that the event itself said whether its channel is shared.
     """
 
     kind: Kind
@@ -92,6 +95,8 @@ class Incoming:
     mentioned: frozenset[str] = frozenset()
     event_ids: tuple[str, ...] = ()
     unproven: bool = False
+    refused: str = ""
+    vouched: bool = False
 
     def question(self) -> Question:
         """The letter as the agent's question."""
@@ -120,6 +125,20 @@ class Incoming:
         except (TypeError, KeyError) as exc:
             message = "not a stored letter"
             raise ValueError(message) from exc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused(Ignored):
+    """A letter of somebody, or from somewhere, that gets no answer. It is not to be stored as it is."""
+
+    letter: Incoming
+
+    def to_be_told(self) -> Incoming | Ignored:
+        """A letter without its text to whoever tells the person so; a message that did not address Orion is none."""
+        letter = self.letter
+        if letter.addressed == "follow_up" or letter.kind not in {"question", "help"}:
+            return Ignored(reason=self.reason)
+        return replace(letter, refused=self.reason, text="", mentioned=frozenset())
 
 
 def plain_text(text: str, own_user: str = "") -> str:
@@ -194,14 +213,17 @@ def _checked(envelope: object, letter: Incoming, access: Access) -> Incoming | I
         return Ignored(reason="malformed")
     if thread.thread_ts != thread.channel and not _TS.fullmatch(thread.thread_ts):
         return Ignored(reason="malformed")
-    if mapping(envelope).get("is_ext_shared_channel") and not access.allow_external:
-        return Ignored(reason="external_channel")
-    if refusal := access.refusal(letter.user, thread.channel):
-        return Ignored(reason=refusal)
     keys = [f"evt:{team}:{event_id}"] if (event_id := string(envelope, "event_id")) else []
     if key := _message_key(team, letter):
         keys.append(key)
-    return replace(letter, thread=replace(thread, team=team), event_ids=tuple(keys))
+    shared = mapping(envelope).get("is_ext_shared_channel")
+    vouched = isinstance(shared, bool)
+    letter = replace(letter, thread=replace(thread, team=team), event_ids=tuple(keys), vouched=vouched)
+    if shared and not access.allow_external:
+        return Refused(reason="external_channel", letter=letter)
+    if refusal := access.refusal(letter.user, thread.channel):
+        return Refused(reason=refusal, letter=letter)
+    return letter
 
 
 def _message_key(team: str, letter: Incoming) -> str:

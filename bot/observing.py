@@ -7,7 +7,7 @@ the turn (the agent walls its listener in). Must never log a text.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from agent.conversation import Question
-from agent.events import ModelEnd, ModelStart, Token, ToolEnd, ToolStart, TurnEvent, Verification
+from agent.events import Done, ModelEnd, ModelStart, Token, ToolEnd, ToolStart, TurnEvent, Verification
 from agent.outcome import Cancelled, Failed, Refused, TurnOutcome, outcome_name
 from bot.engine import Engine
 from bot.settings import Settings
@@ -29,14 +29,19 @@ from observability.tracing import Attempt, Tracer, TurnTrace
 log = structlog.get_logger()
 
 
+def _nobody_counts(_turn_id: str, _tokens: int) -> None:
+    """Nobody pays for tokens."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Observers:
-    """Everybody who watches, for one process."""
+    """Everybody who watches, for one process. ``tokens_used`` hears of a turn's tokens as soon as they are used."""
 
     metrics: Metrics
     stats: Stats
     records: TurnRecords
     tracer: Tracer
+    tokens_used: Callable[[str, int], None] = _nobody_counts
 
     @contextmanager
     def turn(self, question: Question, turn_id: str, engine: Engine) -> Iterator[TurnObserver]:
@@ -80,14 +85,28 @@ class TurnObserver:
     recorder: Recorder = field(default_factory=Recorder)
     started: float = field(default_factory=time.monotonic)
     over: bool = False
+    _told: int = 0
     _began: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, event: TurnEvent) -> None:
         """One event, told to each watcher."""
         self.recorder(event)
+        self._meter(event)
         self._trace(event)
         self._count(event)
         self._show(event)
+
+    def _meter(self, event: TurnEvent) -> None:
+        """What each call used; at the end what no event told of: a tool may have asked the model too."""
+        match event:
+            case ModelEnd(usage=usage):
+                used = usage.tokens
+            case Done(usage=usage):
+                used = usage.tokens - self._told
+            case _:
+                return
+        self._told += used
+        self.observers.tokens_used(self.turn_id, used)
 
     def waited(self, seconds: float) -> None:
         """How long the question lay in its mailbox."""

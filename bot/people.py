@@ -8,7 +8,7 @@ question waits.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ from bot.payload import mapping, string
 from bot.slack_calls import DeliveryFailed, SlackCalls
 
 KEPT_S: Final = 3_600
+TOLD_S: Final = 86_400
+"""What only one person sees is gone when their window is: the next day it may be said again."""
 # Slack answers so about people of another organisation that we share no channel with any more.
 _NOT_OURS: Final = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
 _GONE: Final = "channel_not_found"
@@ -33,12 +35,10 @@ class Person:
 
 
 class People:
-    """Looks people and channels up. ``calls_of`` finds a team's Slack, ``prefix`` keeps one Orion's memory apart."""
+    """Looks up people and channels of one workspace. ``prefix`` keeps one Orion's memory apart from another's."""
 
-    def __init__(
-        self, calls_of: Callable[[str], Awaitable[SlackCalls]], redis: Redis, *, prefix: str = "orion"
-    ) -> None:
-        self._calls_of = calls_of
+    def __init__(self, calls: SlackCalls, redis: Redis, *, prefix: str = "orion") -> None:
+        self._calls = calls
         self._redis = redis
         self._prefix = prefix
 
@@ -49,6 +49,18 @@ class People:
     def channel_key(self, team: str, channel: str) -> str:
         """Where it stands whether a channel is shared with others."""
         return f"{self._prefix}:shared:{team}:{channel}"
+
+    def told_key(self, team: str, user: str, subject: str) -> str:
+        """Where it stands that a person was told something."""
+        return f"{self._prefix}:told:{team}:{user}:{subject}"
+
+    async def tell_now(self, team: str, user: str, subject: str) -> bool:
+        """Whether the person has not been told this today; from now on they have."""
+        return bool(await self._redis.set(self.told_key(team, user, subject), "1", nx=True, ex=TOLD_S))
+
+    async def not_told(self, team: str, user: str, subject: str) -> None:
+        """It could not be told after all: the next time counts."""
+        await self._redis.delete(self.told_key(team, user, subject))
 
     async def known(self, team: str, user: str) -> Person | None:
         """What was found out within the last hour; Slack is not asked."""
@@ -64,8 +76,7 @@ class People:
         if (known := await self.known(team, user)) is not None:
             return known
         try:
-            calls = await self._calls_of(team)
-            reply = await calls.read("users.info", user=user, include_locale="true")
+            reply = await self._calls.read("users.info", user=user, include_locale="true")
         except DeliveryFailed as failure:
             if failure.reason not in _NOT_OURS:
                 raise
@@ -81,8 +92,7 @@ class People:
         if (stored := await self._redis.get(key)) is not None:
             return bool(stored == "1")
         try:
-            calls = await self._calls_of(team)
-            reply = await calls.read("conversations.info", channel=channel)
+            reply = await self._calls.read("conversations.info", channel=channel)
         except DeliveryFailed as failure:
             if failure.reason != _GONE:
                 raise

@@ -60,6 +60,10 @@ class Standings:
         """Somebody told Orion to keep quiet here."""
         await self._redis.set(self.key(thread), "muted", ex=KEPT_S)
 
+    async def disengage(self, thread: ThreadKey) -> None:
+        """Whoever addressed Orion here may not: nobody else did, so what is said here is said to others."""
+        await self._redis.delete(self.key(thread))
+
     async def pass_by(self, thread: ThreadKey) -> None:
         """Slack says that Orion never spoke here; nobody need look again for an hour."""
         await self._redis.set(self.stranger_key(thread), "1", ex=STRANGER_S)

@@ -250,12 +250,18 @@ async def test_a4_orions_own_messages_are_acknowledged_and_ignored(opened: Opene
         assert len(running.ledger.letters) == 1
 
 
-async def test_a12_a_refused_channel_is_acknowledged_and_ignored(opened: Opened) -> None:
+async def test_a12_a_refused_channel_is_acknowledged_and_only_told_so(opened: Opened, redis_client: Redis) -> None:
     async with opened(Access(deny_channels=frozenset({CHANNEL}))) as running:
-        running.slack.ask()
+        place, _ = running.slack.ask("<@U0ORION> a secret?")
+        running.slack.server.post("U0YOU", CHANNEL, "and you?", place.thread_ts)
         running.slack.ask("how?", CHAT)
-        (letter,) = await running.heard()
-        assert letter.thread.channel == CHAT
+        letters = await running.heard(2)
+        assert {letter.thread.channel: (letter.refused, letter.text) for letter in letters} == {
+            CHANNEL: ("channel_refused", ""),
+            CHAT: ("", "how?"),
+        }
+        assert await Standings(redis_client).of(place) in {"unknown", "lost"}
+        assert sorted(running.ledger.fates) == ["channel_refused", "channel_refused", "question", "twin_of_mention"]
 
 
 async def test_a8_f9_a_feedback_click_is_kept_and_thanked_in_the_language_of_the_question(opened: Opened) -> None:

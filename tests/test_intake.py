@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.conversation import ThreadKey
-from bot.intake import Access, Ignored, Incoming, Own, Standing, plain_text, read, settle
+from bot.intake import Access, Ignored, Incoming, Own, Refused, Standing, plain_text, read, settle
 
 OWN = Own(user="UORION", bot="BORION")
 OPEN = Access()
@@ -78,6 +78,7 @@ def test_a1_a_mention_opens_its_own_thread() -> None:
         event_ts="1700000000.000100",
         channel_type="channel",
         event_ids=("evt:T1:Ev1", "msg:T1:C1:1700000000.000100"),
+        vouched=True,
     )
 
 
@@ -391,3 +392,25 @@ def test_a3_a_letter_survives_storage(text: str, ts: str, ids: list[str]) -> Non
 def test_a1_a_mention_always_reaches_orion(text: str, standing: Standing) -> None:
     found = letter(mention(text=f"<@UORION> {text}"))
     assert settle(found, standing) == found
+
+
+@pytest.mark.parametrize(("said", "told"), [(mention(), True), (message(thread_ts="1700000000.000100"), False)])
+def test_a12_whoever_spoke_to_orion_and_may_not_is_to_be_told_and_their_text_is_not_kept(
+    said: dict[str, Any], *, told: bool
+) -> None:
+    found = read(envelope(said), OWN, Access(deny_users=frozenset({"UANN"})))
+    assert isinstance(found, Refused)
+    telling = found.to_be_told()
+    if told:
+        assert isinstance(telling, Incoming)
+        assert (telling.refused, telling.text, telling.mentioned) == ("user_refused", "", frozenset())
+        assert Incoming.from_json(telling.to_json()) == telling
+    else:
+        assert telling == Ignored(reason="user_refused")
+
+
+@pytest.mark.parametrize(("told", "vouched"), [(False, True), (None, False), ("no", False)])
+def test_a12_a_letter_remembers_whether_its_event_told_of_sharing(told: object, *, vouched: bool) -> None:
+    found = read(envelope(mention(), is_ext_shared_channel=told), OWN, Access(allow_external=True))
+    assert isinstance(found, Incoming)
+    assert found.vouched is vouched

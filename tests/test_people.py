@@ -10,16 +10,12 @@ from redis.asyncio import Redis
 from bot.local.roster import TEAM_ID, Channel, Member, seeded
 from bot.local.server import LocalWorkspace
 from bot.people import People, Person, read_person, reads_elsewhere
-from bot.slack_calls import DeliveryFailed, SlackCalls
+from bot.slack_calls import DeliveryFailed
 from tests.local_slack import CHANNEL, Slack, local_slack
 
 
 def people_of(slack: Slack, redis: Redis) -> People:
-    async def calls_of(team: str) -> SlackCalls:
-        assert team == TEAM_ID
-        return slack.calls
-
-    return People(calls_of, redis)
+    return People(slack.calls, redis)
 
 
 @pytest.mark.parametrize(
@@ -88,3 +84,13 @@ async def test_a12_a_failing_look_is_no_guess(redis_client: Redis, error: str, *
                 await look(TEAM_ID, CHANNEL)
             assert failed.value.permanent is permanent
             assert await redis_client.dbsize() == 0
+
+
+async def test_a12_a_thing_is_told_once_a_day_unless_it_could_not_be(redis_client: Redis) -> None:
+    async with local_slack() as slack:
+        people = people_of(slack, redis_client)
+        assert [await people.tell_now(TEAM_ID, "U1", "guest") for _ in range(3)] == [True, False, False]
+        assert await people.tell_now(TEAM_ID, "U2", "guest")
+        await people.not_told(TEAM_ID, "U1", "guest")
+        assert await people.tell_now(TEAM_ID, "U1", "guest")
+        assert 0 < await redis_client.ttl(people.told_key(TEAM_ID, "U1", "guest")) <= 86_400
