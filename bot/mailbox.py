@@ -6,28 +6,31 @@ that dies loses nothing (H3). A thread has one holder at a time, who proves it w
 never honoured for a further effect (E5). Must never log a body.
 
 Theory of operation. Per thread there is a list of messages (``mb``) and, while its head was tried, a hash about that
-head (``head``: token, until, worker, tries, deaths). A thread with messages is in exactly one of two sorted sets:
-``ready`` (score: when it may be claimed) or ``lease`` (score: when the lease ends). All changes are Lua scripts, Redis'
-clock is the clock. Every key carries one hash tag per shard; structural keys vanish when empty, all others but the
-token counter have a TTL.
+head (``head``: token, until, worker, tries, deaths). A thread with messages is in exactly one sorted set: its
+workspace's ``ready`` (score: when it may be claimed) or ``lease`` (score: when the lease ends). All changes are Lua
+scripts, Redis' clock is the clock. A workspace's keys carry one hash tag, so that one script sees all it has going on;
+structural keys vanish when empty, all others but the token counter have a TTL.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
+import re
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from redis.asyncio import Redis
-from redis.commands.core import AsyncScript
+from redis.exceptions import RedisError
 
-from agent.thread_store import Fence, hash_tag, shards_of
+from agent.thread_store import Fence, hash_tag, shards_of, team_of
+from bot.dead_letters import DeadLetter, DeadLetters
+from bot.lease import Lease, LeaseLost, heed_cancellation, now
+from bot.mailbox_scripts import Bell, script, shard_tags, split_entry
 from bot.redis_url import impatient
+
+__all__ = ["Cancellation", "Claimed", "Depth", "Lease", "LeaseLost", "Mailbox", "Verb", "heed_cancellation", "now"]
 
 Verb = Literal["ok", "retry", "dead", "giveback"]
 
@@ -44,27 +47,7 @@ DEAD_TTL_S = 30 * 24 * 3600
 DEAD_KEPT = 10_000
 BELL_TTL_S = 60
 
-LUA = Path(__file__).parent / "lua"
-
-
-def now() -> float:
-    """Seconds that also pass while the machine sleeps, where the system can tell; never set back."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
-def heed_cancellation() -> None:
-    """Raise a cancellation that was swallowed on its way.
-
-    Seen: of 150 cancellations aimed at a loop over redis-py up to 110 did not come out of its calls (its own
-    ``asyncio.timeout(0)`` at the pool is the suspect, not the proven cause). ``cancelling`` still knows.
-    """
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
-
-
-class LeaseLost(Exception):  # noqa: N818 (it states a fact: the turn has no right to any effect any more)
-    """This thread belongs, or may belong, to somebody else."""
+_SAID = re.compile(r"\d{10}\.\d{6}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,24 +69,22 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetter:
-    """A message that was given up, and why. ``id`` is the message's, ``entry_id`` its place among the dead letters."""
-
-    entry_id: str
-    thread: str
-    id: str
-    body: str
-    reason: str
-    tries: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
     """How much there is to do: messages waiting or in work, threads leased, dead letters."""
 
     messages: int
     leased: int
     dead: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A message that could have been claimed for a while; ``place`` is how soon it will be, from 1."""
+
+    thread: str
+    id: str
+    body: str
+    place: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,60 +96,13 @@ class Cancellation:
     message_id: str
 
 
-class Lease:
-    """Our local belief in a lease: its last confirmed beginning plus its length, by a clock that cannot be set back.
+class Mailbox:
+    """The queue over one Redis. Times in seconds. Every method raises ``RedisError`` when Redis is out of reach.
 
-    It errs on the safe side: time is taken before Redis was asked. Check it right before each outside effect.
+    ``per_team`` is how many turns a workspace may have at once, over all workers; 0 sets no limit.
     """
 
-    def __init__(self, until: float) -> None:
-        self._until = until
-        self._lost = False
-        self._stopped: str | None = None
-
-    @property
-    def stopped(self) -> str | None:
-        """Why a person (by a button, a word, an edit) stopped this turn; None while nobody did."""
-        return self._stopped
-
-    def stop(self, reason: str) -> None:
-        """Note that a person wants no answer any more."""
-        self._stopped = reason
-
-    def held(self) -> bool:
-        """Whether nobody else can have the thread yet."""
-        return not self._lost and now() < self._until
-
-    def require(self) -> None:
-        """Raise ``LeaseLost`` unless the lease is held."""
-        if not self.held():
-            message = "the lease ran out or was taken over"
-            raise LeaseLost(message)
-
-    @property
-    def left_s(self) -> float:
-        """Seconds until the lease runs out unless it is prolonged; 0 when it is lost."""
-        return max(0.0, self._until - now()) if not self._lost else 0.0
-
-    def prolong(self, until: float) -> None:
-        """Redis confirmed the lease up to ``until``. A lease once found lost stays lost."""
-        self._until = max(self._until, until)
-
-    def lose(self) -> None:
-        """Redis refused it."""
-        self._lost = True
-
-
-def split_entry(entry: str) -> tuple[str, float, str]:
-    """An entry as stored: message id, time of arrival in seconds, body."""
-    message_id, stored_ms, body = entry.split(" ", 2)
-    return message_id, int(stored_ms) / 1000, body
-
-
-class Mailbox:
-    """The queue over one Redis. Times in seconds. Every method raises ``RedisError`` when Redis is out of reach."""
-
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each has a default; who needs another one names it
         self,
         redis: Redis,
         *,
@@ -176,35 +110,35 @@ class Mailbox:
         max_tries: int = MAX_TRIES,
         prefix: str = "orion",
         shards: int | None = None,
+        per_team: int = 0,
     ) -> None:
         self.lease_s = lease_s
         self.max_tries = max_tries
+        self._per_team = per_team
         self._prefix = prefix
         self._shards = shards or shards_of(redis)
         self._redis = redis
         # Beats must be quick or not at all: a client that patiently retries an old beat starves the next one.
         self._beats = impatient(redis, timeout_s=min(1.0, lease_s / 5))
-        self._enqueue = self._script("enqueue")
-        self._claim = self._script("claim")
-        self._done = self._script("done")
-        self._mark = self._script("mark")
-        self._depth = self._script("depth")
-        self._beat = self._beats.register_script((LUA / "beat.lua").read_text())
+        self._enqueue, self._claim, self._done, self._mark, self._depth, self._waiting = (
+            script(redis, name) for name in ("enqueue", "claim", "done", "mark", "depth", "waiting")
+        )
+        self._beat = script(self._beats, "beat")
+        self._tags = shard_tags(prefix, self._shards)
+        self._bell = Bell(redis, prefix=prefix, shards=self._shards)
         self._first_shard = 0
-
-    def _script(self, name: str) -> AsyncScript:
-        return self._redis.register_script((LUA / f"{name}.lua").read_text())
 
     def shard_of(self, thread: str) -> str:
         """The hash tag that all keys of this thread begin with."""
         return hash_tag(thread, prefix=self._prefix, shards=self._shards)
 
-    def _all_shards(self) -> list[str]:
-        return [f"{{{self._prefix}:{shard}}}" for shard in range(self._shards)]
+    def ready_key(self, thread: str) -> str:
+        """The sorted set in which this thread stands while it has something to do and no holder."""
+        return f"{self.shard_of(thread)}:ready:{team_of(thread)}"
 
-    def bells(self) -> list[str]:
-        """The lists on which a worker waits for news."""
-        return [f"{shard}:bell" for shard in self._all_shards()]
+    def bell_key(self) -> str:
+        """The list on which a worker waits for news."""
+        return self._bell.key
 
     def cancel_channel(self) -> str:
         """Where wishes to cancel are told to all workers."""
@@ -226,35 +160,44 @@ class Mailbox:
         """Close the client of our own (the one for beats); the caller's stays open."""
         await self._beats.aclose()
 
-    async def enqueue(self, thread: str, body: bytes | str, *, event_ids: Sequence[str]) -> bool:
+    async def enqueue(self, thread: str, body: bytes | str, *, event_ids: Sequence[str], said: str = "") -> bool:
         """Store a message; False when any of ``event_ids`` was seen in the last 24 h (it is stored already).
 
         Whatever the answer, all of ``event_ids`` are known afterwards, so a chain of twins stays closed. ``body`` is
-        UTF-8.
+        UTF-8. ``said`` (a ts of Slack's) puts it before what waits and was said later.
         """
         ids = dict.fromkeys(event_ids)  # the same id twice in one call is no twin
         # Half an emoji in a cut text has no UTF-8 form; refusing it would have Slack send it for ever.
         text = body.encode("utf-8", "replace") if isinstance(body, str) else body
-        arguments: list[str | bytes | int] = [thread, uuid.uuid4().hex, text, SEEN_TTL_S, BELL_TTL_S, *ids]
-        return bool(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
+        message_id = f"{said}/{uuid.uuid4().hex}" if _SAID.fullmatch(said) else uuid.uuid4().hex
+        arguments: list[str | bytes | int] = [thread, message_id, text, SEEN_TTL_S, self._bell.ttl_in_scripts, *ids]
+        return await self._bell.answered(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
 
     async def claim(self, worker: str, limit: int) -> list[Claimed]:
-        """Up to ``limit`` threads that are due, each with its first message. Also takes over leases that ran out."""
+        """Up to ``limit`` threads that are due, each with its first message. Also takes over leases that ran out.
+
+        Workspaces take turns. A shard that is out of reach is passed over where another one had something to claim.
+        """
         claimed: list[Claimed] = []
-        shards = self._all_shards()
+        missed: RedisError | None = None
         # Begin somewhere else each time, or the first shard would be served before all others.
-        self._first_shard = (self._first_shard + 1) % len(shards)
-        for shard in shards[self._first_shard :] + shards[: self._first_shard]:
+        self._first_shard = (self._first_shard + 1) % len(self._tags)
+        for shard in self._tags[self._first_shard :] + self._tags[: self._first_shard]:
             if limit > len(claimed):
-                claimed += await self._claim_in(shard, worker, limit - len(claimed))
+                try:
+                    claimed += await self._claim_in(shard, worker, limit - len(claimed))
+                except RedisError as error:
+                    missed = error
+        if missed is not None and not claimed:
+            raise missed
         return claimed
 
     async def _claim_in(self, shard: str, worker: str, limit: int) -> list[Claimed]:
         asked_at = now()
         last_try, suspect_from = self.max_tries + FAREWELLS, max(1, self.max_tries - SOLO_TRIES)
         lease_ms = round(self.lease_s * 1000)
-        arguments: list[str | int] = [worker, lease_ms, limit, last_try, DEAD_KEPT, DEAD_TTL_S, suspect_from]
-        rows = await self._claim(keys=[shard], args=arguments)
+        limits = [limit, last_try, DEAD_KEPT, DEAD_TTL_S, suspect_from, self._per_team]
+        rows = await self._claim(keys=[shard], args=[worker, lease_ms, *limits])
         return [self._claimed(row, asked_at + self.lease_s) for row in rows]
 
     def _claimed(self, row: Sequence[Any], leased_until: float) -> Claimed:
@@ -274,22 +217,33 @@ class Mailbox:
     async def beat(self, held: Iterable[tuple[Claimed, Lease]]) -> list[Claimed]:
         """Prolong these leases in Redis and in our belief; returns those that were refused, their leases lost.
 
-        Uses a client of its own, with short time-outs and without retries.
+        Uses a client of its own, with short time-outs and without retries. One shard out of reach costs no other.
         """
         refused: list[Claimed] = []
+        missed: RedisError | None = None
         by_shard: dict[str, list[tuple[Claimed, Lease]]] = {}
         for claimed, lease in held:
             by_shard.setdefault(self.shard_of(claimed.thread), []).append((claimed, lease))
         for shard, ours in by_shard.items():
-            asked_at = now()
-            pairs = [word for claimed, _ in ours for word in (claimed.thread, claimed.fence.token)]
-            answers = await self._beat(keys=[shard], args=[round(self.lease_s * 1000), *pairs])
-            for (claimed, lease), accepted in zip(ours, answers, strict=True):
-                if accepted:
-                    lease.prolong(asked_at + self.lease_s)
-                else:
-                    lease.lose()
-                    refused.append(claimed)
+            try:
+                refused += await self._beat_in(shard, ours)
+            except RedisError as error:
+                missed = error
+        if missed is not None:
+            raise missed
+        return refused
+
+    async def _beat_in(self, shard: str, ours: list[tuple[Claimed, Lease]]) -> list[Claimed]:
+        asked_at = now()
+        refused: list[Claimed] = []
+        pairs = [word for claimed, _ in ours for word in (claimed.thread, claimed.fence.token)]
+        answers = await self._beat(keys=[shard], args=[round(self.lease_s * 1000), *pairs])
+        for (claimed, lease), accepted in zip(ours, answers, strict=True):
+            if accepted:
+                lease.prolong(asked_at + self.lease_s)
+            else:
+                lease.lose()
+                refused.append(claimed)
         return refused
 
     async def done(self, claimed: Claimed, verb: Verb, *, after_s: float = 0, reason: str = "") -> bool:
@@ -299,18 +253,15 @@ class Mailbox:
         for ``after_s``; ``giveback`` leaves it for anybody (after ``after_s``), and this try does not count.
         """
         token, shard = claimed.fence.token, self.shard_of(claimed.thread)
-        backoff_ms = round(after_s * 1000)
-        arguments: list[str | bytes | int] = [
-            claimed.thread,
-            token,
+        ending: list[str | int] = [
             verb,
-            backoff_ms,
+            round(after_s * 1000),
             reason,
             DEAD_KEPT,
             DEAD_TTL_S,
-            BELL_TTL_S,
+            self._bell.ttl_in_scripts,
         ]
-        return bool(await self._done(keys=[shard], args=arguments))
+        return await self._bell.answered(await self._done(keys=[shard], args=[claimed.thread, token, *ending]))
 
     async def mark(self, claimed: Claimed, name: str, value: str, *, ttl_s: int = MARK_TTL_S) -> str:
         """Write down once that an effect happened; returns the value that stands, ours or an earlier one.
@@ -350,6 +301,11 @@ class Mailbox:
         entry = await self._redis.lindex(f"{self.shard_of(thread)}:mb:{thread}", 0)
         return split_entry(str(entry))[0] if entry else ""
 
+    async def hurry(self, thread: str) -> None:
+        """A message of this thread that waits for a later try is due now: somebody took it back."""
+        if await self._redis.zadd(self.ready_key(thread), {thread: 1}, xx=True, lt=True, ch=True):
+            await self._bell.ring()
+
     async def cancellations(self, listening: Callable[[], None]) -> AsyncIterator[Cancellation]:
         """What ``cancel`` said, on whatever worker, from when ``listening`` is called. Raises ``RedisError``."""
         async with self._redis.pubsub(ignore_subscribe_messages=True) as pubsub:
@@ -363,31 +319,33 @@ class Mailbox:
 
     async def wait(self, timeout_s: float) -> None:
         """Return when there may be news, after ``timeout_s`` at the latest."""
-        await self._redis.brpop(self.bells(), timeout=timeout_s)
+        await self._bell.wait(timeout_s)
+
+    async def waiting(self, *, for_s: float, again_s: float, limit: int) -> list[Waiting]:
+        """Messages that could have been claimed ``for_s`` ago and were not; each is told once in ``again_s``."""
+        found: list[Waiting] = []
+        for shard in self._tags:
+            limits = [round(for_s * 1000), round(again_s * 1000), limit - len(found)]
+            for thread, entry, place in await self._waiting(keys=[shard], args=limits):
+                message_id, _, body = split_entry(entry)
+                found.append(Waiting(thread=thread, id=message_id, body=body, place=int(place)))
+        return found
+
+    async def behind(self, claimed: Claimed) -> int:
+        """How many messages wait in this thread behind the one in our hands."""
+        return max(0, int(await self._redis.llen(f"{self.shard_of(claimed.thread)}:mb:{claimed.thread}")) - 1)
+
+    async def waits(self, thread: str, message_id: str) -> bool:
+        """Whether this message is still at the head of its thread, and nobody has it in hand."""
+        ready = await self._redis.zscore(self.ready_key(thread), thread)
+        return ready is not None and await self._at_head(thread) == message_id
 
     async def depth(self) -> Depth:
         """How much there is to do, over all shards."""
-        rows = [await self._depth(keys=[shard]) for shard in self._all_shards()]
+        rows = [await self._depth(keys=[shard]) for shard in self._tags]
         messages, leased, dead = (sum(column) for column in zip(*rows, strict=True))
         return Depth(messages=messages, leased=leased, dead=dead)
 
     async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
-        """The messages that were given up, the newest first in each shard."""
-        letters: list[DeadLetter] = []
-        for shard in self._all_shards():
-            rows: Any = await self._redis.xrevrange(f"{shard}:dead", count=limit)
-            letters += [dead_letter(entry_id, fields) for entry_id, fields in rows]
-        return letters[:limit]
-
-
-def dead_letter(entry_id: str, fields: dict[str, str]) -> DeadLetter:
-    """One entry of the stream of dead letters."""
-    message_id, _, body = split_entry(fields["entry"])
-    return DeadLetter(
-        entry_id=entry_id,
-        thread=fields["thread"],
-        id=message_id,
-        body=body,
-        reason=fields["reason"],
-        tries=int(fields["tries"]),
-    )
+        """The messages that were given up, the newest first."""
+        return await DeadLetters(self._redis, prefix=self._prefix, shards=self._shards).newest(limit)

@@ -8,7 +8,6 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.mailbox import (
-    BELL_TTL_S,
     FAREWELLS,
     MAX_TRIES,
     SEEN_TTL_S,
@@ -20,6 +19,7 @@ from bot.mailbox import (
     Mailbox,
     now,
 )
+from bot.mailbox_scripts import BELL_TTL_S
 from tests.waiting import wait_until
 
 THREAD = "T1:C1:1700000000.000100"
@@ -49,7 +49,7 @@ async def let_lease_run_out(redis: Redis, mailbox: Mailbox, thread: str = THREAD
 
 
 async def let_backoff_pass(redis: Redis, mailbox: Mailbox, thread: str = THREAD) -> None:
-    await redis.zadd(f"{mailbox.shard_of(thread)}:ready", {thread: 1}, xx=True)
+    await redis.zadd(mailbox.ready_key(thread), {thread: 1}, xx=True)
 
 
 async def test_e5_messages_of_a_thread_come_one_at_a_time_in_order(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
@@ -230,11 +230,10 @@ async def test_h3_a_message_that_kills_its_worker_is_handed_out_for_a_farewell_t
         exhausted.append((await claim_one(mailbox)).exhausted)
         await let_lease_run_out(redis_client, mailbox)
     assert exhausted == [False] * MAX_TRIES + [True] * FAREWELLS
-    assert await mailbox.claim("w", 1) == []  # this claim buried it
+    following = await claim_one(mailbox)  # this claim buried it
     (letter,) = await mailbox.dead_letters()
     assert (letter.thread, letter.body, letter.tries) == (THREAD, "poison", MAX_TRIES + FAREWELLS)
     assert letter.reason == "killed its worker each time"
-    following = await claim_one(mailbox)
     assert (following.body, following.tries, following.exhausted) == ("next", 1, False)
     await mailbox.done(following, "ok")
 
@@ -290,7 +289,7 @@ async def test_h3_dead_keeps_the_message_with_its_reason(mailbox: Mailbox, no_le
 async def test_the_bell_wakes_a_waiting_worker_and_never_piles_up(redis_client: Redis, mailbox: Mailbox) -> None:
     for number in range(200):
         await put(mailbox, "x", f"thread {number}")
-    bell = mailbox.bells()[0]
+    bell = mailbox.bell_key()
     assert await redis_client.llen(bell) == 64
     assert 0 < await redis_client.ttl(bell) <= BELL_TTL_S
     before = now()
@@ -322,3 +321,97 @@ async def test_two_prefixes_do_not_see_each_other(redis_client: Redis) -> None:
     assert len(await ours.claim("w", 1)) == 1
     await ours.aclose()
     await theirs.aclose()
+
+
+async def test_e5_what_was_said_earlier_but_came_later_goes_before_what_waits(mailbox: Mailbox) -> None:
+    """Slack sends an event again that nobody took: by then a later question of its thread may wait already."""
+    said = {"first": "1700000000.000001", "second": "1700000000.000002", "third": "1700000000.000003"}
+    for name in ("second", "third", "first"):
+        await mailbox.enqueue("t", name, event_ids=[name], said=said[name])
+    (claimed,) = await mailbox.claim("w", 1)
+    await mailbox.enqueue("t", "too late", event_ids=["x"], said="1600000000.000000")
+    bodies = [claimed.body]
+    while await mailbox.done(claimed, "ok"):
+        found = await mailbox.claim("w", 1)
+        if not found:
+            break
+        claimed = found[0]
+        bodies.append(claimed.body)
+    assert bodies == ["first", "too late", "second", "third"]
+
+
+@pytest.mark.parametrize("said", ["", "soon", "1 2", "1700000000"])
+async def test_e5_a_time_that_is_none_of_slacks_orders_nothing(mailbox: Mailbox, said: str) -> None:
+    await mailbox.enqueue("t", "first", event_ids=["a"], said="1700000000.000001")
+    await mailbox.enqueue("t", "second", event_ids=["b"], said=said)
+    (claimed,) = await mailbox.claim("w", 1)
+    assert claimed.body == "first"
+
+
+async def claimed_now(mailbox: Mailbox, limit: int, worker: str = "w1") -> list[str]:
+    return [claimed.thread for claimed in await mailbox.claim(worker, limit)]
+
+
+async def test_e5_a_burst_of_one_workspace_does_not_starve_anothers_one_question(mailbox: Mailbox) -> None:
+    for number in range(1000):
+        await put(mailbox, "q", f"TBIG:{number}")
+    busy = await mailbox.claim("w1", 50)
+    await put(mailbox, "q", "TSMALL:1")
+    assert await mailbox.done(busy[0], "ok")
+    assert await claimed_now(mailbox, 1) == ["TSMALL:1"]
+
+
+async def test_e5_workspaces_take_turns_and_within_one_the_longest_waiting_thread_comes_first(mailbox: Mailbox) -> None:
+    for thread in ("T1:a", "T1:b", "T1:c", "T2:a", "T2:b", "T3:a"):
+        await put(mailbox, "q", thread)
+    assert await claimed_now(mailbox, 4) == ["T1:a", "T2:a", "T3:a", "T1:b"]
+    assert await claimed_now(mailbox, 4) == ["T2:b", "T1:c"]
+
+
+async def test_e5_a_workspace_has_no_more_turns_at_once_than_its_share_over_all_workers(redis_client: Redis) -> None:
+    box = Mailbox(redis_client, per_team=3)
+    for thread in ("T1:a", "T1:b", "T1:c", "T1:d", "T2:a"):
+        await put(box, "q", thread)
+    first = await box.claim("w1", 2)
+    assert await claimed_now(box, 10, "w2") == ["T1:b", "T1:c"]
+    assert await claimed_now(box, 10, "w3") == []
+    assert await box.done(first[0], "retry", after_s=60)
+    assert await claimed_now(box, 10, "w3") == ["T1:d"]
+    await box.aclose()
+
+
+async def test_h3_what_an_older_version_made_ready_is_claimed_once(redis_client: Redis, mailbox: Mailbox) -> None:
+    """Before workspaces took turns there was one sorted set for all."""
+    shard = mailbox.shard_of(THREAD)
+    for thread in ("T1:waiting", "T1:leased"):
+        await put(mailbox, "q", thread)
+    assert len(await mailbox.claim("w1", 2)) == 2
+    await redis_client.delete(mailbox.ready_key(THREAD), f"{shard}:teams")
+    await redis_client.zrem(f"{shard}:lease", "T1:waiting")
+    await redis_client.zadd(f"{shard}:ready", {"T1:waiting": 1, "T1:leased": 1})
+    assert await claimed_now(mailbox, 10) == ["T1:waiting"]
+    assert not await redis_client.exists(f"{shard}:ready")
+
+
+async def test_h3_a_thread_that_an_older_worker_claimed_has_one_holder(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    await redis_client.zadd(f"{mailbox.shard_of(THREAD)}:lease", {THREAD: 9_999_999_999_999})
+    assert await claimed_now(mailbox, 10) == []
+    assert not await redis_client.exists(mailbox.ready_key(THREAD))
+
+
+async def test_a5_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_turn(mailbox: Mailbox) -> None:
+    for thread in ("T1:a", "T1:b", "T1:c", "T2:a"):
+        await put(mailbox, "q", thread)
+    assert await mailbox.waiting(for_s=60, again_s=60, limit=10) == []
+    told = await mailbox.waiting(for_s=0, again_s=60, limit=3)
+    told += await mailbox.waiting(for_s=0, again_s=60, limit=3)
+    assert [(w.thread, w.place) for w in told] == [("T1:a", 1), ("T1:b", 3), ("T1:c", 4), ("T2:a", 2)]
+    assert await mailbox.waiting(for_s=0, again_s=60, limit=3) == []
+    assert await mailbox.waits("T1:a", told[0].id)
+    (claimed,) = await mailbox.claim("w", 1)
+    assert not await mailbox.waits("T1:a", claimed.id)
+    assert await mailbox.behind(claimed) == 0
+    await put(mailbox, "another", "T1:a")
+    assert await mailbox.behind(claimed) == 1
+    assert not await mailbox.waits("T1:b", "another message")

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,14 +18,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from redis.asyncio import Redis
 
+from agent.thread_store import team_of
+from bot.dead_letters import DeadLetters
 from bot.mailbox import FAREWELLS, Claimed, Depth, Lease, LeaseLost, Mailbox, Verb, now
 
-THREADS = ("a", "b", "c")
+THREADS = ("T1:a", "T1:b", "T1:c", "T2:d", "T2:e")
+PER_TEAM = 2
 MAX_TRIES = 1
 LAST_TRY = MAX_TRIES + FAREWELLS
 
 T = TypeVar("T")
+Fate = Literal["retry", "drop"]
 threads = st.sampled_from(THREADS)
+saids = st.sampled_from(["", "1700000000.000001", "1700000000.000002", "1700000001.000000"])
 
 
 def those(which: Callable[[Modelled], bool]) -> st.SearchStrategy[str]:
@@ -50,6 +55,8 @@ class Modelled:
     """What one thread should look like."""
 
     queue: list[str] = field(default_factory=list)
+    said: dict[str, str] = field(default_factory=dict)
+    tried: bool = False  # somebody may be at work on the head: nothing goes before it
     tries: int = 0
     deaths: int = 0
     holder: Claimed | None = None
@@ -60,8 +67,19 @@ class Modelled:
     def suspect(self) -> bool:
         return self.deaths >= 1
 
+    @property
+    def due(self) -> bool:
+        return bool(self.queue) and not self.resting and (self.lapsed or not self.holder)
+
+    def store(self, body: str, said: str) -> None:
+        place = len(self.queue)
+        while said and place > self.tried and self.said[self.queue[place - 1]] > said:
+            place -= 1
+        self.queue.insert(place, body)
+        self.said[body] = said
+
     def take_away(self) -> str:
-        self.tries = self.deaths = 0
+        self.tries, self.deaths, self.tried = 0, 0, False
         return self.queue.pop(0)
 
 
@@ -75,11 +93,12 @@ class MailboxMachine(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.redis = Redis(unix_socket_path=str(self.socket), decode_responses=True)
         self.wait(self.redis.flushall())
-        self.mailbox = Mailbox(self.redis, max_tries=MAX_TRIES)
+        self.mailbox = Mailbox(self.redis, max_tries=MAX_TRIES, per_team=PER_TEAM)
         self.model = {thread: Modelled() for thread in THREADS}
         self.known: set[str] = set()
         self.former: list[Claimed] = []
         self.buried = 0
+        self.passed_over = dict.fromkeys(map(team_of, THREADS), 0)
         self.sent = 0
 
     def wait(self, answer: Awaitable[T]) -> T:
@@ -93,59 +112,69 @@ class MailboxMachine(RuleBasedStateMachine):
         self.wait(self.redis.aclose())
         self.runner.close()
 
-    @rule(thread=threads, ids=st.lists(st.integers(0, 30).map(str), min_size=1, max_size=2))
-    def enqueue(self, thread: str, ids: list[str]) -> None:
+    @rule(thread=threads, ids=st.lists(st.integers(0, 30).map(str), min_size=1, max_size=2), said=saids)
+    def enqueue(self, thread: str, ids: list[str], said: str) -> None:
         self.sent += 1
         body = f"message {self.sent}"
-        stored = self.wait(self.mailbox.enqueue(thread, body, event_ids=ids))
+        stored = self.wait(self.mailbox.enqueue(thread, body, event_ids=ids, said=said))
         assert stored == (not self.known.intersection(ids))
         self.known.update(ids)
         if stored:
-            self.model[thread].queue.append(body)
+            self.model[thread].store(body, said)
 
     @rule(limit=st.integers(1, 4))
     def claim(self, limit: int) -> None:
-        due = {thread for thread, m in self.model.items() if m.queue and not m.resting and (m.lapsed or not m.holder)}
+        due = {thread for thread, m in self.model.items() if m.due}
         for m in self.model.values():
             if m.lapsed:
                 assert m.holder is not None
                 self.former.append(m.holder)
                 m.holder, m.lapsed, m.deaths = None, False, m.deaths + 1
-        alone = not any(held(m) and m.suspect for m in self.model.values())
-        claimed = {c.thread: c for c in self.wait(self.mailbox.claim("w", limit))}
-        assert set(claimed) <= due
-        depth = self.wait(self.mailbox.depth())
-        buried_now = depth.dead - self.buried
-        assert len(claimed) + buried_now <= limit
-        if alone or any(not self.model[thread].suspect for thread in due):
-            assert len(claimed) + buried_now >= min(1, len(due)) or limit < len(due)
-        if limit >= len(due):
-            assert {thread for thread in due if not self.model[thread].suspect} <= set(claimed)
-        for thread in due - set(claimed):
-            self._buried_in_passing(thread, buried_now > 0)
-        assert self.buried == depth.dead
-        self._skipped_are_due_again(due - set(claimed))
-        for thread, one in claimed.items():
-            self._claimed(self.model[thread], one)
+        claimed = self.wait(self.mailbox.claim("w", limit))
+        assert len(claimed) <= limit
+        buried = {thread for thread in due if self._buried_in_passing(thread)}
+        waiting = {thread for thread in due - buried if not self.model[thread].suspect}
+        for one in claimed:
+            assert one.thread in due
+            self._served(one, waiting)
+        self._none_was_forgotten(due - buried - {one.thread for one in claimed}, full=len(claimed) == limit)
 
-    def _buried_in_passing(self, thread: str, possible: bool) -> None:  # noqa: FBT001 (said where it is called)
-        m = self.model[thread]
-        if possible and m.tries == LAST_TRY and self._stored(thread) < len(m.queue):
-            m.take_away()
-            self.buried += 1
+    def _served(self, one: Claimed, waiting: set[str]) -> None:
+        """Workspaces take turns: none is passed over twice while it could be served."""
+        waiting.discard(one.thread)
+        team = team_of(one.thread)
+        for other in self.passed_over:
+            could = other != team and not self._at_its_limit(other) and other in set(map(team_of, waiting))
+            self.passed_over[other] = self.passed_over[other] + 1 if could else 0
+            assert self.passed_over[other] <= 1
+        self._claimed(self.model[one.thread], one)
 
-    def _skipped_are_due_again(self, skipped: set[str]) -> None:
-        """A suspect that was passed over waits half a second; it has passed."""
+    def _at_its_limit(self, team: str) -> bool:
+        return sum(held(m) for thread, m in self.model.items() if team_of(thread) == team) >= PER_TEAM
+
+    def _none_was_forgotten(self, skipped: set[str], *, full: bool) -> None:
+        """What was due and not claimed had a reason. A suspect passed over waits half a second; it has passed."""
+        suspect_held = any(held(m) and m.suspect for m in self.model.values())
         for thread in skipped:
-            ready = f"{self.mailbox.shard_of(thread)}:ready"
-            self.wait(self.redis.zadd(ready, {thread: 1}, xx=True))
+            assert full or self._at_its_limit(team_of(thread)) or (self.model[thread].suspect and suspect_held)
+            self.wait(self.redis.zadd(self.mailbox.ready_key(thread), {thread: 1}, xx=True))
+
+    def _buried_in_passing(self, thread: str) -> bool:
+        """Whether this claim gave the head up, because it was tried too often."""
+        m = self.model[thread]
+        if self._stored(thread) == len(m.queue):
+            return False
+        assert m.tries == LAST_TRY
+        m.take_away()
+        self.buried += 1
+        return True
 
     def _stored(self, thread: str) -> int:
         return self.wait(self.redis.llen(f"{self.mailbox.shard_of(thread)}:mb:{thread}"))
 
     def _claimed(self, m: Modelled, claimed: Claimed) -> None:
         m.tries += 1
-        m.holder = claimed
+        m.holder, m.tried = claimed, True
         assert (claimed.body, claimed.tries) == (m.queue[0], m.tries)
         assert m.tries <= LAST_TRY
         assert claimed.exhausted == (m.tries > MAX_TRIES)
@@ -214,9 +243,20 @@ class MailboxMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(m.resting for m in self.model.values()))
     @rule(thread=those(lambda m: m.resting))
     def backoff_passes(self, thread: str) -> None:
-        ready = f"{self.mailbox.shard_of(thread)}:ready"
-        self.wait(self.redis.zadd(ready, {thread: 1}, xx=True))
+        self.wait(self.redis.zadd(self.mailbox.ready_key(thread), {thread: 1}, xx=True))
         self.model[thread].resting = False
+
+    @precondition(lambda self: self.buried)
+    @rule(data=st.data(), fate=st.sampled_from(["retry", "retry", "drop"]))
+    def operator_decides(self, data: st.DataObject, fate: Fate) -> None:
+        """Once, also if asked twice; what is tried again goes to the end of its thread, whenever it was said."""
+        letters = DeadLetters(self.redis)
+        letter = data.draw(st.sampled_from(self.wait(letters.newest())))
+        assert self.wait(letters.decide(letter.entry_id, fate))
+        assert not self.wait(letters.decide(letter.entry_id, fate))
+        self.buried -= 1
+        if fate == "retry":
+            self.model[letter.thread].queue.append(letter.body)
 
     @precondition(any_held)
     @rule()
@@ -229,6 +269,11 @@ class MailboxMachine(RuleBasedStateMachine):
     @invariant()
     def a_worker_holds_one_suspect_at_most(self) -> None:
         assert sum(held(m) and m.suspect for m in self.model.values()) <= 1
+
+    @invariant()
+    def no_workspace_has_more_than_its_share(self) -> None:
+        for team in self.passed_over:
+            assert sum(held(m) for thread, m in self.model.items() if team_of(thread) == team) <= PER_TEAM
 
     @invariant()
     def nothing_is_lost_or_left_behind(self) -> None:

@@ -85,10 +85,10 @@ async def put(mailbox: Mailbox, *bodies: str, thread: str = THREAD) -> None:
 
 async def hurry(redis: Redis, mailbox: Mailbox) -> None:
     """All backoffs have passed."""
-    ready = f"{mailbox.shard_of(THREAD)}:ready"
+    ready = mailbox.ready_key(THREAD)
     for thread in await redis.zrange(ready, 0, -1):
         await redis.zadd(ready, {str(thread): 1}, xx=True)
-        await redis.lpush(mailbox.bells()[0], 1)
+        await redis.lpush(mailbox.bell_key(), 1)
 
 
 async def empty(mailbox: Mailbox) -> bool:

@@ -1,13 +1,12 @@
 -- Prolong leases. A lease that ran out but that nobody took over yet is still the holder's.
 -- KEYS prefix  ARGV lease ms, (thread, token)...  -> { 1 prolonged | 0 refused ... }
-local p, answer = KEYS[1], {}
-local time = redis.call('TIME')
-local untl = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
+local answer = {}
+local untl = now + ARGV[1]
 for i = 2, #ARGV, 2 do
   local head = p .. ':head:' .. ARGV[i]
   local held = redis.call('HGET', head, 'token') == ARGV[i + 1]
   if held then
-    redis.call('ZADD', p .. ':lease', untl, ARGV[i])
+    redis.call('ZADD', lease, untl, ARGV[i])
     redis.call('HSET', head, 'until', untl)
   end
   answer[#answer + 1] = held and 1 or 0

@@ -1,57 +1,83 @@
 -- Take up to `limit` threads that are due; their first message stays in the list until it is done.
+-- Workspaces take turns, a thread each, the one that waited longest first; none gets more than `cap` leases at once.
 -- A message whose workers died under it again and again is a suspect: a worker holds one of those at a time, so that
 -- it cannot drag the same bystanders along until they look guilty too.
--- KEYS prefix  ARGV worker, lease ms, limit, last try, dead letters kept, dead letters' TTL s, deaths of a suspect
+-- KEYS prefix
+-- ARGV worker, lease ms, limit, last try, dead letters kept, dead letters' TTL s, deaths of a suspect, cap (0: none)
 -- -> { {thread, token, tries, entry}... }
-local p, worker, lease_ms, limit, last_try = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local ready, lease = p .. ':ready', p .. ':lease'
+local worker, lease_ms, limit, last_try = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local deaths_of_a_suspect, cap = tonumber(ARGV[7]), tonumber(ARGV[8])
+
+-- What an older version made ready, all workspaces in one set.
+for _, thread in ipairs(redis.call('ZRANGE', p .. ':ready', 0, -1)) do
+  if not redis.call('ZSCORE', lease, thread) then make_ready(thread, redis.call('ZSCORE', p .. ':ready', thread)) end
+end
+redis.call('DEL', p .. ':ready')
 
 -- The token goes with the lease: from here on the old holder is refused everywhere.
 for _, thread in ipairs(redis.call('ZRANGEBYSCORE', lease, '-inf', now, 'LIMIT', 0, 100)) do
   redis.call('ZREM', lease, thread)
   redis.call('HINCRBY', p .. ':head:' .. thread, 'deaths', 1)
   redis.call('HDEL', p .. ':head:' .. thread, 'token', 'until', 'worker')
-  redis.call('ZADD', ready, now, thread)
+  make_ready(thread, now)
 end
 
 local function suspected(thread)
-  return tonumber(redis.call('HGET', p .. ':head:' .. thread, 'deaths') or 0) >= tonumber(ARGV[7])
+  return tonumber(redis.call('HGET', p .. ':head:' .. thread, 'deaths') or 0) >= deaths_of_a_suspect
 end
 
-local function holds_a_suspect()
-  for _, thread in ipairs(redis.call('ZRANGE', lease, 0, -1)) do
-    if redis.call('HGET', p .. ':head:' .. thread, 'worker') == worker and suspected(thread) then return true end
-  end
-  return false
+local running, holds_a_suspect = {}, false
+for _, thread in ipairs(redis.call('ZRANGE', lease, 0, -1)) do
+  local team = team_of(thread)
+  running[team] = (running[team] or 0) + 1
+  if redis.call('HGET', p .. ':head:' .. thread, 'worker') == worker and suspected(thread) then holds_a_suspect = true end
 end
 
-local function try(thread)
-  local mailbox, head = p .. ':mb:' .. thread, p .. ':head:' .. thread
-  local tries = redis.call('HINCRBY', head, 'tries', 1)
-  if tries > last_try then
-    -- Even burying it killed its worker, again and again: off with it, so that the thread can go on.
-    redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[5], '*', 'thread', thread, 'entry', redis.call('LPOP', mailbox),
-      'reason', 'killed its worker each time', 'tries', tries - 1)
-    redis.call('EXPIRE', p .. ':dead', ARGV[6])
-    redis.call('DEL', head)
-    if redis.call('EXISTS', mailbox) == 1 then redis.call('ZADD', ready, now, thread) else redis.call('ZREM', ready, thread) end
-    return nil
-  end
-  local token = redis.call('INCR', p .. ':fence')
-  redis.call('ZREM', ready, thread)
-  redis.call('ZADD', lease, now + lease_ms, thread)
-  redis.call('HSET', head, 'token', token, 'until', now + lease_ms, 'worker', worker)
-  return {thread, tostring(token), tries, redis.call('LINDEX', mailbox, 0)}
+local function bury(thread, tries)
+  -- Even burying it killed its worker, again and again: off with it, so that the thread can go on.
+  local mailbox = p .. ':mb:' .. thread
+  redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[5], '*', 'thread', thread, 'entry', redis.call('LPOP', mailbox),
+    'reason', 'killed its worker each time', 'tries', tries)
+  redis.call('EXPIRE', p .. ':dead', ARGV[6])
+  redis.call('DEL', p .. ':head:' .. thread)
+  if redis.call('EXISTS', mailbox) == 1 then make_ready(thread, now) else take_from_ready(thread) end
 end
 
 local claimed = {}
-for _, thread in ipairs(redis.call('ZRANGEBYSCORE', ready, '-inf', now, 'LIMIT', 0, limit)) do
-  if suspected(thread) and holds_a_suspect() then
-    redis.call('ZADD', ready, now + 500, thread) -- out of the way of those behind it
-  else
-    claimed[#claimed + 1] = try(thread)
-  end
+local function try(thread)
+  local head = p .. ':head:' .. thread
+  local tries = redis.call('HINCRBY', head, 'tries', 1)
+  if tries > last_try then return bury(thread, tries - 1) end
+  local token, team = redis.call('INCR', p .. ':fence'), team_of(thread)
+  holds_a_suspect = holds_a_suspect or suspected(thread)
+  redis.call('ZADD', teams, token, team)
+  take_from_ready(thread)
+  redis.call('ZADD', lease, now + lease_ms, thread)
+  redis.call('HSET', head, 'token', token, 'until', now + lease_ms, 'worker', worker)
+  running[team] = (running[team] or 0) + 1
+  claimed[#claimed + 1] = {thread, tostring(token), tries, redis.call('LINDEX', p .. ':mb:' .. thread, 0)}
 end
+
+-- One thread of this workspace. -> whether there was any that may be looked at
+local function serve(team)
+  if cap > 0 and (running[team] or 0) >= cap then return false end
+  local thread = redis.call('ZRANGEBYSCORE', p .. ':ready:' .. team, '-inf', now, 'LIMIT', 0, 1)[1]
+  if not thread then return false end
+  if redis.call('ZSCORE', lease, thread) then
+    take_from_ready(thread) -- an older version claimed it
+  elseif suspected(thread) and holds_a_suspect then
+    make_ready(thread, now + 500) -- out of the way of those behind it
+  else
+    try(thread)
+  end
+  return true
+end
+
+local served
+repeat
+  served = false
+  for _, team in ipairs(redis.call('ZRANGE', teams, 0, -1)) do
+    if #claimed < limit and serve(team) then served = true end
+  end
+until not served
 return claimed

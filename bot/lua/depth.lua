@@ -1,6 +1,8 @@
 -- How much there is to do.  KEYS prefix  -> { messages waiting or in work, threads leased, dead letters }
-local p, messages = KEYS[1], 0
-local leased = redis.call('ZRANGE', p .. ':lease', 0, -1)
-for _, thread in ipairs(leased) do messages = messages + redis.call('LLEN', p .. ':mb:' .. thread) end
-for _, thread in ipairs(redis.call('ZRANGE', p .. ':ready', 0, -1)) do messages = messages + redis.call('LLEN', p .. ':mb:' .. thread) end
+local messages, leased = 0, redis.call('ZRANGE', lease, 0, -1)
+local function add(threads)
+  for _, thread in ipairs(threads) do messages = messages + redis.call('LLEN', p .. ':mb:' .. thread) end
+end
+add(leased)
+for _, team in ipairs(redis.call('ZRANGE', teams, 0, -1)) do add(redis.call('ZRANGE', p .. ':ready:' .. team, 0, -1)) end
 return {messages, #leased, redis.call('XLEN', p .. ':dead')}

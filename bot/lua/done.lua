@@ -1,26 +1,19 @@
 -- End the turn that `token` stands for. Accepted as long as nobody took over, for what it reports has already happened.
 -- KEYS prefix  ARGV thread, token, ok|retry|dead|giveback, backoff ms, reason, dead letters kept, their TTL s, bell's TTL s
--- -> 1 accepted | 0 refused
-local p, thread, verb = KEYS[1], ARGV[1], ARGV[3]
+-- -> 0 refused | 1 accepted | 2 accepted, and somebody should be woken
+local thread, verb, after = ARGV[1], ARGV[3], tonumber(ARGV[4])
 local mailbox, head = p .. ':mb:' .. thread, p .. ':head:' .. thread
 if redis.call('HGET', head, 'token') ~= ARGV[2] then return 0 end
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZREM', p .. ':lease', thread)
+redis.call('ZREM', lease, thread)
 redis.call('HDEL', head, 'token', 'until', 'worker')
-if verb == 'retry' then
+if verb == 'giveback' then redis.call('HINCRBY', head, 'tries', -1) end
+if verb == 'retry' or (verb == 'giveback' and after > 0) then
   -- The message keeps its place: what came later waits, or the order would be lost.
-  redis.call('ZADD', p .. ':ready', now + ARGV[4], thread)
+  make_ready(thread, now + after)
   return 1
 end
-if verb == 'giveback' then
-  redis.call('HINCRBY', head, 'tries', -1)
-  if tonumber(ARGV[4]) > 0 then
-    redis.call('ZADD', p .. ':ready', now + ARGV[4], thread)
-    return 1
-  end
-else
+if verb ~= 'giveback' then
   local entry = redis.call('LPOP', mailbox)
   if verb == 'dead' then
     redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[6], '*', 'thread', thread, 'entry', entry,
@@ -29,11 +22,8 @@ else
   end
   redis.call('DEL', head)
 end
-if redis.call('EXISTS', mailbox) == 1 then
-  -- At the end of the queue: a busy thread does not starve the others.
-  redis.call('ZADD', p .. ':ready', now, thread)
-  redis.call('LPUSH', p .. ':bell', 1)
-  redis.call('LTRIM', p .. ':bell', 0, 63)
-  redis.call('EXPIRE', p .. ':bell', ARGV[8])
-end
-return 1
+if redis.call('EXISTS', mailbox) == 0 then return 1 end
+-- At the end of its workspace's queue: a busy thread does not starve the others.
+make_ready(thread, now)
+ring(ARGV[8])
+return 2

@@ -1,8 +1,5 @@
 -- Write down, once, that an effect happened; only the holder of a running lease may.
 -- KEYS prefix  ARGV thread, token, name, value, TTL s  -> the value that stands | false when the lease is lost
-local p = KEYS[1]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local token, untl = unpack(redis.call('HMGET', p .. ':head:' .. ARGV[1], 'token', 'until'))
 if token ~= ARGV[2] or tonumber(untl) < now then return false end
 local key = p .. ':mark:' .. ARGV[3]
