@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from verification.answer import Draft, Repair, Source, Violation
@@ -45,13 +46,15 @@ class Citation:
 
 def citations(text: str) -> tuple[Citation, ...]:
     """The citations of a text, outside code and links, in order."""
-    return _in_masked(_without_links(prose(text)))
+    return _shown(prose(text))
 
 
-def _in_masked(masked: str) -> tuple[Citation, ...]:
+@lru_cache(maxsize=4)
+def _shown(masked: str) -> tuple[Citation, ...]:
+    """The citations of a text whose code is blanked out. Remembered, since several rules ask for the same text."""
     return tuple(
         Citation(start=m.start(), end=m.end(), ids=tuple(_ids(m[1] or m[2] or m[3])))
-        for m in _CITATION.finditer(masked)
+        for m in _CITATION.finditer(_without_links(masked))
     )
 
 
@@ -68,6 +71,9 @@ def _without_links(masked: str) -> str:
 
 def _ids(inside: str) -> Iterator[int]:
     """The numbers a bracket names; a range is every number in it, unless it is backwards or absurdly long."""
+    if inside.isascii() and inside.isdigit():
+        yield _number(inside)
+        return
     for match in _RANGE.finditer(inside):
         first, last = _number(match[1]), _number(match[2] or match[1])
         if NOWHERE in {first, last} or not 0 <= last - first <= _LONGEST_RANGE:
@@ -86,10 +92,10 @@ def normalise(text: str, sources: tuple[Source, ...]) -> tuple[str, tuple[Repair
     A line that names its source by a link alone gets the number behind the link: nothing seen is lost.
     """
     masked = prose(text)
-    by_id = {source.id: normal(source.url) for source in sources if source.url}
+    by_id = {source.id: normal(source.url) for source in sources if source.url} if links(masked) else {}
     changes = [(link.start, link.end, f"[{cited}]") for link in links(masked) if (cited := _as_citation(link, by_id))]
     changes += _linked_only(masked, by_id)
-    for citation in _in_masked(_without_links(masked)):
+    for citation in _shown(masked):
         written = text[citation.start : citation.end]
         plain = "".join(f"[{number}]" for number in dict.fromkeys(citation.ids))
         if NOWHERE not in citation.ids and written != plain:
@@ -133,7 +139,7 @@ def cites_sources(reading: Reading) -> tuple[Violation, ...]:
     if draft.own_words or draft.unsourced or not draft.sources:
         return ()
     known = ", ".join(f"[{number}]" for number in sorted({source.id for source in draft.sources})[:_LONGEST_RANGE])
-    starts = [citation.start for citation in _in_masked(_without_links(reading.prose))]
+    starts = [citation.start for citation in _shown(reading.prose)]
     return tuple(
         reading.violation(
             "cites_sources",
@@ -156,7 +162,7 @@ def _unknown_numbers(reading: Reading) -> tuple[Violation, ...]:
     ids = {source.id for source in reading.draft.sources}
     valid = ", ".join(f"[{number}]" for number in sorted(ids)[:_LONGEST_RANGE])
     remedy = f"Cite only {valid}." if valid else "Leave the number out: there are no sources to cite."
-    shown = [(cited.start, cited.end, cited.ids) for cited in _in_masked(_without_links(reading.prose))]
+    shown = [(cited.start, cited.end, cited.ids) for cited in _shown(reading.prose)]
     return tuple(
         reading.violation("citation_resolves", (start, end), "No source has this number.", remedy)
         for start, end, numbers in (*shown, *_in_tables(reading))

@@ -37,14 +37,24 @@ _LANGUAGE_NAMED: Final = re.compile(
 
 def coherent(reading: Reading) -> tuple[Violation, ...]:
     """Warnings for repeated sentences, a broken-off end, contradicting numbers and another language."""
-    return (*_repeated(reading), *_broken_off(reading), *_contradictions(reading), *_other_language(reading))
+    told = [(claim, _CITED.sub("", claim.text)) for claim in reading.claims]
+    return (
+        *_repeated(reading, told),
+        *_broken_off(reading),
+        *_contradictions(reading, told),
+        *_other_language(reading),
+    )
 
 
-def _repeated(reading: Reading) -> Iterator[Violation]:
+Told = list[tuple[Claim, str]]
+"""The claims, each with its words without citations."""
+
+
+def _repeated(reading: Reading, told: Told) -> Iterator[Violation]:
     """Sentences that say word for word what an earlier one said."""
     seen: set[str] = set()
-    for claim in reading.claims:
-        words = " ".join(_WORD.findall(_uncited(claim.text).casefold()))
+    for claim, text in told:
+        words = " ".join(_WORD.findall(text.casefold()))
         if len(words) < _LEAST_LETTERS:
             continue
         if words in seen:
@@ -58,18 +68,18 @@ def _broken_off(reading: Reading) -> Iterator[Violation]:
     if not reading.prose.strip() or reading.text.rstrip().endswith("`"):
         return
     last = reading.prose.rstrip().rsplit("\n", 1)[-1]
-    plain = _uncited(last).rstrip().rstrip("*_~").rstrip()
+    plain = _CITED.sub("", last).rstrip().rstrip("*_~").rstrip()
     if _OPEN_END.search(plain[-_LEAST_LETTERS:]) and len(plain) > 1:
         end = len(reading.prose.rstrip())
         span = (end - len(last), end)
         yield reading.warning("coherent", span, "The answer breaks off here.", "Finish the sentence, or end before it.")
 
 
-def _contradictions(reading: Reading) -> Iterator[Violation]:
+def _contradictions(reading: Reading, told: Told) -> Iterator[Violation]:
     """Two sentences of the same words whose one figure differs."""
     said: dict[str, set[str]] = defaultdict(set)
-    for claim in reading.claims:
-        subject, figure = _figure(claim)
+    for claim, text in told:
+        subject, figure = _figure(text)
         if not figure:
             continue
         if said[subject] - {figure}:
@@ -80,21 +90,16 @@ def _contradictions(reading: Reading) -> Iterator[Violation]:
         said[subject].add(figure)
 
 
-def _figure(claim: Claim) -> tuple[str, str]:
-    """The claim's other words and its last figure, empty unless that figure counts something (unit, percent, money)."""
-    text = _uncited(claim.text)
-    found = list(_NUMBER.finditer(text))
-    if not found or not (found[-1][1] or found[-1][3]):
+def _figure(text: str) -> tuple[str, str]:
+    """The other words and the last figure, empty unless that figure counts something (unit, percent, money)."""
+    last = None
+    for match in _NUMBER.finditer(text):
+        last = match
+    if last is None or not (last[1] or last[3]):
         return "", ""
-    last = found[-1]
     subject = " ".join(_WORD.findall(f"{text[: last.start()]} # {text[last.end() :]}".casefold()))
     enough = len(subject) >= _LEAST_LETTERS / 2 and not _PRONOUN.match(subject)
     return (subject, last[0].rstrip(".,")) if enough else ("", "")
-
-
-def _uncited(text: str) -> str:
-    """The sentence without its citations."""
-    return _CITED.sub("", text)
 
 
 def _other_language(reading: Reading) -> Iterator[Violation]:

@@ -14,7 +14,7 @@ from verification.answer import Claim, Draft, Source
 from verification.date_check import date_findings
 from verification.evidence import Cited, Evidence, Finding
 from verification.identifier_check import identifier_findings, known_urls
-from verification.injection import without_orders
+from verification.injection import orders_in, without_orders
 from verification.language import detect
 from verification.names import name_findings
 from verification.number_check import number_findings
@@ -99,8 +99,8 @@ def grounds(draft: Draft, text: str) -> Grounds:
     """What a draft offers to check ``text``, its answer, against."""
     return Grounds(
         sources={
-            source.id: Cited(id=source.id, passage=analyse(without_orders(source_text(source))))
-            for source in draft.sources
+            source.id: Cited(id=source.id, passage=analyse(without_orders(source_text(source), orders)))
+            for source, orders in zip(draft.sources, orders_in(draft.sources), strict=True)
         },
         known=tuple(analyse(known) for known in (draft.question, draft.known_text) if known.strip()),
         urls=known_urls(source.url for source in draft.sources),

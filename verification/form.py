@@ -21,6 +21,7 @@ from verification.tags import LEAKED
 _RULES: dict[str, RuleName] = {"bold": "no_markdown_bold", "quote": "no_blockquotes"}
 # Repair makes these better, but Slack shows them well enough as they are: they are no violations.
 _POLISH = frozenset({"list", "backslash", "code", "line end"})
+_MAY_LEAK = re.compile(r"<(?!https?://)|\{")
 _JSON = re.compile(r"\{\s*\"[\w .-]{1,60}\"\s*:")
 # In a code block JSON may be what was asked for; only what the machinery itself writes is a leak there.
 _MACHINE_JSON = re.compile(
@@ -84,7 +85,7 @@ def _violation(text: str, fault: Fault) -> Violation:
 
 def _leaks(text: str) -> Iterator[Fault]:
     """Tags and JSON of the machinery outside code, and inside it what only the machinery writes."""
-    if "<" not in text and "{" not in text:
+    if not _MAY_LEAK.search(text):
         return
     for segment in segments(text):
         if segment.kind != "text":

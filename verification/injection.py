@@ -7,7 +7,7 @@ instructions, with them in quotes or in code, is no instruction; a rule for peop
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -15,7 +15,7 @@ from typing import Final
 
 from rapidfuzz import fuzz
 
-from verification.answer import Violation
+from verification.answer import Source, Violation
 from verification.reading import Reading
 from verification.targets import links, normal
 
@@ -95,7 +95,7 @@ _REMEDY: Final = "Leave it out: what sources tell an assistant to do is no answe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
+class Order:
     """A sentence of a source that orders something; ``hostile`` when it can only be meant for the assistant."""
 
     text: str
@@ -113,7 +113,7 @@ class _Order:
 
 def no_injection(reading: Reading) -> tuple[Violation, ...]:
     """An error for each passage of the answer that repeats what a source orders the assistant to do or to say."""
-    orders = [order for source in reading.draft.sources for order in _orders(f"{source.title}\n{source.text}")]
+    orders = [order for found in orders_in(reading.draft.sources) for order in found]
     if not orders:
         return ()
     hostile = [order for order in orders if order.hostile]
@@ -127,16 +127,31 @@ def no_injection(reading: Reading) -> tuple[Violation, ...]:
     return tuple(reading.violation("no_injection", span, detail, _REMEDY) for span in sorted(found))
 
 
-def without_orders(text: str) -> str:
-    """The text of a source with what it orders the assistant blanked out: an order is no evidence. Same length."""
-    for order in _orders(text):
+def orders_in(sources: Sequence[Source]) -> tuple[tuple[Order, ...], ...]:
+    """For each source the orders that its title and text give."""
+    texts = tuple(f"{source.title}\n{source.text}" for source in sources)
+    return tuple(map(_orders, texts)) if _one_may_order(texts) else ((),) * len(texts)
+
+
+@lru_cache(maxsize=64)
+def _one_may_order(texts: tuple[str, ...]) -> bool:
+    """Whether one of the texts may give orders: all are looked through at once, for mostly none does."""
+    return _may_order("\n".join(texts))
+
+
+def without_orders(text: str, orders: Iterable[Order] | None = None) -> str:
+    """The text of a source with what it orders the assistant blanked out: an order is no evidence. Same length.
+
+    ``orders`` are those of the text, where they are known already.
+    """
+    for order in _orders(text) if orders is None else orders:
         if order.hostile:
             text = text.replace(order.text, " " * len(order.text))
     return text
 
 
 @lru_cache(maxsize=256)
-def _orders(text: str) -> tuple[_Order, ...]:
+def _orders(text: str) -> tuple[Order, ...]:
     """The sentences of a source that give orders. Remembered: an answer's attempts have the same sources."""
     signs = (_STRONG, _STRONG_CJK, _MARKER, _WEAK)
     if not _may_order(text) or not any(sign.search(text) for sign in signs):
@@ -180,18 +195,18 @@ _ADDING: Final = frozenset(["append", "include", "insert", "add", "embed", "put"
 _PARTS: Final = ("link", "url", "image", "sentence", "text", "line", "word")
 
 
-def _ordering(text: str) -> Iterator[_Order]:
+def _ordering(text: str) -> Iterator[Order]:
     """The sentences that order something outside quotes and code."""
     before = ""
     for match in _SENTENCE.finditer(text):
         sentence = match[0].strip()
         bare = _QUOTED.sub(" ", sentence)
         if _is_strong(bare):
-            yield _Order(text=sentence, hostile=True)
+            yield Order(text=sentence, hostile=True)
         elif _WEAK.search(bare):
             hostile = bool(_is_strong(before) or _ADDRESSED.search(bare) or _ADDRESSED.search(before))
             if hostile or _OBEDIENT.search(bare):
-                yield _Order(text=sentence, hostile=hostile)
+                yield Order(text=sentence, hostile=hostile)
         before = bare
 
 
@@ -205,7 +220,7 @@ def _is_strong(bare: str) -> bool:
     )
 
 
-def _repeated(reading: Reading, hostile: list[_Order]) -> Iterator[tuple[int, int]]:
+def _repeated(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int]]:
     """Sentences of the answer, outside quotes, that are an order or close to one."""
     unquoted = _QUOTED.sub(lambda match: " " * len(match[0]), reading.prose)
     wanted = [_plain(order.text) for order in hostile]
@@ -229,7 +244,7 @@ def _unnumbered(text: str) -> str:
     return _CITED.sub("", text)
 
 
-def _said(reading: Reading, orders: list[_Order]) -> Iterator[tuple[int, int]]:
+def _said(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
     """What an order wants said: in a sentence of the answer, or, where it may be meant for people, as all of it."""
     hostile = {words for order in orders if order.hostile for words in order.payloads()} - {""}
     human = {words for order in orders if not order.hostile for words in order.payloads()} - {""}
@@ -251,7 +266,7 @@ def _says(said: str, words: str, each: frozenset[str]) -> bool:
     return len(each) > _FEW_WORDS + 1 and len(each.intersection(said.split())) >= _NEARLY * len(each)
 
 
-def _linked(reading: Reading, orders: list[_Order]) -> Iterator[tuple[int, int]]:
+def _linked(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
     """The links an order wants shown: anywhere, or, where it may be meant for people, on a line of their own.
 
     An address in code can be read and copied, and so can a bare host: both count.
@@ -278,7 +293,7 @@ def _host(target: str) -> str:
     return match[1] if match else ""
 
 
-def _markers(reading: Reading, hostile: list[_Order]) -> Iterator[tuple[int, int]]:
+def _markers(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int]]:
     """Role markers in the answer, where a source uses such."""
     if any(_MARKER.search(order.text) for order in hostile):
         yield from (match.span() for match in _MARKER.finditer(reading.prose))

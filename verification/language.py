@@ -131,9 +131,22 @@ def content_stems(text: str, language: str | None = None) -> frozenset[str]:
     ``language`` is one of the seven; None means detect, and where that is unsure every stemmer's stem counts.
     """
     cleaned = _LINKS.sub(" ", text).lower()
-    known = language if language in _ALGORITHMS else detect(text)
-    languages = (known,) if known in _ALGORITHMS and known else tuple(_ALGORITHMS)
+    languages = _stemmers(text, language)
     return frozenset[str]().union(*map(_content, set(_WORD.findall(cleaned)), repeat(languages)))
+
+
+def shares_content(text: str, stems: frozenset[str], language: str | None) -> bool:
+    """Whether the text has one of these stems: as ``content_stems`` finds them, but only until the first is found."""
+    languages = _stemmers(text, language)
+    words = set(_WORD.findall(_LINKS.sub(" ", text).lower()))
+    likely = words & stems  # many a word is its own stem
+    return any(not stems.isdisjoint(_content(word, languages)) for word in (*likely, *(words - likely)))
+
+
+def _stemmers(text: str, language: str | None) -> tuple[str, ...]:
+    """The language whose stems count, or all where it is not known."""
+    known = language if language in _ALGORITHMS else detect(text)
+    return (known,) if known in _ALGORITHMS and known else tuple(_ALGORITHMS)
 
 
 @lru_cache(maxsize=20_000)

@@ -7,13 +7,14 @@ rules report, and nothing else: a text without findings is a text that may be se
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import ClassVar, NamedTuple
 
 from verification import links, tables
 from verification.answer import Dialect
 from verification.edits import ZERO_WIDTH, Findings, applied
 from verification.fence import mended
-from verification.inline import Inline
+from verification.inline import mend
 from verification.page import Page
 from verification.scanner import Fence, fences
 
@@ -117,8 +118,8 @@ class Layout:
             return after
         if not quoted and stripped[0] not in _STRUCTURAL:
             return self._plain(index)
-        for block in (self._rule, self._heading, self._item, self._definition):
-            if block(line, stripped):
+        for block in self._blocks.get(stripped[0], ()):
+            if block(self, line, stripped):
                 return index + 1
         if quoted:
             self._quote(line)
@@ -134,7 +135,7 @@ class Layout:
     def _flush(self) -> None:
         """Mend the paragraph collected so far."""
         if self.paragraph:
-            Inline(self.page, *self.paragraph).mend()
+            mend(self.page, *self.paragraph)
             self.paragraph = None
 
     def _plain(self, index: int) -> int:
@@ -176,13 +177,13 @@ class Layout:
             end -= 1
         content = self.text[start:end]
         if not content.strip("*_~ \t"):
-            Inline(self.page, start, end).mend()
+            mend(self.page, start, end)
             return
         whole = content[0] == content[-1] == "*" and "*" not in content[1:-1] and not content[1].isspace()
         if whole:
             return
         self.findings.edit(start, start, "*")
-        Inline(self.page, start, end, bold=True).mend()
+        mend(self.page, start, end, bold=True)
         self.findings.edit(end, end, "*")
 
     def _rule(self, line: Line, stripped: str) -> bool:
@@ -208,7 +209,7 @@ class Layout:
         self._flush()
         if self.dialect == "markdown":
             self._unquote(line, "")
-            Inline(self.page, match.end(), line.end).mend()
+            mend(self.page, match.end(), line.end)
             return True
         self.stack, self.marked = [], False
         tail = _HEADING_TAIL.search(self.text, match.end(), line.end)
@@ -235,7 +236,7 @@ class Layout:
         self._unquote(line, "")
         content = match.end()
         if self.dialect == "markdown":
-            Inline(self.page, content, line.end).mend()
+            mend(self.page, content, line.end)
             return True
         level = self._level(len(match[1].expandtabs(4)))
         task = _TASK.match(self.text, content, line.end)
@@ -245,7 +246,7 @@ class Layout:
             self.findings.replace("heading", content, heading.end(), "")
             self._bold_line(heading.end(), line.end)
         else:
-            Inline(self.page, content, line.end).mend()
+            mend(self.page, content, line.end)
         return True
 
     def _level(self, indent: int) -> int:
@@ -279,7 +280,7 @@ class Layout:
             self._unquote(line, "")
             self.findings.replace("footnote", note.start(1), note.end(1), "")
             self.findings.edit(note.start(3), note.end(3), "")
-            Inline(self.page, note.end(), line.end).mend()
+            mend(self.page, note.end(), line.end)
             return True
         if links.DEFINITION.match(self.text, line.start, line.end):
             self._flush()
@@ -296,14 +297,14 @@ class Layout:
         if _COMPARISON.match(self.text, start, line.end):
             form = "&gt;" if self.dialect == "mrkdwn" else ZERO_WIDTH + ">"
             self.findings.edit(line.start, start + 1, bullet + form)
-            Inline(self.page, start + 1, line.end).mend()
+            mend(self.page, start + 1, line.end)
             return
         self.findings.edit(line.start, line.body, "    " * (marks.count(">") - 1) + bullet)
         alert = _ALERT.match(self.text, line.body, line.end)
         if alert and self.dialect == "mrkdwn":
             self.findings.edit(line.body, line.end, f"*{alert[1]}*")
             return
-        Inline(self.page, line.body, line.end).mend()
+        mend(self.page, line.body, line.end)
 
     def _table(self, index: int) -> int:
         """A table's rows become an aligned block: the index behind it, or 0."""
@@ -345,7 +346,7 @@ class Layout:
         page = Page(text, "mrkdwn")
         page.references = self.page.references
         page.used = self.page.used
-        Inline(page, 0, len(text)).mend()
+        mend(page, 0, len(text))
         return tables.flat(applied(text, page.findings.edits))
 
     def _fence(self, fence: Fence) -> None:
@@ -355,3 +356,12 @@ class Layout:
             if fence.quoted:
                 self.findings.fault("quote", fence.start, fence.end)
             self.findings.replace("fence", fence.start, fence.end, form)
+
+    _blocks: ClassVar[Mapping[str, tuple[Callable[[Layout, Line, str], bool], ...]]] = {
+        **dict.fromkeys("-*", (_rule, _item)),
+        **dict.fromkeys("+•0123456789", (_item,)),
+        "_": (_rule,),
+        "#": (_heading,),
+        "[": (_definition,),
+    }
+    """What a line may be, by what it begins with."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
@@ -91,6 +92,7 @@ _SECRET_COLUMN: Final = re.compile(rf"\W*(?:\w+ )?(?:{_CALLED}|{_KEY}|secret|tok
 _PASSWORD_COLUMN: Final = re.compile(rf".*{_CALLED}.*", re.IGNORECASE)
 _ROW: Final = re.compile(r"^(?:[^\n|]*\|[^\n]*|[-+ ]{3,})$", re.MULTILINE)
 _CELL: Final = re.compile(r"[^|]+")
+_COLUMN_SIGNS: Final = (*_CALLED_SIGNS.split(), "secret", "token", "credential", "key")
 _PLACEHOLDER: Final = re.compile(
     r"\.{3}|…|\*{3}|[xX]{4}|\$|%|[{}<>()\[\]]|(?:^|[_-])(?:your|my|example|sample|dummy|fake|changeme|placeholder"
     r"|redacted"
@@ -112,8 +114,10 @@ _REMEDY: Final = "Leave it out; say where it is kept or who to ask instead."
 
 def no_secrets(reading: Reading) -> tuple[Violation, ...]:
     """An error for each secret by shape, and for each run of some 60 characters out of a private text."""
-    bare, places = _bare(reading.text)
-    found = {*_shapes(bare), *_split(bare), *_assigned(bare), *_issued(bare), *_tabled(bare)}
+    bare = _HIDING.sub("", reading.text)
+    folded = _folded(bare)
+    found = {*_shapes(bare), *_split(bare), *_assigned(bare, folded), *_issued(bare, folded), *_tabled(bare, folded)}
+    places = _places(reading.text) if found else ()
     spans = sorted({(places[start], places[end - 1] + 1) for start, end in found})
     secrets = [_masked(reading, span, "This looks like a secret.") for span in spans]
     runs = [_masked(reading, span, "This repeats Orion's own instructions.") for span in _private(reading)]
@@ -123,17 +127,15 @@ def no_secrets(reading: Reading) -> tuple[Violation, ...]:
 _HIDING: Final = re.compile("[*`\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
 
 
-def _bare(text: str) -> tuple[str, Sequence[int]]:
-    """The text without emphasis, back-ticks and what cannot be seen, which may part a token; and where each stood."""
-    if not _HIDING.search(text):
-        return text, range(len(text))
+def _places(text: str) -> Sequence[int]:
+    """Where each letter stood that is left without emphasis, back-ticks and what cannot be seen."""
     places: list[int] = []
     last = 0
     for match in _HIDING.finditer(text):
         places += range(last, match.start())
         last = match.end()
     places += range(last, len(text))
-    return _HIDING.sub("", text), places
+    return places
 
 
 def _shapes(text: str) -> Iterator[tuple[int, int]]:
@@ -159,16 +161,22 @@ _SPLIT: Final = re.compile(
 )
 
 
+_BEGINNINGS: Final = (
+    *("sk-", "xox", "xapp-", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "AIza", "AKIA"),
+    *("k_live_", "npm_"),
+)
+"""One of these stands in each of them."""
+
+
 def _split(text: str) -> Iterator[tuple[int, int]]:
     """Tokens with a space or a line end in them: each part behind it has letters and digits."""
-    for match in _SPLIT.finditer(text):
+    for match in _SPLIT.finditer(text) if _any(_BEGINNINGS, text) else ():
         if not _PLACEHOLDER.search(match[0]) and _varied(match[0]):
             yield match.span()
 
 
-def _assigned(text: str) -> Iterator[tuple[int, int]]:
+def _assigned(text: str, folded: str) -> Iterator[tuple[int, int]]:
     """Values given to a password or key: only those that mix letters with digits, as a made-up word does not."""
-    folded = _folded(text)
     for signs, pattern in _ASSIGNED:
         if _any(signs, folded):
             yield from (match.span(1) for match in pattern.finditer(text) if _is_password(match[1]))
@@ -179,9 +187,8 @@ def _is_password(written: str) -> bool:
     return bool(_MIXED.match(value)) and not _PLACEHOLDER.search(value) and not _NO_PASSWORD.fullmatch(value)
 
 
-def _issued(text: str) -> Iterator[tuple[int, int]]:
+def _issued(text: str, folded: str) -> Iterator[tuple[int, int]]:
     """Long values without sense, given to something that is called a key or a token."""
-    folded = _folded(text)
     for signs, pattern in _ISSUED:
         if _any(signs, folded):
             yield from (match.span(1) for match in pattern.finditer(text) if _is_key(match[1]))
@@ -195,8 +202,10 @@ def _is_key(written: str) -> bool:
     return bool(_HEX.fullmatch(value)) or len(_CHANGES.findall(value)) * 4 >= len(value)
 
 
-def _tabled(text: str) -> Iterator[tuple[int, int]]:
+def _tabled(text: str, folded: str) -> Iterator[tuple[int, int]]:
     """Values under a table's head that says password, secret or token."""
+    if "|" not in text or not _any(_COLUMN_SIGNS, folded):
+        return
     columns: dict[int, bool] = {}
     last = -2
     for row in _ROW.finditer(text):
@@ -239,7 +248,7 @@ def _masked(reading: Reading, span: tuple[int, int], detail: str) -> Violation:
 
 def _private(reading: Reading) -> Iterator[tuple[int, int]]:
     """The longer runs that a private text holds too, case, space and markup aside."""
-    windows = {run for text in reading.draft.private_texts for run in _windows(_squeezed(text)[0])}
+    windows = _private_windows(reading.draft.private_texts)
     if not windows:
         return
     plain, places = _squeezed(reading.text)
@@ -254,6 +263,12 @@ def _private(reading: Reading) -> Iterator[tuple[int, int]]:
         end = at + _RUN
     if end >= 0:
         yield places[start], places[end - 1] + 1
+
+
+@lru_cache(maxsize=4)
+def _private_windows(texts: tuple[str, ...]) -> frozenset[str]:
+    """All runs of private texts. Remembered: a deployment has the same ones from answer to answer."""
+    return frozenset(run for text in texts for run in _windows(_squeezed(text)[0]))
 
 
 def _windows(plain: str) -> Iterator[str]:

@@ -61,7 +61,9 @@ def prose(text: str) -> str:
     pieces: list[str] = []
     for segment in scanner.segments(text):
         piece = text[segment.start : segment.end]
-        pieces.append(_NOT_NEWLINE.sub(" ", piece) if segment.kind in {"fence", "code"} else piece)
+        if segment.kind in {"fence", "code"}:
+            piece = _NOT_NEWLINE.sub(" ", piece) if "\n" in piece else " " * len(piece)
+        pieces.append(piece)
     return "".join(pieces)
 
 
@@ -78,7 +80,7 @@ def sendable(text: str) -> tuple[str, tuple[Repair, ...]]:
 
 def _is_plain(text: str) -> bool:
     """A fast yes for most texts: all of it can be printed, line ends and tabs aside."""
-    return text.translate(_LAYOUT).isprintable()
+    return text.replace("\n", " ").isprintable() or text.translate(_LAYOUT).isprintable()
 
 
 _LAYOUT: Final = {ord("\n"): " ", ord("\t"): " ", ord("\r"): " "}

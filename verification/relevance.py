@@ -11,7 +11,7 @@ from typing import Final
 
 from verification.answer import Source, Violation
 from verification.citations import cited_sources
-from verification.language import content_stems, detect
+from verification.language import content_stems, detect, shares_content
 from verification.reading import Reading
 
 _ENOUGH: Final = 50
@@ -42,10 +42,10 @@ def addresses_question(reading: Reading) -> tuple[Violation, ...]:
         return ()
     language = detect(reading.draft.question) or detect(reading.prose)
     asked = content_stems(reading.draft.question, language)
-    if not asked or asked & content_stems(reading.text, language):
+    if not asked or shares_content(reading.text, asked, language):
         return ()
     titles = " ".join(_names(source) for source in cited_sources(reading.draft, reading.text))
-    if asked & content_stems(titles, detect(titles) or language):
+    if shares_content(titles, asked, detect(titles) or language):
         return ()
     detail = "No content word of the question appears in the answer."
     remedy = "Answer the question that was asked, in its own terms."

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from verification import chunks, form, grounding, mrkdwn
 from verification import claims as claiming
-from verification.answer import Claim, Draft, Repair, RuleName, Severity, Verdict, Violation
+from verification.answer import Claim, Draft, Repair, RuleName, Severity, Source, Verdict, Violation
 from verification.broadcasts import no_broadcast
 from verification.citations import citation_resolves, cites_sources, normalise
 from verification.coherence import coherent
@@ -151,12 +151,17 @@ def _broken(rule: Rule, reading: Reading, wall: _Wall) -> tuple[Violation, ...]:
 def _sendable(draft: Draft) -> tuple[Draft, tuple[Repair, ...]]:
     """The draft with only such letters as can be sent and encoded, and what had to go from its text."""
     text, removed = sendable(draft.text)
-    sources = tuple(
-        replace(source, title=sendable(source.title)[0], url=sendable(source.url)[0], text=sendable(source.text)[0])
-        for source in draft.sources
-    )
+    sources = tuple(map(_sendable_source, draft.sources))
     question, known = sendable(draft.question)[0], sendable(draft.known_text)[0]
     return replace(draft, text=text, question=question, known_text=known, sources=sources), removed
+
+
+def _sendable_source(source: Source) -> Source:
+    """The source with only such letters; mostly it is the same."""
+    title, url, text = sendable(source.title)[0], sendable(source.url)[0], sendable(source.text)[0]
+    if title is source.title and url is source.url and text is source.text:
+        return source
+    return replace(source, title=title, url=url, text=text)
 
 
 def _unsendable(text: str) -> Violation:

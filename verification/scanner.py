@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 SCHEMES = "https?|ftps?|sftp|mailto|tel|sms|slack|ssh|vscode|message"
@@ -28,6 +29,7 @@ _WORD = re.compile(r"[A-Za-z][\w+#.-]{0,20}")
 _NOT_QUOTED = re.compile(r"^(?![ \t]*>)", re.MULTILINE)
 _TRIES = 4
 _NEAR = 2000  # how far ticks in mid-line look for their partner: farther is two mentions, and noise stays linear
+_REMEMBERED = 50_000  # characters: longer texts may have more segments than are worth keeping
 _TICKS_OR_NEWLINE = re.compile(r"`+|\n")
 _CODE_OR_ANGLE = re.compile(r"\\?`+|<")
 
@@ -192,6 +194,16 @@ def _line_end(text: str, position: int) -> int:
 
 def segments(text: str) -> tuple[Segment, ...]:
     """The whole text as fences, inline code, ``<…>`` tokens and the text between them."""
+    return _remembered(text) if len(text) <= _REMEMBERED else _scanned(text)
+
+
+@lru_cache(maxsize=16)
+def _remembered(text: str) -> tuple[Segment, ...]:
+    """The same for texts of a usual length: several steps ask for the same one."""
+    return _scanned(text)
+
+
+def _scanned(text: str) -> tuple[Segment, ...]:
     found: list[Segment] = []
     position = 0
     for fence in fences(text):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -56,13 +56,30 @@ class Link:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class KnownLinks:
-    """The targets an answer may use, normalised: source urls, those seen in texts, and the hosts that may be linked."""
+    """The targets an answer may use, normalised. No slots: each kind is looked for when it is first asked for."""
 
-    own: frozenset[str]
-    seen: frozenset[str]
-    hosts: frozenset[str]
+    draft: Draft
+
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """The sources' own urls, with and without the place in the page."""
+        own = {normal(source.url) for source in self.draft.sources if source.url}
+        return frozenset(own | {key.partition("#")[0] for key in own})
+
+    @cached_property
+    def seen(self) -> frozenset[str]:
+        """What stands in the sources' texts, the question and the known text."""
+        draft = self.draft
+        texts = [draft.question, draft.known_text, *(source.text for source in draft.sources)]
+        return frozenset[str]().union(*map(_seen, texts))
+
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        """The hosts that may be linked: those of the sources, and the allowed ones."""
+        own = {host for key in self.own if (host := _host(key))}
+        return frozenset(own | {host.casefold() for host in self.draft.link_hosts})
 
     def standing(self, target: str) -> Standing:
         """Whether a target resolves, is to be shown as code, or comes from nowhere."""
@@ -76,12 +93,7 @@ class KnownLinks:
 
 def known_links(draft: Draft) -> KnownLinks:
     """What the draft's sources, question and known text offer as link targets."""
-    own = {normal(source.url) for source in draft.sources if source.url}
-    own |= {key.partition("#")[0] for key in own}
-    texts = [draft.question, draft.known_text, *(source.text for source in draft.sources)]
-    seen = frozenset[str]().union(*(_seen(text) for text in texts))
-    hosts = {_host(key) for key in own if _host(key)} | {host.casefold() for host in draft.link_hosts}
-    return KnownLinks(own=frozenset(own), seen=seen, hosts=frozenset(hosts))
+    return KnownLinks(draft=draft)
 
 
 @lru_cache(maxsize=64)
@@ -144,6 +156,7 @@ _AT: Final = re.compile("@")
 _ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}")
 
 
+@lru_cache(maxsize=1024)
 def normal(target: str) -> str:
     """A target in the one spelling that is compared: entities decoded, scheme and host lower case, no last slash.
 
