@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from agent.audience import may_see, viewers_of
 from agent.budget import Budget, Usage
 from agent.conversation import Message, Question
 from agent.events import Emit, StateUpdated
@@ -72,8 +73,14 @@ class Progress:
             self.add_source(source)
 
     def add_source(self, source: Source) -> None:
-        """Give a source its number, unless the same text from the same place already has one."""
+        """Give a source its number, unless the same text from the same place already has one.
+
+        One that not everybody may see who will see the answer is left out (I3), whatever brought it.
+        """
         if not source.text.strip() or len(self.sources) >= SOURCES_MOST:
+            return
+        if not may_see(source.audience, viewers_of(self.question)):
+            log.warning("source_withheld", thread=str(self.question.thread), origin=source.origin)
             return
         if any(known.url == source.url and known.text == source.text for known in self.sources):
             return

@@ -188,7 +188,14 @@ async def _docs(settings: Settings, *, as_json: bool) -> None:
     if as_json:
         _print_json(
             [
-                {"id": d.id, "title": d.title, "url": d.url, "updated_at": d.updated_at, "passages": d.passages}
+                {
+                    "id": d.id,
+                    "title": d.title,
+                    "url": d.url,
+                    "updated_at": d.updated_at,
+                    "audience": d.audience,
+                    "passages": d.passages,
+                }
                 for d in documents
             ]
         )
@@ -196,9 +203,10 @@ async def _docs(settings: Settings, *, as_json: bool) -> None:
     if not documents:
         _print_text("No documents yet. Name folders: orion index DIR, or set ORION_DOCS.")
         return
-    table = Table("document", "title", "updated", "passages")
+    table = Table("document", "title", "updated", "for", "passages")
     for document in documents:
-        table.add_row(Text(document.id), Text(document.title), document.updated_at, str(document.passages))
+        names = (Text(document.id), Text(document.title))
+        table.add_row(*names, document.updated_at, document.audience, str(document.passages))
     out.print(table)
 
 

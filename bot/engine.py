@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.audience import viewers_of
 from agent.budget import Budget
 from agent.conversation import Question
 from agent.events import Emit
@@ -27,7 +28,7 @@ from agent.openai_model import JUDGE_TIMEOUTS, OpenAIModel, Timeouts
 from agent.outcome import TurnOutcome
 from agent.progress import Policy, Save, keep_in_memory
 from agent.thread_state import ThreadState
-from agent.tools.knowledge import knowledge_tools
+from agent.tools.knowledge import for_viewers, knowledge_tools
 from agent.tools.llm_generate import LlmGenerate
 from agent.tools.tool import Tool
 from bot.settings import Settings
@@ -63,7 +64,7 @@ class Engine:
             question,
             state,
             model=self.model,
-            tools=self.tools,
+            tools=for_viewers(self.tools, viewers_of(question)),
             budget=self.budget,
             emit=emit,
             policy=self.policy,

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from agent.audience import PUBLIC
+from agent.knowledge.audience_file import Audiences
 from agent.knowledge.reading import SUFFIXES
 
 _LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
@@ -19,10 +21,11 @@ _LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "v
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentFile:
-    """A file to be read. ``id`` is its path inside its root; ``key`` its absolute path."""
+    """A file to be read. ``id`` is its path inside its root; ``key`` its absolute path; ``audience`` who may see it."""
 
     id: str
     path: Path
+    audience: str = PUBLIC
 
     @property
     def key(self) -> str:
@@ -36,11 +39,14 @@ class Walk:
 
     failed: list[tuple[str, str]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    audiences: Audiences = field(default_factory=Audiences)
     _ids: set[str] = field(default_factory=set)
     _keys: set[str] = field(default_factory=set)
+    _tops: list[Path] = field(default_factory=list)
 
     def files(self, roots: Sequence[Path]) -> Iterator[DocumentFile]:
         """Every document under ``roots``."""
+        self._tops = sorted((given.expanduser().resolve() for given in roots), key=lambda root: len(root.parts))
         for given in roots:
             root = given.expanduser().resolve()
             if root.is_file():
@@ -51,6 +57,7 @@ class Walk:
             else:
                 self.missing.append(str(root))
                 self.failed.append((str(given), "does not exist"))
+        self.failed += self.audiences.failed
 
     def _below(self, root: Path) -> Iterator[Path]:
         for folder, names, files in os.walk(root, onerror=self._unwalkable):
@@ -74,7 +81,12 @@ class Walk:
             self.failed.append((ascii(inside), "has a name that is not UTF-8"))
         elif str(real) not in self._keys:
             self._keys.add(str(real))
-            yield DocumentFile(id=self._unique(inside, root), path=real)
+            yield DocumentFile(id=self._unique(inside, root), path=real, audience=self._audience(real, root))
+
+    def _audience(self, real: Path, root: Path) -> str:
+        """By where the file really lies, up to the outermost of the roots above it."""
+        top = next((top for top in self._tops if real.parent.is_relative_to(top)), root)
+        return self.audiences.of(real.parent, top)
 
     def _unique(self, inside: str, root: Path) -> str:
         """The path inside the root; where an earlier root has the same one, with this root's name before it."""

@@ -183,8 +183,8 @@ class _IndexRun:
     def __init__(self, connection: sqlite3.Connection, progress: Callable[[str], None] | None) -> None:
         self._connection = connection
         self._progress = progress
-        rows = connection.execute("SELECT key, digest, id FROM documents")
-        self._known: dict[str, tuple[str, str]] = {key: (digest, shown) for key, digest, shown in rows}
+        rows = connection.execute("SELECT key, digest, id, audience FROM documents")
+        self._known: dict[str, tuple[str, str, str]] = {key: (digest, shown, seen) for key, digest, shown, seen in rows}
         self._kept: set[str] = set()
         self._failed: list[tuple[str, str]] = []
         self._batch: list[_Parsed] = []
@@ -196,7 +196,7 @@ class _IndexRun:
             self._progress(file.id)
         try:
             data, changed_at = read_bytes(file.path)
-            if self._known.get(file.key) == (digest_of(data), file.id):
+            if self._known.get(file.key) == (digest_of(data), file.id, file.audience):
                 self._counts["unchanged"] += 1
             else:
                 document = parse_document(file.path.name, data, changed=changed_at)
@@ -238,13 +238,14 @@ def _store(connection: sqlite3.Connection, parsed: _Parsed) -> None:
     document = parsed.document
     cursor = connection.execute(
         "INSERT INTO documents (key, id, title, updated_at, digest, audience, chunks, text) "
-        "VALUES (?, ?, ?, ?, ?, 'public', ?, ?)",
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             parsed.file.key,
             parsed.file.id,
             document.title,
             document.updated_at,
             document.digest,
+            parsed.file.audience,
             len(parsed.chunks),
             document.text,
         ),

@@ -65,14 +65,8 @@ class IndexReport:
     failed: tuple[tuple[str, str], ...] = ()
 
 
-class KnowledgeIndex(Protocol):
-    """Documents in, ranked passages out. Every method blocks and may be called from any thread."""
-
-    def index(
-        self, roots: Sequence[Path], *, docs_url: str = "", progress: Callable[[str], None] | None = None
-    ) -> IndexReport:
-        """Make the index hold exactly the documents under ``roots``."""
-        ...
+class KnowledgeReader(Protocol):
+    """Ranked passages out. Every method blocks and may be called from any thread."""
 
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
         """The best passages for the words of ``query``, best first; any text is a valid query."""
@@ -84,6 +78,16 @@ class KnowledgeIndex(Protocol):
 
     def document(self, name_or_id: str) -> Document | None:
         """One document with its full text, by id, file name or title (case does not matter)."""
+        ...
+
+
+class KnowledgeIndex(KnowledgeReader, Protocol):
+    """Documents in as well."""
+
+    def index(
+        self, roots: Sequence[Path], *, docs_url: str = "", progress: Callable[[str], None] | None = None
+    ) -> IndexReport:
+        """Make the index hold exactly the documents under ``roots``."""
         ...
 
     def close(self) -> None:

@@ -10,7 +10,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
-from agent.knowledge.passage import Document, KnowledgeIndex, Passage
+from agent.audience import Viewers
+from agent.knowledge.passage import Document, KnowledgeReader, Passage
+from agent.knowledge.seen_by import SeenBy
 from agent.tools.tool import Tool, ToolResult, ToolSpec
 from verification.answer import Source
 
@@ -23,12 +25,27 @@ MOST_TEXT: Final = 24_000
 MOST_LISTED: Final = 400
 
 
-def knowledge_tools(index: KnowledgeIndex) -> tuple[Tool, ...]:
+def knowledge_tools(index: KnowledgeReader) -> tuple[Tool, ...]:
     """The three tools over one index."""
     return (SearchTool(index), ListDocumentsTool(index), GetDocumentTool(index))
 
 
-class SearchTool:
+def for_viewers(tools: Mapping[str, Tool], viewers: Viewers) -> dict[str, Tool]:
+    """The same tools for one place: the index shows what everybody there may see (I3)."""
+    return {
+        name: type(tool)(SeenBy(tool.index, viewers)) if isinstance(tool, _KnowledgeTool) else tool
+        for name, tool in tools.items()
+    }
+
+
+class _KnowledgeTool:
+    """Stands over one index."""
+
+    def __init__(self, index: KnowledgeReader) -> None:
+        self.index = index
+
+
+class SearchTool(_KnowledgeTool):
     """Ranked passages for words."""
 
     spec = ToolSpec(
@@ -48,13 +65,10 @@ class SearchTool:
         },
     )
 
-    def __init__(self, index: KnowledgeIndex) -> None:
-        self._index = index
-
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source a passage."""
         limit = int(arguments.get("limit", 8))
-        found = await asyncio.to_thread(self._index.search, str(arguments["query"]), limit=limit)
+        found = await asyncio.to_thread(self.index.search, str(arguments["query"]), limit=limit)
         lines = [f"{p.label} ({p.document}, {_place(p)}, updated {p.updated_at})" for p in found]
         return ToolResult(
             call_id=call_id,
@@ -66,7 +80,7 @@ class SearchTool:
         )
 
 
-class ListDocumentsTool:
+class ListDocumentsTool(_KnowledgeTool):
     """What there is."""
 
     spec = ToolSpec(
@@ -75,12 +89,9 @@ class ListDocumentsTool:
         parameters={"type": "object", "properties": {}, "additionalProperties": False},
     )
 
-    def __init__(self, index: KnowledgeIndex) -> None:
-        self._index = index
-
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - takes none
         """List; one source, whose text is the list."""
-        documents = await asyncio.to_thread(self._index.documents)
+        documents = await asyncio.to_thread(self.index.documents)
         lines = [_listed(document) for document in documents[:MOST_LISTED]]
         if len(documents) > MOST_LISTED:
             lines.append(f"- and {len(documents) - MOST_LISTED} more")
@@ -94,7 +105,7 @@ class ListDocumentsTool:
         )
 
 
-class GetDocumentTool:
+class GetDocumentTool(_KnowledgeTool):
     """One document in full."""
 
     spec = ToolSpec(
@@ -108,12 +119,9 @@ class GetDocumentTool:
         },
     )
 
-    def __init__(self, index: KnowledgeIndex) -> None:
-        self._index = index
-
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Read; one source with the text up to ``MOST_TEXT`` characters."""
-        document = await asyncio.to_thread(self._index.document, str(arguments["document"]))
+        document = await asyncio.to_thread(self.index.document, str(arguments["document"]))
         if document is None:
             return ToolResult(
                 call_id=call_id,
