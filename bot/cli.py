@@ -24,6 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.eval_commands import app as eval_app
+from bot.people_commands import app as people_app
 from bot.wrong_use import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -38,6 +39,7 @@ app = typer.Typer(
     help="Answers in Slack from your team's documents, and posts nothing it has not verified.",
 )
 app.add_typer(eval_app, name="eval")
+app.add_typer(people_app)
 out = Console()
 err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 

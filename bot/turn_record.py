@@ -80,6 +80,8 @@ class Recorder:
         answer = None if isinstance(outcome, Cancelled) else outcome.answer
         return {
             "turn_id": turn_id,
+            "thread": str(question.thread),
+            "user": question.user,
             "outcome": outcome_name(outcome),
             "verified": bool(answer and answer.verified),
             "question": question.text,
