@@ -33,6 +33,7 @@ from bot.open_redis import open_redis
 from bot.open_slack import open_slack
 from bot.pausing import Pausing
 from bot.people import People
+from bot.queueing import Queueing
 from bot.recalling import Recalling
 from bot.reception import Reception
 from bot.settings import Settings
@@ -116,7 +117,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         redis = await stack.enter_async_context(open_redis(settings))
         engine = await stack.enter_async_context(open_engine(settings, corpus))
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
-        mailbox = mailbox_over(redis, prefix=prefix)
+        mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace)
         stack.push_async_callback(mailbox.aclose)
         gates = _gates(settings, redis, mailbox, prefix=prefix)
         observers.tokens_used = gates.budgets.used
@@ -141,19 +142,19 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             return Desk(workspace=workspace, delivery=delivery, handle=recalling.handle, tell_dead=recalling.tell_dead)
 
         slack = await stack.enter_async_context(open_slack(settings, redis, open_desk, prefix=prefix))
-        reading = Reading(slack.workspaces)
+        reading, delivery = Reading(slack.workspaces), delivery_of(slack.workspaces)
         turns = Turns(
             mailbox,
             reading.handle,
             on_dead=reading.tell_dead,
             concurrency=max(1, concurrency),
             drain_s=drain_s,
+            sweep=Queueing(mailbox, delivery).sweep,
         )
         app = build_app(slack.client, slack.workspaces)
         if slack.installations is not None:
             heed_uninstalling(app, slack.installations)
         reception = Reception(mailbox, gates.withdrawals, turns.cancel)
-        delivery = delivery_of(slack.workspaces)
         office = _office(settings, engine, observers, standings=gates.standings, delivery=delivery, reception=reception)
         register(app, office)
         app_token = settings.slack_app_token.get_secret_value()

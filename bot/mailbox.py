@@ -79,7 +79,10 @@ class Depth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A message that could have been claimed for a while; ``place`` is how soon it will be, from 1."""
+    """A message that has waited for a while; ``place`` is how soon it is its turn, from 1.
+
+    A ``place`` of 0 says that a turn runs in its thread, and that it comes after it.
+    """
 
     thread: str
     id: str
@@ -322,7 +325,7 @@ class Mailbox:
         await self._bell.wait(timeout_s)
 
     async def waiting(self, *, for_s: float, again_s: float, limit: int) -> list[Waiting]:
-        """Messages that could have been claimed ``for_s`` ago and were not; each is told once in ``again_s``."""
+        """What has waited for ``for_s``, to be claimed or behind a running turn; each is told once in ``again_s``."""
         found: list[Waiting] = []
         for shard in self._tags:
             limits = [round(for_s * 1000), round(again_s * 1000), limit - len(found)]
@@ -331,14 +334,10 @@ class Mailbox:
                 found.append(Waiting(thread=thread, id=message_id, body=body, place=int(place)))
         return found
 
-    async def behind(self, claimed: Claimed) -> int:
-        """How many messages wait in this thread behind the one in our hands."""
-        return max(0, int(await self._redis.llen(f"{self.shard_of(claimed.thread)}:mb:{claimed.thread}")) - 1)
-
-    async def waits(self, thread: str, message_id: str) -> bool:
-        """Whether this message is still at the head of its thread, and nobody has it in hand."""
-        ready = await self._redis.zscore(self.ready_key(thread), thread)
-        return ready is not None and await self._at_head(thread) == message_id
+    async def holds(self, thread: str, message_id: str) -> bool:
+        """Whether this message still waits or is in work."""
+        entries = await self._redis.lrange(f"{self.shard_of(thread)}:mb:{thread}", 0, -1)
+        return any(split_entry(str(entry))[0] == message_id for entry in entries)
 
     async def depth(self) -> Depth:
         """How much there is to do, over all shards."""

@@ -57,6 +57,7 @@ class Settings(BaseSettings):
     docs_url: str = _env("ORION_DOCS_URL", "")
     home: Path = _env("ORION_HOME", Path(".orion"))
     port: int = _env("ORION_PORT", 3000, ge=0, le=65535)
+    turns_per_workspace: int = _env("ORION_TURNS_PER_WORKSPACE", 0, ge=0)
     max_attempts: int = _env("ORION_MAX_ATTEMPTS", 3, ge=1, le=3)
     general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
     link_hosts: Names = _env("ORION_LINK_HOSTS", frozenset())

@@ -23,6 +23,7 @@ import structlog
 from redis.exceptions import RedisError
 
 from bot.mailbox import FAREWELLS, Claimed, Lease, LeaseLost, Mailbox, Verb, heed_cancellation, now
+from bot.redis_url import plain_cause
 
 LOG = structlog.get_logger()
 
@@ -31,6 +32,7 @@ CLAIMED_AT_ONCE = 32
 OUTAGE_FIRST_S = 0.1
 OUTAGE_MAX_S = 2.0
 REPORT_S = 60.0
+SWEEP_S = 2.0
 FAREWELL_S = 2.0
 DRAIN_S = 25.0
 INSIST_S = 3.0
@@ -81,6 +83,7 @@ def places(error: BaseException) -> list[str]:
 
 Handle = Callable[[Claimed, Lease], Awaitable[Ending]]
 OnDead = Callable[[Claimed, Lease, str], Awaitable[None]]
+Sweep = Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False)
@@ -137,11 +140,19 @@ class Turns:
 
     ``handle`` must check ``lease.require()`` right before each outside effect. When it is cancelled, ``lease.stopped``
     tells whether a person wanted that. ``on_dead`` gets the reason and must tell the person; if it fails, the message
-    is kept and tried again, a few times.
+    is kept and tried again, a few times. ``sweep`` is called every ``sweep_s`` seconds, beside the turns.
     """
 
-    def __init__(
-        self, mailbox: Mailbox, handle: Handle, *, on_dead: OnDead, concurrency: int = 50, drain_s: float = DRAIN_S
+    def __init__(  # noqa: PLR0913 - each has a default; who needs another one names it
+        self,
+        mailbox: Mailbox,
+        handle: Handle,
+        *,
+        on_dead: OnDead,
+        concurrency: int = 50,
+        drain_s: float = DRAIN_S,
+        sweep: Sweep | None = None,
+        sweep_s: float = SWEEP_S,
     ) -> None:
         self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
         self.listening = asyncio.Event()
@@ -150,6 +161,8 @@ class Turns:
         self._on_dead = on_dead
         self._concurrency = concurrency
         self._drain_s = drain_s
+        self._sweep = sweep
+        self._sweep_s = sweep_s
         self._running: set[Turn] = set()
         self._stopping = asyncio.Event()
         self._changed = asyncio.Event()
@@ -178,12 +191,14 @@ class Turns:
         async with asyncio.TaskGroup() as service:
             beats = service.create_task(self._beat_always(), name="turns:beat")
             ears = service.create_task(self._listen_always(), name="turns:listen")
+            broom = service.create_task(self._sweep_always(), name="turns:sweep")
             try:
                 async with asyncio.TaskGroup() as turns:
                     await self._claim_and_drain(turns)
             finally:
                 beats.cancel()
                 ears.cancel()
+                broom.cancel()
 
     async def _claim_and_drain(self, turns: asyncio.TaskGroup) -> None:
         try:
@@ -200,7 +215,8 @@ class Turns:
                 await self._claim_some(turns)
                 pause_s = OUTAGE_FIRST_S
             except RedisError as error:
-                LOG.warning("redis_unavailable", error_type=type(error).__name__, again_in_s=pause_s)
+                kind, cause = type(error).__name__, plain_cause(error)
+                LOG.warning("redis_unavailable", error_type=kind, cause=cause, again_in_s=pause_s)
                 await self._pause(pause_s)
                 pause_s = min(pause_s * 2, OUTAGE_MAX_S)
 
@@ -335,6 +351,18 @@ class Turns:
             except RedisError as error:
                 LOG.warning("cancellations_unheard", error_type=type(error).__name__)
                 await asyncio.sleep(OUTAGE_FIRST_S * 5)
+
+    async def _sweep_always(self) -> None:
+        """What is done beside the turns must not end them."""
+        while self._sweep is not None:
+            heed_cancellation()
+            await asyncio.sleep(self._sweep_s)
+            try:
+                await self._sweep()
+            except RedisError as error:
+                LOG.warning("sweep_failed", error_type=type(error).__name__)
+            except Exception as error:  # noqa: BLE001 (the wall of the turn)
+                LOG.error("sweep_crashed", error_type=type(error).__name__, places=places(error))  # noqa: TRY400 (a traceback quotes texts)
 
     def _stop_turns(self, thread: str, reason: str, message_id: str) -> str:
         """Interrupt what runs of this thread; returns the message's id, empty when nothing did."""

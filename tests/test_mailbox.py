@@ -408,10 +408,17 @@ async def test_a5_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_tur
     told += await mailbox.waiting(for_s=0, again_s=60, limit=3)
     assert [(w.thread, w.place) for w in told] == [("T1:a", 1), ("T1:b", 3), ("T1:c", 4), ("T2:a", 2)]
     assert await mailbox.waiting(for_s=0, again_s=60, limit=3) == []
-    assert await mailbox.waits("T1:a", told[0].id)
+    assert await mailbox.holds("T1:a", told[0].id)
+
+
+async def test_a5_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -> None:
+    for body in ("runs", "waits", "waits too"):
+        await put(mailbox, body)
     (claimed,) = await mailbox.claim("w", 1)
-    assert not await mailbox.waits("T1:a", claimed.id)
-    assert await mailbox.behind(claimed) == 0
-    await put(mailbox, "another", "T1:a")
-    assert await mailbox.behind(claimed) == 1
-    assert not await mailbox.waits("T1:b", "another message")
+    assert await mailbox.waiting(for_s=60, again_s=60, limit=3) == []
+    (told,) = await mailbox.waiting(for_s=0, again_s=60, limit=3)
+    assert (told.body, told.place) == ("waits too", 0)
+    assert await mailbox.waiting(for_s=0, again_s=60, limit=3) == []
+    assert await mailbox.done(claimed, "ok")
+    assert not await mailbox.holds(THREAD, claimed.id)
+    assert await mailbox.holds(THREAD, told.id)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 from structlog.testing import capture_logs
 
 from bot import turns as turns_module
@@ -528,3 +529,23 @@ async def test_h3_stopping_while_redis_is_away_does_not_hang(tmp_path: Path, mon
 
 def test_backoff_doubles_up_to_a_minute() -> None:
     assert [backoff(tries) for tries in (1, 2, 3, 7, 50)] == [1, 2, 4, 60, 60]
+
+
+async def test_a5_what_is_done_beside_the_turns_never_ends_them(mailbox: Mailbox) -> None:
+    stage, sweeps = Stage(), [ZeroDivisionError("secret text"), RedisConnectionError("away")]
+
+    async def sweep() -> None:
+        if sweeps:
+            raise sweeps.pop()
+
+    with capture_logs() as logs:
+        async with working(mailbox, stage, sweep=sweep, sweep_s=0.01):
+            await wait_until(lambda: not sweeps, "both failed")
+            await put(mailbox, "q")
+            await wait_until(lambda: stage.ended == ["q"], "it was handled")
+    told = [log for log in logs if log["event"].startswith("sweep")]
+    assert [(log["event"], log["error_type"]) for log in told] == [
+        ("sweep_failed", "ConnectionError"),
+        ("sweep_crashed", "ZeroDivisionError"),
+    ]
+    assert "secret" not in str(told)
