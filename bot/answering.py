@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
+from redis.exceptions import RedisError
 
 from agent.conversation import ThreadKey
 from agent.loop import stopped
@@ -31,6 +32,7 @@ from bot.mailbox import Claimed, Lease, LeaseLost, Mailbox
 from bot.observing import Observers
 from bot.outbox import Entry, read_entry
 from bot.reception import DELETED
+from bot.settling import Settling, Unsettled, read_unsettled
 from bot.slack_calls import DeliveryFailed
 from bot.status import working
 from bot.thread_reader import sort_key
@@ -115,15 +117,19 @@ class Answering:
         self._threads = threads
         self._withdrawals = withdrawals
         self._observers = observers
+        self._settling = Settling(mailbox, delivery)
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Do what the letter asks. Returns how the message ends in its mailbox."""
+        if (unsettled := read_unsettled(claimed.body)) is not None:
+            return await self._settle(unsettled, claimed, lease)
         try:
             letter = Incoming.from_json(claimed.body)
         except ValueError:
             return dead("unreadable letter")
         work = Work(claimed=claimed, lease=lease, letter=letter, turn_id=turn_id_of(letter))
         with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=work.turn_id):
+            log.info("turn_started", message_id=claimed.id, tries=claimed.tries, waited_s=round(work.waited_s, 3))
             try:
                 return await self._do(work)
             except DeliveryFailed as failure:
@@ -131,6 +137,22 @@ class Answering:
                 if failure.permanent or work.waited_s > SLACK_PATIENCE_S:
                     return dead(failure.reason)
                 return later(_pause(work))
+            except (asyncio.CancelledError, LeaseLost):
+                if not lease.held():
+                    await self._look_again(work)
+                raise
+
+    async def _settle(self, unsettled: Unsettled, claimed: Claimed, lease: Lease) -> Ending:
+        try:
+            return await self._settling.settle(unsettled, claimed, lease)
+        except DeliveryFailed as failure:
+            log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
+            return OK if failure.permanent else later(PAUSE_MOST_S)
+
+    async def _look_again(self, work: Work) -> None:
+        """Two workers had this question, one after the other; what the slower one still does is looked for later."""
+        with suppress(RedisError):
+            await self._settling.note(work.claimed, Unsettled(place=work.place, question_ts=work.letter.ts))
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """A message was given up: its person is told, with an id that the log knows (I6), unless an answer stands."""
@@ -169,8 +191,9 @@ class Answering:
         try:
             entry = await self._decided(work)
             if entry is not None:
-                await self._deliver(work, entry)
+                await self._finish(work, entry)
             elif not await self._withdrawals.wanted(work.letter):
+                await self._clear(work)
                 return OK
             else:
                 found = await self._answer(work)
@@ -183,6 +206,20 @@ class Answering:
             return await self._interrupted(work)
         await self._save(work, entry.state)
         return OK
+
+    async def _finish(self, work: Work, entry: Entry) -> None:
+        """Deliver what an earlier try decided, and take away the status that it may have left."""
+        await self._deliver(work, entry)
+        await self._clear(work)
+        await self._look_again(work)
+
+    async def _clear(self, work: Work) -> None:
+        """Take away what a worker that died over this question may have left on show."""
+        with suppress(DeliveryFailed):
+            require = work.lease.require
+            await self._delivery.status(work.place, "", question_ts=work.letter.ts, lease_check=require)
+        if work.claimed.tries > 1:
+            await self._delivery.drop_placeholders(work.place, work.ticket())
 
     async def _interrupted(self, work: Work) -> Ending:
         """A person took the question back. What was decided by then is finished; else nothing is said but "stopped"."""
@@ -224,6 +261,8 @@ class Answering:
                 with observer.timed("deliver"):
                     fresh = entry is decided and work.claimed.tries == 1 and work.letter.kind != "edit"
                     await self._deliver(work, entry, may_exist=not fresh)
+                    if work.claimed.tries > 1:
+                        await self._look_again(work)
             await observer.ended(question, outcome)
         return entry
 

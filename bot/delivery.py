@@ -79,15 +79,17 @@ class Delivery:
         frame = Frame(today=self._today(), turn_id=ticket.turn_id, marks=ticket.marks, language=ticket.language)
         posts = render(answer, frame)
         placeholder = self._placeholders.pop((place, ticket.question_ts), None)
-        standing = await self._reader.posted(place, ticket.question_ts) if ticket.may_exist else ()
-        # A placeholder is taken over only where no answer stands yet; what is left of them goes with the status.
-        standing = tuple(p for p in standing if not p.placeholder) or standing[:1] or _only(placeholder)
+        found = await self._reader.posted(place, ticket.question_ts) if ticket.may_exist else ()
+        # A placeholder is taken over only where no answer stands yet; one that a dead worker left goes at the end.
+        standing = tuple(p for p in found if not p.placeholder) or found[:1] or _only(placeholder)
         stamps: list[str] = []
         for number, post in enumerate(posts, 1):
             body = self._body(place, ticket, number, verified=answer.verified)
             stamps.append(await self._place(body, post, ticket, standing[number - 1 : number]))
-        for surplus in standing[len(posts) :]:
+        left = [posted for posted in found if posted.placeholder and posted not in standing]
+        for surplus in (*standing[len(posts) :], *left):
             await self._delete(place.channel, surplus.ts, ticket.lease_check)
+        ticket.lease_check()  # what was posted without the thread is somebody else's to count, and to look at again
         _log.info("answer_delivered", messages=len(posts), updated=len(standing), verified=answer.verified)
         return stamps[0]
 
@@ -102,7 +104,36 @@ class Delivery:
             await self._delete(place.channel, posted.ts, lease_check)
         return len(standing)
 
-    async def status(self, place: ThreadKey, text: str, loading: Sequence[str] = (), *, question_ts: str = "") -> None:
+    async def settle(self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease) -> int:
+        """Takes away what a worker posted or showed after it had lost the thread. Returns how many messages went.
+
+        That is a second answer (the earlier one stands), a placeholder beside an answer, a status under an answer.
+        """
+        found = await self._reader.posted(place, question_ts)
+        answers = [posted for posted in found if not posted.placeholder]
+        if not answers:
+            return 0  # whoever answers takes over what stands there
+        first: dict[tuple[int, bool], Posted] = {}
+        for posted in answers:
+            first.setdefault((posted.part, bool(posted.turn_id)), posted)
+        seconds = [posted for posted in answers if posted not in first.values()]
+        for posted in (*seconds, *(posted for posted in found if posted.placeholder)):
+            await self._delete(place.channel, posted.ts, lease_check)
+            _log.warning("second_answer_deleted" if posted in seconds else "placeholder_deleted", part=posted.part)
+        last = await self._reader.messages(place, limit=1)
+        if last and last[-1].role == "assistant":
+            await self.status(place, "", question_ts=question_ts, lease_check=lease_check)
+        return len(found) - len(first)
+
+    async def status(
+        self,
+        place: ThreadKey,
+        text: str,
+        loading: Sequence[str] = (),
+        *,
+        question_ts: str = "",
+        lease_check: LeaseCheck = no_lease,
+    ) -> None:
         """Shows what Orion does right now; an empty text clears it. Slack forgets it after two minutes.
 
         Raises:
@@ -111,6 +142,7 @@ class Delivery:
         thread_ts = question_ts if is_direct(place) else place.thread_ts
         body = {"channel_id": place.channel, "thread_ts": thread_ts, "status": text}
         extra = {"loading_messages": list(loading[:10])} if loading and text else {}
+        lease_check()
         await self._calls.once("assistant.threads.setStatus", {**body, **extra})
 
     async def placeholder(self, place: ThreadKey, text: str, ticket: Ticket) -> None:

@@ -48,7 +48,8 @@ class Reception:
         if letter.kind == "delete":
             await self._withdraw(letter)
         keys = letter.event_ids or (f"ts:{thread}:{letter.ts}",)
-        if not await self._mailbox.enqueue(thread, letter.to_json(), event_ids=keys):
+        said = letter.event_ts or letter.ts
+        if not await self._mailbox.enqueue(thread, letter.to_json(), event_ids=keys, said=said):
             log.info("letter_known_already", kind=letter.kind, thread=thread)
 
     async def _withdraw(self, letter: Incoming) -> None:

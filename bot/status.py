@@ -17,6 +17,7 @@ import structlog
 
 from agent.conversation import ThreadKey
 from bot.delivery import Delivery, Ticket
+from bot.mailbox import LeaseLost
 from bot.slack_calls import DeliveryFailed
 from bot.wording import LOADING
 
@@ -73,16 +74,24 @@ class WorkingStatus:
 
     async def clear(self) -> None:
         """Takes the status away, and a placeholder that no answer has taken over."""
-        with suppress(DeliveryFailed):
+        with suppress(DeliveryFailed, LeaseLost):  # whoever has the thread now shows, and clears, its own
             if self._has_status:
-                await self._delivery.status(self._place, "", question_ts=self._ticket.question_ts)
+                await self._delivery.status(
+                    self._place, "", question_ts=self._ticket.question_ts, lease_check=self._ticket.lease_check
+                )
             else:
                 await self._delivery.drop_placeholders(self._place, self._ticket)
 
     async def _tell(self, text: str) -> None:
         try:
             if self._has_status:
-                await self._delivery.status(self._place, text, self._loading, question_ts=self._ticket.question_ts)
+                await self._delivery.status(
+                    self._place,
+                    text,
+                    self._loading,
+                    question_ts=self._ticket.question_ts,
+                    lease_check=self._ticket.lease_check,
+                )
             else:
                 await self._delivery.placeholder(self._place, f"_Orion {text}_", self._ticket)
         except DeliveryFailed as failure:

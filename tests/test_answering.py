@@ -24,11 +24,13 @@ from agent.model import ModelError
 from agent.progress import Policy
 from agent.thread_store import ThreadStore
 from bot.answering import Answering, turn_id_of
+from bot.delivery import Ticket
 from bot.engine import Engine
 from bot.intake import Incoming
-from bot.mailbox import Claimed, Lease, Mailbox
+from bot.mailbox import Claimed, Lease, LeaseLost, Mailbox
 from bot.observing import open_observers
 from bot.reception import Reception
+from bot.settling import SETTLE_S
 from bot.slack_calls import SlackCalls
 from bot.turns import OK, Ending
 from bot.withdrawals import Withdrawals
@@ -52,6 +54,7 @@ class Desk:
     withdrawals: Withdrawals
     answering: Answering
     cancelled: list[tuple[str, str, str]]
+    redis: Redis
 
     async def store(self, ts: str, place: ThreadKey, **more: Any) -> Incoming:
         keys = (f"msg:{place.team}:{place.channel}:{ts}",) if not more else ()
@@ -125,6 +128,7 @@ async def desk(tmp_path: Path, redis: Redis, drafts: list[Any], *, pause_s: floa
             withdrawals=withdrawals,
             answering=answering,
             cancelled=[],
+            redis=redis,
         )
         await mailbox.aclose()
         index.close()
@@ -284,3 +288,100 @@ async def test_an_unreadable_letter_is_given_up_and_nobody_crashes(
         assert (await at.answering.handle(claimed, lease)).verb == "dead"
         await at.answering.tell_dead(claimed, lease, "unreadable letter")
         assert at.slack.server.messages(CHANNEL) == []
+
+
+async def lose(at: Desk, claimed: Claimed, lease: Lease) -> None:
+    """The lease runs out, here and in Redis: the next claim takes the thread over."""
+    lease.lose()
+    await at.redis.zadd(f"{at.mailbox.shard_of(claimed.thread)}:lease", {claimed.thread: 1}, xx=True)
+
+
+async def settled(at: Desk) -> None:
+    """Every letter that asks for a second look is done, without its wait."""
+    at.answering._settling._after_s = 0
+    while letters := await at.mailbox.claim("w", 9):
+        for claimed in letters:
+            assert await at.answering.handle(claimed, Lease(claimed.leased_until)) == OK
+            assert await at.mailbox.done(claimed, "ok")
+
+
+async def taken_over_while_it_posts(at: Desk, place: ThreadKey) -> None:
+    """The first worker hangs in its post and loses the thread; the second answers; then the first post lands too."""
+    claimed, lease = await at.claim()
+    at.slack.server.faults.hang("chat.postMessage")
+
+    async def frozen() -> None:
+        with pytest.raises(LeaseLost):
+            await at.answering.handle(claimed, lease)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(frozen())
+        await wait_until(lambda: at.slack.made("chat.postMessage"), "the first worker posts")
+        await lose(at, claimed, lease)
+        assert await at.handle() == OK
+        at.slack.server.faults.release()
+
+
+async def test_e5_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_deleted(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        await taken_over_while_it_posts(at, place)
+        assert len(at.said(place)) == 2, "Slack has no key that would refuse the second"
+        first = at.slack.server.messages(place.channel, place.thread_ts)[1]["ts"]
+        await settled(at)
+        ((kept, text),) = [(m["ts"], m["text"]) for m in at.slack.server.messages(place.channel, ts) if m.get("bot_id")]
+        assert kept == first
+        assert "120 requests" in text
+        assert at.slack.server.workspace.threads.statuses == {}
+
+
+async def test_e5_a_second_look_waits_and_deletes_nothing_that_is_right(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        claimed, lease = await at.claim()
+        await lose(at, claimed, lease)
+        assert await at.handle() == OK
+        (letter,) = await at.mailbox.claim("w", 9)
+        ending = await at.answering.handle(letter, Lease(letter.leased_until))
+        assert ending.verb == "giveback"
+        assert 0 < ending.after_s <= SETTLE_S
+        assert await at.mailbox.done(letter, "giveback")
+        await settled(at)
+        assert len(at.said(place)) == 1
+
+
+async def test_a5_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Path, redis_client: Redis) -> None:
+    """The answer was decided, the worker died; the status, or the placeholder, must not stay beside it."""
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.hang("chat.postMessage")
+        assert await at.interrupt(lambda: at.slack.made("chat.postMessage")) is None
+        at.slack.server.faults.clear()
+        await at.slack.delivery.status(place, "is thinking…")
+        for _ in range(2):  # two workers died one after the other, each with a placeholder of its own
+            ticket = Ticket(question_ts=ts)
+            await type(at.slack.delivery)(at.slack.calls, at.slack.workspace.own).placeholder(place, "_busy_", ticket)
+        assert await at.handle() == OK
+        assert ["120 requests" in text for text in at.said(place)] == [True]
+        assert at.slack.server.workspace.threads.statuses == {}
+
+
+async def test_a3_what_a_dead_worker_showed_goes_when_the_question_was_taken_back(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        letter = await at.store(ts, place)
+        await at.slack.delivery.status(place, "is thinking…")
+        await at.slack.delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        claimed, lease = await at.claim()
+        await lose(at, claimed, lease)
+        await at.withdrawals.delete(letter)
+        assert await at.handle() == OK
+        assert at.said(place) == []
+        assert at.slack.server.workspace.threads.statuses == {}

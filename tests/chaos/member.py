@@ -1,0 +1,76 @@
+"""One Orion process of a chaos run: the product's own parts, put together as `orion serve` and `orion worker` do.
+
+What differs from them is what a run of minutes needs: short leases, a short drain, and tries enough that a question
+killed again and again by us is not taken for one that kills.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bot.app import open_orion
+from bot.engine import corpus_of
+from bot.http_front import Pages, SlackDoor, build
+from bot.http_front import serve as serve_pages
+from bot.mailbox import Mailbox
+from bot.serving import run_until_stopped
+from bot.settings import Settings
+from bot.stopping import EndedAtOnce, heeding_signals
+from observability.logging import configure
+
+MANY_TRIES = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """What a process does: takes events over a socket or on an HTTP ``port``, works (``concurrency`` above 0), or both.
+
+    ``lease_s`` and ``drain_s`` in seconds; ``prefix`` keeps workspaces apart in one Redis.
+    """
+
+    name: str
+    concurrency: int = 50
+    socket: bool = False
+    port: int | None = None
+    lease_s: float = 2.0
+    drain_s: float = 2.0
+    prefix: str = "orion"
+
+
+def live(role: Role, settings: Settings, log: Path) -> None:
+    """The whole life of the process; its log, one JSON object a line, goes to ``log``."""
+    with log.open("ab", buffering=0) as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    configure(json=True, debug=False)
+    try:
+        asyncio.run(_live(role, settings))
+    except EndedAtOnce:
+        raise SystemExit(1) from None
+
+
+async def _live(role: Role, settings: Settings) -> None:
+    mailbox_over = partial(Mailbox, lease_s=role.lease_s, max_tries=MANY_TRIES)
+    with heeding_signals() as stopping:
+        async with AsyncExitStack() as stack:
+            orion = await stack.enter_async_context(
+                open_orion(
+                    settings,
+                    corpus_of(settings),
+                    concurrency=role.concurrency,
+                    socket=role.socket,
+                    prefix=role.prefix,
+                    drain_s=role.drain_s,
+                    mailbox_over=mailbox_over,
+                )
+            )
+            if role.port is not None:
+                door = SlackDoor(app=orion.app, signing_secret=settings.slack_signing_secret.get_secret_value())
+                pages = build(Pages(checks=orion.checks, metrics=orion.metrics), door)
+                await stack.enter_async_context(serve_pages(pages, port=role.port))
+            await run_until_stopped(orion, stopping, work=role.concurrency > 0)

@@ -1,0 +1,125 @@
+"""Where a chaos run takes place: a workspace, a model that takes its time, a Redis, and the processes in between."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from bot.local.documents import DocsFolder
+from bot.local.limits import Strictness
+from bot.local.server import LocalWorkspace
+from bot.mailbox import Mailbox
+from bot.serving import HANDBOOK, settings_for
+from bot.settings import Settings
+from tests.chaos.crew import Crew, crew
+from tests.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
+from tests.orion_running import MENTION, settings_in
+from tests.waiting import wait_until
+
+QUESTION = "How many requests per minute may an API key make?"
+DRAFT = ("<answer>Each API key may", " make 600 requests a minute [1].</answer>")
+IMPATIENT_SLACK = Strictness(rates=False, retry_delays=(0.3, 1.0, 2.0, 4.0, 8.0))
+"""Slack's own retries come after 0, 60 and 300 seconds: a run of minutes cannot wait for them."""
+
+Hangs = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One question that stands in the workspace; ``thread`` is None in a direct chat without threads."""
+
+    channel: str
+    thread: str | None
+    ts: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """One workspace with whoever works in it."""
+
+    workspace: LocalWorkspace
+    settings: Settings
+    crew: Crew
+    redis_url: str
+    dice: random.Random
+    prefix: str = "orion"
+    asked: list[Asked] = field(default_factory=list)
+
+    def ask(self, channel: str = "C0HELP", thread: str | None = None, text: str = QUESTION) -> Asked:
+        """Somebody mentions Orion: the mention arrives as two events. In a channel the message opens a thread."""
+        direct = channel.startswith("D")
+        ts = self.workspace.post(self.workspace.visitor, channel, text if direct else f"{MENTION} {text}", thread)
+        self.asked.append(Asked(channel=channel, thread=None if direct else thread or ts, ts=ts))
+        return self.asked[-1]
+
+    async def unfinished(self) -> int | None:
+        """Messages that wait or are in work; None when Redis does not say."""
+        try:
+            async with Redis.from_url(self.redis_url) as client:
+                mailbox = Mailbox(client, prefix=self.prefix)
+                try:
+                    return (await mailbox.depth()).messages
+                finally:
+                    await mailbox.aclose()
+        except (RedisError, OSError):
+            return None
+
+
+def paced(dice: random.Random, least_s: float, most_s: float, hangs: Hangs = lambda _: False) -> dict[str, Any]:
+    """Scripts of a model that always decides to answer and writes for a while; ``hangs`` looks at the question."""
+
+    def draft(request: Mapping[str, Any]) -> Scripted:
+        gate = asyncio.Event()
+        if not hangs(str(request["messages"])):
+            asyncio.get_running_loop().call_later(dice.uniform(least_s, most_s), gate.set)
+        return says(*DRAFT, before_end=gate)
+
+    return {"decisions": lambda _: RESPOND, "drafts": draft}
+
+
+@asynccontextmanager
+async def scene(
+    folder: Path, redis_url: str, model: ScriptedOpenAI, dice: random.Random, *, prefix: str = "orion"
+) -> AsyncIterator[Scene]:
+    """An empty workspace over this Redis."""
+    async with AsyncExitStack() as stack:
+        workspace = LocalWorkspace(DocsFolder(roots=(HANDBOOK,)), strictness=IMPATIENT_SLACK)
+        await workspace.start()
+        stack.push_async_callback(workspace.stop)
+        server = {"openai_base_url": model.url, "openai_api_key": SecretStr("sk-chaos"), "model": "scripted"}
+        settings = settings_in(folder / "home", redis_url, **server)
+        hands = stack.enter_context(crew(folder / "logs"))
+        yield Scene(
+            workspace=workspace,
+            settings=settings_for(settings.model_copy(update={"docs": (HANDBOOK,)}), workspace),
+            crew=hands,
+            redis_url=redis_url,
+            dice=dice,
+            prefix=prefix,
+        )
+
+
+async def patiently(predicate: Callable[[], object], seconds: float) -> bool:
+    """Whether it came true in time: what did not is for the ledger to tell, not for an error."""
+    try:
+        await wait_until(predicate, "it is so", seconds)
+    except AssertionError:
+        return False
+    return True
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
