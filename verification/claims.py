@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from verification.answer import Claim
 from verification.code_check import pieces
@@ -34,6 +33,12 @@ _ONLY_LABEL = re.compile(
 )
 _MARKS = re.compile(r"[*_~\s]+")
 _BARE_LINK = re.compile(r"(?<![`|<\w])(?:<https?://[^\s<>|]+>|https?://[^\s<>|`]+)")
+_TWO_WORDS = re.compile(r"[^\W_][\W_]+[^\W_]")
+_LATE = re.compile(r"(?:\[[\d\s,;–-]+\]\s*)+")
+_LAST = re.compile(r"(?:\[[\d\s,;–-]+\][\s.]*)+$")
+_SPACE = re.compile(r"\s")
+_NO_LINE_END = re.compile(r"[^\n]")
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _ENDS = frozenset(".!?。！？…")
 _LONGEST_RANGE = 30
 _LONGEST_LINE = 2_000
@@ -43,8 +48,7 @@ Kind = Literal["text", "item", "intro", "heading", "head"]
 _TITLES: frozenset[Kind] = frozenset({"heading", "head"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _Line(NamedTuple):
     """One line with a kind; ``group`` is the same for lines that may share a citation (a paragraph, a list item)."""
 
     start: int
@@ -53,8 +57,7 @@ class _Line:
     group: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sentence:
+class _Sentence(NamedTuple):
     """A sentence with the citations that stand in it; ``trailing`` if the last of them stands after its full stop.
 
     One that ``refers`` holds nothing but a citation or a link: it belongs to what stands before it.
@@ -116,17 +119,23 @@ def _round(sentences: list[_Sentence], start: int, end: int) -> tuple[int, ...]:
 
 def cited_ids(text: str) -> tuple[int, ...]:
     """The source numbers that ``text`` cites outside code and links, each once, in order."""
+    if "[" not in text:
+        return ()
     found: dict[int, None] = {}
     for match in _CITATION.finditer(_HIDDEN.sub(_blank, text)):
-        for part in re.split(r"[,;]", match[1]):
-            first, _, last = re.sub(r"\s|–", lambda m: "-" if m.group() == "–" else "", part).partition("-")
+        if match[1].isdecimal():
+            found[int(match[1])] = None
+            continue
+        for part in match[1].replace(";", ",").split(","):
+            first, _, last = _SPACE.sub("", part).replace("–", "-").partition("-")
             span = range(int(first), int(last or first) + 1)
             found.update(dict.fromkeys(span if len(span) <= _LONGEST_RANGE else (int(first), int(last))))
     return tuple(found)
 
 
 def _blank(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", match.group())
+    hidden = match.group()
+    return _NO_LINE_END.sub(" ", hidden) if "\n" in hidden else " " * len(hidden)
 
 
 Tabled = dict[int, Kind]
@@ -155,7 +164,7 @@ def _table(block: str, start: int, tabled: Tabled) -> str:
             tabled[position] = "head" if index < ruling else "item"
         position += len(line)
     shown = [
-        line if index == ruling - 1 or index > ruling else re.sub(r"[^\n]", " ", line)
+        line if index == ruling - 1 or index > ruling else _NO_LINE_END.sub(" ", line)
         for index, line in enumerate(lines)
     ]
     tail = "   " if block.endswith("```") and len(block) > 5 else ""  # noqa: PLR2004  # two fences need six characters
@@ -168,10 +177,10 @@ def _lines(text: str, tabled: Tabled) -> Iterator[_Line]:
     lines = _unwrapped(text, tabled)
     for index, line in enumerate(lines):
         start, position = position, position + len(line) + 1
-        marker = _ITEM.match(line)
-        if not line.strip() or marker:
-            group += 1
-        if not line.strip() or _RULING.match(line.strip()):
+        bare = line.strip()
+        marker = _ITEM.match(line) if bare else None
+        group += bool(marker) or not bare
+        if not bare or _RULING.match(bare):
             previous = ""
             continue
         kind = "head" if _is_table_head(lines, index) else tabled.get(start) or _kind(line, previous)
@@ -202,6 +211,8 @@ def _unwrapped(text: str, tabled: Tabled) -> list[str]:
 
 
 def _is_table_head(lines: list[str], index: int) -> bool:
+    if "|" not in lines[index]:
+        return False
     following = lines[index + 1] if index + 1 < len(lines) else ""
     return bool(_ROW.match(lines[index].strip()) and _RULING.match(following.strip()) and "-" in following)
 
@@ -218,11 +229,11 @@ def _kind(line: str, previous: str) -> Kind:
 
 def _sentences(text: str, line: _Line) -> Iterator[_Sentence]:
     piece = text[line.start : line.end].replace("\n", " ")
-    language = None if piece.isascii() else "ja" if re.search("[\u3040-\u30ff\u3400-\u9fff]", piece) else "de"
+    language = None if piece.isascii() else "ja" if _CJK.search(piece) else "de"
     for start, end in _with_late_citations(piece, [*sentence_spans(piece, language)]):
         written = piece[start:end]
         cited = cited_ids(written)
-        bare = _CITATION.sub("", written)
+        bare = _CITATION.sub("", written) if cited else written
         yield _Sentence(
             start=line.start + start,
             end=line.start + end,
@@ -230,7 +241,7 @@ def _sentences(text: str, line: _Line) -> Iterator[_Sentence]:
             cited=cited,
             trailing=bool(cited) and _is_trailing(written),
             states=_states(bare, line.kind, cited=bool(cited)),
-            refers=bool(cited and _ONLY_LABEL.fullmatch(_MARKS.sub(" ", _BARE_LINK.sub("", bare)))),
+            refers=bool(cited) and _is_only_label(_BARE_LINK.sub("", bare)),
         )
 
 
@@ -238,7 +249,7 @@ def _with_late_citations(piece: str, spans: list[tuple[int, int]]) -> Iterator[t
     """Citations that the splitter left at the head of the next sentence go back to the one they stand behind."""
     merged: list[tuple[int, int]] = []
     for start, end in spans:
-        head = re.match(r"(?:\[[\d\s,;–-]+\]\s*)+", piece[start:end])
+        head = _LATE.match(piece[start:end]) if piece[start] == "[" else None
         following = piece[start + head.end() : start + head.end() + 1] if head else ""
         moved = head.end() if head and merged and not (following.islower() or following in ",;") else 0
         if head and moved:
@@ -250,15 +261,21 @@ def _with_late_citations(piece: str, spans: list[tuple[int, int]]) -> Iterator[t
 
 def _is_trailing(written: str) -> bool:
     """True if the last citation stands behind the full stop."""
-    before = re.split(r"(?:\[[\d\s,;–-]+\][\s.]*)+$", written.rstrip())[0].rstrip("*_~\"'”’)» ")
-    return len(before) < len(written.rstrip()) and before[-1:] in _ENDS
+    whole = written.rstrip()
+    before = _LAST.split(whole)[0] if whole.endswith(("]", ".")) else whole
+    before = before.rstrip("*_~\"'”’)» ")
+    return len(before) < len(whole) and before[-1:] in _ENDS
+
+
+def _is_only_label(bare: str) -> bool:
+    return not _TWO_WORDS.search(bare) and bool(_ONLY_LABEL.fullmatch(_MARKS.sub(" ", bare)))
 
 
 def _states(bare: str, kind: Kind, *, cited: bool) -> bool:
-    if kind in _TITLES or _ONLY_LABEL.fullmatch(_MARKS.sub(" ", bare)):
+    if kind in _TITLES or _is_only_label(bare):
         return False
     if cited:
-        return not (re.search(r"[?？]\s*$", bare.rstrip("*_~ ")) and states_nothing(bare))
+        return not (bare.rstrip("*_~ ").rstrip().endswith(("?", "？")) and states_nothing(bare))
     if kind == "intro" or states_nothing(bare):
         return False
     return kind == "item" or not is_interjection(bare)
@@ -278,7 +295,7 @@ def _shared(sentences: list[_Sentence]) -> list[_Sentence]:
             alone = _is_alone(sentence)
             trailing = sentence.cited if sentence.trailing or alone else ()
         elif same or (index + 1 < len(shared) and _is_alone(shared[index + 1])):
-            shared[index] = replace(sentence, cited=trailing)
+            shared[index] = sentence._replace(cited=trailing)
         else:
             trailing = ()
     return _from_introductions(shared)
@@ -297,24 +314,24 @@ def _from_introductions(sentences: list[_Sentence]) -> list[_Sentence]:
         elif sentence.line.kind not in {"item", "head"}:
             introduced = ()
         elif not sentence.cited and sentence.line.kind == "item":
-            sentence = replace(sentence, cited=introduced)  # noqa: PLW2901  # the same sentence, completed
+            sentence = sentence._replace(cited=introduced)  # noqa: PLW2901  # the same sentence, completed
         result.append(sentence)
     return result
 
 
 def _telling(text: str, sentences: list[_Sentence], known: str) -> list[_Sentence]:
     """The sentences, with those that state something although they look as if they did not."""
-    given = digits(known).union(*(digits(text[s.start : s.end]) for s in sentences if s.cited and s.states))
-    return [
-        sentence if sentence.states or not _tells(sentence, text, given) else _told(sentences, index, text)
-        for index, sentence in enumerate(sentences)
-    ]
+    quiet = [index for index, sentence in enumerate(sentences) if not sentence.states]
+    written = {i: _CITATION.sub("", text[sentences[i].start : sentences[i].end]) for i in quiet}
+    own = {i: own_digits(words) for i, words in written.items()}
+    given: frozenset[str] = frozenset()
+    if any(own.values()):
+        given = digits(known).union(*(digits(text[s.start : s.end]) for s in sentences if s.cited and s.states))
+    telling = {i for i in quiet if own[i] - given or _tells(sentences[i], written[i])}
+    return [_told(sentences, i, text) if i in telling else sentence for i, sentence in enumerate(sentences)]
 
 
-def _tells(sentence: _Sentence, text: str, given: frozenset[str]) -> bool:
-    written = _CITATION.sub("", text[sentence.start : sentence.end])
-    if own_digits(written) - given:
-        return True
+def _tells(sentence: _Sentence, written: str) -> bool:
     if sentence.line.kind == "heading":
         return is_sentence(written)
     return sentence.line.kind == "intro" and opens_with_sentence(written)
@@ -327,7 +344,7 @@ def _told(sentences: list[_Sentence], index: int, text: str) -> _Sentence:
     start = sentence.start
     if sentence.line.kind == "heading":
         start += label_end(text[sentence.start : sentence.end])
-    return replace(sentence, start=start if start < sentence.end else sentence.start, cited=cited, states=True)
+    return sentence._replace(start=start if start < sentence.end else sentence.start, cited=cited, states=True)
 
 
 def _below(sentences: list[_Sentence], index: int) -> Iterator[int]:
@@ -348,4 +365,4 @@ def _alone(sentences: list[_Sentence], text: str) -> list[_Sentence]:
         return sentences
     only_headings = all(sentence.line.kind in _TITLES for sentence in sentences)
     only_answers = all(is_bare_answer(text[sentence.start : sentence.end]) for sentence in sentences)
-    return [replace(s, states=True) for s in sentences] if only_headings or only_answers else sentences
+    return [s._replace(states=True) for s in sentences] if only_headings or only_answers else sentences

@@ -28,6 +28,8 @@ _CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
 PREFIX, WINDOW = 5, 3
 _FEW = 100
 _STRETCH = 2_000
+# Nothing but words and signs that end no sentence, and at most one mark that does, at the end.
+_UNPARTED = re.compile(r"[\w ,()\[\]*•`/'\"=+@#$%&|<>{}~^\\–-]*+[.!?]?")
 _LINE = re.compile(r"[^\n]+")
 _ABBREVIATED = re.compile(
     r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx)\.\s*$"
@@ -175,6 +177,9 @@ def sentence_spans(text: str, language: str | None) -> Iterator[tuple[int, int]]
     """The sentences of ``text``, line by line, as spans without white space at their ends."""
     for line in _LINE.finditer(text):
         start = position = line.start()
+        if _UNPARTED.fullmatch(line.group()):
+            yield from _trimmed(text, start, line.end())
+            continue
         for piece in _pieces(line.group(), language or "en"):
             position += len(piece)
             if position < line.end() and is_broken(text, start, position):
