@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bot.dead_letter_commands import app as dead_letters_app
 from bot.eval_commands import app as eval_app
 from bot.people_commands import app as people_app
 from bot.wrong_use import WrongUse
@@ -39,6 +40,7 @@ app = typer.Typer(
     help="Answers in Slack from your team's documents, and posts nothing it has not verified.",
 )
 app.add_typer(eval_app, name="eval")
+app.add_typer(dead_letters_app, name="dead-letters")
 app.add_typer(people_app)
 out = Console()
 err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)

@@ -368,6 +368,14 @@ async def test_e5_workspaces_take_turns_and_within_one_the_longest_waiting_threa
     assert await claimed_now(mailbox, 4) == ["T2:b", "T1:c"]
 
 
+async def test_e5_who_asks_once_more_keeps_their_workspaces_place_in_the_queue(mailbox: Mailbox) -> None:
+    for thread in ("T1:a", "T1:b", "T2:a", "T3:a"):
+        await put(mailbox, "q", thread)
+    assert await claimed_now(mailbox, 1) == ["T1:a"]
+    await put(mailbox, "q", "T2:b")
+    assert await claimed_now(mailbox, 1) == ["T2:a"]
+
+
 async def test_e5_a_workspace_has_no_more_turns_at_once_than_its_share_over_all_workers(redis_client: Redis) -> None:
     box = Mailbox(redis_client, per_team=3)
     for thread in ("T1:a", "T1:b", "T1:c", "T1:d", "T2:a"):
