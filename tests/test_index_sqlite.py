@@ -134,6 +134,23 @@ def test_f9_chinese_and_japanese_are_found_by_parts_of_words(index: SqliteIndex,
     assert index.search("餐费上限是多少")[0].document == "zh.md"
 
 
+def test_h1_two_that_open_a_new_index_at_once_both_have_it(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite3"
+    first = sqlite3.connect(path, isolation_level=None)
+    first.execute("BEGIN IMMEDIATE")  # now a switch to write-ahead logging is refused without any waiting
+    opened: list[SqliteIndex] = []
+    second = threading.Thread(target=lambda: opened.append(SqliteIndex.open(path)))
+    second.start()
+    second.join(0.3)
+    waited = second.is_alive()
+    first.execute("COMMIT")
+    first.close()
+    second.join()
+    assert waited
+    assert [index.documents() for index in opened] == [()]
+    opened[0].close()
+
+
 @pytest.mark.parametrize(
     "query", ["", " ", "?!", '"', "\0", "NEAR(", "a AND OR NOT", "text:*", "\ud800", "x" * 100_000]
 )

@@ -259,7 +259,7 @@ async def test_h1_two_local_workspaces_share_a_home_and_nothing_else(tmp_path: P
     command = ["local", "--port", "0", "--no-browser"]
     logs = [tmp_path / "one.log", tmp_path / "two.log"]
     async with process(command, environment, logs[0]) as one, process(command, environment, logs[1]) as two:
-        urls = [await _url(log) for log in logs]
+        urls = [await _url(log, running) for log, running in zip(logs, (one, two), strict=True)]
         assert urls[0] != urls[1]
         for url in urls:
             await _asks_and_is_answered(url)
@@ -270,11 +270,12 @@ async def test_h1_two_local_workspaces_share_a_home_and_nothing_else(tmp_path: P
     assert [log.read_text().count("Traceback") for log in logs] == [0, 0]
 
 
-async def _url(log: Path) -> str:
+async def _url(log: Path, running: asyncio.subprocess.Process) -> str:
     def said() -> str:
         return log.read_text()
 
-    await wait_until(lambda: "(Ctrl-C ends it)" in said(), "the workspace is open", 60)
+    await wait_until(lambda: "(Ctrl-C ends it)" in said() or running.returncode is not None, "the workspace opens", 110)
+    assert running.returncode is None, said()
     return next(word for word in said().split() if word.startswith("http://"))
 
 

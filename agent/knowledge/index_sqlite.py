@@ -11,6 +11,7 @@ from __future__ import annotations
 import queue
 import sqlite3
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -65,6 +66,7 @@ _MOST_PASSAGES: Final = 1 << 20
 _BATCH_DOCUMENTS: Final = 64
 _BATCH_CHARS: Final = 2_000_000
 _WAIT_S: Final = 30.0
+_AGAIN_S: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,7 @@ class SqliteIndex:
 
     def _prepare(self) -> None:
         with self._connection() as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(connection)
             with _transaction(connection):
                 version = connection.execute("PRAGMA user_version").fetchone()[0]
                 if version == VERSION:
@@ -266,6 +268,20 @@ def _remove(connection: sqlite3.Connection, key: str) -> None:
         first = number << 20
         connection.execute("DELETE FROM passages WHERE rowid BETWEEN ? AND ?", (first, first + _MOST_PASSAGES - 1))
         connection.execute("DELETE FROM documents WHERE number = ?", (number,))
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Readers that never wait. Two processes that do this at once: SQLite refuses one, whatever its time-out is."""
+    deadline = time.monotonic() + _WAIT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_AGAIN_S)
+        else:
+            return
 
 
 @contextmanager
