@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
@@ -50,6 +51,15 @@ SLACK_PATIENCE_S: Final = 6 * 3600.0
 """How long a decided answer waits for a Slack that is away."""
 PAUSE_LEAST_S: Final = 2.0
 PAUSE_MOST_S: Final = 60.0
+
+
+NOT_ANSWERED: Final = frozenset({"refused", "failed", "out_of_budget"})
+"""Outcomes after which a human may be asked (A13)."""
+
+
+def _nobody_helps(_place: ThreadKey) -> bool:
+    """No people are configured to be asked."""
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +120,7 @@ class Answering:
         threads: ThreadStore,
         withdrawals: Withdrawals,
         observers: Observers,
+        offers_human: Callable[[ThreadKey], bool] = _nobody_helps,
     ) -> None:
         self._engine = engine
         self._delivery = delivery
@@ -117,6 +128,7 @@ class Answering:
         self._threads = threads
         self._withdrawals = withdrawals
         self._observers = observers
+        self._offers_human = offers_human
         self._settling = Settling(mailbox, delivery)
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
@@ -276,7 +288,9 @@ class Answering:
         marks: list[Mark] = ["partial"] if entry.outcome == "partial" else []
         if self._engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
             marks.append("quotes")
-        await self._delivery.answer(work.place, entry.answer, work.ticket(*marks, may_exist=may_exist))
+        ask_human = entry.outcome in NOT_ANSWERED and self._offers_human(work.place)
+        ticket = replace(work.ticket(*marks, may_exist=may_exist), ask_human=ask_human)
+        await self._delivery.answer(work.place, entry.answer, ticket)
 
     async def _state(self, work: Work) -> ThreadState | None:
         """The thread as it stands before this question; None when an edit is of no interest any more (A3)."""

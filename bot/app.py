@@ -11,6 +11,7 @@ import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -24,6 +25,7 @@ from bot.budgets import Budgets, Limits
 from bot.clicks import Feedback
 from bot.delivery import Delivery
 from bot.engine import Corpus, Engine, open_engine
+from bot.handing_off import HandingOff, Helpers, offers_human
 from bot.handlers import Office, register
 from bot.intake import Access
 from bot.mailbox import Mailbox
@@ -133,9 +135,20 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
                 threads=gates.threads,
                 withdrawals=gates.withdrawals,
                 observers=observers,
+                offers_human=partial(offers_human, settings.handoff),
             )
             people = People(calls, redis, prefix=prefix)
-            admission = Admission(answering.handle, answering.tell_dead, gates=gates, people=people, delivery=delivery)
+            handing_off = HandingOff(
+                answering.handle,
+                answering.tell_dead,
+                helpers=Helpers(handoff=settings.handoff, calls=calls, workspace=workspace, delivery=delivery),
+                mailbox=mailbox,
+                records=observers.records,
+                redis=redis,
+            )
+            admission = Admission(
+                handing_off.handle, handing_off.tell_dead, gates=gates, people=people, delivery=delivery
+            )
             recalling = Recalling(
                 admission.handle, admission.tell_dead, standings=gates.standings, reader=delivery.reader
             )

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from agent.phrases import Phrase, say
 from bot.mrkdwn_links import source_line
+from bot.notices import Notice, notice
 from verification.answer import Answer
 from verification.chunks import messages
 
@@ -21,6 +22,7 @@ Block = dict[str, Any]
 Mark = Literal["partial", "quotes"]
 
 FEEDBACK_ACTION = "orion_feedback"
+HAND_OFF_ACTION = "orion_hand_off"
 TRUST_ACTION = "orion_trust"
 MOST_BLOCKS = 50
 MOST_CHARACTERS = 12_000  # of all blocks of one message together; more is refused as msg_blocks_too_long
@@ -45,13 +47,14 @@ class Post:
 class Frame:
     """What stands around an answer, in ``language`` (None: English).
 
-    An empty ``turn_id`` leaves the buttons away (Orion's own messages).
+    An empty ``turn_id`` leaves the buttons away (Orion's own messages). ``ask_human`` offers to pass the question on.
     """
 
     today: date
     turn_id: str = ""
     marks: tuple[Mark, ...] = ()
     language: str | None = None
+    ask_human: bool = False
 
 
 def render(answer: Answer, frame: Frame) -> tuple[Post, ...]:
@@ -120,6 +123,8 @@ def _tail(answer: Answer, frame: Frame) -> list[Block]:
     if frame.turn_id and answer.verified:
         trust = button(say("why_trust", frame.language), TRUST_ACTION, frame.turn_id)
         tail.append({"type": "actions", "elements": [trust]})
+    if frame.turn_id and frame.ask_human:
+        tail.append({"type": "actions", "elements": [_human_button(frame)]})
     return tail
 
 
@@ -141,6 +146,13 @@ def _mark_line(answer: Answer, frame: Frame) -> str:
     if parts and answer.attempts > 1:
         parts.append(say("attempts", frame.language, n=str(answer.attempts)))
     return " · ".join(parts)
+
+
+def _human_button(frame: Frame) -> Block:
+    """It asks first: what was said here may be read elsewhere afterwards."""
+    words: dict[str, Notice] = {"title": "ask_human", "text": "hand_off_confirm", "confirm": "yes", "deny": "no"}
+    confirm = {part: {"type": "plain_text", "text": notice(name, frame.language)} for part, name in words.items()}
+    return {**button(notice("ask_human", frame.language), HAND_OFF_ACTION, frame.turn_id), "confirm": confirm}
 
 
 def _feedback(frame: Frame) -> Block:

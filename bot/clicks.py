@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.conversation import ThreadKey
-from bot.intake import Ignored
+from bot.intake import Ignored, Incoming
 from bot.payload import mapping, objects, string
 
 
@@ -32,6 +32,29 @@ class TrustClick:
 
     turn_id: str
     trigger_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanAsked:
+    """One click on "Ask a human". ``ts`` is the answer that was none, ``place`` its thread."""
+
+    turn_id: str
+    user: str
+    place: ThreadKey
+    ts: str
+
+    def letter(self) -> Incoming:
+        """The click as a letter to its thread: the same one for every click on this answer."""
+        keys = (f"hand_off:{self.place.team}:{self.turn_id}",)
+        return Incoming(
+            kind="hand_off",
+            thread=self.place,
+            user=self.user,
+            ts=self.ts,
+            addressed="direct",
+            text=self.turn_id,
+            event_ids=keys,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +82,19 @@ def read_trust(body: object) -> TrustClick | Ignored:
     """A ``block_actions`` payload of the trust button."""
     turn_id, trigger_id = string(_action(body), "value"), string(body, "trigger_id")
     return TrustClick(turn_id=turn_id, trigger_id=trigger_id) if turn_id and trigger_id else Ignored(reason="malformed")
+
+
+def read_human_asked(body: object) -> HumanAsked | Ignored:
+    """A ``block_actions`` payload of the button for people."""
+    found = read_feedback(_as_feedback(body))
+    if isinstance(found, Ignored) or not found.ts:
+        return Ignored(reason="malformed")
+    return HumanAsked(turn_id=found.turn_id, user=found.user, place=found.place, ts=found.ts)
+
+
+def _as_feedback(body: object) -> Mapping[str, Any]:
+    """The same click as one on a feedback button: who, where and what stand in the same fields."""
+    return {**mapping(body), "actions": [{"value": f"good:{string(_action(body), 'value')}"}]}
 
 
 def read_home(body: object) -> HomeOpened | Ignored:

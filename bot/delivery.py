@@ -46,6 +46,12 @@ class Ticket:
     lease_check: LeaseCheck = no_lease
     marks: tuple[Mark, ...] = ()
     language: str | None = None
+    ask_human: bool = False
+
+
+def today_utc() -> date:
+    """The date that ages count from."""
+    return datetime.now(UTC).date()
 
 
 class Delivery:
@@ -55,7 +61,7 @@ class Delivery:
         self,
         calls: SlackCalls,
         identity: Callable[[], Awaitable[Own]],
-        today: Callable[[], date] = lambda: datetime.now(UTC).date(),
+        today: Callable[[], date] = today_utc,
         *,
         prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
     ) -> None:
@@ -76,7 +82,13 @@ class Delivery:
         Raises:
             DeliveryFailed: the thread or channel is gone, or Slack was away for longer than patience lasts.
         """
-        frame = Frame(today=self._today(), turn_id=ticket.turn_id, marks=ticket.marks, language=ticket.language)
+        frame = Frame(
+            today=self._today(),
+            turn_id=ticket.turn_id,
+            marks=ticket.marks,
+            language=ticket.language,
+            ask_human=ticket.ask_human,
+        )
         posts = render(answer, frame)
         placeholder = self._placeholders.pop((place, ticket.question_ts), None)
         found = await self._reader.posted(place, ticket.question_ts) if ticket.may_exist else ()

@@ -19,7 +19,7 @@ from slack_bolt.response import BoltResponse
 from agent.conversation import ThreadKey
 from agent.phrases import say
 from bot import clicks
-from bot.blocks import FEEDBACK_ACTION, TRUST_ACTION
+from bot.blocks import FEEDBACK_ACTION, HAND_OFF_ACTION, TRUST_ACTION
 from bot.delivery import Delivery
 from bot.intake import Access, Ignored, Incoming, Own, Refused, Standing, read, settle
 from bot.payload import string
@@ -77,6 +77,7 @@ def register(app: AsyncApp, office: Office) -> None:
     app.event(_ANY)(listeners.said)
     app.action(FEEDBACK_ACTION)(listeners.feedback_given)
     app.action(TRUST_ACTION)(listeners.trust_asked)
+    app.action(HAND_OFF_ACTION)(listeners.human_asked)
     app.action(TRY_ACTION)(listeners.try_pressed)
     for family in (app.action, app.view, app.shortcut, app.command, app.options):
         family(_ANY)(listeners.unknown)
@@ -135,6 +136,14 @@ class Listeners:
             record = await self._office.record(found.turn_id)
             trigger = found.trigger_id
             await self._politely(context, lambda delivery: delivery.open_trust(trigger, record))
+        await ack()
+
+    async def human_asked(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        """The button for people: a letter like any other, so that they are asked once whatever happens."""
+        found = clicks.read_human_asked(body)
+        if isinstance(found, clicks.HumanAsked) and not self._office.access.refusal(found.user, found.place.channel):
+            await self._office.store(found.letter())
+            self._office.count("hand_off")
         await ack()
 
     async def try_pressed(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:

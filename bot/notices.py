@@ -15,7 +15,7 @@ Notice = Literal[
     "user_refused", "channel_refused", "guest", "external_person", "external_channel", "unknown_person",
     "unknown_channel", "checking", "budget_user", "budget_channel", "budget_workspace", "budget_renewed", "paused",
     "paused_now", "resumed_now", "ask_human", "human_asked", "hand_off_confirm", "yes", "no", "handed_off",
-    "handed_off_already", "hand_off_failed",
+    "hand_off_head", "hand_off_failed", "hand_off_where",
 ]
 # fmt: on
 
@@ -193,14 +193,23 @@ _NOTICES: dict[Notice, tuple[str, str, str, str, str, str, str]] = {
         "質問を引き継ぎました。先方かこのスレッドで回答があります。",
         "我已转达你的问题。会有人在那边或此消息列中回答。",
     ),
-    "handed_off_already": (
-        "A human was asked already.",
-        "Ein Mensch ist schon gefragt.",
-        "Un humain a déjà été sollicité.",
-        "Ya se preguntó a una persona.",
-        "Manusia sudah ditanya.",
-        "すでに担当者に依頼しています。",
-        "已经询问过真人了。",
+    "hand_off_head": (
+        "{who} asks for a human: I could not answer this from the documents.",
+        "{who} fragt nach einem Menschen: Aus den Dokumenten konnte ich das nicht beantworten.",
+        "{who} demande un humain : je n'ai pas pu répondre à partir des documents.",
+        "{who} pide una persona: no pude responder esto con los documentos.",
+        "{who} meminta bantuan manusia: saya tidak dapat menjawab ini dari dokumen.",
+        "{who} が担当者の回答を求めています。文書からはお答えできませんでした。",
+        "{who} 需要真人帮助：我无法根据文档回答这个问题。",
+    ),
+    "hand_off_where": (
+        "Open the thread",
+        "Zum Thread",
+        "Ouvrir le fil",
+        "Abrir el hilo",
+        "Buka utas",
+        "スレッドを開く",
+        "打开消息列",
     ),
     "hand_off_failed": (
         "I could not pass this on to a human. Please ask somebody directly; my admin can run `orion doctor`.",
