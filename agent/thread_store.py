@@ -16,12 +16,12 @@ from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 
 from agent.conversation import ThreadKey
-from agent.thread_state import StateNotSaved, ThreadState, from_json, to_json
+from agent.thread_state import SCHEMA, StateNotSaved, ThreadState, from_json, to_json
 
 TTL_S = 30 * 24 * 3600
 CLUSTER_SHARDS = 16
 
-# KEYS state, fence (or the state again)  ARGV version loaded, new version, state, TTL s, token (or empty)
+# KEYS state, fence (or the state again)  ARGV version loaded, new version, state, TTL s, token (or empty), schema
 # -> 1 saved | 0 another version stands there | -1 the fence has another holder, or none any more
 SAVE = """
 if ARGV[5] ~= '' then
@@ -30,7 +30,7 @@ if ARGV[5] ~= '' then
   if token ~= ARGV[5] or tonumber(untl) < time[1] * 1000 + math.floor(time[2] / 1000) then return -1 end
 end
 if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'version', ARGV[2], 'state', ARGV[3])
+redis.call('HSET', KEYS[1], 'version', ARGV[2], 'state', ARGV[3], 'schema', ARGV[6])
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 return 1
 """
@@ -85,7 +85,15 @@ class ThreadStore:
 
     def key(self, key: ThreadKey) -> str:
         """Where this thread's state lies."""
-        return f"{hash_tag(str(key), prefix=self._prefix, shards=self._shards)}:state:{key}"
+        return self._key(str(key))
+
+    def _key(self, thread: str) -> str:
+        return f"{hash_tag(thread, prefix=self._prefix, shards=self._shards)}:state:{thread}"
+
+    async def schema(self, thread: str) -> int:
+        """The schema of what stands for a thread, 0 where nothing does (or what an early version wrote)."""
+        found = await self._redis.hget(self._key(thread), "schema")
+        return int(found) if found and str(found).isdecimal() else 0
 
     async def load(self, key: ThreadKey) -> ThreadState:
         """The thread's state, a fresh one if there is none. Raises ``RedisError``."""
@@ -107,7 +115,7 @@ class ThreadStore:
         # A lone surrogate (half an emoji, from a cut text) has no UTF-8 form: better a question mark than no state.
         text = to_json(saved).encode("utf-8", "replace")
         keys = [self.key(key), fence.key if fence else self.key(key)]
-        arguments: list[Any] = [state.version, saved.version, text, self._ttl_s, fence.token if fence else ""]
+        arguments: list[Any] = [state.version, saved.version, text, self._ttl_s, fence.token if fence else "", SCHEMA]
         try:
             answer = await self._save(keys=keys, args=arguments)
         except RedisError as error:

@@ -29,6 +29,7 @@ from bot.handing_off import HandingOff, Helpers, offers_human
 from bot.handlers import Office, register
 from bot.intake import Access
 from bot.mailbox import Mailbox
+from bot.newer_versions import NewerVersions
 from bot.oauth import InstallPages
 from bot.observing import Observers, open_observers
 from bot.open_redis import open_redis
@@ -158,7 +159,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         reading, delivery = Reading(slack.workspaces), delivery_of(slack.workspaces)
         turns = Turns(
             mailbox,
-            reading.handle,
+            NewerVersions(reading.handle, gates.threads).handle,
             on_dead=reading.tell_dead,
             concurrency=max(1, concurrency),
             drain_s=drain_s,

@@ -28,6 +28,8 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _USER_MENTION = re.compile(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>")
 _GROUP_MENTION = re.compile(r"<!(?:subteam\^|here|channel|everyone)")
 _TOKEN = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
+LETTER_SCHEMA = 1
+"""Grows when an older Orion could no longer make sense of a letter; new fields with a default need no new number."""
 _LONGEST_TEXT = 40_000  # Slack's own limit for a message
 _CHANNEL_TYPES = {"D": "im", "G": "group"}
 
@@ -106,6 +108,7 @@ class Incoming:
         """One line of JSON that ``from_json`` reads back to an equal letter."""
         fields = asdict(self)
         fields["mentioned"] = sorted(self.mentioned)
+        fields["schema"] = LETTER_SCHEMA
         return json.dumps(fields, separators=(",", ":"))
 
     @classmethod

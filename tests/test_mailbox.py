@@ -340,6 +340,12 @@ async def test_e5_what_was_said_earlier_but_came_later_goes_before_what_waits(ma
     assert bodies == ["first", "too late", "second", "third"]
 
 
+async def test_e5_what_was_said_at_the_same_time_stays_in_the_order_it_came(mailbox: Mailbox) -> None:
+    for body in ("first", "second"):
+        await mailbox.enqueue("t", body, event_ids=[body], said="1700000000.000001")
+    assert [claimed.body for claimed in await mailbox.claim("w", 1)] == ["first"]
+
+
 @pytest.mark.parametrize("said", ["", "soon", "1 2", "1700000000"])
 async def test_e5_a_time_that_is_none_of_slacks_orders_nothing(mailbox: Mailbox, said: str) -> None:
     await mailbox.enqueue("t", "first", event_ids=["a"], said="1700000000.000001")
