@@ -16,7 +16,7 @@ from verification.identifiers import stands_in
 from verification.passages import Passage, Sentence, analyse
 from verification.words import Term, normalised
 
-Kind = Literal["number", "date", "quote", "identifier", "url", "name", "polarity", "overlap"]
+Kind = Literal["number", "date", "quote", "identifier", "url", "name", "polarity", "relation", "overlap"]
 
 
 MOST = 200

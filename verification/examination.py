@@ -23,6 +23,7 @@ from verification.polarity import polarity_findings
 from verification.quotes import quote_findings
 from verification.rhythm import rhythm_findings
 from verification.score import SUPPORTED, score
+from verification.shifts import shift_findings
 from verification.verbatim import is_recited
 
 _BORNE_OUT = 0.75
@@ -80,6 +81,7 @@ class Grounds:
         yield from identifier_findings(evidence, self.urls)
         yield from polarity_findings(evidence)
         yield from rhythm_findings(evidence)
+        yield from shift_findings(evidence)
         yield from name_findings(evidence)
 
     def bearing_out(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Words that turn a statement round, as data for the seven languages: negations, opposites, quantifiers.
+"""Words that turn a statement round, as data for the seven languages: negations, opposites, quantifiers, relations.
 
 Promises: plain lower-case data. A pair of ``OPPOSITES`` cannot both be said of the same thing; near-synonyms and mere
 contrasts ("fast"/"good") have no place here.
@@ -134,3 +134,74 @@ _ONLY = {
 WHOLE, PART, ONLY = (
     {language: frozenset(words.split()) for language, words in table.items()} for table in (_WHOLE, _PART, _ONLY)
 )
+
+# Words of negative force that are no negations: a claim that adds one to what its source says seldom says the same.
+_DENYING = {
+    "en": "fail fails failed failing failure lack lacks lacked lacking hinder hinders hindered hindering prevent "
+    "prevents prevented preventing avoid avoids avoided avoiding worsen worsens worsened struggle struggles struggled "
+    "unable inconclusive poor poorly ignore ignores ignored ignoring neglect neglects neglected refuse refuses refused "
+    "reject rejects rejected rejecting deny denies denied hardly barely scarcely rarely seldom impossible useless "
+    "irrelevant absent absence false untrue wrong unlikely non inefficient ineffective incorrect inaccurate inferior "
+    "unrelated unreliable unsuitable unsuccessful degrade degrades degraded degrading undermine undermines undermined "
+    "weaken weakens weakened harm harms harmed harming",
+    "de": "scheitert scheitern fehlt fehlen mangelt verhindert verhindern vermeidet vermeiden unmöglich kaum selten "
+    "falsch verweigert verweigern verbietet ignoriert ignorieren abgelehnt unfähig",
+    "fr": "échoue échouent manque manquent empêche empêchent évite évitent impossible rarement faux refuse refusent "
+    "ignore ignorent incapable peine",
+    "es": "falla fallan falta faltan impide impiden evita evitan imposible raramente apenas falso rechaza rechazan "
+    "ignora ignoran incapaz",
+    "id": "gagal kurang mencegah menghindari mustahil jarang salah menolak mengabaikan",
+}
+DENYING: dict[str, frozenset[str]] = {language: frozenset(words.split()) for language, words in _DENYING.items()}
+PREFIXES: dict[str, tuple[str, ...]] = {
+    "en": ("un", "in", "im", "ir", "il", "non", "dis", "de", "mis"),
+    "de": ("un", "nicht", "miss"),
+    "fr": ("in", "im", "ir", "il", "dé", "dés", "non"),
+    "es": ("in", "im", "ir", "des", "no"),
+    "id": ("non",),
+}
+
+# Words that say how what follows is related: "kind value: words". Two values of a kind do not fit the same thing.
+_RELATIONS = {
+    "en": "way from: from off; way to: to into onto; time before: before until till by; time after: after since; "
+    "side in: in inside within; side out: outside beyond; level above: above over; level below: below under; "
+    "part with: with including; part without: without excluding except; case if: if when; case unless: unless; "
+    "duty must: must shall; duty may: may can could might; share all: all every each; "
+    "share some: some most several many few; rank 1: first 1st; rank 2: second 2nd; rank 3: third 3rd; "
+    "rank 4: fourth 4th; rank 5: fifth 5th; rank 6: sixth 6th; rank last: last",
+    "de": "way from: von vom aus; way to: nach zu zum zur; time before: vor bis; time after: nach seit; "
+    "side in: in im innerhalb; side out: außerhalb; level above: über oberhalb; level below: unter unterhalb; "
+    "part with: mit inklusive einschließlich; part without: ohne exklusive ausschließlich außer; case if: wenn falls; "
+    "duty must: muss müssen; duty may: darf dürfen kann können; share all: alle jeder jede jedes jeden; "
+    "share some: einige manche viele mehrere; rank 1: erste ersten erster; rank 2: zweite zweiten zweiter; "
+    "rank 3: dritte dritten dritter; rank 4: vierte vierten vierter; rank last: letzte letzten letzter",
+    "fr": "time before: avant; time after: après depuis; side in: dans; side out: hors; level above: dessus; "
+    "level below: sous dessous; part with: avec; part without: sans sauf hormis; duty must: doit doivent; "
+    "duty may: peut peuvent; share all: tous toutes chaque; share some: certains certaines plusieurs quelques; "
+    "rank 1: premier première; rank 2: deuxième second seconde; rank 3: troisième; rank 4: quatrième; "
+    "rank last: dernier dernière",
+    "es": "way from: desde; way to: hacia hasta; time before: antes; time after: después; side in: dentro; "
+    "side out: fuera; level above: sobre; level below: bajo debajo; part with: con; part without: sin salvo excepto; "
+    "duty must: debe deben; duty may: puede pueden; share all: todos todas cada; share some: algunos algunas varios; "
+    "rank 1: primer primero primera; rank 2: segundo segunda; rank 3: tercer tercero tercera; rank 4: cuarto cuarta; "
+    "rank last: último última",
+    "id": "way from: dari; way to: ke menuju; time before: sebelum; time after: setelah sesudah sejak; side in: dalam; "
+    "side out: luar; level above: atas; level below: bawah; part with: dengan termasuk; part without: tanpa kecuali; "
+    "case if: jika bila; duty must: harus wajib; duty may: boleh dapat bisa; share all: semua setiap; "
+    "share some: beberapa sebagian; rank 1: pertama; rank 2: kedua; rank 3: ketiga; rank last: terakhir",
+}
+
+
+def _relations(listed: str) -> dict[str, tuple[tuple[str, str], ...]]:
+    table: dict[str, tuple[tuple[str, str], ...]] = {}
+    for entry in listed.split("; "):
+        relation, words = entry.split(": ")
+        kind, value = relation.split()
+        for word in words.split():
+            table[word] = (*table.get(word, ()), (kind, value))
+    return table
+
+
+RELATIONS: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
+    language: _relations(listed) for language, listed in _RELATIONS.items()
+}

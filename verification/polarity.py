@@ -32,7 +32,9 @@ _ONLY_WORDS = frozenset({"only", "nur", "seulement", "solo", "sólo", "hanya"})
 _CLAUSE_ENDS = re.compile(r"[.;:!?()\n]")
 _FEWEST = 2
 # Bounds that are written with a negation: "no more than three" negates nothing.
-_NO_MORE = re.compile(
+UNTIL = frozenset({"until", "till", "bis", "erst", "jusqu'à", "jusque", "hasta", "sampai"})
+"""Words behind a negation that make a beginning of it: "not open until nine" is open from nine on."""
+NO_MORE = re.compile(
     r"\b(?:no|not) (?:more|less|fewer|later|earlier|longer) than\b|\bnicht (?:mehr|weniger|später|länger) als\b"
     r"|\bpas (?:plus|moins) (?:de|que)\b|\bno (?:más|menos) (?:de|que)\b|\btidak (?:lebih|kurang) dari\b",
     re.IGNORECASE,
@@ -166,12 +168,13 @@ class _Side(NamedTuple):
 
     def negations(self) -> list[int]:
         """Where the sentence negates something; "No, …" and "not only" negate nothing that follows."""
-        bounds = [match.span() for match in _NO_MORE.finditer(self.text)] if self.table else []
+        bounds = [match.span() for match in NO_MORE.finditer(self.text)] if self.table else []
         return [
             i
             for i, term in enumerate(self.terms)
             if _negates(term.word, self.table)
             and self.scope(i)
+            and not any(later.word in UNTIL for later in self.terms[i + 1 : i + 1 + _LOOK_AHEAD])
             and not any(start <= term.start < end for start, end in bounds)
         ]
 
@@ -219,10 +222,13 @@ def _negations(mine: _Side, theirs: _Side, turned: frozenset[str]) -> Iterator[_
         return
     scope = theirs.scope(there[0])
     affected = next((term for term in mine.terms if term.stem == scope[0]), None)
+    part = theirs.clause(there[0])
+    if sum(term.stem == scope[0] for term in part.terms) > sum(scope[0] in part.scope(i) for i in part.negations()):
+        return  # the same part says it without a negation as well
     if scope[0] in turned:
         yield _Turn(start=mine.terms[0].start, end=mine.terms[-1].end, there="", sure=False)
     elif affected:
-        clause = theirs.clause(there[0]).stems()
+        clause = part.stems()
         whole = len(clause & mine.stems()) >= _MOSTLY * len(clause)
         words = f"{theirs.terms[there[0]].word} {affected.word}"
         yield _Turn(start=affected.start, end=affected.end, there=words, sure=whole)
@@ -310,7 +316,7 @@ def _is_other_side(quantity: Quantity, passage: Passage, other: Quantity, eviden
     mine = evidence.claim.text
     sentence = next((s for s in passage.sentences if s.start <= other.start < s.end), None)
     theirs = passage.text[sentence.start : sentence.end] if sentence else ""
-    counts = [len(_EXCEPTING.findall(_NO_MORE.sub(" ", text))) % 2 for text in (mine, theirs)]
+    counts = [len(_EXCEPTING.findall(NO_MORE.sub(" ", text))) % 2 for text in (mine, theirs)]
     return counts[0] != counts[1] and quantity.bound != "~"
 
 
