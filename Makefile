@@ -2,6 +2,7 @@
 # check linters, types, contracts                        fix    what can be mended by machine
 # test-llm the same turn against a real small model, installed on demand
 # audit the locked packages against known vulnerabilities (asks the network)
+# chaos kills, freezes, outages: what is promised, in one table (five minutes; ARGS="--seed N --only NAME")
 # bench ratios, measured in one run                      lock   renew the hash-locked requirements
 # Each target makes and keeps its own .venv, hash-locked.
 
@@ -66,6 +67,9 @@ audit: .venv/.audit
 	  else tail -n 1 .venv/audit.log | cut -c 1-200; \
 	    echo "$$file could not be audited: the index of vulnerabilities was not reached, or does not know a package. Try again where there is a network."; \
 	    exit 2; fi; done
+
+chaos: .venv/.dev
+	@$(PY) -m tests.chaos $(ARGS)
 
 bench: .venv/.dev
 	@$(PY) -m bot bench $(ARGS)

@@ -33,6 +33,7 @@ class Ledger:
     told: int
     twice: int
     out_of_order: int
+    overtaken: int
     left_behind: int
     misremembered: int
     at_once: int
@@ -66,8 +67,15 @@ async def read_ledger(scene: Scene) -> Ledger:
     found = {asked: first_parts(scene.workspace, asked) for asked in scene.asked}
     lines = [(member, line) for member in scene.crew.members for line in read_log(member)]
     behind = left_behind(scene.workspace, scene.asked)
-    reversed_ = [note for thread, spans in _by_thread(found).items() for note in _reversals(thread, spans)]
-    memories = await _misremembered(scene)
+    threads = _by_thread(found)
+    stored = _stored(lines)
+    reversals = [pair for spans in threads.values() for pair in _reversals(spans)]
+    reversed_ = [
+        f"out of order: {later} was answered before {earlier}"
+        for earlier, later in reversals
+        if not _late(earlier, later, stored)
+    ]
+    memories = await _misremembered(scene, threads)
     overlaps = at_once(scene.crew)
     return Ledger(
         asked=len(found),
@@ -75,6 +83,7 @@ async def read_ledger(scene: Scene) -> Ledger:
         told=sum(bool(posts) and not any(_payload(post).get("turn_id") for post in posts) for posts in found.values()),
         twice=sum(len(posts) > 1 for posts in found.values()),
         out_of_order=len(reversed_),
+        overtaken=len(reversals) - len(reversed_),
         left_behind=len(behind),
         misremembered=len(memories),
         at_once=len(overlaps),
@@ -92,13 +101,30 @@ def _by_thread(found: Mapping[Asked, Sequence[Mapping[str, Any]]]) -> dict[tuple
     return threads
 
 
-def _reversals(thread: tuple[str, str], spans: Iterable[tuple[str, str]]) -> list[str]:
+def _reversals(spans: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Neighbours of which the later question was answered first."""
     in_order = sorted(spans, key=lambda span: sort_key(span[0]))
     return [
-        f"out of order {thread[0]} {thread[1]}: {later[0]} was answered at {later[1]}, {earlier[0]} at {earlier[1]}"
-        for earlier, later in pairwise(in_order)
-        if sort_key(later[1]) < sort_key(earlier[1])
+        (earlier[0], later[0]) for earlier, later in pairwise(in_order) if sort_key(later[1]) < sort_key(earlier[1])
     ]
+
+
+def _stored(lines: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[str, tuple[float, float]]:
+    """By question: when it was stored, and when it was first taken up. A message's id begins with its ts."""
+    times: dict[str, tuple[float, float]] = {}
+    for _, line in lines:
+        if line["event"] == "turn_started":
+            ts = str(line["message_id"]).partition("/")[0]
+            times.setdefault(ts, (line["t"] - line["waited_s"], line["t"]))
+            times[ts] = min(times[ts], (line["t"] - line["waited_s"], line["t"]), key=lambda both: both[1])
+    return times
+
+
+def _late(earlier: str, later: str, stored: Mapping[str, tuple[float, float]]) -> bool:
+    """Whether Slack brought the earlier question only when the later one was in work: nobody could know of it."""
+    if earlier not in stored or later not in stored:
+        return False
+    return stored[earlier][0] > stored[later][1]
 
 
 def left_behind(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
@@ -110,16 +136,20 @@ def left_behind(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
     return statuses + [f"placeholder {m['ts']}" for m in working]
 
 
-async def _misremembered(scene: Scene) -> list[str]:
-    """Threads whose saved history has a question twice or out of order: a save by one who had lost the thread."""
+async def _misremembered(scene: Scene, threads: Mapping[tuple[str, str], Sequence[tuple[str, str]]]) -> list[str]:
+    """Threads whose saved history has a question twice, or in another order than they were answered in.
+
+    That would be the work of somebody who had lost the thread and could save all the same.
+    """
     wrong: list[str] = []
     async with Redis.from_url(scene.redis_url, decode_responses=True) as redis:
         store = ThreadStore(redis, prefix=scene.prefix)
-        for channel, thread in {(one.channel, one.thread) for one in scene.asked}:
+        for (channel, thread), spans in threads.items():
             state = await store.load(ThreadKey(team=TEAM_ID, channel=channel, thread_ts=thread or channel))
             stamps = [m.ts for m in state.history if m.role == "user"]
-            if stamps != sorted(set(stamps), key=sort_key):
-                wrong.append(f"memory {channel} {thread}: {' '.join(stamps)}")
+            answered_at = {ts: sort_key(answer) for ts, answer in spans}
+            if stamps != sorted(set(stamps), key=lambda ts: answered_at.get(ts, (0, 0))):
+                wrong.append(f"memory of {channel} {thread}: {' '.join(stamps)}")
     return wrong
 
 

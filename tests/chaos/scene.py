@@ -12,17 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from bot.local.documents import DocsFolder
 from bot.local.limits import Strictness
 from bot.local.server import LocalWorkspace
-from bot.mailbox import Mailbox
 from bot.serving import HANDBOOK, settings_for
 from bot.settings import Settings
 from tests.chaos.crew import Crew, crew
-from tests.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
+from tests.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, says
 from tests.orion_running import MENTION, settings_in
 from tests.waiting import wait_until
 
@@ -62,26 +59,15 @@ class Scene:
         self.asked.append(Asked(channel=channel, thread=None if direct else thread or ts, ts=ts))
         return self.asked[-1]
 
-    async def unfinished(self) -> int | None:
-        """Messages that wait or are in work; None when Redis does not say."""
-        try:
-            async with Redis.from_url(self.redis_url) as client:
-                mailbox = Mailbox(client, prefix=self.prefix)
-                try:
-                    return (await mailbox.depth()).messages
-                finally:
-                    await mailbox.aclose()
-        except (RedisError, OSError):
-            return None
-
 
 def paced(dice: random.Random, least_s: float, most_s: float, hangs: Hangs = lambda _: False) -> dict[str, Any]:
     """Scripts of a model that always decides to answer and writes for a while; ``hangs`` looks at the question."""
 
     def draft(request: Mapping[str, Any]) -> Scripted:
+        if hangs(str(request["messages"])):
+            return HANGS
         gate = asyncio.Event()
-        if not hangs(str(request["messages"])):
-            asyncio.get_running_loop().call_later(dice.uniform(least_s, most_s), gate.set)
+        asyncio.get_running_loop().call_later(dice.uniform(least_s, most_s), gate.set)
         return says(*DRAFT, before_end=gate)
 
     return {"decisions": lambda _: RESPOND, "drafts": draft}

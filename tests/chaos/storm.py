@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.chaos.crew import Member
-from tests.chaos.ledger import Ledger, answered, left_behind, read_ledger
+from tests.chaos.ledger import Ledger, answered, first_parts, left_behind, read_ledger
 from tests.chaos.member import Role
 from tests.chaos.redis_process import RedisProcess, redis_process
 from tests.chaos.scene import QUESTION, Asked, Scene, free_port, paced, patiently, scene
@@ -25,7 +25,11 @@ SETTLES_S = 40.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weather:
-    """How bad it gets. Times in seconds; ``kills`` bounds the kills, None kills until all is answered."""
+    """How bad it gets, and for how long. Times in seconds.
+
+    Workers are killed until all is answered, ``kills`` are made or ``rages_s`` is over; ``patience_s`` more is then
+    given to whoever lives.
+    """
 
     questions: int = 500
     threads: int = 50
@@ -36,7 +40,8 @@ class Weather:
     freezes: int = 4
     redis_deaths: int = 2
     lease_s: float = 2.0
-    patience_s: float = 150.0
+    rages_s: float = 100.0
+    patience_s: float = 60.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,6 +53,7 @@ class Storm:
     weather: Weather
     workers: dict[str, Member]
     over: asyncio.Event
+    began: float
 
     def start_worker(self, name: str) -> None:
         role = Role(name=name, lease_s=self.weather.lease_s)
@@ -66,7 +72,7 @@ class Storm:
             asked = self.at.ask(channel, known.thread if known else None, f"{QUESTION} No. {number}, please.")
             opened.setdefault(thread, asked)
             await asyncio.sleep(dice.expovariate(weather.questions / weather.ask_for_s))
-        await patiently(self.all_answered, weather.patience_s)
+        await patiently(self.all_answered, max(0.0, self.began + weather.rages_s - asyncio.get_running_loop().time()))
         self.over.set()
 
     def all_answered(self) -> bool:
@@ -97,10 +103,12 @@ class Storm:
                 await self.redis.restart(AWAY_S)
 
     async def settle(self) -> None:
-        """Until nothing is left to do and to clear, or patience is at its end."""
+        """Until all is answered and nothing is left to clear, or patience is at its end."""
+        await patiently(self.all_answered, self.weather.patience_s)
 
-        async def settled() -> bool:
-            return await self.at.unfinished() == 0 and not left_behind(self.at.workspace, self.at.asked)
+        def settled() -> bool:
+            twice = any(len(first_parts(self.at.workspace, asked)) > 1 for asked in self.at.asked)
+            return not twice and not left_behind(self.at.workspace, self.at.asked)
 
         await patiently(settled, SETTLES_S)
 
@@ -132,7 +140,8 @@ async def storm(folder: Path, dice: random.Random, weather: Weather) -> Aftermat
         at.workspace.events_url = f"http://127.0.0.1:{port}/slack/events"
         front = at.crew.start(Role(name="front", concurrency=0, port=port), at.settings)
         await front.ready()
-        run = Storm(at=at, redis=redis, weather=weather, workers={}, over=asyncio.Event())
+        began = asyncio.get_running_loop().time()
+        run = Storm(at=at, redis=redis, weather=weather, workers={}, over=asyncio.Event(), began=began)
         for number in range(weather.workers):
             run.start_worker(f"worker{number}")
         async with asyncio.TaskGroup() as group:
