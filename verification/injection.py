@@ -16,6 +16,7 @@ from typing import Final
 from rapidfuzz import fuzz
 
 from verification.answer import Source, Violation
+from verification.disguises import readings
 from verification.reading import Reading
 from verification.targets import links, normal
 
@@ -78,6 +79,14 @@ _ADDRESSED: Final = re.compile(
     r"|^\W{0,4}(?:assistant|ai|llm|orion)\s?[:,]|AI?アシスタント|(?:AI|人工知能)へ|AI助手|大模型|语言模型",
     re.IGNORECASE,
 )
+# An order to say or show something: counts only where the assistant is addressed, or right after a strong one.
+_TOLD: Final = re.compile(
+    r"\b(?:say|tell|answer|reply|respond|state|claim|repeat|print|output|write|put|announce|embed|insert|include|add"
+    r"|append|begin|start|end|cite)\b[^.!?\n]{0,60}?(?:\bthat\b|[:：\"“„«「`])",
+    re.IGNORECASE,
+)
+_FORBIDDEN: Final = re.compile(r"\b(?:not|never|no|cannot|without)\b|n['’]t\b", re.IGNORECASE)
+_THAT: Final = re.compile(r"\bthat\b", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"[^.!?。！？\n]{1,600}(?:\.(?=\w)[^.!?。！？\n]{1,300}){0,20}[.!?。！？]*")
 _QUOTED: Final = re.compile(
     r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|„[^“”\n]{1,400}[“”]|«[^»\n]{1,400}»|「[^」\n]{1,400}」|`[^`\n]{1,400}`"
@@ -96,14 +105,23 @@ _REMEDY: Final = "Leave it out: what sources tell an assistant to do is no answe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A sentence of a source that orders something; ``hostile`` when it can only be meant for the assistant."""
+    """A sentence of a source that orders something; ``hostile`` when it can only be meant for the assistant.
+
+    ``told`` ones name words to be said, and might also be a rule about assistants that is worth telling: they stay
+    evidence, and a sentence that tells of the assistant they address does not obey. ``bare`` ones are such words.
+    """
 
     text: str
     hostile: bool
+    told: bool = False
+    bare: bool = False
 
     def payloads(self) -> set[str]:
-        """The words it wants said, plain: what it quotes, or all after a colon."""
-        after = {_plain(self.text[match.end() :]) for match in _COLON.finditer(self.text)}
+        """The words it wants said, plain: what it quotes, or all after a colon or "that"."""
+        if self.bare:
+            return {_plain(_unnumbered(self.text))}
+        marks = [*_COLON.finditer(self.text), *(_THAT.finditer(self.text) if self.hostile else ())]
+        after = {_plain(_unnumbered(self.text[match.end() :])) for match in marks}
         return (after | {_plain(match[0]) for match in _QUOTED.finditer(self.text)}) - {""}
 
     def targets(self) -> set[str]:
@@ -130,13 +148,20 @@ def no_injection(reading: Reading) -> tuple[Violation, ...]:
 def orders_in(sources: Sequence[Source]) -> tuple[tuple[Order, ...], ...]:
     """For each source the orders that its title and text give."""
     texts = tuple(f"{source.title}\n{source.text}" for source in sources)
-    return tuple(map(_orders, texts)) if _one_may_order(texts) else ((),) * len(texts)
+    return tuple(map(_all_orders, texts)) if _one_may_order(texts) else ((),) * len(texts)
 
 
 @lru_cache(maxsize=64)
 def _one_may_order(texts: tuple[str, ...]) -> bool:
     """Whether one of the texts may give orders: all are looked through at once, for mostly none does."""
-    return _may_order("\n".join(texts))
+    whole = "\n".join(texts)
+    return _may_order(whole) or any(map(_may_order, readings(whole)))
+
+
+@lru_cache(maxsize=256)
+def _all_orders(text: str) -> tuple[Order, ...]:
+    """The orders of a text, also those it gives in disguise: these stand nowhere in it as they are."""
+    return (*_orders(text), *(order for reading in readings(text) for order in _orders(reading)))
 
 
 def without_orders(text: str, orders: Iterable[Order] | None = None) -> str:
@@ -145,7 +170,7 @@ def without_orders(text: str, orders: Iterable[Order] | None = None) -> str:
     ``orders`` are those of the text, where they are known already.
     """
     for order in _orders(text) if orders is None else orders:
-        if order.hostile:
+        if order.hostile and not order.told:
             text = text.replace(order.text, " " * len(order.text))
     return text
 
@@ -153,7 +178,7 @@ def without_orders(text: str, orders: Iterable[Order] | None = None) -> str:
 @lru_cache(maxsize=256)
 def _orders(text: str) -> tuple[Order, ...]:
     """The sentences of a source that give orders. Remembered: an answer's attempts have the same sources."""
-    signs = (_STRONG, _STRONG_CJK, _MARKER, _WEAK)
+    signs = (_STRONG, _STRONG_CJK, _MARKER, _WEAK, _TOLD)
     if not _may_order(text) or not any(sign.search(text) for sign in signs):
         return ()
     return tuple(islice(_ordering(text), _MOST_ORDERS))
@@ -169,6 +194,8 @@ def _may_order(text: str) -> bool:
     words = set(folded.translate(_GAPS).split() if text.isascii() else _WORD.findall(folded))
     told = not words.isdisjoint(_TELLING) and not words.isdisjoint(_EXACTLY)
     if told or (not words.isdisjoint(_ADDING) and any(part in folded for part in _PARTS)):
+        return True
+    if not words.isdisjoint(_SAYING) and not words.isdisjoint(_SPOKEN_TO):
         return True
     hints = [word for word in words if word[:_BEGUN] in _BEGUN_SO and word.startswith(_BEGINNINGS)]
     if hints and all(word.startswith(_ROLES) for word in hints):
@@ -191,23 +218,40 @@ _BEGUN_SO: Final = frozenset(word[:_BEGUN] for word in _BEGINNINGS)
 _HINTS_CJK: Final = ("無視", "忘れ", "忽略", "无视", "忘记", "とだけ", "リンク", "文を", "只", "添加", "附上", "加上")
 _TELLING: Final = frozenset(["reply", "respond", "answer", "say", "output", "write", "begin", "start", "end", "finish"])
 _EXACTLY: Final = frozenset({"only", "exactly", "with"})
+_SAYING: Final = frozenset(
+    """say tell answer reply respond state claim repeat print output write put announce embed insert include add append
+    begin start end cite""".split()  # noqa: SIM905 - words read better as words
+)
+_SPOKEN_TO: Final = frozenset(
+    """assistant assistants ai bot bots chat chatbot chatbots llm llms model models gpt chatgpt claude orion answering
+    responding replying respond reply answer answers responses replies""".split()  # noqa: SIM905 - likewise
+)
 _ADDING: Final = frozenset(["append", "include", "insert", "add", "embed", "put", "mention", "recommend"])
 _PARTS: Final = ("link", "url", "image", "sentence", "text", "line", "word")
 
 
 def _ordering(text: str) -> Iterator[Order]:
     """The sentences that order something outside quotes and code."""
-    before = ""
+    before, end = "", 0
     for match in _SENTENCE.finditer(text):
         sentence = match[0].strip()
         bare = _QUOTED.sub(" ", sentence)
         if _is_strong(bare):
             yield Order(text=sentence, hostile=True)
-        elif _WEAK.search(bare):
-            hostile = bool(_is_strong(before) or _ADDRESSED.search(bare) or _ADDRESSED.search(before))
-            if hostile or _OBEDIENT.search(bare):
-                yield Order(text=sentence, hostile=hostile)
-        before = bare
+        elif _WEAK.search(bare) or _TOLD.search(sentence):
+            yield from _weak(sentence, bare, before)
+        elif "\n" not in text[end : match.start()] and _is_strong(before) and len(sentence.split()) >= _FEW_WORDS:
+            yield Order(text=sentence, hostile=True, told=True, bare=True)
+        before, end = bare, match.end()
+
+
+def _weak(sentence: str, bare: str, before: str) -> Iterator[Order]:
+    """An order that could be meant for people, unless the assistant is addressed or a strong one stands before."""
+    hostile = bool(_is_strong(before) or _ADDRESSED.search(bare) or _ADDRESSED.search(before))
+    if _WEAK.search(bare) and (hostile or _OBEDIENT.search(bare)):
+        yield Order(text=sentence, hostile=hostile)
+    elif hostile and not _FORBIDDEN.search(bare):
+        yield Order(text=sentence, hostile=True, told=True)
 
 
 def _is_strong(bare: str) -> bool:
@@ -246,16 +290,19 @@ def _unnumbered(text: str) -> str:
 
 def _said(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
     """What an order wants said: in a sentence of the answer, or, where it may be meant for people, as all of it."""
-    hostile = {words for order in orders if order.hostile for words in order.payloads()} - {""}
+    hostile = {words for order in orders if order.hostile and not order.told for words in order.payloads()} - {""}
+    told = {words for order in orders if order.told for words in order.payloads()} - {""}
     human = {words for order in orders if not order.hostile for words in order.payloads()} - {""}
     if _plain(_unnumbered(reading.text)) in human:
         yield 0, len(reading.text)
     wanted = [(words, frozenset(words.split())) for words in hostile]
+    named = [(words, frozenset(words.split())) for words in told]
     # Code counts, for it is shown; a line end may stand inside the sentence.
-    for text in dict.fromkeys((reading.text, reading.text.replace("\n", " "))) if wanted else ():
+    for text in dict.fromkeys((reading.text, reading.text.replace("\n", " "))) if wanted or named else ():
         for match in _SENTENCE.finditer(text):
             said = _plain(_unnumbered(match[0]))
-            if any(_says(said, words, each) for words, each in wanted):
+            asked = wanted if _ADDRESSED.search(match[0]) else [*wanted, *named]
+            if any(_says(said, words, each) for words, each in asked):
                 yield _span(match)
 
 
