@@ -31,7 +31,7 @@ class CircuitBreaker:
         most_pause_s: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._far_end = far_end
+        self.far_end = far_end
         self._most_failures = failures
         self._first_pause_s = first_pause_s
         self._most_pause_s = most_pause_s
@@ -56,13 +56,13 @@ class CircuitBreaker:
         if self._probing:
             return WHILE_PROBED_S
         self._probing = True
-        log.info("circuit_probed", far_end=self._far_end)
+        log.info("circuit_probed", far_end=self.far_end)
         return 0.0
 
     def succeeded(self) -> None:
         """The far end answered, be it with a refusal: it is there."""
         if self.is_open:
-            log.info("circuit_closed", far_end=self._far_end)
+            log.info("circuit_closed", far_end=self.far_end)
         self._failures, self._pause_s, self._probing = 0, 0.0, False
 
     def failed(self, retry_after_s: float | None = None) -> None:
@@ -77,7 +77,7 @@ class CircuitBreaker:
         pause = max(doubled, min(retry_after_s or 0.0, self._most_pause_s))
         self._until = self._clock() + pause
         self._probing = False
-        log.warning("circuit_opened", far_end=self._far_end, failures=self._failures, pause_s=round(pause, 2))
+        log.warning("circuit_opened", far_end=self.far_end, failures=self._failures, pause_s=round(pause, 2))
 
     def abandoned(self) -> None:
         """The call was cancelled before it told anything: somebody else may probe."""

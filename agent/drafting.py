@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from pathlib import PurePath
-from traceback import extract_tb
 
 import structlog
 
 from agent.conversation import Question
+from agent.crash_log import log_crash
 from agent.events import ModelEnd, ModelStart, Thinking, Token, Verification
 from agent.judging import examined, kept_of
 from agent.model import ModelError, WriteContext
@@ -23,7 +22,7 @@ from agent.progress import Progress
 from agent.prompts import NOT_FOUND, private_texts
 from agent.replies import Label, failed_verification, out_of_budget, refused, shown
 from agent.tag_stream import DraftReader
-from verification.answer import Draft, RuleName, Verdict
+from verification.answer import Draft, Verdict
 from verification.feedback import retry_text
 from verification.judgement import only_unconfirmed, without_unconfirmed
 from verification.rules import better, check
@@ -133,12 +132,6 @@ async def _verify(progress: Progress, number: int, text: str) -> Attempt:
     )
     progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
     return Attempt(number=number, draft=draft, verdict=verdict, cleared=ruled.passed)
-
-
-def log_crash(rule: RuleName, error: Exception) -> None:
-    """A rule crashed behind its wall: the draft fails (F5), and the log knows where to look; never the error's text."""
-    frames = [f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in extract_tb(error.__traceback__)[-4:]]
-    log.error("rule_crashed", rule=rule, error_type=type(error).__name__, frames=frames)
 
 
 def draft_of(progress: Progress, text: str) -> Draft:

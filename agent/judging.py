@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
+from agent.crash_log import log_crash
 from agent.events import ModelEnd, ModelStart
 from agent.judge import Judge, JudgeContext, Opinion
 from agent.model import ModelError
 from agent.progress import Progress
 from verification.answer import Draft, Verdict
 from verification.judgement import carried, judged, open_claims
+from verification.rules import check
 from verification.salvage import salvage
 
 log = structlog.get_logger()
@@ -38,7 +41,7 @@ async def kept_of(progress: Progress, draft: Draft, verdict: Verdict, number: in
     """What is verified of a failed attempt (F4), with a judge also by the judge; None if that is no answer."""
     before = verdict
     for _ in range(CUTS_MOST):
-        kept = await asyncio.to_thread(salvage, draft, before)
+        kept = await asyncio.to_thread(salvage, draft, before, partial(check, on_crash=log_crash))
         if kept is None or not kept.passed or progress.judge is None:
             return kept
         kept = await examined(progress, draft, carried(kept, before), number)

@@ -15,7 +15,8 @@ import structlog
 from agent.actions import Action, AskUser, Complete, FinishStep, Respond, ToolCall, ToolCalls
 from agent.budget import Budget, Usage
 from agent.conversation import Message, Question
-from agent.drafting import answer, draft_of, log_crash
+from agent.crash_log import log_crash
+from agent.drafting import answer, draft_of
 from agent.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
 from agent.judge import Judge
 from agent.mission import change_plan, close_steps, ensure_plan, meet_message

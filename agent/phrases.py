@@ -15,7 +15,7 @@ Phrase = Literal[
     "out_of_budget", "internal", "stopped", "help", "help_ask", "help_go_on", "help_words", "muted", "thanks",
     "verified", "partial_mark", "quoted_mark", "attempts", "why_trust", "helpful", "not_helpful", "was_helpful",
     "was_not_helpful", "ask_helpful", "and_more", "today", "day_ago", "days_ago", "week_ago", "weeks_ago",
-    "month_ago", "months_ago", "year_ago", "years_ago",
+    "month_ago", "months_ago", "year_ago", "years_ago", "failed_mark", "not_posted",
 ]
 # fmt: on
 
@@ -174,6 +174,24 @@ _PHRASES: dict[Phrase, tuple[str, str, str, str, str, str, str]] = {
         "Ada yang salah di pihak saya. Silakan tanya lagi; admin menemukannya dengan id `{id}`.",
         "こちらで問題が発生し、完了できませんでした。もう一度お試しください。管理者用 ID：`{id}`。",
         "我这边出了问题，未能完成。请再问一次；管理员可用编号 `{id}` 查到。",
+    ),
+    "failed_mark": (
+        "An admin finds this under id `{id}`.",
+        "Ein Admin findet es unter der Kennung `{id}`.",
+        "Un admin le trouvera sous l'id `{id}`.",
+        "Un admin lo encuentra con el id `{id}`.",
+        "Admin menemukannya dengan id `{id}`.",
+        "管理者用 ID：`{id}`。",
+        "管理员可用编号 `{id}` 查到。",
+    ),
+    "not_posted": (
+        "I cannot write where you asked me: it is gone or archived, or I am not in it. An admin finds it as `{id}`.",
+        "Wo du mich gefragt hast, kann ich nicht schreiben: weg, archiviert oder ohne mich. Id für Admins: `{id}`.",
+        "Je ne peux pas écrire là où vous avez demandé : supprimé, archivé ou sans moi. Id pour un admin : `{id}`.",
+        "No puedo escribir donde preguntó: ya no existe, está archivado o no estoy allí. Id para un admin: `{id}`.",
+        "Saya tidak dapat menulis di tempat Anda bertanya: hilang, diarsipkan, atau tanpa saya. Id admin: `{id}`.",
+        "ご質問のあった場所には投稿できません（削除済み、アーカイブ済み、または不参加）。管理者用 ID：`{id}`。",
+        "我无法在你提问的地方发言：已不存在、已归档，或我不在其中。管理员可用编号 `{id}` 查到。",
     ),
     "stopped": (
         "Stopped.",

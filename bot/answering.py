@@ -20,22 +20,24 @@ from redis.exceptions import RedisError
 
 from agent.conversation import ThreadKey
 from agent.loop import stopped
+from agent.model_failure import PASSING
 from agent.outcome import Cancelled, Failed, TurnOutcome, outcome_name
 from agent.phrases import say
 from agent.progress import Save
 from agent.thread_state import StateNotSaved, ThreadState, before_latest
 from agent.thread_store import StateFenced, ThreadStore
-from bot.blocks import Mark
+from bot.blocks import Mark, short_id
 from bot.delivery import Delivery, Ticket
 from bot.engine import Engine
 from bot.intake import Incoming
 from bot.mailbox import Claimed, Lease, LeaseLost, Mailbox
 from bot.observing import Observers
 from bot.outbox import Entry, read_entry
+from bot.patience import Patience
 from bot.reception import DELETED
 from bot.settling import Settling, Unsettled, read_unsettled
 from bot.slack_calls import DeliveryFailed
-from bot.status import working
+from bot.status import WAITING, WorkingStatus, working
 from bot.thread_reader import sort_key
 from bot.turns import OK, Ending, dead, later
 from bot.withdrawals import Withdrawals
@@ -44,13 +46,8 @@ from verification.language import detect
 
 log = structlog.get_logger()
 
-PASSING_FAILURES: Final = frozenset({"RateLimitError", "TimeoutError", "LLMError"})
-MODEL_PATIENCE_S: Final = 180.0
-"""How long a model that is away is waited for before the person is told."""
-SLACK_PATIENCE_S: Final = 6 * 3600.0
-"""How long a decided answer waits for a Slack that is away."""
-PAUSE_LEAST_S: Final = 2.0
-PAUSE_MOST_S: Final = 60.0
+FAILURES: Final = frozenset({"failed", "out_of_budget"})
+"""Outcomes that a person may want to ask an admin about."""
 
 
 NOT_ANSWERED: Final = frozenset({"refused", "failed", "out_of_budget"})
@@ -80,6 +77,11 @@ class Work:
     def outbox(self) -> str:
         """The name of the mark under which the decided answer stands."""
         return f"outbox:{self.turn_id}"
+
+    @property
+    def waits(self) -> str:
+        """The name of the mark that says that the person saw this question wait."""
+        return f"waits:{self.turn_id}"
 
     @property
     def language(self) -> str | None:
@@ -121,6 +123,7 @@ class Answering:
         withdrawals: Withdrawals,
         observers: Observers,
         offers_human: Callable[[ThreadKey], bool] = _nobody_helps,
+        patience: Patience | None = None,
     ) -> None:
         self._engine = engine
         self._delivery = delivery
@@ -130,6 +133,7 @@ class Answering:
         self._observers = observers
         self._offers_human = offers_human
         self._settling = Settling(mailbox, delivery)
+        self._patience = patience or Patience()
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Do what the letter asks. Returns how the message ends in its mailbox."""
@@ -146,9 +150,9 @@ class Answering:
                 return await self._do(work)
             except DeliveryFailed as failure:
                 log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
-                if failure.permanent or work.waited_s > SLACK_PATIENCE_S:
+                if failure.permanent or work.waited_s > self._patience.slack_s:
                     return dead(failure.reason)
-                return later(_pause(work))
+                return later(self._patience.pause_s(work.waited_s))
             except (asyncio.CancelledError, LeaseLost):
                 if not lease.held():
                     await self._look_again(work)
@@ -159,7 +163,7 @@ class Answering:
             return await self._settling.settle(unsettled, claimed, lease)
         except DeliveryFailed as failure:
             log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
-            return OK if failure.permanent else later(PAUSE_MOST_S)
+            return OK if failure.permanent else later(self._patience.pause_most_s)
 
     async def _look_again(self, work: Work) -> None:
         """Two workers had this question, one after the other; what the slower one still does is looked for later."""
@@ -179,10 +183,20 @@ class Answering:
             if entry is not None:
                 await self._deliver(work, entry)
             elif not any(posted.turn_id for posted in await self._delivery.reader.posted(work.place, letter.ts)):
-                text = say("internal", work.language, id=work.turn_id[:12])
+                text = say("internal", work.language, id=short_id(work.turn_id))
                 await self._delivery.say(work.place, text, letter.ts, lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
+            if failure.permanent:
+                await self._tell_in_person(work)
+
+    async def _tell_in_person(self, work: Work) -> None:
+        """The place is closed to Orion: the person is told in their direct chat, without a word of the question."""
+        try:
+            work.lease.require()
+            await self._delivery.greet(work.letter.user, say("not_posted", work.language, id=short_id(work.turn_id)))
+        except DeliveryFailed as failure:
+            log.warning("person_not_told", reason=failure.reason)
 
     async def _do(self, work: Work) -> Ending:
         letter, require = work.letter, work.lease.require
@@ -205,7 +219,7 @@ class Answering:
             if entry is not None:
                 await self._finish(work, entry)
             elif not await self._withdrawals.wanted(work.letter):
-                await self._clear(work)
+                await self._let_go(work)
                 return OK
             else:
                 found = await self._answer(work)
@@ -247,6 +261,14 @@ class Answering:
                 await self._delivery.say(work.place, say("stopped", work.language), work.letter.ts, work.lease.require)
         return OK
 
+    async def _let_go(self, work: Work) -> None:
+        """The question was taken back while it waited: who saw it wait is told; what was shown goes."""
+        if await self._mailbox.marked(work.claimed.thread, work.waits):
+            with suppress(DeliveryFailed):
+                await self._delivery.say(work.place, say("stopped", work.language), work.letter.ts, work.lease.require)
+                await self._delivery.drop_placeholders(work.place, work.ticket())
+        await self._clear(work)
+
     async def _decided(self, work: Work) -> Entry | None:
         """What an earlier try decided to say."""
         return read_entry(await self._mailbox.marked(work.claimed.thread, work.outbox))
@@ -262,8 +284,8 @@ class Answering:
             async with working(self._delivery, work.place, work.ticket()) as status:
                 observer.status = status
                 outcome, after = await self._engine.run(question, state, emit=observer, save=self._saving(work))
-                if _may_pass(outcome) and work.waited_s < MODEL_PATIENCE_S:
-                    return later(_pause(work))
+                if (wait_s := self._model_wait_s(work, outcome)) is not None:
+                    return await self._wait(work, status, wait_s)
                 if isinstance(outcome, Cancelled):
                     return OK
                 decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=after)
@@ -278,6 +300,20 @@ class Answering:
             await observer.ended(question, outcome)
         return entry
 
+    def _model_wait_s(self, work: Work, outcome: TurnOutcome) -> float | None:
+        """Seconds until the model may be back; None where it will not be, or the person has waited long enough."""
+        if not isinstance(outcome, Failed) or outcome.reason not in PASSING:
+            return None
+        wait_s = max(self._patience.pause_s(work.waited_s), outcome.retry_after_s or 0.0)
+        return wait_s if work.waited_s + wait_s <= self._patience.model_s else None
+
+    async def _wait(self, work: Work, status: WorkingStatus, wait_s: float) -> Ending:
+        """Give the question back for a while, under a status that says so."""
+        log.info("turn_waits_for_model", wait_s=round(wait_s, 1))
+        await self._mailbox.mark(work.claimed, work.waits, "1")
+        await status.leave(WAITING)
+        return later(wait_s)
+
     async def _write_down(self, work: Work, entry: Entry) -> Entry:
         """Into the outbox, once. What stands there counts, also if another worker wrote it before us."""
         written = entry.to_json()
@@ -288,6 +324,8 @@ class Answering:
         marks: list[Mark] = ["partial"] if entry.outcome == "partial" else []
         if self._engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
             marks.append("quotes")
+        if entry.outcome in FAILURES:
+            marks.append("failed")
         ask_human = entry.outcome in NOT_ANSWERED and self._offers_human(work.place)
         ticket = replace(work.ticket(*marks, may_exist=may_exist), ask_human=ask_human)
         await self._delivery.answer(work.place, entry.answer, ticket)
@@ -316,15 +354,6 @@ class Answering:
             raise LeaseLost from None
         except StateNotSaved as error:
             log.warning("state_save_failed", reason=type(error).__name__)
-
-
-def _may_pass(outcome: TurnOutcome) -> bool:
-    return isinstance(outcome, Failed) and outcome.reason in PASSING_FAILURES
-
-
-def _pause(work: Work) -> float:
-    """Longer the longer it has been waiting, so that a far end that comes back is not hammered."""
-    return min(PAUSE_MOST_S, max(PAUSE_LEAST_S, work.waited_s / 3))
 
 
 def _as_new(state: ThreadState, letter: Incoming) -> ThreadState | None:

@@ -18,15 +18,17 @@ from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.circuit_breaker import CircuitBreaker
 from agent.thread_store import ThreadStore
 from bot.admission import Admission, Gates
 from bot.answering import Answering
 from bot.budgets import Budgets, Limits
+from bot.catching_up import CatchingUp, Door, Served
 from bot.clicks import Feedback
 from bot.delivery import Delivery
 from bot.engine import Corpus, Engine, open_engine
 from bot.handing_off import HandingOff, Helpers, offers_human
-from bot.handlers import Office, register
+from bot.handlers import Listeners, Office, register
 from bot.intake import Access
 from bot.mailbox import Mailbox
 from bot.newer_versions import NewerVersions
@@ -34,15 +36,16 @@ from bot.oauth import InstallPages
 from bot.observing import Observers, open_observers
 from bot.open_redis import open_redis
 from bot.open_slack import open_slack
+from bot.patience import Patience
 from bot.pausing import Pausing
 from bot.people import People
 from bot.queueing import Queueing
 from bot.recalling import Recalling
-from bot.reception import Reception
+from bot.reception import Cancel, Reception
 from bot.settings import Settings
 from bot.slack_app import SocketFront, Workspace, build_app
-from bot.slack_calls import SlackCalls
 from bot.standing import Standings
+from bot.thread_reader import ThreadReader
 from bot.turn_record import TurnRecords
 from bot.turns import DRAIN_S, Turns
 from bot.views import Collection, HomeFigures
@@ -68,6 +71,8 @@ class Orion:
     records: TurnRecords
     app: AsyncApp
     socket: SocketFront | None
+    catching_up: CatchingUp
+    circuits: Sequence[CircuitBreaker] = ()
     installing: InstallPages | None = None
 
     async def metrics(self) -> bytes:
@@ -80,6 +85,8 @@ class Orion:
             metrics.queue(messages=math.nan, dead=math.nan)
         else:
             metrics.queue(messages=depth.messages, dead=depth.dead)
+        for circuit in sorted(self.circuits, key=lambda one: one.is_open):  # of several an open one is shown
+            metrics.circuit(circuit.far_end, is_open=circuit.is_open)
         return metrics.render()[0]
 
     async def checks(self) -> dict[str, bool]:
@@ -109,69 +116,41 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     prefix: str = "orion",
     drain_s: float = DRAIN_S,
     mailbox_over: Callable[..., Mailbox] = Mailbox,
+    patience: Patience | None = None,
 ) -> AsyncIterator[Orion]:
     """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do.
 
     ``prefix`` keeps the questions and threads of one workspace apart from another's in the same Redis.
     ``drain_s`` is how long running turns may go on once Orion was asked to end. ``mailbox_over`` makes the mailbox of a
-    Redis and a ``prefix`` (another length of leases, say).
+    Redis and a ``prefix`` (another length of leases, say). ``patience`` is how long far ends are waited for.
     """
+    patience = patience or Patience()
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(open_redis(settings))
-        engine = await stack.enter_async_context(open_engine(settings, corpus))
+        engine = await stack.enter_async_context(open_engine(settings, corpus, patience))
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace)
         stack.push_async_callback(mailbox.aclose)
         gates = _gates(settings, redis, mailbox, prefix=prefix)
         observers.tokens_used = gates.budgets.used
-
-        def open_desk(client: AsyncWebClient) -> Desk:
-            calls = SlackCalls(client, on_trouble=observers.slack_trouble)
-            workspace = Workspace(client, calls)
-            delivery = Delivery(calls, workspace.own, prompts=prompts)
-            answering = Answering(
-                engine,
-                delivery,
-                mailbox=mailbox,
-                threads=gates.threads,
-                withdrawals=gates.withdrawals,
-                observers=observers,
-                offers_human=partial(offers_human, settings.handoff),
-            )
-            people = People(calls, redis, prefix=prefix)
-            handing_off = HandingOff(
-                answering.handle,
-                answering.tell_dead,
-                helpers=Helpers(handoff=settings.handoff, calls=calls, workspace=workspace, delivery=delivery),
-                mailbox=mailbox,
-                records=observers.records,
-                redis=redis,
-            )
-            admission = Admission(
-                handing_off.handle, handing_off.tell_dead, gates=gates, people=people, delivery=delivery
-            )
-            recalling = Recalling(
-                admission.handle, admission.tell_dead, standings=gates.standings, reader=delivery.reader
-            )
-            return Desk(workspace=workspace, delivery=delivery, handle=recalling.handle, tell_dead=recalling.tell_dead)
-
-        slack = await stack.enter_async_context(open_slack(settings, redis, open_desk, prefix=prefix))
+        desks = _Desks(
+            redis=redis, engine=engine, observers=observers, gates=gates, prompts=prompts, prefix=prefix,
+            handoff=settings.handoff,
+            patience=patience, circuits=[engine.breaker],
+        )  # fmt: skip
+        slack = await stack.enter_async_context(open_slack(settings, redis, desks.open, prefix=prefix))
         reading, delivery = Reading(slack.workspaces), delivery_of(slack.workspaces)
         turns = Turns(
-            mailbox,
-            NewerVersions(reading.handle, gates.threads).handle,
-            on_dead=reading.tell_dead,
-            concurrency=max(1, concurrency),
-            drain_s=drain_s,
+            mailbox, NewerVersions(reading.handle, gates.threads).handle, on_dead=reading.tell_dead,
+            concurrency=max(1, concurrency), drain_s=drain_s,
             sweep=Queueing(mailbox, delivery).sweep,
-        )
+        )  # fmt: skip
         app = build_app(slack.client, slack.workspaces)
         if slack.installations is not None:
             heed_uninstalling(app, slack.installations)
-        reception = Reception(mailbox, gates.withdrawals, turns.cancel)
-        office = _office(settings, engine, observers, standings=gates.standings, delivery=delivery, reception=reception)
-        register(app, office)
-        app_token = settings.slack_app_token.get_secret_value()
+        listeners = register(app, desks.office(delivery, turns.cancel))
+        front = SocketFront(app, settings.slack_app_token.get_secret_value()) if socket else None
+        door = _door(front, listeners, delivery)
         yield Orion(
             redis=redis,
             engine=engine,
@@ -180,36 +159,87 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             observers=observers,
             records=observers.records,
             app=app,
-            socket=SocketFront(app, app_token) if socket else None,
+            socket=front,
+            catching_up=CatchingUp(redis, door, prefix=prefix, recent_s=settings.catch_up_s),
+            circuits=desks.circuits,
             installing=slack.installing,
         )
 
 
-def _office(  # noqa: PLR0913 - the composition root sees every part once
-    settings: Settings,
-    engine: Engine,
-    observers: Observers,
-    *,
-    standings: Standings,
-    delivery: DeliveryOf,
-    reception: Reception,
-) -> Office:
-    async def feedback(found: Feedback) -> None:
-        await observers.feedback(found.turn_id, found.user, good=found.good)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Desks:
+    """What every workspace's desk is made of. ``circuits`` grows with each desk."""
 
-    async def figures() -> HomeFigures:
-        return await home_figures(engine, observers)
+    redis: Redis
+    engine: Engine
+    observers: Observers
+    gates: Gates
+    prompts: Sequence[Mapping[str, str]]
+    prefix: str
+    handoff: str
+    patience: Patience
+    circuits: list[CircuitBreaker]
 
-    return Office(
-        access=_access(settings),
-        standings=standings,
-        store=reception.receive,
-        feedback=feedback,
-        record=observers.records.load,
-        figures=figures,
-        delivery_of=delivery,
-        count=observers.slack_event,
-    )
+    def open(self, client: AsyncWebClient) -> Desk:
+        """A desk over one workspace's client."""
+        gates, circuit = self.gates, self.patience.breaker("slack")
+        self.circuits.append(circuit)
+        calls = self.patience.calls(client, circuit, self.observers.slack_trouble)
+        workspace = Workspace(client, calls)
+        delivery = Delivery(calls, workspace.own, prompts=self.prompts)
+        answering = Answering(
+            self.engine,
+            delivery,
+            mailbox=gates.mailbox,
+            threads=gates.threads,
+            withdrawals=gates.withdrawals,
+            observers=self.observers,
+            patience=self.patience,
+            offers_human=partial(offers_human, self.handoff),
+        )
+        handing_off = HandingOff(
+            answering.handle,
+            answering.tell_dead,
+            helpers=Helpers(handoff=self.handoff, calls=calls, workspace=workspace, delivery=delivery),
+            mailbox=gates.mailbox,
+            records=self.observers.records,
+            redis=self.redis,
+        )
+        people = People(calls, self.redis, prefix=self.prefix)
+        admission = Admission(handing_off.handle, handing_off.tell_dead, gates=gates, people=people, delivery=delivery)
+        recalling = Recalling(admission.handle, admission.tell_dead, standings=gates.standings, reader=delivery.reader)
+        return Desk(workspace=workspace, delivery=delivery, handle=recalling.handle, tell_dead=recalling.tell_dead)
+
+    def office(self, delivery: DeliveryOf, cancel: Cancel) -> Office:
+        """What the listeners of all workspaces hand things to."""
+        served = Served(self.redis, prefix=self.prefix)
+        reception = Reception(self.gates.mailbox, self.gates.withdrawals, cancel, served=served)
+        return Office(
+            access=self.gates.access,
+            standings=self.gates.standings,
+            store=reception.receive,
+            feedback=self._judged,
+            record=self.observers.records.load,
+            figures=self._figures,
+            delivery_of=delivery,
+            count=self.observers.slack_event,
+        )
+
+    async def _judged(self, found: Feedback) -> None:
+        await self.observers.feedback(found.turn_id, found.user, good=found.good)
+
+    async def _figures(self) -> HomeFigures:
+        return await home_figures(self.engine, self.observers)
+
+
+def _door(front: SocketFront | None, listeners: Listeners, delivery: DeliveryOf) -> Door:
+    async def listening() -> bool:
+        return front is None or await front.ready()
+
+    async def reader_of(team: str) -> ThreadReader:
+        return (await delivery(team)).reader
+
+    return Door(listening=listening, take=listeners.take, reader_of=reader_of)
 
 
 def _gates(settings: Settings, redis: Redis, mailbox: Mailbox, *, prefix: str) -> Gates:

@@ -19,7 +19,7 @@ from verification.answer import Answer
 from verification.chunks import messages
 
 Block = dict[str, Any]
-Mark = Literal["partial", "quotes"]
+Mark = Literal["partial", "quotes", "failed"]
 
 FEEDBACK_ACTION = "orion_feedback"
 HAND_OFF_ACTION = "orion_hand_off"
@@ -32,7 +32,7 @@ _VERDICTS: tuple[tuple[Phrase, str, Phrase], ...] = (
     ("helpful", "good", "was_helpful"),
     ("not_helpful", "bad", "was_not_helpful"),
 )
-_MARKS: dict[Mark, Phrase] = {"partial": "partial_mark", "quotes": "quoted_mark"}
+_MARKS: dict[Mark, Phrase] = {"partial": "partial_mark", "quotes": "quoted_mark", "failed": "failed_mark"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,7 @@ def _tail_text(answer: Answer, frame: Frame) -> str:
 
 
 def _mark_line(answer: Answer, frame: Frame) -> str:
-    parts = [say(_MARKS[mark], frame.language) for mark in frame.marks]
+    parts = [say(_MARKS[mark], frame.language, id=short_id(frame.turn_id)) for mark in frame.marks]
     if answer.verified and "partial" not in frame.marks:
         parts.insert(0, say("verified", frame.language))
     if parts and answer.attempts > 1:
@@ -153,6 +153,11 @@ def _human_button(frame: Frame) -> Block:
     words: dict[str, Notice] = {"title": "ask_human", "text": "hand_off_confirm", "confirm": "yes", "deny": "no"}
     confirm = {part: {"type": "plain_text", "text": notice(name, frame.language)} for part, name in words.items()}
     return {**button(notice("ask_human", frame.language), HAND_OFF_ACTION, frame.turn_id), "confirm": confirm}
+
+
+def short_id(turn_id: str) -> str:
+    """What a person is told of a turn's id; the log holds the whole, which begins so."""
+    return turn_id[:12]
 
 
 def _feedback(frame: Frame) -> Block:

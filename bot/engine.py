@@ -11,11 +11,12 @@ import hashlib
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.audience import viewers_of
 from agent.budget import Budget
+from agent.circuit_breaker import CircuitBreaker
 from agent.conversation import Question
 from agent.events import Emit
 from agent.extractive_model import ExtractiveModel
@@ -31,6 +32,7 @@ from agent.thread_state import ThreadState
 from agent.tools.knowledge import for_viewers, knowledge_tools
 from agent.tools.llm_generate import LlmGenerate
 from agent.tools.tool import Tool
+from bot.patience import Patience
 from bot.settings import Settings
 from bot.wrong_use import WrongUse
 
@@ -55,6 +57,7 @@ class Engine:
     budget: Budget
     report: IndexReport
     judge: Judge | None = None
+    breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
 
     async def run(
         self, question: Question, state: ThreadState, *, emit: Emit, save: Save = keep_in_memory
@@ -120,12 +123,14 @@ def _writable(path: Path) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings, corpus: Corpus) -> AsyncIterator[Engine]:
-    """Model, tools and index, ready to answer."""
+async def open_engine(settings: Settings, corpus: Corpus, patience: Patience | None = None) -> AsyncIterator[Engine]:
+    """Model, tools and index, ready to answer. ``patience`` is how long the model is waited for."""
+    patience = patience or Patience()
+    breaker = patience.breaker("model")
     async with AsyncExitStack() as stack:
         index, report = await stack.enter_async_context(open_index(corpus))
-        model = await stack.enter_async_context(open_model(settings))
-        judge = await stack.enter_async_context(open_judge(settings))
+        model = await stack.enter_async_context(open_model(settings, patience.model, breaker))
+        judge = await stack.enter_async_context(open_judge(settings, patience.judge, breaker))
         tools: list[Tool] = [*knowledge_tools(index)]
         if settings.uses_server:
             tools.append(LlmGenerate(model))
@@ -137,39 +142,48 @@ async def open_engine(settings: Settings, corpus: Corpus) -> AsyncIterator[Engin
             budget=Budget(attempts=settings.max_attempts),
             report=report,
             judge=judge,
+            breaker=breaker,
         )
 
 
 @asynccontextmanager
-async def open_model(settings: Settings) -> AsyncIterator[Model]:
+async def open_model(
+    settings: Settings, timeouts: Timeouts | None = None, breaker: CircuitBreaker | None = None
+) -> AsyncIterator[Model]:
     """The configured server, or the engine that quotes."""
     if not settings.uses_server:
         yield ExtractiveModel()
         return
-    async with _connected(settings, settings.model_name, settings.write_model or settings.model_name) as model:
+    names = (settings.model_name, settings.write_model or settings.model_name)
+    async with _connected(settings, names, timeouts, breaker) as model:
         yield model
 
 
 @asynccontextmanager
-async def open_judge(settings: Settings) -> AsyncIterator[Judge | None]:
+async def open_judge(
+    settings: Settings, timeouts: Timeouts | None = None, breaker: CircuitBreaker | None = None
+) -> AsyncIterator[Judge | None]:
     """The judge on the same server (``ORION_JUDGE_MODEL``), or nobody."""
     if not (settings.uses_server and settings.judge_model):
         yield None
         return
-    async with _connected(settings, settings.judge_model, timeouts=JUDGE_TIMEOUTS) as judge:
+    names = (settings.judge_model, "")
+    async with _connected(settings, names, timeouts or JUDGE_TIMEOUTS, breaker) as judge:
         yield judge
 
 
 @asynccontextmanager
 async def _connected(
-    settings: Settings, model: str, write_model: str = "", *, timeouts: Timeouts | None = None
+    settings: Settings, names: tuple[str, str], timeouts: Timeouts | None, breaker: CircuitBreaker | None
 ) -> AsyncIterator[OpenAIModel]:
+    model, write_model = names
     connected = OpenAIModel(
         base_url=settings.openai_base_url or None,
         api_key=settings.openai_api_key.get_secret_value() or "none",
         model=model,
         write_model=write_model,
         timeouts=timeouts,
+        breaker=breaker,
     )
     try:
         yield connected

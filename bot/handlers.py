@@ -63,8 +63,8 @@ class Office:
     count: Callable[[str], None]
 
 
-def register(app: AsyncApp, office: Office) -> None:
-    """Gives the app its listeners.
+def register(app: AsyncApp, office: Office) -> Listeners:
+    """Gives the app its listeners, which it returns.
 
     Raises:
         ValueError: the app would acknowledge before it stores.
@@ -82,6 +82,7 @@ def register(app: AsyncApp, office: Office) -> None:
     for family in (app.action, app.view, app.shortcut, app.command, app.options):
         family(_ANY)(listeners.unknown)
     app.error(listeners.failed)
+    return listeners
 
 
 class Listeners:
@@ -92,7 +93,11 @@ class Listeners:
 
     async def said(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """Any event: a question, an edit, a deletion, a stop; all others are ignored by name."""
-        found = read(body, Own(user=context.bot_user_id or "", bot=context.bot_id or ""), self._office.access)
+        await self.take(body, Own(user=context.bot_user_id or "", bot=context.bot_id or ""))
+
+    async def take(self, body: dict[str, Any], own: Own) -> None:
+        """What an event does, also one that was never sent but looked up. Returns when it is durable, or raises."""
+        found = read(body, own, self._office.access)
         if isinstance(found, Refused):
             found = found.to_be_told()
         elif isinstance(found, Incoming):

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from bot.catching_up import Served
 from bot.intake import Incoming
 from bot.mailbox import Mailbox
 from bot.withdrawals import Withdrawals
@@ -32,10 +33,13 @@ class Cancel(Protocol):
 class Reception:
     """Takes letters in."""
 
-    def __init__(self, mailbox: Mailbox, withdrawals: Withdrawals, cancel: Cancel) -> None:
+    def __init__(
+        self, mailbox: Mailbox, withdrawals: Withdrawals, cancel: Cancel, *, served: Served | None = None
+    ) -> None:
         self._mailbox = mailbox
         self._withdrawals = withdrawals
         self._cancel = cancel
+        self._served = served
 
     async def receive(self, letter: Incoming) -> None:
         """Raises ``RedisError`` when the letter could not be stored."""
@@ -44,6 +48,7 @@ class Reception:
             if await self._withdrawals.first_time(letter):
                 await self._withdrawals.stop(letter)
                 await self._cancel(thread, STOPPED)
+                await self._mailbox.hurry(thread)
             return
         if letter.kind == "delete":
             await self._withdraw(letter)
@@ -51,6 +56,8 @@ class Reception:
         said = letter.event_ts or letter.ts
         if not await self._mailbox.enqueue(thread, letter.to_json(), event_ids=keys, said=said):
             log.info("letter_known_already", kind=letter.kind, thread=thread)
+        elif self._served is not None:
+            await self._served.note(letter.thread)
 
     async def _withdraw(self, letter: Incoming) -> None:
         """The deleted question's turn is cancelled; the letter itself is stored too, and takes the answer along."""

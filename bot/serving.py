@@ -87,7 +87,7 @@ async def work(settings: Settings, *, concurrency: int) -> None:
             await _sign_in(settings)
             orion = await stack.enter_async_context(open_orion(settings, corpus, concurrency=concurrency, socket=False))
             await stack.enter_async_context(_pages(orion, "127.0.0.1", settings.port))
-            await run_until_stopped(orion, stopping, work=True)
+            await run_until_stopped(orion, stopping, work=True, takes_events=False)
 
 
 async def _sign_in(settings: Settings) -> None:
@@ -171,19 +171,20 @@ def _why(error: OSError) -> str:
     return "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
 
 
-async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool) -> None:
+async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, takes_events: bool = True) -> None:
     """Serve until a signal says so, then drain."""
     stopping.running = True
     async with asyncio.TaskGroup() as group:
         socket = group.create_task(orion.socket.run(), name="slack-socket") if orion.socket else None
         turns = group.create_task(orion.turns.run(), name="turns") if work else None
+        ears = group.create_task(orion.catching_up.run(), name="catching-up") if takes_events else None
         gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
         log.info("orion_started", model=orion.engine.model.name, documents=len(orion.engine.index.documents()))
         await stopping.asked.wait()
         log.info("orion_stopping", in_flight=orion.turns.in_flight)
-        if socket:
-            socket.cancel()
+        for task in filter(None, (socket, ears)):
+            task.cancel()
         orion.turns.stop()
         if turns:
             await asyncio.wait({turns})

@@ -74,6 +74,7 @@ class Settings(BaseSettings):
     daily_tokens_user: int = _env("ORION_DAILY_TOKENS_USER", 0, ge=0)
     daily_tokens_channel: int = _env("ORION_DAILY_TOKENS_CHANNEL", 0, ge=0)
     daily_tokens_workspace: int = _env("ORION_DAILY_TOKENS_WORKSPACE", 0, ge=0)
+    catch_up_s: float = _env("ORION_CATCH_UP_S", 3600.0, ge=0)
     debug: bool = _env("ORION_DEBUG", default=False)
 
     @field_validator(

@@ -1,14 +1,15 @@
 """One call of Slack's Web API with patience: rate limits, server errors and broken connections are waited out.
 
 Promises: a call that may have been carried out although no reply came is looked for before it is repeated; a lease is
-checked right before each attempt; what cannot succeed ends in ``DeliveryFailed``. Must never repeat a post blindly and
-never log what was sent.
+checked right before each attempt; a Slack that keeps failing gets one changing call at a time; what cannot succeed ends
+in ``DeliveryFailed``. Must never repeat a post blindly and never log what was sent.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,6 +19,8 @@ import structlog
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.circuit_breaker import CircuitBreaker
+from agent.retry_after import retry_after_s
 from bot.payload import string
 
 Reply = Mapping[str, Any]
@@ -29,7 +32,9 @@ _PASSING: Final = frozenset(
     {"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
 )
 _SERVER_ERROR: Final = 500
+_LIMITED: Final = frozenset({"ratelimited", "rate_limited"})
 _LONGEST_PAUSE_S: Final = 20.0
+_LEFT_ALONE: Final = "left_alone"
 _log = structlog.get_logger()
 
 
@@ -44,11 +49,12 @@ class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Trouble:
-    """One failed attempt. ``doubt`` means that Slack may have carried it out all the same."""
+    """One failed attempt. ``doubt`` means that Slack may have carried it out all the same, ``down`` that it is ill."""
 
     reason: str
     passing: bool
     doubt: bool
+    down: bool = False
     retry_after_s: float | None = None
 
 
@@ -64,10 +70,11 @@ class SlackCalls:
     """Calls methods of one workspace.
 
     ``patience_s`` bounds the time from the first attempt to the start of the last one, ``attempt_s`` each attempt.
-    ``on_trouble`` hears the method and the reason of each attempt that failed.
+    ``on_trouble`` hears the method and the reason of each attempt that failed. ``breaker`` stands before what changes
+    something.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - how patient to be, each named at the call
         self,
         client: AsyncWebClient,
         *,
@@ -75,12 +82,14 @@ class SlackCalls:
         attempt_s: float = 15.0,
         first_pause_s: float = 0.5,
         on_trouble: Callable[[str, str], None] = _unheard,
+        breaker: CircuitBreaker | None = None,
     ) -> None:
         self._client = client
         self._patience_s = patience_s
         self._attempt_s = attempt_s
         self._first_pause_s = first_pause_s
         self._on_trouble = on_trouble
+        self._breaker = breaker or CircuitBreaker("slack")
 
     async def read(self, method: str, **params: Any) -> Reply:
         """Calls a reading method.
@@ -88,7 +97,12 @@ class SlackCalls:
         Raises:
             DeliveryFailed: a final error, or patience ran out.
         """
-        return await self._persist(method, lambda: self._client.api_call(method, http_verb="GET", params=params))
+        return await self._persist(
+            method,
+            lambda: self._attempt(
+                method, lambda: self._client.api_call(method, http_verb="GET", params=params), self._attempt_s
+            ),
+        )
 
     async def write(
         self, method: str, body: Mapping[str, Any], *, lease_check: LeaseCheck = no_lease, look: Look | None = None
@@ -99,7 +113,10 @@ class SlackCalls:
             DeliveryFailed: a final error, or patience ran out.
         """
         return await self._persist(
-            method, lambda: self._client.api_call(method, json=dict(body)), lease_check=lease_check, look=look
+            method,
+            lambda: self._guarded(method, lambda: self._client.api_call(method, json=dict(body))),
+            lease_check=lease_check,
+            look=look,
         )
 
     async def once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
@@ -116,7 +133,7 @@ class SlackCalls:
     async def _persist(
         self,
         method: str,
-        attempt: Callable[[], Awaitable[Any]],
+        attempt: Callable[[], Awaitable[Reply | _Trouble]],
         *,
         lease_check: LeaseCheck = no_lease,
         look: Look | None = None,
@@ -125,7 +142,7 @@ class SlackCalls:
         deadline, pause = clock.time() + self._patience_s, self._first_pause_s
         while True:
             lease_check()
-            found = await self._attempt(method, attempt, self._attempt_s)
+            found = await attempt()
             if not isinstance(found, _Trouble):
                 return found
             wait = pause if found.retry_after_s is None else found.retry_after_s
@@ -137,6 +154,21 @@ class SlackCalls:
             if found.doubt and look is not None and (done := await look()) is not None:
                 return done
 
+    async def _guarded(self, method: str, attempt: Callable[[], Awaitable[Any]]) -> Reply | _Trouble:
+        """One attempt, unless Slack is being left alone; the breaker hears how it went."""
+        if wait_s := self._breaker.wait_s():
+            return _Trouble(reason=_LEFT_ALONE, passing=True, doubt=False, retry_after_s=wait_s)
+        try:
+            found = await self._attempt(method, attempt, self._attempt_s)
+        except asyncio.CancelledError:
+            self._breaker.abandoned()
+            raise
+        if isinstance(found, _Trouble) and found.down:
+            self._breaker.failed()
+        else:
+            self._breaker.succeeded()
+        return found
+
     async def _attempt(self, method: str, attempt: Callable[[], Awaitable[Any]], timeout_s: float) -> Reply | _Trouble:
         try:
             async with asyncio.timeout(timeout_s):
@@ -144,7 +176,7 @@ class SlackCalls:
         except SlackApiError as exc:
             trouble = _told(exc)
         except (aiohttp.ClientError, TimeoutError, OSError) as exc:
-            trouble = _Trouble(reason=type(exc).__name__, passing=True, doubt=True)
+            trouble = _Trouble(reason=type(exc).__name__, passing=True, doubt=True, down=True)
         else:
             return reply.data if isinstance(reply.data, dict) else {}
         self._on_trouble(method, trouble.reason)
@@ -157,15 +189,17 @@ def _told(exc: SlackApiError) -> _Trouble:
     status: int = getattr(response, "status_code", 0) or getattr(response, "status", 0)
     reason = string(getattr(response, "data", None), "error") or f"http_{status}"
     server_error = status >= _SERVER_ERROR
-    limited = status == 429 or reason in {"ratelimited", "rate_limited"}  # noqa: PLR2004 - the HTTP status
+    limited = status == 429 or reason in _LIMITED  # noqa: PLR2004 - the HTTP status
+    passing = server_error or limited or reason in _PASSING
     return _Trouble(
         reason=reason,
-        passing=server_error or limited or reason in _PASSING,
+        passing=passing,
         doubt=not limited,
+        down=passing and not limited,
         retry_after_s=_retry_after(response.headers) if limited else None,
     )
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
-    value = next((v for k, v in headers.items() if k.lower() == "retry-after"), "")
-    return float(value) if value.isdigit() else 1.0
+    asked = retry_after_s(headers, now=time.time())
+    return 1.0 if asked is None else asked

@@ -2,15 +2,16 @@
 
 Promises: showing a status never waits, never fails and never slows a turn; Slack hears at most one change a second and
 is reminded before it forgets after two minutes; a workspace without statuses gets a placeholder message instead.
-Must never show answer text.
+Must never show answer text, nor anything once the thread belongs to somebody else.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Final
 
 import structlog
@@ -23,6 +24,7 @@ from bot.wording import LOADING
 
 _log = structlog.get_logger()
 _FIRST: Final = "is thinking…"
+WAITING: Final = "is waiting for the language model…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +48,18 @@ class WorkingStatus:
         self._changed = asyncio.Event()
         self._has_status = True
         self._keeper: asyncio.Task[None] | None = None
+        self._left = False
 
     def kept_by(self, keeper: asyncio.Task[None]) -> None:
         """The task that runs ``keep``."""
         self._keeper = keeper
+
+    async def leave(self, text: str) -> None:
+        """Let this stand when the block ends: the question waits, and whoever takes it up next changes it."""
+        await self.hold()
+        self._left = True
+        with suppress(LeaseLost):
+            await self._tell(text)
 
     async def hold(self) -> None:
         """Say nothing more, and return when nothing is on its way: the answer may take over a placeholder now."""
@@ -63,10 +73,13 @@ class WorkingStatus:
         self._changed.set()
 
     async def keep(self) -> None:
-        """Tells Slack each change and reminds it, until cancelled."""
+        """Tells Slack each change and reminds it, until cancelled or the lease is lost (which ends the turn itself)."""
         while True:
             self._changed.clear()
-            await self._tell(self._text)
+            try:
+                await self._tell(self._text)
+            except LeaseLost:
+                return
             await asyncio.sleep(self._pace.change_s)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._pace.remind_s):
@@ -74,6 +87,8 @@ class WorkingStatus:
 
     async def clear(self) -> None:
         """Takes the status away, and a placeholder that no answer has taken over."""
+        if self._left:
+            return
         with suppress(DeliveryFailed, LeaseLost):  # whoever has the thread now shows, and clears, its own
             if self._has_status:
                 await self._delivery.status(
@@ -101,23 +116,27 @@ class WorkingStatus:
                 await self._tell(text)
 
 
-@asynccontextmanager
-async def working(
-    delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace | None = None
-) -> AsyncIterator[WorkingStatus]:
+class working:  # noqa: N801 - read as a verb where it is used: ``async with working(…) as status``
     """Keeps a status up for as long as the block runs. What the block raises leaves it as it was raised."""
-    status = WorkingStatus(delivery, place, ticket, pace or Pace())
-    try:
-        async with asyncio.TaskGroup() as group:
-            keeper = group.create_task(status.keep(), name="status")
-            status.kept_by(keeper)
-            try:
-                yield status
-            finally:
-                keeper.cancel()
-    except BaseExceptionGroup as raised:
-        if len(raised.exceptions) == 1:
-            raise raised.exceptions[0] from None
-        raise
-    finally:
-        await status.clear()
+
+    def __init__(self, delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace | None = None) -> None:
+        self._status = WorkingStatus(delivery, place, ticket, pace or Pace())
+        self._group = asyncio.TaskGroup()
+
+    async def __aenter__(self) -> WorkingStatus:
+        """Begins to tell Slack."""
+        await self._group.__aenter__()
+        self._keeper = self._group.create_task(self._status.keep(), name="status")
+        self._status.kept_by(self._keeper)
+        return self._status
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stops telling, and clears."""
+        self._keeper.cancel()
+        try:
+            # The group gets to see no error of the block: it would come out wrapped.
+            await self._group.__aexit__(None, None, None)
+        finally:
+            await self._status.clear()

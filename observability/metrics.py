@@ -58,6 +58,9 @@ class Metrics:
         self.queue_wait_seconds = Histogram(
             "orion_queue_wait_seconds", "Time from storing a question to its claim.", buckets=_SECONDS, registry=to
         )
+        self.circuit_open = Gauge(
+            "orion_circuit_open", "1 while a far end that kept failing is left alone.", ["far_end"], registry=to
+        )
         self.deliveries = Counter("orion_deliveries", "Answers delivered, by how.", ["how"], registry=to)
         self.slack_errors = Counter(
             "orion_slack_errors",
@@ -65,6 +68,10 @@ class Metrics:
             ["method", "error"],
             registry=to,
         )
+
+    def circuit(self, far_end: str, *, is_open: bool) -> None:
+        """Whether this far end is being left alone right now."""
+        self.circuit_open.labels(far_end).set(is_open)
 
     def queue(self, *, messages: float, dead: float) -> None:
         """How much there is to do, as it stands right now; not a number (``nan``) where nobody can tell."""

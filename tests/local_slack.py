@@ -9,6 +9,7 @@ from datetime import date
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.circuit_breaker import CircuitBreaker
 from agent.conversation import ThreadKey
 from bot.delivery import Delivery
 from bot.local.limits import LENIENT, Strictness
@@ -33,6 +34,7 @@ class Slack:
     workspace: Workspace
     delivery: Delivery
     reader: ThreadReader
+    breaker: CircuitBreaker
 
     def ask(self, text: str = "<@U0ORION> how do we release?", channel: str = CHANNEL) -> tuple[ThreadKey, str]:
         """Posts a question; gives its place and ts."""
@@ -63,9 +65,16 @@ async def local_slack(
         running(server or LocalWorkspace(strictness=strictness)) as started,
         open_client(started.bot_token, api_url=started.api_url) as client,
     ):
-        calls = SlackCalls(client, patience_s=patience_s, first_pause_s=0.01)
+        breaker = CircuitBreaker("slack", first_pause_s=0.01, most_pause_s=0.02)
+        calls = SlackCalls(client, patience_s=patience_s, first_pause_s=0.01, breaker=breaker)
         workspace = Workspace(client, calls)
         delivery = Delivery(calls, workspace.own, today=lambda: TODAY)
         yield Slack(
-            server=started, client=client, calls=calls, workspace=workspace, delivery=delivery, reader=delivery.reader
+            server=started,
+            client=client,
+            calls=calls,
+            workspace=workspace,
+            delivery=delivery,
+            reader=delivery.reader,
+            breaker=breaker,
         )

@@ -24,6 +24,7 @@ from bot.local.documents import DocsFolder
 from bot.local.limits import LENIENT
 from bot.local.roster import BOT_USER, VISITOR
 from bot.local.server import LocalWorkspace
+from bot.patience import Patience
 from bot.serving import HANDBOOK, RecordDesk, settings_for
 from bot.settings import Settings
 from tests.waiting import wait_until
@@ -79,18 +80,25 @@ def settings_in(home: Path, redis_url: str, **more: Any) -> Settings:
 
 @asynccontextmanager
 async def running(
-    settings: Settings, *, mode: str = "socket", docs: Path = HANDBOOK, prefix: str = "orion"
+    settings: Settings,
+    *,
+    mode: str = "socket",
+    docs: Path = HANDBOOK,
+    prefix: str = "orion",
+    patience: Patience | None = None,
+    inhabited: LocalWorkspace | None = None,
 ) -> AsyncIterator[Setting]:
-    """Orion at work in a workspace of its own, over Socket Mode or signed HTTP."""
+    """Orion at work over Socket Mode or signed HTTP, in a workspace of its own or in one that runs already."""
     async with AsyncExitStack() as stack:
         desk = RecordDesk()
-        workspace = LocalWorkspace(DocsFolder(roots=(docs,)), desk.load, strictness=LENIENT)
-        await workspace.start()
-        stack.push_async_callback(workspace.stop)
+        workspace = inhabited or LocalWorkspace(DocsFolder(roots=(docs,)), desk.load, strictness=LENIENT)
+        if inhabited is None:
+            await workspace.start()
+            stack.push_async_callback(workspace.stop)
         inside = settings_for(settings, workspace)
         corpus = corpus_of(inside, (docs,), docs_url=f"{workspace.url}/docs/")
         orion = await stack.enter_async_context(
-            open_orion(inside, corpus, concurrency=50, socket=mode == "socket", prefix=prefix)
+            open_orion(inside, corpus, concurrency=50, socket=mode == "socket", prefix=prefix, patience=patience)
         )
         desk.records = orion.records
         if mode == "http":
@@ -103,6 +111,7 @@ async def running(
             if orion.socket:
                 tasks.append(group.create_task(orion.socket.run()))
                 await wait_until(orion.socket.ready, "the socket is connected")
+            tasks.append(group.create_task(orion.catching_up.run()))
             try:
                 yield Setting(workspace=workspace, orion=orion)
             finally:

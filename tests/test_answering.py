@@ -105,7 +105,7 @@ async def desk(tmp_path: Path, redis: Redis, drafts: list[Any], *, pause_s: floa
     model = ScriptedModel(drafts)
     async with local_slack() as slack, open_observers(settings_in(tmp_path, ""), redis) as observers:
         delivery = type(slack.delivery)(
-            SlackCalls(slack.client, patience_s=20, first_pause_s=pause_s), slack.workspace.own
+            SlackCalls(slack.client, patience_s=20, first_pause_s=pause_s, breaker=slack.breaker), slack.workspace.own
         )
         index = SqliteIndex.open(tmp_path / "index")
         engine = Engine(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
+from agent.circuit_breaker import CircuitBreaker
 from bot.http_front import serve
 from bot.local.limits import LENIENT
 from bot.local.server import LocalWorkspace
@@ -175,3 +177,46 @@ async def test_g1_waiting_logs_the_method_and_never_the_text() -> None:
             "reason": "internal_error",
         }
     ]
+
+
+async def test_h3_a_slack_that_keeps_failing_gets_one_call_at_a_time_until_it_is_back() -> None:
+    async with local_slack() as slack:
+        breaker = CircuitBreaker("slack", failures=3, first_pause_s=0.05)
+        calls = SlackCalls(slack.client, patience_s=0.04, first_pause_s=0.01, breaker=breaker)
+        slack.server.faults.fail("chat.postMessage", status=503, times=3)
+        for _ in range(2):
+            with pytest.raises(DeliveryFailed) as failed:
+                await calls.write("chat.postMessage", post())
+        assert (failed.value.reason, failed.value.permanent) == ("left_alone", False)
+        assert slack.made("chat.postMessage") == 3
+        assert breaker.is_open
+        patient = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
+        await patient.write("chat.postMessage", post())
+        assert slack.made("chat.postMessage") == 4
+        assert not breaker.is_open
+
+
+@pytest.mark.parametrize("error", ["channel_not_found", "ratelimited"])
+async def test_h3_a_slack_that_says_no_is_there(error: str) -> None:
+    async with local_slack() as slack:
+        breaker = CircuitBreaker("slack", failures=1)
+        calls = SlackCalls(slack.client, patience_s=0.0, first_pause_s=0.01, breaker=breaker)
+        slack.server.faults.fail("chat.postMessage", error)
+        with pytest.raises(DeliveryFailed):
+            await calls.write("chat.postMessage", post())
+        assert not breaker.is_open
+
+
+async def test_h3_a_call_that_was_cancelled_leaves_the_probe_to_the_next() -> None:
+    async with local_slack() as slack:
+        breaker = CircuitBreaker("slack", failures=1, first_pause_s=0.001)
+        calls = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
+        breaker.failed()
+        await asyncio.sleep(0.01)
+        slack.server.faults.hang("chat.postMessage")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await calls.write("chat.postMessage", post())
+        slack.server.faults.clear()
+        await calls.write("chat.postMessage", post())
+        assert not breaker.is_open

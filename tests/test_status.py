@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from bot.delivery import Ticket
-from bot.status import Pace, working
+from bot.mailbox import LeaseLost
+from bot.status import WAITING, Pace, working
 from tests.local_slack import CHANNEL, Slack, local_slack
 from tests.test_delivery import answer, answers, texts
 
@@ -116,15 +117,29 @@ async def test_a6_a_cancelled_turn_clears_its_status() -> None:
         assert shown(slack)[-1] == ""
 
 
-async def test_e5_a_lost_lease_ends_the_turn_with_its_status() -> None:
+async def test_e5_a_lost_lease_ends_the_status_and_leaves_the_turn_to_its_worker() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=5)
 
         def lost() -> None:
-            message = "lost"
-            raise RuntimeError(message)
+            raise LeaseLost
 
-        with pytest.raises(RuntimeError, match="lost"):
-            async with working(slack.delivery, place, Ticket(question_ts=ts, lease_check=lost), SLOW):
-                await asyncio.Event().wait()
+        ticket = Ticket(question_ts=ts, lease_check=lost)
+        async with working(slack.delivery, place, ticket, SLOW) as status:
+            status.show("is reading…")
+        assert answers(slack, place) == []
+
+
+@pytest.mark.parametrize("error", ["", "unknown_method"])
+async def test_h3_a_question_that_waits_keeps_its_status(error: str) -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        if error:
+            slack.server.faults.fail("assistant.threads.setStatus", error, times=9)
+        async with working(slack.delivery, place, Ticket(question_ts=ts), SLOW) as status:
+            await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus"))
+            await status.leave(WAITING)
+        assert texts(answers(slack, place)) == ([f"_Orion {WAITING}_"] if error else [])
+        if not error:
+            assert shown(slack)[-1] == WAITING

@@ -8,6 +8,7 @@ keep a list whose introduction fell, nor a sentence that leans on one that fell.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
@@ -42,10 +43,10 @@ _VERDICT_WORD: Final = re.compile(
 _ROUNDS: Final = 3
 
 
-def salvage(draft: Draft, verdict: Verdict) -> Verdict | None:
+def salvage(draft: Draft, verdict: Verdict, recheck: Callable[[Draft], Verdict] = check) -> Verdict | None:
     """The verdict on what is left without the failing parts: passed, to the question, with a claim; else None.
 
-    A passed verdict has nothing to drop and comes back as it is.
+    A passed verdict has nothing to drop and comes back as it is. ``recheck`` is ``check``, maybe with ears.
     """
     for _ in range(_ROUNDS):
         if verdict.passed:
@@ -54,7 +55,7 @@ def salvage(draft: Draft, verdict: Verdict) -> Verdict | None:
         text = _without(verdict.text, verdict.errors)
         if not text:
             return None
-        verdict = check(replace(draft, text=text))
+        verdict = recheck(replace(draft, text=text))
     return None
 
 
