@@ -61,3 +61,18 @@ def test_f1_what_only_looks_like_one_is_none(text: str, dialect: Dialect) -> Non
 def test_f1_a_person_the_question_named_may_be_mentioned() -> None:
     assert found("<@U0123456> is on call.", mentions=frozenset({"U0123456"})) == []
     assert len(found("<@U0123456> and <@U0999999>.", mentions=frozenset({"U0123456"}))) == 1
+
+
+TABLE = "| Severity | Who |\n|---|---|\n| SEV1 | Primary |"
+
+
+@pytest.mark.parametrize("call", ["<!here>", "<!channel>", "@here", "@channel", "<@U0456EFGH>", "<!subteam^S01|ops>"])
+@pytest.mark.parametrize("form", ["{call} {table}", "{table} {call}", "*Note for {call}:* {table}"])
+def test_f1_a_call_that_a_table_would_swallow_is_found_all_the_same(call: str, form: str) -> None:
+    assert len(found(form.format(call=call, table=TABLE))) == 1
+
+
+def test_f1_a_table_that_calls_nobody_is_none() -> None:
+    assert found(TABLE) == []
+    assert found(f"{TABLE}\n| SEV2 | <@U0456EFGH> |", mentions=frozenset({"U0456EFGH"})) == []
+    assert found(f"{TABLE}\n| SEV2 | `@here` |") == []

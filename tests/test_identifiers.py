@@ -83,3 +83,7 @@ def test_f1_the_nearest_known_identifier() -> None:
 def test_f1_any_text_is_read_without_trouble(text: str) -> None:
     for identifier in identifiers(text):
         assert 0 <= identifier.start <= identifier.end <= len(text)
+
+
+def test_f1_a_severity_with_one_digit_is_an_identifier_and_a_chemical_is_none() -> None:
+    assert [found.text for found in identifiers("A SEV5 at EC2 in Q3, CO2 or H2")] == ["SEV5"]

@@ -134,7 +134,8 @@ def test_f2_valid_mrkdwn_is_a_fixed_point(blocks: list[str], gap: str) -> None:
 @given(draft=DRAFTS | RAW)
 def test_f1_mentions_are_never_touched(draft: str) -> None:
     text, _ = repair(f"<!channel> <@U0AAAAAAA> {draft}")
-    assert "<!channel> <@U0AAAAAAA>" in text
+    # In a table, which is set as code, nobody is called: there the words are left.
+    assert "<!channel> <@U0AAAAAAA>" in text or ("```" in text and "!channel @U0AAAAAAA" in text)
 
 
 def test_f2_repairs_are_counted_by_kind() -> None:
@@ -181,6 +182,6 @@ def test_a7_plain_says_the_fallback_of_a_date() -> None:
 @given(draft=DRAFTS | RAW)
 def test_a7_plain_never_fails_and_has_no_tokens(draft: str) -> None:
     text = plain(repair(draft)[0])
-    if "`" not in draft:  # in code a link is text
+    if "`" not in draft and "~~~" not in draft:  # in code a link is text
         assert "<https://l.m/n|" not in text
     assert "".join(text[part.start : part.end] for part in segments(text)) == text

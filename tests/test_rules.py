@@ -350,3 +350,22 @@ def test_f2_a_citation_that_bears_nothing_out_is_set_right_though_nothing_speaks
     assert left.text.endswith("[2].")
     unknown = check(Draft(text="Report a lost laptop within one hour to the IT desk [7].", sources=sources))
     assert not unknown.passed
+
+
+@pytest.mark.parametrize("form", ["<thinking>Hm.</thinking> {}", "<answer>{}</answer>", "{}<|im_end|>"])
+def test_b3_a_tag_that_a_table_would_swallow_is_found_all_the_same(form: str) -> None:
+    table = "| Data | Kept for |\n|---|---|\n| Logs | 30 days [1] |"
+    source = Source(id=1, title="Logs", text="Logs are kept for 30 days.")
+    assert check(Draft(text=table, sources=(source,))).passed
+    assert "mrkdwn" in rules_of(check(Draft(text=form.format(table), sources=(source,))))
+
+
+def test_f1_a_citation_in_another_language_is_set_right_too() -> None:
+    sources = (
+        Source(id=1, title="Kiln", text="The kiln heats up for nine hours and is opened by the master only."),
+        Source(id=2, title="Bibliothek", text="Taschen sind im Lesesaal nicht erlaubt. Die Ausleihe ist frei."),
+    )
+    text = "Die Ausleihe ist frei [2]. Taschen sind im Lesesaal nicht erlaubt [1]."
+    verdict = check(Draft(text=text, question="Was gilt im Lesesaal?", sources=sources))
+    assert verdict.passed
+    assert verdict.text == text.replace("[1]", "[2]")

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from verification.answer import Violation
-from verification.reading import Reading
+from verification.reading import Reading, prose
 
 _TOKEN: Final = re.compile(
     r"<!(?:(?:here|channel|everyone)(?:\|[^<>\n]{0,80})?|subteam\^[^<>\n]{0,120})>|<@([A-Z0-9]{2,32})(?:\|[^<>\n]{0,80})?>"
@@ -30,7 +30,17 @@ def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
     found = [_violation(reading, span) for span in sorted(spans)]
     if not found and any(_is_foreign(match, reading) for chunk in reading.chunks for match in _TOKEN.finditer(chunk)):
         found = [_violation(reading, (0, len(reading.text)))]
+    # In a table that was set as code nobody is called any more; the model meant to, all the same.
+    tabled = reading.draft.repair and "|" in reading.draft.text
+    if not found and tabled and _calls(prose(reading.draft.text), reading):
+        found = [_violation(reading, (0, len(reading.text)))]
     return tuple(found)
+
+
+def _calls(written: str, reading: Reading) -> bool:
+    """Whether a text calls anybody outside its code."""
+    foreign = any(_is_foreign(match, reading) for match in _TOKEN.finditer(written))
+    return foreign or bool(_LOOSE.search(written) or _PLAIN.search(written))
 
 
 def _is_foreign(match: re.Match[str], reading: Reading) -> bool:

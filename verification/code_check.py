@@ -36,6 +36,7 @@ _COMMON = (
 _PLAIN = frozenset(_COMMON.split())
 _FILLABLE = re.compile(r"<[\w .-]{1,40}>|\{[\w .-]{1,40}\}|\$\{?[A-Z][A-Z0-9_]{1,40}\}?|\[[A-Z][A-Z0-9_ -]{1,40}\]")
 _SPAN = re.compile(r"`([^`\n]{3,300})`|^[ \t]*([^\n`]{3,300})$", re.MULTILINE)
+_LEAST_WORDS = 3
 _SHOWN = 3
 _MOST = 40
 
@@ -81,11 +82,42 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
             seen.add(said)
             if len(seen) <= _MOST:
                 yield _finding("error", match.span(), f"{said} does not stand in {where}", f"Drop {said}, or the code.")
+    altered = next(_altered(text, known, filled), None)
+    if altered and not seen:
+        span, wrong, right = altered
+        yield _finding(
+            "error", span, f"the source's command is: {right}", f"Write {right} as {where} has it, not {wrong}."
+        )
+        return
     unknown = _unknown(text, folded, filled | seen)
     if unknown and not seen:
         named = ", ".join(unknown[:_SHOWN])
         detail = f"the code has {named}, which {where} does not show"
         yield _finding("warning", (0, len(text)), detail, f"Show the code as {where} has it.")
+
+
+def _altered(text: str, known: list[str], filled: set[str]) -> Iterator[tuple[tuple[int, int], str, str]]:
+    """The lines that are a command of a source but for one word that stands nowhere: span, that word, the command."""
+    commands = {command: command.split() for source in known for command in _written(source)}
+    whole = "\n".join(known)
+    for line in _LINE.finditer(text):
+        said = line[0].strip("$ \t").split()
+        for command, words in commands.items() if len(said) >= _LEAST_WORDS else ():
+            differing = [i for i, word in enumerate(said) if word != words[i]] if len(words) == len(said) else []
+            if len(differing) != 1:
+                continue
+            wrong, right = said[differing[0]], words[differing[0]]
+            free = _FILLABLE.search(right) or _FREE.fullmatch(wrong) or wrong in filled
+            if not free and not re.search(rf"(?<![\w-]){re.escape(wrong)}(?![\w-])", whole):
+                yield line.span(), wrong, command
+
+
+def _written(source: str) -> Iterator[str]:
+    """The commands of a source: its code spans and its lines of code."""
+    for match in _SPAN.finditer(source):
+        command = " ".join((match[1] or match[2]).strip("$ ").split())
+        if len(command.split()) >= _LEAST_WORDS and (match[1] or is_code(command)):
+            yield command
 
 
 def _stands(said: str, folded: str, urls: frozenset[str]) -> bool:

@@ -83,6 +83,18 @@ def _violation(text: str, fault: Fault) -> Violation:
     )
 
 
+def leaked_tags(text: str) -> tuple[Violation, ...]:
+    """The tags of the machinery outside code in a text as the model wrote it: repair may hide them in a table."""
+    if "<" not in text or "|" not in text:
+        return ()
+    return tuple(
+        _violation(text, Fault("tag", *match.span()))
+        for segment in segments(text)
+        if segment.kind == "text"
+        for match in LEAKED.finditer(text, segment.start, segment.end)
+    )
+
+
 def _leaks(text: str) -> Iterator[Fault]:
     """Tags and JSON of the machinery outside code, and inside it what only the machinery writes."""
     if not _MAY_LEAK.search(text):

@@ -41,8 +41,11 @@ def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ..
             violations.extend(_violation(judged[-1], finding, ()) for finding in findings)
             continue
         findings = tuple(grounds.against(evidence))
-        judged.append(_judged(claim, score(evidence, findings), findings))
-        violations.extend(_violations(grounds, judged[-1], evidence, findings))
+        opinion = _judged(claim, score(evidence, findings), findings)
+        against = _violations(grounds, opinion, evidence, findings)
+        # Words of another language say nothing, but another source that bears them out does.
+        judged.append(replace(opinion, supported="suspicious") if against and opinion.supported == "yes" else opinion)
+        violations.extend(against)
     return tuple(judged), tuple(violations)
 
 

@@ -102,7 +102,7 @@ _PLACEHOLDER: Final = re.compile(
 _NO_PASSWORD: Final = re.compile(
     r"[0-9]+[-–]?[A-Za-z]+(?:-[A-Za-z]+)*|[A-Z0-9]+(?:_[A-Z0-9]+)+|[\w.-]*(?:/[\w.-]+)+/?|(?:change|pass|example)\w*"
     r"|(?:sha|aes|iso|uuid|k|pbkdf|scrypt|argon|saml|rsa|rs|hs|es|md|oauth|base|argon|utf|ed|tls|v|bcrypt"
-    r"|hmac)-?[0-9][\w.-]*",
+    r"|hmac)-?[0-9]{1,5}(?:[._-][\w.-]*|[a-z]{0,6})",
     re.IGNORECASE,
 )
 _SHOWN: Final = 4

@@ -14,14 +14,15 @@ from dataclasses import replace
 
 from verification.arithmetic import follows, may_follow
 from verification.evidence import MOST, Evidence, Finding, Hit
-from verification.numbers import Quantity
+from verification.numbers import Quantity, with_period
 from verification.passages import Passage
-from verification.units import UNITS, Unit
+from verification.units import CURRENCIES, OTHER_COINS, UNITS, Unit
 
 _APPROXIMATE = 0.1
 _COUNTED = 5
 # Converting miles to kilometres or pounds to kilograms rounds; days to hours does not.
-_MEASURED = frozenset({"length", "mass"})
+_MEASURED = frozenset({"length", "mass", "volume"})
+_DEGREES = frozenset({"celsius", "fahrenheit"})
 _SPANS = frozenset({"time", "months"})
 _SAME_SENTENCE = 0.75
 _TELLING_LETTERS = 3  # a shorter unit stands at the end of many a word
@@ -44,7 +45,9 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     starts = {quantity.start for quantity in known}
     for quantity in mine:
         if quantity.start in starts and _is_misplaced(quantity, evidence):
-            yield replace(_finding(quantity, evidence), severity="warning")
+            # One that only a near number bears out ("more than 83" for 90) stands nowhere, then.
+            found = _finding(quantity, evidence)
+            yield replace(found, severity="warning") if _is_exact(quantity, evidence) else found
         if (
             quantity.start in starts
             or any(_converts(quantity, other) for other in known)
@@ -52,6 +55,12 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
         ):
             continue
         yield _finding(quantity, evidence)
+
+
+def _is_exact(quantity: Quantity, evidence: Evidence) -> bool:
+    """True if the number itself, not only one near it, stands in what is cited or known."""
+    unbound = replace(quantity, bound="")
+    return any(matches(unbound, other) for passage in evidence.passages for other in passage.quantities)
 
 
 def _is_misplaced(quantity: Quantity, evidence: Evidence) -> bool:
@@ -133,13 +142,21 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
     if claimed.readings == other.readings and claimed.unit == other.unit:
         return True
     if claimed.unit is None or other.unit is None:
-        return not _counts_things(claimed, other) and _any_close(claimed, claimed.readings, other.readings)
+        return not (_counts_things(claimed, other) or _is_other_money(claimed, other)) and _any_close(
+            claimed, claimed.readings, other.readings
+        )
     if claimed.unit.dimension == other.unit.dimension:
         converted = claimed.unit.factor != other.unit.factor and claimed.unit.dimension in _MEASURED
         return _any_close(replace(claimed, bound="~") if converted else claimed, claimed.amounts(), other.amounts())
     if {claimed.unit.dimension, other.unit.dimension} == {"time", "months"}:
         return _same_span(claimed, other)
-    return False
+    return {claimed.unit.dimension, other.unit.dimension} == _DEGREES and _same_warmth(claimed, other)
+
+
+def _same_warmth(claimed: Quantity, other: Quantity) -> bool:
+    """True for 68 °F where the source has 20 °C, and the other way round; rounded to a degree."""
+    cold, warm = (claimed, other) if claimed.unit and claimed.unit.dimension == "celsius" else (other, claimed)
+    return any(abs((f - 32) * 5 / 9 - c) <= 1 for c in cold.readings for f in warm.readings)
 
 
 def _counts_things(claimed: Quantity, other: Quantity) -> bool:
@@ -152,6 +169,13 @@ def _counts_things(claimed: Quantity, other: Quantity) -> bool:
         and (other.noun.endswith(word) or other.noun[:4] == word[:4])
         for word, unit in UNITS.items()
     )
+
+
+def _is_other_money(claimed: Quantity, other: Quantity) -> bool:
+    """True for "140 pounds" where the source has 140 euros."""
+    if other.unit is None or claimed.noun not in OTHER_COINS:
+        return False
+    return other.unit.dimension in CURRENCIES - {"GBP"}
 
 
 def _same_rate(claimed: Quantity, other: Quantity) -> bool:
@@ -217,6 +241,8 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
     if there:
         hit, other = there
         said = hit.source.passage.text[other.start : other.end].strip()
+        if said == words:  # then what differs is the time that they are given for
+            said, words = with_period(hit.source.passage.text, other), with_period(evidence.claim.text, quantity)
         detail = f"source [{hit.source.id}] says {said}, not {words}"
         remedy = f"Replace {words} by {said} as source [{hit.source.id}] has it, or drop the sentence."
     else:

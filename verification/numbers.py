@@ -34,15 +34,19 @@ _PERIODS = (
     r"|heure|jour"
     r"|semaine|mois|trimestre|an|année|segundo|minuto|hora|día|semana|mes|año|detik|menit|jam|hari|minggu|bulan|tahun"
 )
+# "a second" is a time where nothing follows that it could be the second of.
+_ENDS_THERE = r"(?=\s*(?:$|[.,;:!?)\[|]|(?:are|is|and|or|at|on|in|with)\b))"
 _RATE = re.compile(
     r"(?:\s(?!(?:per|pro|par|por|an?|each|every|in|im|the|and|or|for|to|of)\b)[^\W\d_]+){0,2}"
     rf"(?:\s?/\s?(?P<unit>{_PERIODS}|s|min|h|d)\b"
     r"|\s(?:per|an?|each|every|pro|je|im|in der|am|par|à la|al|a la|por|cada|setiap)"
-    rf"\s(?P<every>(?:{_PERIODS}))(?<!\san second)(?<!\sa second)\b(?!\s(?:\d{{4}}|ago|later|earlier|before|after))"
+    rf"\s(?P<every>(?:{_PERIODS}|night|nacht|nuit|noche|malam))(?<!\san second)(?:(?<!\sa second)|{_ENDS_THERE})\b"
+    r"(?!\s(?:\d{4}|ago|later|earlier|before|after))"
     r"|\s(?P<adverb>hourly|daily|weekly|monthly|quarterly|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\b)",
     re.IGNORECASE,
 )
 _ADVERBS = {
+    **dict.fromkeys(("night", "nacht", "nuit", "noche", "malam"), "day"),
     "hourly": "hour",
     "daily": "day",
     "weekly": "week",
@@ -244,6 +248,12 @@ def _period(text: str, end: int) -> Unit | None:
         return None
     word = (match["unit"] or match["every"] or match["adverb"]).casefold()
     return UNITS.get(_ADVERBS.get(word, word))
+
+
+def with_period(text: str, quantity: Quantity) -> str:
+    """The amount as ``text`` has it, with the span of time that makes it a rate."""
+    match = _RATE.match(text, quantity.end) if quantity.period else None
+    return text[quantity.start : match.end() if match else quantity.end].strip()
 
 
 def _tail(text: str, end: int) -> _Tail:

@@ -50,7 +50,7 @@ def _form(reading: Reading) -> tuple[Violation, ...]:
     dialect, limit = reading.draft.dialect, CHUNK_LIMITS[reading.draft.dialect]
     in_chunks = [each for chunk in reading.chunks for each in form.violations(chunk, dialect, limit=limit)]
     if reading.draft.repair and reading.chunks and not in_chunks:
-        return ()
+        return tuple(_placed(each, reading.text) for each in form.leaked_tags(reading.draft.text))
     found = list(form.violations(reading.text, dialect, limit=0))
     known = {(each.rule, each.words) for each in found}
     for each in in_chunks:

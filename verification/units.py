@@ -49,10 +49,10 @@ _LENGTH: dict[float, str] = {
     0.01: "cm centimetre centimetres centimeter centimeters zentimeter センチ 厘米",
     1: "m metre metres meter meters metern mètre mètres metro metros メートル 米",
     1000: "km kilometre kilometres kilometer kilometers kilometern kilomètre kilomètres kilómetro kilómetros "
-    "キロ キロメートル 公里 千米",
+    "キロ キロメートル 公里 千米 kph kmh",
     0.0254: "inch inches zoll pouce pouces pulgada pulgadas inci インチ 英寸",
     0.3048: "ft foot feet pied pieds kaki",
-    1609.344: "mi mile miles meile meilen milles milla millas マイル 英里",
+    1609.344: "mi mile miles meile meilen milles milla millas マイル 英里 mph",
 }
 _MASS: dict[float, str] = {
     0.001: "mg milligram milligrams milligramm",
@@ -61,13 +61,19 @@ _MASS: dict[float, str] = {
     1e6: "tonne tonnes tonnen tonelada toneladas ton tons トン 吨",
     453.592: "lb lbs",
 }
+_VOLUME: dict[float, str] = {
+    0.001: "ml millilitre millilitres milliliter milliliters mililiter",
+    1: "l litre litres liter liters litern litro litros リットル 升",
+    3.785: "gallon gallons gallone gallonen galón galones",
+}
 _RATIO: dict[float, str] = {
     0.1: "‰ promille permille pour-mille",
     10: "割",
     1: "% percent per-cent prozent pourcent porciento persen パーセント ％ pct",
 }
 _POINTS: dict[float, str] = {1: "percentage-points prozentpunkte prozentpunkten"}
-_TEMPERATURE: dict[float, str] = {1: "°c °f °"}
+_CELSIUS: dict[float, str] = {1: "°c"}
+_FAHRENHEIT: dict[float, str] = {1: "°f"}
 _MONEY: dict[str, str] = {
     "EUR": "€ eur euro euros ユーロ 欧元",
     "USD": "$ usd us$ dollar dollars dólar dólares dolar ドル 美元 美金",
@@ -89,7 +95,9 @@ def _table() -> dict[str, Unit]:
         "mass": _MASS,
         "ratio": _RATIO,
         "points": _POINTS,
-        "temperature": _TEMPERATURE,
+        "volume": _VOLUME,
+        "celsius": _CELSIUS,
+        "fahrenheit": _FAHRENHEIT,
     }
     table = {
         word: Unit(dimension, factor)
@@ -104,6 +112,28 @@ def _table() -> dict[str, Unit]:
 
 UNITS: dict[str, Unit] = _table()
 CURRENCIES: frozenset[str] = frozenset(_MONEY)
+OTHER_COINS: frozenset[str] = frozenset(
+    [
+        "pound",
+        "pounds",
+        "pfund",
+        "livres",
+        "libras",
+        "peso",
+        "pesos",
+        "krone",
+        "kroner",
+        "kronen",
+        "krona",
+        "kronor",
+        "zloty",
+        "lira",
+        "rubles",
+        "roubles",
+        "won",
+    ]
+)
+"""Words for money that is none of ``CURRENCIES`` or that may also be a weight: such an amount is not one in euros."""
 
 SCALES: dict[str, float] = {
     word: factor

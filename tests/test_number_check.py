@@ -1,0 +1,69 @@
+"""Numbers against their sources: the unit, the time they are given for, the money, the place they stand in."""
+
+from __future__ import annotations
+
+import pytest
+
+from verification.answer import Draft, Source, Verdict, Violation
+from verification.rules import check
+
+
+def verdict(source: str, text: str) -> Verdict:
+    return check(Draft(text=f"{text} [1].", sources=(Source(id=1, title="Page", text=source),)))
+
+
+def found(source: str, text: str) -> list[Violation]:
+    return [each for each in verdict(source, text).violations if each.rule == "claim_supported"]
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "wrong"),
+    [
+        ("A room may cost up to 140 euros a night.", "A room may cost up to 140 euros a night", "140 euros a week"),
+        ("A room may cost up to 140 euros a night.", "A room costs at most 140 euros per night", "140 euros per month"),
+        ("A key may make 600 requests a minute.", "A key may make 600 requests a minute", "600 requests a second"),
+        ("A key may make 50 requests a second.", "A key may make 50 requests per second", "50 requests per minute"),
+        ("The daily limit is 45 euros.", "The daily limit is 45 euros", "45 pounds"),
+        ("Die Gebühr beträgt 1,50 Euro.", "Die Gebühr beträgt 1,50 Euro", "1,50 Pfund"),
+        ("The pump delivers 640 litres an hour.", "The pump delivers 640 l an hour", "640 gallons an hour"),
+        ("The dome closes above 65 km/h.", "The dome closes above 65 km/h", "65 mph"),
+        ("The firing reaches 980 °C.", "The firing reaches 980 °C", "980 °F"),
+    ],
+)
+def test_f1_an_amount_of_something_else_is_an_error(source: str, right: str, wrong: str) -> None:
+    assert found(source, right) == []
+    start = next(i for i, letter in enumerate(right) if letter.isdigit())
+    assert "error" in {each.severity for each in found(source, right[:start] + wrong)}
+
+
+@pytest.mark.parametrize(
+    ("source", "right"),
+    [
+        ("The oven reaches 200 °C.", "The oven reaches 392 °F"),
+        ("The lake warms up to 68 °F.", "The lake warms up to 20 °C"),
+        ("The tank holds 38 litres.", "The tank holds 10 gallons"),
+        ("The limit is 40 mph.", "The limit is 64 km/h"),
+        ("The ticket costs 12 pounds.", "The ticket costs £12"),
+        ("The ticket costs £12.", "The ticket costs 12 pounds"),
+        ("Three of them need a second approval.", "Three of them need a second approval"),
+        ("We made 3 attempts a second time.", "We made 3 attempts a second time"),
+    ],
+)
+def test_f1_the_same_amount_in_other_words_passes(source: str, right: str) -> None:
+    assert [each for each in found(source, right) if each.severity == "error"] == []
+
+
+def test_f3_the_feedback_names_the_time_where_only_that_differs() -> None:
+    (only,) = found("A key may make 600 requests a minute.", "A key may make 600 requests a second")
+    assert only.detail == "source [1] says 600 requests a minute, not 600 requests a second"
+    assert "Replace 600 requests a second by 600 requests a minute" in only.remedy
+
+
+def test_f1_a_near_number_of_another_sentence_does_not_bear_out_what_this_one_denies() -> None:
+    source = "A replica that lags by more than 30 seconds must not be promoted. The switch takes about 90 seconds."
+    right = "A replica that lags by more than 30 seconds must not be promoted"
+    assert found(source, right) == []
+    assert [each.words for each in found(source, right.replace("30", "83")) if each.severity == "error"] == [
+        "83 seconds"
+    ]
+    assert "error" not in {each.severity for each in found(source, right.replace("30", "90"))}
