@@ -29,6 +29,7 @@ from bot.dead_letters import DeadLetter, DeadLetters
 from bot.lease import Lease, LeaseLost, heed_cancellation, now
 from bot.mailbox_scripts import Bell, script, shard_tags, split_entry
 from bot.redis_url import impatient
+from bot.replication import Replication
 
 __all__ = ["Cancellation", "Claimed", "Depth", "Lease", "LeaseLost", "Mailbox", "Verb", "heed_cancellation", "now"]
 
@@ -129,6 +130,7 @@ class Mailbox:
         self._beat = script(self._beats, "beat")
         self._tags = shard_tags(prefix, self._shards)
         self._bell = Bell(redis, prefix=prefix, shards=self._shards)
+        self._replication = Replication(redis)
         self._first_shard = 0
 
     def shard_of(self, thread: str) -> str:
@@ -174,7 +176,9 @@ class Mailbox:
         text = body.encode("utf-8", "replace") if isinstance(body, str) else body
         message_id = f"{said}/{uuid.uuid4().hex}" if _SAID.fullmatch(said) else uuid.uuid4().hex
         arguments: list[str | bytes | int] = [thread, message_id, text, SEEN_TTL_S, self._bell.ttl_in_scripts, *ids]
-        return await self._bell.answered(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
+        stored = await self._bell.answered(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
+        await self._replication.confirm(self.shard_of(thread))
+        return stored
 
     async def claim(self, worker: str, limit: int) -> list[Claimed]:
         """Up to ``limit`` threads that are due, each with its first message. Also takes over leases that ran out.

@@ -72,6 +72,15 @@ class Cluster(RedisCluster):
         except RedisClusterException as error:
             raise unreachable(error) from error
 
+    async def holder_of(self, key: str) -> ClusterNode:
+        """The primary that holds this key, as far as we know. Raises ``RedisError``."""
+        if self.get_default_node() is None:
+            await self.initialize()
+        try:
+            return cast("ClusterNode", self.get_node_from_key(key))
+        except RedisClusterException as error:
+            raise unreachable(error) from error
+
 
 def unreachable(error: Exception) -> RedisConnectionError:
     """The same as an outage. The text stays behind: it may quote arguments."""
