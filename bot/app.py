@@ -10,7 +10,7 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from redis.asyncio import Redis
@@ -20,6 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.circuit_breaker import CircuitBreaker
 from agent.thread_store import ThreadStore
+from bot.admin_chat import AdminChat
 from bot.admission import Admission, Gates
 from bot.answering import Answering
 from bot.budgets import Budgets, Limits
@@ -74,6 +75,15 @@ class Orion:
     catching_up: CatchingUp
     circuits: Sequence[CircuitBreaker] = ()
     installing: InstallPages | None = None
+    pausing: Pausing | None = None
+
+    async def paused(self) -> bool:
+        """Whether an admin paused Orion; False also when Redis does not tell."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return self.pausing is not None and await self.pausing.now() is not None
+        except (RedisError, TimeoutError):
+            return False
 
     async def metrics(self) -> bytes:
         """The page for Prometheus; the queue's depth is asked for when the page is."""
@@ -148,7 +158,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         app = build_app(slack.client, slack.workspaces)
         if slack.installations is not None:
             heed_uninstalling(app, slack.installations)
-        listeners = register(app, desks.office(delivery, turns.cancel))
+        listeners = register(app, desks.office(settings.admins, delivery, turns.cancel))
         front = SocketFront(app, settings.slack_app_token.get_secret_value()) if socket else None
         door = _door(front, listeners, delivery)
         yield Orion(
@@ -163,6 +173,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             catching_up=CatchingUp(redis, door, prefix=prefix, recent_s=settings.catch_up_s),
             circuits=desks.circuits,
             installing=slack.installing,
+            pausing=gates.pausing,
         )
 
 
@@ -210,14 +221,21 @@ class _Desks:
         recalling = Recalling(admission.handle, admission.tell_dead, standings=gates.standings, reader=delivery.reader)
         return Desk(workspace=workspace, delivery=delivery, handle=recalling.handle, tell_dead=recalling.tell_dead)
 
-    def office(self, delivery: DeliveryOf, cancel: Cancel) -> Office:
+    def office(self, admins: frozenset[str], delivery: DeliveryOf, cancel: Cancel) -> Office:
         """What the listeners of all workspaces hand things to."""
         served = Served(self.redis, prefix=self.prefix)
         reception = Reception(self.gates.mailbox, self.gates.withdrawals, cancel, served=served)
+        admin_chat = AdminChat(
+            reception.receive,
+            admins=admins,
+            pausing=self.gates.pausing,
+            withdrawals=self.gates.withdrawals,
+            delivery_of=delivery,
+        )
         return Office(
             access=self.gates.access,
             standings=self.gates.standings,
-            store=reception.receive,
+            store=admin_chat.receive,
             feedback=self._judged,
             record=self.observers.records.load,
             figures=self._figures,
@@ -229,7 +247,8 @@ class _Desks:
         await self.observers.feedback(found.turn_id, found.user, good=found.good)
 
     async def _figures(self) -> HomeFigures:
-        return await home_figures(self.engine, self.observers)
+        found = await home_figures(self.engine, self.observers)
+        return replace(found, paused=await self.gates.pausing.now() is not None)
 
 
 def _door(front: SocketFront | None, listeners: Listeners, delivery: DeliveryOf) -> Door:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import aiohttp
 from redis.asyncio import Redis
@@ -17,10 +18,13 @@ from redis.exceptions import RedisError
 from agent.model import ModelError
 from bot.embedded_redis import EmbeddedRedisError
 from bot.engine import corpus_of, open_index, open_model
+from bot.handing_off import reach
 from bot.manifest import BOT_SCOPES
 from bot.open_redis import open_redis
+from bot.pausing import Pausing
 from bot.settings import Settings
 from bot.slack_app import open_client
+from bot.slack_calls import DeliveryFailed, SlackCalls
 from bot.slack_tokens import Tried, try_app_token, try_bot_token
 from bot.wrong_use import WrongUse
 from observability.loopback import is_loopback
@@ -46,7 +50,7 @@ async def examine(settings: Settings, *, within_s: float = ANSWERS_WITHIN_S) -> 
     async with asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(check(settings, within_s), name=check.__name__)
-            for check in (_bot_token, _events, _redis, _knowledge, _model, _langfuse)
+            for check in (_bot_token, _events, _redis, _knowledge, _model, _judge, _langfuse, _handoff)
         ]
     return [check for task in tasks for check in task.result()]
 
@@ -98,7 +102,7 @@ async def _redis(settings: Settings, within_s: float) -> list[Check]:
     where = "REDIS_URL" if settings.redis_url.get_secret_value() else f"embedded under {settings.home}"
     try:
         async with asyncio.timeout(within_s), open_redis(settings) as redis:
-            return [await _durable(redis, where)]
+            return [await _durable(redis, where), *await _paused(redis)]
     except (WrongUse, EmbeddedRedisError) as error:
         detail = str(error)
     except (RedisError, TimeoutError) as error:
@@ -118,6 +122,16 @@ async def _durable(redis: Redis, where: str) -> Check:
         detail = f"answers ({where}), but a crash can lose questions that Slack was told have arrived"
         return Check(name="Redis", ok=False, detail=detail, remedy="Set `appendonly yes` and `appendfsync always`.")
     return Check(name="Redis", ok=True, detail=f"answers ({where}), every change is on disk first")
+
+
+async def _paused(redis: Redis) -> list[Check]:
+    """Nothing to say unless Orion is paused."""
+    pause = await Pausing(redis).now()
+    if pause is None:
+        return []
+    since = datetime.fromtimestamp(pause.since, UTC).isoformat(timespec="minutes")
+    detail = f"since {since}: nobody is answered, questions are kept" + (f" ({pause.reason})" if pause.reason else "")
+    return [Check(name="Paused", ok=False, detail=detail, remedy="Let Orion go on with `orion resume`.")]
 
 
 async def _knowledge(settings: Settings, _: float) -> list[Check]:
@@ -141,17 +155,49 @@ async def _knowledge(settings: Settings, _: float) -> list[Check]:
 async def _model(settings: Settings, within_s: float) -> list[Check]:
     if not settings.uses_server:
         return [Check(name="Model", ok=True, detail="none configured: Orion quotes (set OPENAI_API_KEY for a model)")]
+    return [await _model_answers("Model", settings, within_s)]
+
+
+async def _judge(settings: Settings, within_s: float) -> list[Check]:
+    """The second model. A judge that does not answer confirms nothing: every suspicious sentence would be cut out."""
+    if not settings.judge_model:
+        return []
+    if not settings.uses_server:
+        remedy = "Set OPENAI_API_KEY or OPENAI_BASE_URL, or leave ORION_JUDGE_MODEL away."
+        return [Check(name="Judge", ok=False, detail="ORION_JUDGE_MODEL is set, but no model server", remedy=remedy)]
+    judge = settings.model_copy(update={"model": settings.judge_model, "write_model": ""})
+    return [await _model_answers("Judge", judge, within_s)]
+
+
+async def _model_answers(name: str, settings: Settings, within_s: float) -> Check:
     try:
         async with asyncio.timeout(within_s), open_model(settings) as model:
             await model.generate("Reply with the word ok.", max_tokens=ANSWER_TOKENS, temperature=0.0)
     except ModelError as error:
         detail, remedy = f"{settings.model_name}: {error.kind}", " ".join(error.hints)
-        return [Check(name="Model", ok=False, detail=detail, remedy=remedy)]
+        return Check(name=name, ok=False, detail=detail, remedy=remedy)
     except TimeoutError:
         detail = f"{settings.model_name} did not answer within {within_s:.0f} s"
         remedy = "Check OPENAI_BASE_URL and that its server is up."
-        return [Check(name="Model", ok=False, detail=detail, remedy=remedy)]
-    return [Check(name="Model", ok=True, detail=f"{settings.model_name} answers")]
+        return Check(name=name, ok=False, detail=detail, remedy=remedy)
+    return Check(name=name, ok=True, detail=f"{settings.model_name} answers")
+
+
+async def _handoff(settings: Settings, within_s: float) -> list[Check]:
+    """Whether the people behind "Ask a human" can be reached."""
+    token = settings.slack_bot_token.get_secret_value()
+    if not (settings.handoff and token):
+        return []
+    try:
+        async with open_client(token, api_url=settings.slack_api_url) as client, asyncio.timeout(within_s):
+            wrong = await reach(SlackCalls(client, patience_s=0), settings.handoff)
+    except DeliveryFailed as failure:
+        remedy = "Update the app from `orion manifest` and reinstall it." if failure.permanent else SLACK_AWAY
+        return [Check(name="Hand-off", ok=False, detail=f"Slack does not tell: {failure.reason}", remedy=remedy)]
+    except TimeoutError:
+        return [Check(name="Hand-off", ok=False, detail="Slack did not answer in time", remedy=SLACK_AWAY)]
+    detail, remedy = wrong or (f"ORION_HANDOFF reaches {settings.handoff}", "")
+    return [Check(name="Hand-off", ok=not wrong, detail=detail, remedy=remedy)]
 
 
 async def _langfuse(settings: Settings, within_s: float) -> list[Check]:

@@ -229,6 +229,30 @@ async def channel_named(calls: SlackCalls, name: str) -> str:
         cursor = {"cursor": following}
 
 
+async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
+    """What is wrong with the place, and what to do about it; None when people can be asked there.
+
+    Raises:
+        DeliveryFailed: Slack does not tell.
+    """
+    if handoff.startswith("S"):
+        groups = await calls.read("usergroups.list")
+        if any(string(group, "id") == handoff for group in objects(groups, "usergroups")):
+            return None
+        return f"there is no user group {handoff}", "Put the group's id (S…) into ORION_HANDOFF."
+    try:
+        channel = await channel_named(calls, handoff[1:]) if handoff.startswith("#") else handoff
+        found = mapping(await calls.read("conversations.info", channel=channel), "channel")
+    except DeliveryFailed as failure:
+        if failure.reason != "channel_not_found":
+            raise
+        remedy = "Put a channel's id or #name into ORION_HANDOFF; a private one must have Orion in it."
+        return f"there is no channel {handoff} that Orion can see", remedy
+    if found.get("is_member") is False:
+        return f"Orion is not in {handoff}", "Invite it there: /invite @Orion"
+    return None
+
+
 def _click(claimed: Claimed) -> Incoming | None:
     """The letter if it is a click on the button; what cannot be read is left to whoever answers."""
     try:

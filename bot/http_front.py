@@ -35,10 +35,14 @@ Checks = Callable[[], Awaitable[Mapping[str, bool]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
-    """What the pages show. ``checks`` names what must be up before questions can be answered."""
+    """What the pages show. ``checks`` names what must be up before questions can be answered.
+
+    ``paused`` tells of an admin's order: Orion is as ready as ever to take questions, so it fails no check.
+    """
 
     checks: Checks
     metrics: Callable[[], Awaitable[bytes]]
+    paused: Callable[[], Awaitable[bool]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +112,8 @@ class _Front:
     async def readyz(self, _: web.Request) -> web.Response:
         checks = dict(await self._pages.checks())
         ready = all(checks.values())
-        return web.json_response({"ready": ready, "checks": checks}, status=200 if ready else 503)
+        paused = {"paused": await self._pages.paused()} if self._pages.paused else {}
+        return web.json_response({"ready": ready, "checks": checks, **paused}, status=200 if ready else 503)
 
     async def metrics(self, _: web.Request) -> web.Response:
         return web.Response(body=await self._pages.metrics(), headers={"Content-Type": _METRICS_TYPE})

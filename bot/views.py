@@ -19,6 +19,7 @@ from verification.answer import RuleName, Source
 
 TRY_ACTION = "orion_try"
 _ROOM = LONGEST_TEXT - 20  # for the heading of a section
+_PAUSED = "*⏸ Paused by an admin.* Questions are kept, and answered when I go on."
 _RULES: dict[str, str] = {
     "not_empty": "It says something",
     "minimum_length": "It is long enough for the question",
@@ -60,6 +61,7 @@ class HomeFigures:
     failed: int = 0
     refused: int = 0
     days: int = 1
+    paused: bool = False
 
 
 def trust_modal(record: Mapping[str, Any] | None, today: date) -> Block:
@@ -85,6 +87,7 @@ def home_view(figures: HomeFigures, today: date) -> Block:
     knows = clipped([*(places or ["• nothing yet"]), *([f"Last read {synced}."] if synced else [])], _ROOM)
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": "Orion"}},
+        *([section(_PAUSED)] if figures.paused else []),
         section("I answer from your team's documents and check every answer against them before I send it."),
         {"type": "divider"},
         section(f"*What I know*\n{knows}"),

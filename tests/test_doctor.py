@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from redis.asyncio import Redis
 
 from bot.doctor import ANSWERS_WITHIN_S, Check, examine
 from bot.local.limits import LENIENT
+from bot.local.roster import Channel
 from bot.local.server import LocalWorkspace
+from bot.pausing import Pausing
 from bot.serving import HANDBOOK, settings_for
 from bot.settings import Settings
 from tests.langfuse_receiver import LangfuseReceiver
@@ -167,3 +170,55 @@ async def test_h4_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
         found = await checks(settings, within_s=1)
     assert [(check.name, check.ok) for check in found.values() if check.ok] == []
     assert "did not answer within 1 s" in found["Model"].detail
+
+
+async def test_h4_the_judge_is_asked_too(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(generations=[says("ok"), fails(404, "no such model", "model_not_found")]) as server:
+        one = {"openai_base_url": server.url, "model": "m", "judge_model": "j"}
+        found = await checks(settings_in(tmp_path, "", **one))
+        assert sorted((found[name].ok, len(found[name].remedy) > 0) for name in ("Model", "Judge")) == [
+            (False, True),
+            (True, False),
+        ]
+        assert {request["model"] for request in server.requests} == {"m", "j"}
+    keyless = await checks(settings_in(tmp_path, "", judge_model="j"))
+    assert "no model server" in keyless["Judge"].detail
+
+
+@pytest.mark.parametrize(
+    ("handoff", "says_so"),
+    [
+        ("C0HELP", "reaches C0HELP"),
+        ("#help", "reaches #help"),
+        ("S0HELPERS", "reaches S0HELPERS"),
+        ("S0NOBODY", "no user group S0NOBODY"),
+        ("#nowhere", "no channel #nowhere"),
+        ("C0NOWHERE", "no channel C0NOWHERE"),
+        ("#aside", "Orion is not in #aside"),
+    ],
+)
+async def test_a13_the_people_to_be_asked_can_be_reached(tmp_path: Path, handoff: str, says_so: str) -> None:
+    async with workspace() as slack:
+        slack.workspace.roster.channels["C0ASIDE"] = Channel(id="C0ASIDE", name="aside")
+        found = await checks(settings_for(settings_in(tmp_path, "", handoff=handoff), slack))
+        assert says_so in found["Hand-off"].detail
+        assert found["Hand-off"].ok == ("reaches" in says_so)
+
+
+async def test_a13_a_slack_that_does_not_tell_is_told(tmp_path: Path) -> None:
+    async with workspace() as slack:
+        slack.faults.fail("conversations.info", "missing_scope")
+        found = await checks(settings_for(settings_in(tmp_path, "", handoff="C0HELP"), slack))
+        assert found["Hand-off"].detail == "Slack does not tell: missing_scope"
+        slack.faults.hang("conversations.info")
+        found = await checks(settings_for(settings_in(tmp_path, "", handoff="C0HELP"), slack), within_s=1)
+        assert found["Hand-off"].detail == "Slack did not answer in time"
+
+
+async def test_a12_a_pause_is_shown_with_its_reason(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
+    await Pausing(redis_client).pause("Index")
+    found = await checks(settings_in(tmp_path, redis_url))
+    assert "(Index)" in found["Paused"].detail
+    assert "orion resume" in found["Paused"].remedy
+    await Pausing(redis_client).resume()
+    assert "Paused" not in await checks(settings_in(tmp_path, redis_url))

@@ -1,0 +1,86 @@
+"""An admin pauses Orion from a direct chat: at once, once, and nobody else does (A12)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aiohttp
+import pytest
+from redis.asyncio import Redis
+
+from agent.conversation import ThreadKey
+from bot.admin_chat import ordered
+from bot.http_front import Pages, build, serve
+from bot.intake import Incoming
+from bot.local.roster import VISITOR
+from bot.notices import notice
+from bot.pausing import Pause, Pausing
+from tests.orion_running import DIRECT, Setting, running, settings_in, shown
+from tests.waiting import wait_until
+
+ADMINS = frozenset({"U1"})
+
+
+def said(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
+    place = ThreadKey(team="T1", channel="D1", thread_ts="D1")
+    return Incoming(
+        kind="question", thread=place, user=user, ts="1.0", addressed="direct", text=text, channel_type=channel_type
+    )
+
+
+@pytest.mark.parametrize(
+    ("letter", "order"),
+    [
+        (said("pause"), ("pause", "")),
+        (said("Pause."), ("pause", "")),
+        (said("pause: the index is rebuilt: wait"), ("pause", "the index is rebuilt: wait")),
+        (said("`resume`"), ("resume", "")),
+        (said("resume: what?"), ("", "")),
+        (said("pause the music"), ("", "")),
+        (said("pause", user="U2"), ("", "")),
+        (said("pause", channel_type="channel"), ("", "")),
+    ],
+)
+def test_a12_only_the_bare_word_of_an_admin_in_a_direct_chat_is_an_order(
+    letter: Incoming, order: tuple[str, str]
+) -> None:
+    assert ordered(letter, ADMINS) == order
+
+
+async def home(setting: Setting) -> str:
+    setting.workspace.open_home()
+    await wait_until(lambda: setting.workspace.workspace.views.homes.get(VISITOR), "the home is published")
+    return str(setting.workspace.workspace.views.homes.pop(VISITOR))
+
+
+async def test_a12_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    pausing = Pausing(redis_client)
+    async with running(settings_in(tmp_path, redis_url, admins=frozenset({VISITOR}))) as setting:
+        pages = Pages(checks=setting.orion.checks, metrics=setting.orion.metrics, paused=setting.orion.paused)
+        setting.workspace.faults.duplicate_events = 2
+        setting.ask("pause: new index", channel=DIRECT)
+        await wait_until(lambda: len(setting.workspace.messages(DIRECT)) == 2, "the order is confirmed")
+        standing = await pausing.now()
+        assert isinstance(standing, Pause)
+        assert standing.reason == "new index"
+        waiting = setting.ask("How many requests per minute may an API key make?", channel=DIRECT)
+        told = await setting.answer_to(waiting, thread=DIRECT, channel=DIRECT)
+        assert notice("paused", None) in shown(told)
+        assert "Paused by an admin" in await home(setting)
+        async with serve(build(pages)) as port, aiohttp.ClientSession() as session:
+            async with session.get(f"http://127.0.0.1:{port}/readyz") as reply:
+                assert (reply.status, (await reply.json())["paused"]) == (200, True)
+            setting.ask("resume", channel=DIRECT)
+            await wait_until(lambda: resumed(pausing), "the word is heard although a question waits before it")
+            async with session.get(f"http://127.0.0.1:{port}/readyz") as reply:
+                assert (await reply.json())["paused"] is False
+        assert "Paused by an admin" not in await home(setting)
+        texts = [shown(m) for m in setting.workspace.messages(DIRECT) if m.get("bot_id")]
+        assert sum(notice("paused_now", None) in text for text in texts) == 1
+        assert sum(notice("resumed_now", None) in text for text in texts) == 1
+
+
+async def resumed(pausing: Pausing) -> bool:
+    return await pausing.now() is None
