@@ -10,7 +10,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PORT ?= 8765
 
-.PHONY: run test test-llm check fix audit bench lock clean
+.PHONY: run test test-llm chaos check fix audit bench lock clean
 
 .venv/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

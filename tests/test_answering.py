@@ -290,6 +290,16 @@ async def test_an_unreadable_letter_is_given_up_and_nobody_crashes(
         assert at.slack.server.messages(CHANNEL) == []
 
 
+async def test_e5_a_question_that_slack_brings_late_goes_before_what_waits(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, first = at.slack.ask()
+        second = at.slack.server.post("U0YOU", CHANNEL, "and a day?", first)
+        await at.store(second, place)
+        await at.store(first, place)
+        claimed, _ = await at.claim()
+        assert Incoming.from_json(claimed.body).ts == first
+
+
 async def lose(at: Desk, claimed: Claimed, lease: Lease) -> None:
     """The lease runs out, here and in Redis: the next claim takes the thread over."""
     lease.lose()

@@ -18,9 +18,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.chaos.crowds import Crowd, crowd, drain
+from tests.chaos.fleets import struck_cluster, struck_sentinel
 from tests.chaos.report import Row, show, summed
 from tests.chaos.restarts import restarts
-from tests.chaos.storm import Weather, storm
+from tests.chaos.storm import Aftermath, Weather, storm
 
 WHOLE_S = 300.0
 Scenario = Callable[[Path, random.Random, float], Awaitable[Row]]
@@ -28,22 +29,42 @@ Scenario = Callable[[Path, random.Random, float], Awaitable[Row]]
 
 async def in_a_storm(folder: Path, dice: random.Random, scale: float) -> Row:
     threads = max(4, round(50 * scale))
-    freezes, deaths = max(1, round(5 * scale)), 2 if scale > 0.5 else 1
+    deaths = 2 if scale > 0.5 else 1
     weather = Weather(
         questions=threads * 10,
         threads=threads,
         ask_for_s=60 * scale,
-        freezes=freezes,
+        freezes=max(1, round(5 * scale)),
         redis_deaths=deaths,
         rages_s=100 * scale,
     )
+    return await _weathered("storm", storm(folder, dice, weather), "Redis deaths")
+
+
+async def in_a_cluster(folder: Path, dice: random.Random, scale: float) -> Row:
+    return await _weathered("cluster", storm(folder, dice, over_fleets(scale), struck_cluster(dice)), "fail-overs")
+
+
+async def behind_a_sentinel(folder: Path, dice: random.Random, scale: float) -> Row:
+    return await _weathered("sentinel", storm(folder, dice, over_fleets(scale), struck_sentinel(dice)), "fail-overs")
+
+
+def over_fleets(scale: float) -> Weather:
+    """Smaller than over one Redis: nine more servers want their share of the machine."""
+    threads = max(4, round(20 * scale))
+    return Weather(
+        questions=threads * 10, threads=threads, ask_for_s=40 * scale, freezes=1, redis_deaths=2, rages_s=70 * scale
+    )
+
+
+async def _weathered(name: str, storming: Awaitable[Aftermath], deaths: str) -> Row:
     began = time.monotonic()
-    after = await storm(folder, dice, weather)
+    after = await storming
     done = (
-        f"{after.kills} kill -9 of 3 workers, {after.freezes} freezes, {after.redis_deaths} Redis deaths, "
+        f"{after.kills} kill -9 of 3 workers, {after.freezes} freezes, {after.redis_deaths} {deaths}, "
         f"{after.events} events"
     )
-    return Row(name="storm", done=done, ledger=after.ledger, seconds=time.monotonic() - began)
+    return Row(name=name, done=done, ledger=after.ledger, seconds=time.monotonic() - began)
 
 
 async def killed_again_and_again(folder: Path, dice: random.Random, scale: float) -> Row:
@@ -84,8 +105,11 @@ SCENARIOS: dict[str, Scenario] = {
     "storm": in_a_storm,
     "restarts": killed_again_and_again,
     "thousand": a_thousand,
+    "cluster": in_a_cluster,
+    "sentinel": behind_a_sentinel,
 }
-ON_DEMAND = frozenset({"thousand"})
+ON_DEMAND = frozenset({"thousand", "cluster", "sentinel"})
+"""Not among the five minutes; ``--only`` runs them."""
 
 
 async def run(seed: int, seconds: float, only: str | None) -> list[Row]:

@@ -13,12 +13,11 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from redis.asyncio import Redis
-
 from agent.conversation import ThreadKey
 from agent.thread_store import ThreadStore
 from bot.local.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
+from bot.open_redis import open_redis
 from bot.thread_reader import ANSWER_EVENT, WORKING_EVENT, sort_key
 from tests.chaos.crew import Crew, Member
 from tests.chaos.scene import Asked, Scene
@@ -142,7 +141,7 @@ async def _misremembered(scene: Scene, threads: Mapping[tuple[str, str], Sequenc
     That would be the work of somebody who had lost the thread and could save all the same.
     """
     wrong: list[str] = []
-    async with Redis.from_url(scene.redis_url, decode_responses=True) as redis:
+    async with open_redis(scene.settings) as redis:
         store = ThreadStore(redis, prefix=scene.prefix)
         for (channel, thread), spans in threads.items():
             state = await store.load(ThreadKey(team=TEAM_ID, channel=channel, thread_ts=thread or channel))

@@ -47,7 +47,6 @@ class Scene:
     workspace: LocalWorkspace
     settings: Settings
     crew: Crew
-    redis_url: str
     dice: random.Random
     prefix: str = "orion"
     asked: list[Asked] = field(default_factory=list)
@@ -89,7 +88,6 @@ async def scene(
             workspace=workspace,
             settings=settings_for(settings.model_copy(update={"docs": (HANDBOOK,)}), workspace),
             crew=hands,
-            redis_url=redis_url,
             dice=dice,
             prefix=prefix,
         )

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.chaos.crew import Member
 from tests.chaos.ledger import Ledger, answered, first_parts, left_behind, read_ledger
 from tests.chaos.member import Role
-from tests.chaos.redis_process import RedisProcess, redis_process
+from tests.chaos.redis_process import Mortal, redis_process
 from tests.chaos.scene import QUESTION, Asked, Scene, free_port, paced, patiently, scene
 from tests.openai_server import ScriptedOpenAI
 
 CHANNELS = ("C0GENERAL", "C0HELP", "C0ENGINEERING")
 CHAT = "D0ORION"
 RESENT = 0.3
-AWAY_S = 0.7
 SETTLES_S = 40.0
 """How long after the last answer whatever was left behind may take to go away."""
 
@@ -49,11 +48,12 @@ class Storm:
     """One run: the scene, its workers, and what is done to them."""
 
     at: Scene
-    redis: RedisProcess
+    redis: Mortal
     weather: Weather
     workers: dict[str, Member]
     over: asyncio.Event
     began: float
+    redis_deaths: int = 0
 
     def start_worker(self, name: str) -> None:
         role = Role(name=name, lease_s=self.weather.lease_s)
@@ -100,7 +100,8 @@ class Storm:
         for _ in range(self.weather.redis_deaths):
             await self._pause(self.weather.ask_for_s / (self.weather.redis_deaths + 1))
             if not self.over.is_set():
-                await self.redis.restart(AWAY_S)
+                await self.redis.die()
+                self.redis_deaths += 1
 
     async def settle(self) -> None:
         """Until all is answered and nothing is left to clear, or patience is at its end."""
@@ -129,10 +130,12 @@ class Aftermath:
     events: int
 
 
-async def storm(folder: Path, dice: random.Random, weather: Weather) -> Aftermath:
-    """One storm from its first question to the last word."""
+async def storm(
+    folder: Path, dice: random.Random, weather: Weather, over: AbstractAsyncContextManager[Mortal] | None = None
+) -> Aftermath:
+    """One storm from its first question to the last word, over one Redis or over what is named."""
     async with (
-        redis_process() as redis,
+        over or redis_process() as redis,
         ScriptedOpenAI(**paced(dice, 0.1, 0.6)) as model,
         scene(folder, redis.url, model, dice) as at,
     ):
@@ -152,6 +155,6 @@ async def storm(folder: Path, dice: random.Random, weather: Weather) -> Aftermat
             ledger=await read_ledger(at),
             kills=at.crew.kills,
             freezes=at.crew.freezes,
-            redis_deaths=redis.deaths,
+            redis_deaths=run.redis_deaths,
             events=len(at.workspace.workspace.deliveries.log),
         )
