@@ -271,7 +271,9 @@ def _changed(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | I
         return Ignored(reason="not_an_edit")
     letter = _letter(event, message, own, access)
     if isinstance(letter, Incoming) and letter.kind == "edit" and _asked_for_help(before, own):
-        return replace(letter, kind="question")
+        if letter.addressed == "follow_up" and (letter.mentioned or _GROUP_MENTION.search(string(message, "text"))):
+            return Ignored(reason="to_somebody_else")
+        return replace(letter, kind="question" if letter.text else "help")
     return letter
 
 
