@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from verification.answer import Claim, Draft, Source
+from verification.attribution import attribution_findings
 from verification.date_check import date_findings
 from verification.evidence import Cited, Evidence, Finding
 from verification.identifier_check import identifier_findings, known_urls
@@ -82,6 +83,7 @@ class Grounds:
         yield from polarity_findings(evidence)
         yield from rhythm_findings(evidence)
         yield from shift_findings(evidence)
+        yield from attribution_findings(evidence)
         yield from name_findings(evidence)
 
     def bearing_out(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
