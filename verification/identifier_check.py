@@ -47,7 +47,7 @@ def _is_filled_in(identifier: Identifier, evidence: Evidence, missing: tuple[str
 
 
 def _missing(identifier: Identifier, texts: list[str], urls: frozenset[str]) -> tuple[str, ...]:
-    if identifier.kind == "url" and _address(identifier.text) in urls:
+    if identifier.kind == "url" and is_known_url(identifier.text, urls):
         return ()
     best: tuple[str, ...] | None = None
     for text in texts:
@@ -60,6 +60,11 @@ def _missing(identifier: Identifier, texts: list[str], urls: frozenset[str]) -> 
 
 def _address(url: str) -> str:
     return normalised(url).rstrip("/")
+
+
+def is_known_url(url: str, urls: frozenset[str]) -> bool:
+    """Whether it is one of the links that ``known_urls`` gave."""
+    return _address(url) in urls
 
 
 def known_urls(urls: Iterable[str]) -> frozenset[str]:

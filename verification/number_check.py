@@ -68,6 +68,9 @@ def _is_misplaced(quantity: Quantity, evidence: Evidence) -> bool:
     hit = evidence.best
     if quantity.weak or quantity.worded or hit is None or hit.share < _SAME_SENTENCE or not evidence.same_language:
         return False
+    # The sentence alone is soon read; the whole source only where the number is not in it.
+    if any(matches(quantity, other) for other in hit.passage.quantities):
+        return False
     inside = [q for q in hit.source.passage.quantities if hit.sentence.start <= q.start < hit.sentence.end]
     if any(matches(quantity, other) for other in inside) or follows(quantity, evidence):
         return False
