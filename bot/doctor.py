@@ -22,6 +22,7 @@ from bot.handing_off import reach
 from bot.manifest import BOT_SCOPES
 from bot.open_redis import open_redis
 from bot.pausing import Pausing
+from bot.redis_url import is_cluster, plain_cause
 from bot.settings import Settings
 from bot.slack_app import open_client
 from bot.slack_calls import DeliveryFailed, SlackCalls
@@ -105,22 +106,34 @@ async def _redis(settings: Settings, within_s: float) -> list[Check]:
             return [await _durable(redis, where), *await _paused(redis)]
     except (WrongUse, EmbeddedRedisError) as error:
         detail = str(error)
-    except (RedisError, TimeoutError) as error:
-        detail = f"cannot be used ({type(error).__name__})"
+    except RedisError as error:
+        detail = f"cannot be used ({plain_cause(error)})"
+    except TimeoutError:
+        detail = f"did not answer within {within_s:.0f} s"
     remedy = "Check REDIS_URL: address, password, and that the server runs. Without REDIS_URL a private one is used."
     return [Check(name="Redis", ok=False, detail=detail, remedy=remedy)]
 
 
 async def _durable(redis: Redis, where: str) -> Check:
-    """A question must be on disk before Slack is told that it arrived (H3)."""
+    """A question must be on disk before Slack is told that it arrived, and stay until it is answered (H3)."""
     await redis.ping()
     try:
-        found = await redis.config_get("appendonly", "appendfsync")
+        found = await redis.config_get("appendonly", "appendfsync", "maxmemory-policy")
+        stands = {**await redis.info("replication"), **await redis.info("cluster")}
     except RedisError:
         return Check(name="Redis", ok=True, detail=f"answers ({where}); its durability cannot be read")
+    if stands.get("role") == "slave":
+        remedy = "Name the primary in REDIS_URL, or the Sentinels: redis+sentinel://host:26379/service/0."
+        return Check(name="Redis", ok=False, detail=f"answers ({where}), but is a read-only replica", remedy=remedy)
+    if stands.get("cluster_enabled") and not is_cluster(redis):
+        remedy = "Write REDIS_URL as redis+cluster://host:port,host:port."
+        return Check(name="Redis", ok=False, detail=f"answers ({where}), but is one node of a cluster", remedy=remedy)
     if (found.get("appendonly"), found.get("appendfsync")) != ("yes", "always"):
         detail = f"answers ({where}), but a crash can lose questions that Slack was told have arrived"
         return Check(name="Redis", ok=False, detail=detail, remedy="Set `appendonly yes` and `appendfsync always`.")
+    if (policy := found.get("maxmemory-policy", "noeviction")) != "noeviction":
+        detail = f"answers ({where}), but throws questions away when its memory is full (maxmemory-policy {policy})"
+        return Check(name="Redis", ok=False, detail=detail, remedy="Set `maxmemory-policy noeviction`.")
     return Check(name="Redis", ok=True, detail=f"answers ({where}), every change is on disk first")
 
 

@@ -38,6 +38,9 @@ LOG = structlog.get_logger()
 
 # sun_path has 108 bytes on Linux and 104 on macOS, the closing zero byte included.
 SOCKET_PATH_BYTES = 100
+LITTLE_BYTES = 1_000_000
+# With `appendfsync always` the server ends itself when a write fails: nothing is confirmed that is not on disk.
+DISK_TROUBLE = ("AOF write error", "No space left", "File too large")
 START_S = 30.0
 POLL_S = 0.02
 
@@ -140,7 +143,12 @@ class EmbeddedServer:
         Raises redis' own ``ConnectionError`` when that cannot be done, for whoever waits out an outage anyway.
         """
         if self._at_rest():
-            LOG.warning("embedded_redis_died", directory=str(self._directory))
+            free = shutil.disk_usage(self._directory).free
+            full = free < LITTLE_BYTES or any(sign in self._last_words(20) for sign in DISK_TROUBLE)
+            cause = (
+                "cannot write to its disk (full?): no question is taken until it can" if full else "killed or crashed"
+            )
+            LOG.warning("embedded_redis_died", directory=str(self._directory), cause=cause, free_bytes=free)
             try:
                 await self._running()
             except EmbeddedRedisError as error:
@@ -192,8 +200,11 @@ class EmbeddedServer:
             return taken(lock, fcntl.LOCK_EX)
 
     def _complaint(self, what: str) -> str:
-        tail = self._log.read_text(errors="replace").splitlines()[-3:] if self._log.is_file() else []
-        return f"The embedded Redis under {self._directory} {what}. Its last words: {' | '.join(tail) or 'none'}"
+        return f"The embedded Redis under {self._directory} {what}. Its last words: {self._last_words(3) or 'none'}"
+
+    def _last_words(self, lines: int) -> str:
+        tail = self._log.read_text(errors="replace").splitlines()[-lines:] if self._log.is_file() else []
+        return " | ".join(tail)
 
 
 class RevivingConnection(UnixDomainSocketConnection):

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import stat
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
+from structlog.testing import capture_logs
 
 from bot.embedded_redis import EmbeddedRedisError, answers, connect, find_server, runs, server_binaries
+from bot.mailbox import Mailbox
 from bot.redis_url import impatient
 from tests.waiting import wait_until
 
@@ -136,6 +139,49 @@ async def test_h3_a_server_that_cannot_come_back_is_an_outage_not_a_crash(tmp_pa
             await redis.get("a")
         manifest.write_text(written)
         assert await redis.get("a") == "b"
+
+
+async def test_h3_a_full_disk_takes_no_question_and_goes_on_when_there_is_room(home: Path) -> None:
+    """A limit on the size of files stands in for a disk without room; a server inherits it when it is started."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+    try:
+        async with connect(home) as redis:
+            mailbox, kept = Mailbox(redis), 0
+            with suppress(RedisError):
+                while kept < 30:
+                    await mailbox.enqueue("T:C:1", "x" * 20_000, event_ids=[str(kept)])
+                    kept += 1
+            assert 0 < kept < 30
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+            async def is_taken() -> bool:
+                with suppress(RedisError):
+                    return await mailbox.enqueue("T:C:1", "after", event_ids=["after"])
+                return False
+
+            await wait_until(is_taken, "the question is taken")
+            assert (await mailbox.depth()).messages == kept + 1
+            await mailbox.aclose()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    ("last_words", "cause"),
+    [("# Can't recover from AOF write error. Exiting...", "cannot write to its disk"), ("", "killed or crashed")],
+)
+async def test_h3_why_the_server_died_is_told(home: Path, last_words: str, cause: str) -> None:
+    async with connect(home) as redis:
+        await redis.ping()
+        os.kill(await pid_of(redis), signal.SIGKILL)
+        with (home / "redis" / "server.log").open("a") as log:
+            log.write(last_words)
+        with capture_logs() as logs:
+            assert await redis.ping()
+    (died,) = [line for line in logs if line["event"] == "embedded_redis_died"]
+    assert cause in died["cause"]
+    assert died["free_bytes"] > 0
 
 
 async def test_what_is_raised_inside_comes_out_as_it_is(home: Path) -> None:
