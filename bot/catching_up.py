@@ -201,8 +201,13 @@ def _answered_by(message: Mapping[str, Any], own: Own) -> str:
 
 
 def _envelope(place: ThreadKey, message: Mapping[str, Any], own: Own) -> dict[str, Any]:
-    """The event that Slack would have sent. An edited message counts as it stands now, as a first question."""
+    """The event that Slack would have sent. An edited message counts as it stands now, as a first question.
+
+    When it was sent, a thread's first message had no replies, hence no ``thread_ts``.
+    """
     mentioned = f"<@{own.user}" in string(message, "text") and not place.channel.startswith("D")
     event = {key: value for key, value in message.items() if key != "edited"}
+    if event.get("thread_ts") == event["ts"]:
+        del event["thread_ts"]
     event |= {"type": "app_mention" if mentioned else "message", "channel": place.channel, "event_ts": message["ts"]}
     return {"type": "event_callback", "team_id": place.team, "event": event}

@@ -53,6 +53,8 @@ class Faults:
     """While true, Socket Mode connections stay open but say nothing and answer no ping."""
     refuse_sockets: bool = False
     """While true, ``apps.connections.open`` works but the WebSocket itself is refused."""
+    missing: set[str] = field(default_factory=set)
+    """Methods that this workspace does not have, as an older or another Slack-compatible server."""
 
     def fail(
         self, method: str, error: str = "internal_error", *, times: int = 1, status: int = 200, retry_after: int = 0
@@ -92,6 +94,7 @@ class Faults:
     def clear(self) -> None:
         """Nothing goes wrong any more; hanging calls go on."""
         self._by_method.clear()
+        self.missing.clear()
         self.drop_events = self.duplicate_events = 0
         self.sockets_hang = self.refuse_sockets = False
         self.release()

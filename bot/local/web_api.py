@@ -93,7 +93,7 @@ class WebApi:
         await self._strike_before(fault)
         arguments = await read_arguments(request)
         call.arguments = {key: value for key, value in arguments.values.items() if key != "token"}
-        if method not in METHODS:
+        if method not in METHODS or method in self._workspace.faults.missing:
             raise ApiError(error="unknown_method", extra={"req_method": method})
         self._authorize(method, _token(request, arguments))
         self._rates.charge(method, arguments.text("channel"))

@@ -7,6 +7,7 @@ Slack would send. Must never decide who may do what: the Web API and the person'
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -52,7 +53,8 @@ _MENTIONING: Final = frozenset({"", "thread_broadcast", "file_share"})
 class Setup:
     """What a workspace starts with. ``examples`` are questions offered in the empty direct chat.
 
-    ``team`` is the id under which events arrive: two workspaces of one app differ in it.
+    ``team`` is the id under which events arrive: two workspaces of one app differ in it. ``clock`` gives the time of
+    new messages, in unix seconds.
     """
 
     docs: DocsFolder | None = None
@@ -65,6 +67,7 @@ class Setup:
     app_token: str = ""
     signing_secret: str = ""
     team: str = TEAM_ID
+    clock: Callable[[], float] = time.time
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,7 +94,7 @@ class Workspace:
         """Makes an idle workspace; ``roster`` replaces the usual people and channels."""
         self.setup = setup
         self.roster = roster or seeded()
-        self.log = MessageLog()
+        self.log = MessageLog(setup.clock)
         self.feed = Feed()
         self.faults = Faults()
         self.calls: list[ApiCall] = []
