@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from aiohttp import web
@@ -24,6 +24,7 @@ from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
 from bot.manifest import EVENTS_PATH
 from bot.oauth import InstallPages
+from bot.payload import string
 
 LARGEST_BODY: Final = 1024 * 1024
 _WINDOW_S: Final = 300
@@ -128,10 +129,28 @@ async def _slack_events(door: SlackDoor, request: web.Request) -> web.Response:
     if not signed(door, request.headers, body):
         _log.warning("slack_signature_refused", body_length=len(body))
         return web.Response(status=401)
-    try:
-        asked = AsyncBoltRequest(body=body.decode(), headers=dict(request.headers))
-    except (ValueError, TypeError, AttributeError, KeyError, IndexError) as exc:
-        # Bolt reads its context out of the payload and trips over shapes that Slack never sends.
-        _log.warning("slack_body_unreadable", error_type=type(exc).__name__, body_length=len(body))
+    asked = _read(body, request.headers)
+    if asked is None:
         return web.Response(status=400)
     return await to_aiohttp_response(await door.app.async_dispatch(asked))
+
+
+def _read(body: bytes, headers: Mapping[str, str]) -> AsyncBoltRequest | None:
+    """A signed body as Bolt takes it; None for a shape that Slack never sends, over which Bolt would trip later."""
+    try:
+        asked = AsyncBoltRequest(body=body.decode(), headers=dict(headers))
+        if _sound(asked.body):
+            return asked
+        trouble = "shape"
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as exc:
+        # Bolt reads its context out of the payload and takes every field for what it should be.
+        trouble = type(exc).__name__
+    _log.warning("slack_body_unreadable", error_type=trouble, body_length=len(body))
+    return None
+
+
+def _sound(payload: Mapping[str, Any]) -> bool:
+    """Whether an event has the one field that everything else hangs on."""
+    if "event" not in payload and payload.get("type") != "event_callback":
+        return True
+    return bool(string(payload, "event", "type")) and isinstance(payload.get("type"), str)
