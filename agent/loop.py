@@ -26,7 +26,15 @@ from agent.plan import close, fail_next, finish
 from agent.progress import Policy, Progress, Save, keep_in_memory
 from agent.query import search_query
 from agent.replies import failed_model, out_of_budget, plain_answer
-from agent.thread_state import SOURCES_KEPT, PendingQuestion, ThreadState, remember, with_undo
+from agent.thread_state import (
+    SOURCES_KEPT,
+    PendingQuestion,
+    ThreadState,
+    aside,
+    remember,
+    taken_up,
+    with_undo,
+)
 from agent.tools.tool import Tool, ToolResult, call_tool, walled
 from verification.rules import check
 
@@ -55,7 +63,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     """
     progress = Progress(
         question=question,
-        state=state,
+        state=aside(state, question.user),
         model=model,
         tools=tools,
         budget=budget,
@@ -227,10 +235,13 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
     if not isinstance(outcome, Asked):
         good = outcome_name(outcome) in ("answered", "partial", "unsourced")
         close_steps(progress, "done" if good else "failed")
+    progress.state = taken_up(progress.state, before, question.user)
 
 
 def stopped(question: Question, state: ThreadState) -> ThreadState:
-    """The state after a person stopped the turn: nothing is pending any more, and every step is closed (E3)."""
-    plan = close(state.plan, status="skipped") if state.plan else None
+    """The state after a person stopped the turn: nothing of it is pending any more, its steps are closed (E3)."""
+    mine = aside(state, question.user)
+    plan = close(mine.plan, status="skipped") if mine.plan else None
     said = Message(role="user", text=question.text, user=question.user, ts=question.ts)
-    return with_undo(remember(replace(state, plan=plan, pending_question=None), said), state)
+    after = with_undo(remember(replace(mine, plan=plan, pending_question=None), said), state)
+    return taken_up(after, state, question.user)

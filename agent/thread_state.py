@@ -82,6 +82,31 @@ def take_answer(state: ThreadState, user: str, text: str) -> ThreadState | None:
     return replace(state, answers={**state.answers, pending.key: text}, pending_question=None)
 
 
+def waits_for_another(state: ThreadState, user: str) -> bool:
+    """Whether Orion asked somebody else something here and has no answer yet (B6)."""
+    return state.pending_question is not None and state.pending_question.user != user
+
+
+def aside(state: ThreadState, user: str) -> ThreadState:
+    """The state as this person's question meets it: what waits for somebody else is put aside, not gone on with."""
+    if not waits_for_another(state, user):
+        return state
+    return replace(state, mission="", todolist_id=None, plan=None, pending_question=None)
+
+
+def taken_up(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
+    """The state after this person's turn, what was put aside for it standing where it stood ``before``."""
+    if not waits_for_another(before, user):
+        return after
+    return replace(
+        after,
+        mission=before.mission,
+        todolist_id=before.todolist_id,
+        plan=before.plan,
+        pending_question=before.pending_question,
+    )
+
+
 def to_json(state: ThreadState) -> str:
     """One line of JSON; ``from_json`` gives the same state back."""
     return json.dumps(asdict(state), ensure_ascii=False, separators=(",", ":"))

@@ -24,6 +24,7 @@ from bot.admin_chat import AdminChat
 from bot.admission import Admission, Gates
 from bot.answering import Answering
 from bot.budgets import Budgets, Limits
+from bot.bystanders import Bystanders
 from bot.catching_up import CatchingUp, Door, Served
 from bot.clicks import Feedback
 from bot.delivery import Delivery
@@ -217,7 +218,8 @@ class _Desks:
             redis=self.redis,
         )
         people = People(calls, self.redis, prefix=self.prefix)
-        admission = Admission(handing_off.handle, handing_off.tell_dead, gates=gates, people=people, delivery=delivery)
+        bystanders = Bystanders(handing_off.handle, threads=gates.threads, people=people, delivery=delivery)
+        admission = Admission(bystanders.handle, handing_off.tell_dead, gates=gates, people=people, delivery=delivery)
         recalling = Recalling(admission.handle, admission.tell_dead, standings=gates.standings, reader=delivery.reader)
         return Desk(workspace=workspace, delivery=delivery, handle=recalling.handle, tell_dead=recalling.tell_dead)
 

@@ -14,7 +14,7 @@ from agent.phrases import LANGUAGES
 Notice = Literal[
     "user_refused", "channel_refused", "guest", "external_person", "external_channel", "unknown_person",
     "unknown_channel", "checking", "budget_user", "budget_channel", "budget_workspace", "budget_renewed", "paused",
-    "paused_now", "resumed_now", "ask_human", "human_asked", "hand_off_confirm", "yes", "no", "handed_off",
+    "paused_now", "resumed_now", "beside", "ask_human", "human_asked", "hand_off_confirm", "yes", "no", "handed_off",
     "hand_off_head", "hand_off_failed", "hand_off_where",
 ]
 # fmt: on
@@ -154,6 +154,15 @@ _NOTICES: dict[Notice, tuple[str, str, str, str, str, str, str]] = {
         "Saya berjalan lagi. Yang menunggu dijawab sekarang.",
         "再開しました。待っていた質問にこれからお答えします。",
         "我已恢复。等待中的问题现在开始回答。",
+    ),
+    "beside": (
+        "I am waiting for somebody else's answer here, so I took this as said to them. Mention me if it is for me.",
+        "Ich warte hier auf jemand anderen und nahm das als dazu gesagt. Erwähne mich, wenn ich gemeint bin.",
+        "J'attends ici la réponse de quelqu'un d'autre ; ceci semblait lui être adressé. Sinon, mentionnez-moi.",
+        "Espero aquí la respuesta de otra persona y entendí esto como dicho a ella. Si es para mí, mencióneme.",
+        "Saya menunggu jawaban orang lain di sini, jadi ini saya anggap untuknya. Sebut saya jika untuk saya.",
+        "ここでは別の方の返答を待っているため、その方への発言と受け取りました。私宛ての場合はメンションしてください。",
+        "我在等另一个人的回答，因此把这句话当作是对对方说的。如果是问我，请提及我。",
     ),
     "ask_human": (
         "Ask a human",

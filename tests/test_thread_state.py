@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.conversation import Message
 from agent.plan import Plan, Step, close, fail_next, finish, make_plan
-from agent.thread_state import PendingQuestion, ThreadState, from_json, remember, take_answer, to_json
+from agent.thread_state import (
+    PendingQuestion,
+    ThreadState,
+    aside,
+    from_json,
+    remember,
+    take_answer,
+    taken_up,
+    to_json,
+)
 from verification.answer import Source
 
 words = st.text(max_size=20)
@@ -88,3 +98,29 @@ def test_e3_steps_finish_fail_and_close() -> None:
     plan = close(plan, status="done")
     assert plan.finished
     assert fail_next(plan, "again") == plan
+
+
+WAITING = ThreadState(
+    mission="Roll back",
+    todolist_id="t1",
+    plan=Plan(id="t1", steps=(Step(description="Ask which environment"),)),
+    pending_question=PendingQuestion(key="env", text="Which environment?", user="U1"),
+    answers={"who": "me"},
+)
+
+
+def test_b6_somebody_elses_question_is_met_with_what_waits_put_aside() -> None:
+    met = aside(WAITING, "U2")
+    assert (met.mission, met.todolist_id, met.plan, met.pending_question) == ("", None, None, None)
+    assert met.answers == WAITING.answers
+    assert aside(WAITING, "U1") is WAITING
+    assert aside(ThreadState(mission="m"), "U2").mission == "m"
+
+
+def test_b6_afterwards_it_stands_where_it_stood() -> None:
+    after = replace(aside(WAITING, "U2"), mission="Other", history=(Message(role="user", text="And?", user="U2"),))
+    back = taken_up(after, WAITING, "U2")
+    assert replace(back, history=()) == WAITING
+    assert back.history == after.history
+    assert taken_up(after, WAITING, "U1") is after
+    assert taken_up(after, ThreadState(), "U2") is after

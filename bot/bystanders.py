@@ -1,0 +1,75 @@
+"""While Orion waits for one person's answer, others in the thread talk among themselves (B6).
+
+Promises: a message of somebody else that does not mention Orion neither answers the open question nor gets an answer;
+it is remembered as what people told each other, and its writer is told once how to be answered. Whoever mentions Orion
+is answered, and the open question stays open. Must never put an answer into somebody else's mouth.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from agent.conversation import Message
+from agent.thread_state import StateNotSaved, ThreadState, remember, waits_for_another
+from agent.thread_store import StateFenced, ThreadStore
+from bot.delivery import Delivery
+from bot.intake import Incoming
+from bot.mailbox import Claimed, Lease, LeaseLost
+from bot.notices import notice
+from bot.people import People
+from bot.slack_calls import DeliveryFailed
+from bot.turns import OK, Ending, Handle
+from verification.language import detect
+
+log = structlog.get_logger()
+
+
+class Bystanders:
+    """Stands before whoever answers (``handle``)."""
+
+    def __init__(self, handle: Handle, *, threads: ThreadStore, people: People, delivery: Delivery) -> None:
+        self._handle = handle
+        self._threads = threads
+        self._people = people
+        self._delivery = delivery
+
+    async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
+        """Note what was said beside an open question, or let the letter through."""
+        letter = _follow_up(claimed)
+        if letter is None:
+            return await self._handle(claimed, lease)
+        state = await self._threads.load(letter.thread)
+        if not waits_for_another(state, letter.user):
+            return await self._handle(claimed, lease)
+        if all(message.ts != letter.ts for message in state.history):
+            await self._note(claimed, letter, state)
+            await self._tell_once(letter)
+        log.info("bystander_noted", thread=claimed.thread, text_length=len(letter.text))
+        return OK
+
+    async def _note(self, claimed: Claimed, letter: Incoming, state: ThreadState) -> None:
+        said = Message(role="user", text=letter.text, user=letter.user, ts=letter.ts, addressed=False)
+        try:
+            await self._threads.save(letter.thread, remember(state, said), fence=claimed.fence)
+        except StateFenced:
+            raise LeaseLost from None
+        except StateNotSaved as error:
+            log.warning("state_save_failed", reason=type(error).__name__)
+
+    async def _tell_once(self, letter: Incoming) -> None:
+        """How to be answered, where only they see it, once a day and thread."""
+        team, user, subject = letter.thread.team, letter.user, f"beside:{letter.thread.thread_ts}"
+        if await self._people.tell_now(team, user, subject):
+            try:
+                await self._delivery.thank(letter.thread, user, notice("beside", detect(letter.text)))
+            except DeliveryFailed as failure:
+                log.info("notice_not_delivered", reason=failure.reason)
+
+
+def _follow_up(claimed: Claimed) -> Incoming | None:
+    """The letter if it is a question nobody addressed to Orion."""
+    try:
+        letter = Incoming.from_json(claimed.body)
+    except ValueError:
+        return None
+    return letter if letter.kind == "question" and letter.addressed == "follow_up" else None
