@@ -40,7 +40,7 @@ class Weather:
     redis_deaths: int = 2
     lease_s: float = 2.0
     rages_s: float = 100.0
-    patience_s: float = 60.0
+    patience_s: float = 150.0
 
 
 @dataclass(slots=True, kw_only=True)
