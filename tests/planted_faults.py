@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import cycle
 from random import Random
 from typing import Final, Literal
 
@@ -110,17 +111,18 @@ def _in_a_sentence(kind: Kind, answer: RightAnswer, right: Draft, rng: Random) -
 
 
 def planted(count: int, seed: int) -> Iterator[Planted]:
-    """``count`` faults, each kind in its turn, no text twice; fewer where a kind has no more to offer."""
+    """``count`` faults, each kind in its turn, no text twice; a kind that has no more to offer is passed over."""
     rng = Random(f"orion {seed}")
     seen: set[tuple[str, str]] = set()
-    for number in range(count):
-        kind = KINDS[number % len(KINDS)]
+    for kind in cycle(KINDS):
         for _ in range(_TRIES):
             fault = plant(kind, rng)
             if fault and (kind.name, fault.wrong.text) not in seen:
                 seen.add((kind.name, fault.wrong.text))
                 yield fault
                 break
+        if len(seen) == count:
+            return
 
 
 def outcome(fault: Planted) -> Outcome:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.answer import Draft, Source, Verdict
-from verification.citations import NOWHERE, citations, cited_sources, normalise
+from verification.citations import NOWHERE, Citation, citations, cited_sources, normalise
 from verification.rules import check
 
 REFUNDS = Source(
@@ -177,3 +177,9 @@ def test_f1_an_unknown_number_in_a_row_of_a_table_is_an_error() -> None:
     (found,) = [each for each in verdict.errors if each.rule == "citation_resolves"]
     assert "45 euros a day [77]" in verdict.text[found.start : found.end]
     assert check(Draft(text=table.replace("77", "1"), sources=(source,))).passed
+
+
+def test_f1_links_that_touch_are_blanked_out_both() -> None:
+    assert citations("<https://a.example/1|x><https://a.example/2|[7]> said [2].") == (
+        Citation(start=54, end=57, ids=(2,)),
+    )

@@ -115,3 +115,20 @@ def test_f9_what_a_source_says_another_way_is_no_error(source: str, right: str, 
     for each in said:
         if each in right:
             assert errors(right.replace(each, wrong), source) == [wrong]
+
+
+def test_f1_what_two_sources_say_together_is_borne_out_by_both() -> None:
+    (claim,), violations = judge("Backups run nightly at 02:00 and employees have 28 days of leave a year [1][2].")
+    assert (claim.supported, violations) == ("yes", ())
+
+
+def test_f1_a_word_in_code_that_no_source_has_is_an_error() -> None:
+    _, violations = judge("Backups are made with `frobnicate` [1].")
+    assert [(each.severity, each.words) for each in violations] == [("error", "`frobnicate`")]
+
+
+def test_f1_a_quotation_that_ends_inside_a_word_is_altered() -> None:
+    source = Source(id=1, title="", text='The sign says "never delete the backups." It hangs there.')
+    text = 'It says "never delete the backup" [1].'
+    _, violations = ground(grounds(Draft(text=text, sources=(source,)), text), claims(text))
+    assert [each.words for each in violations] == ["never delete the backup"]

@@ -196,3 +196,20 @@ def test_f1_two_runs_are_two_findings() -> None:
 def test_f1_no_text_breaks_the_search_for_private_runs(text: str) -> None:
     verdict = check(Draft(text=text, private_texts=(PROMPT + text,)))
     assert not [each for each in verdict.errors if "check itself failed" in each.detail]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The API key is aB3dE5fG-example-7hJ9kL2mN4",
+        "access_token: kubernetesserviceaccount",
+        "The secret is service-account-of-the-platform-team-2024",
+    ],
+)
+def test_f1_a_long_value_with_a_placeholder_or_with_sense_is_no_key(text: str) -> None:
+    assert check(Draft(text=text, own_words=True)).violations == ()
+
+
+def test_f1_a_password_of_an_address_that_begins_like_a_version_is_one() -> None:
+    address = "postgres://orion:" + "v0dCuNubH8x" + "@db.internal/orders"
+    assert [each.rule for each in check(Draft(text=f"Use `{address}`.", own_words=True)).errors] == ["no_secrets"]

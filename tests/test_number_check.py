@@ -27,6 +27,7 @@ def found(source: str, text: str) -> list[Violation]:
         ("Die Gebühr beträgt 1,50 Euro.", "Die Gebühr beträgt 1,50 Euro", "1,50 Pfund"),
         ("The pump delivers 640 litres an hour.", "The pump delivers 640 l an hour", "640 gallons an hour"),
         ("The dome closes above 65 km/h.", "The dome closes above 65 km/h", "65 mph"),
+        ("The error rate rises above 2 %.", "The error rate rises above 2 percent", "2 items"),
         ("The firing reaches 980 °C.", "The firing reaches 980 °C", "980 °F"),
     ],
 )
@@ -45,6 +46,9 @@ def test_f1_an_amount_of_something_else_is_an_error(source: str, right: str, wro
         ("The limit is 40 mph.", "The limit is 64 km/h"),
         ("The ticket costs 12 pounds.", "The ticket costs £12"),
         ("The ticket costs £12.", "The ticket costs 12 pounds"),
+        ("The rate rose by 2 %.", "The rate rose by 2 percentage points"),
+        ("The header takes 4 KiB.", "The header takes 4096 bytes"),
+        ("The price was 100 euros and is now 80 euros.", "The price fell by 20 % to 80 euros"),
         ("Three of them need a second approval.", "Three of them need a second approval"),
         ("We made 3 attempts a second time.", "We made 3 attempts a second time"),
     ],

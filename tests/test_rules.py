@@ -369,3 +369,8 @@ def test_f1_a_citation_in_another_language_is_set_right_too() -> None:
     verdict = check(Draft(text=text, question="Was gilt im Lesesaal?", sources=sources))
     assert verdict.passed
     assert verdict.text == text.replace("[1]", "[2]")
+
+
+def test_f1_a_right_answer_passes_without_repair_and_without_a_word_against_it() -> None:
+    source = Source(id=1, title="Backups", text="Backups are kept for 30 days.")
+    assert check(Draft(text="Backups are kept for 30 days [1].", sources=(source,), repair=False)).violations == ()

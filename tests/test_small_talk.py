@@ -159,3 +159,8 @@ def test_f1_hostile_courtesies_stay_linear(unit: str) -> None:
     started = time.process_time()
     states_nothing(unit * 20_000)
     assert time.process_time() - started < 3
+
+
+def test_f1_a_greeting_with_two_names_states_nothing() -> None:
+    assert states_nothing("Hello Anna Weber!")
+    assert not states_nothing("Hello Anna Weber Leads Everything!")

@@ -141,3 +141,52 @@ def test_c4_a_hostile_megabyte_is_linear_and_little_is_held(piece: str, step: in
         assert len(stream._held) < MAX_TAG
     # Quadratic work would take hours: the limit only tells the two apart.
     assert time.process_time() - began < 20
+
+
+def tag_of(length: int) -> str:
+    """An opening tag of exactly ``length`` characters."""
+    return f'<answer a="{"x" * (length - 13)}">'
+
+
+def test_c4_the_longest_tag_is_a_tag_wherever_it_is_cut_and_a_longer_one_is_text() -> None:
+    longest = tag_of(MAX_TAG)
+    assert len(longest) == MAX_TAG
+    for cut in (1, 2, MAX_TAG - 2, MAX_TAG - 1):
+        assert typed(f"{longest}yes", [cut]) == [("answer", "yes", 1)]
+    assert typed(f"{tag_of(MAX_TAG + 1)}no")[0][0] == "untagged"
+
+
+def test_c3_what_is_too_long_to_become_a_tag_is_not_held_back() -> None:
+    unfinished = tag_of(MAX_TAG + 9)[:MAX_TAG]
+    stream = TagStream()
+    assert [piece.text for piece in stream.feed(unfinished)] == [unfinished]
+    held = TagStream()
+    assert held.feed(unfinished[:-1]) == []
+
+
+def test_c2_an_answers_end_ends_no_thinking_that_stands_outside_an_answer() -> None:
+    assert kinds("<thinking>a</answer>b</thinking>c") == [("thinking", "ab"), ("untagged", "c")]
+
+
+def test_c2_thinking_inside_thinking_returns_to_the_answer_round_it() -> None:
+    assert kinds("<answer>a<thinking>b<thinking>c</thinking>d</answer>") == [
+        ("answer", "a"),
+        ("thinking", "bc"),
+        ("answer", "d"),
+    ]
+
+
+def test_c2_a_late_end_of_thinking_does_not_open_the_answer_again() -> None:
+    assert kinds("<answer>x<thinking>y</answer></thinking>z")[-1] == ("untagged", "z")
+
+
+def test_c1_each_tag_that_changes_something_begins_one_new_section() -> None:
+    assert [section for _, _, section in typed("a<thinking>b</thinking>c<answer>d</answer>e")] == [0, 1, 2, 3, 4]
+
+
+def test_c1_a_stream_closed_twice_says_nothing_twice() -> None:
+    stream = TagStream()
+    assert stream.feed("a <ans") == [TypedText(kind="untagged", text="a ")]
+    assert stream.close() == [TypedText(kind="untagged", text="<ans")]
+    assert stream.close() == []
+    assert stream.feed("b") == [TypedText(kind="untagged", text="b")]

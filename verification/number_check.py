@@ -145,9 +145,8 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
     if claimed.readings == other.readings and claimed.unit == other.unit:
         return True
     if claimed.unit is None or other.unit is None:
-        return not (_counts_things(claimed, other) or _is_other_money(claimed, other)) and _any_close(
-            claimed, claimed.readings, other.readings
-        )
+        told_apart = _counts_things(claimed, other) or _is_other_money(claimed, other) or _is_no_share(claimed, other)
+        return not told_apart and _any_close(claimed, claimed.readings, other.readings)
     if claimed.unit.dimension == other.unit.dimension:
         converted = claimed.unit.factor != other.unit.factor and claimed.unit.dimension in _MEASURED
         return _any_close(replace(claimed, bound="~") if converted else claimed, claimed.amounts(), other.amounts())
@@ -172,6 +171,14 @@ def _counts_things(claimed: Quantity, other: Quantity) -> bool:
         and (other.noun.endswith(word) or other.noun[:4] == word[:4])
         for word, unit in UNITS.items()
     )
+
+
+def _is_no_share(claimed: Quantity, other: Quantity) -> bool:
+    """True for "2 items" where the source has 2 %; "2 points" may be percentage points."""
+    if other.unit is None or other.unit.dimension != "ratio" or claimed.unit is not None:
+        return False
+    noun = claimed.noun
+    return len(noun) > _TELLING_LETTERS and noun.endswith("s") and not noun.startswith(("per", "point"))
 
 
 def _is_other_money(claimed: Quantity, other: Quantity) -> bool:
