@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
@@ -57,6 +57,11 @@ NOT_ANSWERED: Final = frozenset({"refused", "failed", "out_of_budget"})
 def _nobody_helps(_place: ThreadKey) -> bool:
     """No people are configured to be asked."""
     return False
+
+
+async def _nobody_knows(_team: str, _user: str) -> str | None:
+    """Nobody knows what a person uses Slack in."""
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +128,7 @@ class Answering:
         withdrawals: Withdrawals,
         observers: Observers,
         offers_human: Callable[[ThreadKey], bool] = _nobody_helps,
+        language_of: Callable[[str, str], Awaitable[str | None]] = _nobody_knows,
         patience: Patience | None = None,
     ) -> None:
         self._engine = engine
@@ -132,6 +138,7 @@ class Answering:
         self._withdrawals = withdrawals
         self._observers = observers
         self._offers_human = offers_human
+        self._language_of = language_of
         self._settling = Settling(mailbox, delivery)
         self._patience = patience or Patience()
 
@@ -202,9 +209,9 @@ class Answering:
         letter, require = work.letter, work.lease.require
         match letter.kind:
             case "help":
-                await self._delivery.say(work.place, help_text(None), letter.ts, require)
+                await self._delivery.say(work.place, help_text(await self._spoken(work)), letter.ts, require)
             case "mute":
-                await self._delivery.say(work.place, say("muted", None), letter.ts, require)
+                await self._delivery.say(work.place, say("muted", await self._spoken(work)), letter.ts, require)
             case "delete":
                 await self._delivery.withdraw(work.place, letter.ts, require)
             case "stop" | "hand_off":
@@ -212,6 +219,12 @@ class Answering:
             case "question" | "edit":
                 return await self._question(work)
         return OK
+
+    async def _spoken(self, work: Work) -> str | None:
+        """The language of a thread where the letter itself has none: of what was asked last, else of its person."""
+        state = await self._threads.load(work.place)
+        asked = [message.text for message in state.history if message.role == "user" and message.addressed]
+        return detect(asked[-1]) if asked else await self._language_of(work.place.team, work.letter.user)
 
     async def _question(self, work: Work) -> Ending:
         try:

@@ -199,6 +199,7 @@ class _Desks:
         calls = self.patience.calls(client, circuit, self.observers.slack_trouble)
         workspace = Workspace(client, calls)
         delivery = Delivery(calls, workspace.own, prompts=self.prompts)
+        people = People(calls, self.redis, prefix=self.prefix)
         answering = Answering(
             self.engine,
             delivery,
@@ -208,6 +209,7 @@ class _Desks:
             observers=self.observers,
             patience=self.patience,
             offers_human=partial(offers_human, self.handoff),
+            language_of=people.language,
         )
         handing_off = HandingOff(
             answering.handle,
@@ -217,7 +219,6 @@ class _Desks:
             records=self.observers.records,
             redis=self.redis,
         )
-        people = People(calls, self.redis, prefix=self.prefix)
         bystanders = Bystanders(handing_off.handle, threads=gates.threads, people=people, delivery=delivery)
         admission = Admission(bystanders.handle, handing_off.tell_dead, gates=gates, people=people, delivery=delivery)
         recalling = Recalling(admission.handle, admission.tell_dead, standings=gates.standings, reader=delivery.reader)

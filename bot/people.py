@@ -67,6 +67,11 @@ class People:
         stored = await self._redis.get(self.person_key(team, user))
         return None if stored is None else Person(**json.loads(stored))
 
+    async def language(self, team: str, user: str) -> str | None:
+        """What this person uses Slack in, as far as it is known already."""
+        known = await self.known(team, user)
+        return known.language if known else None
+
     async def person(self, team: str, user: str) -> Person:
         """One person's account as this workspace sees it.
 

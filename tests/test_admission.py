@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -12,19 +13,25 @@ import pytest
 from redis.asyncio import Redis
 
 from agent.conversation import ThreadKey
+from agent.phrases import say
 from agent.thread_store import ThreadStore
 from bot.admission import KNOWN_WITHIN_S, Admission, Gates
 from bot.answering import turn_id_of
+from bot.app import open_orion
 from bot.budgets import Budgets, Limits
+from bot.engine import corpus_of
 from bot.intake import Access, Incoming
 from bot.local.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
 from bot.mailbox import Claimed, Lease, Mailbox
 from bot.notices import notice
 from bot.pausing import Pausing
 from bot.people import People
+from bot.serving import HANDBOOK, settings_for
+from bot.settings import Settings
 from bot.standing import Standings
 from bot.turns import OK, Ending
 from bot.withdrawals import Withdrawals
+from bot.wording import help_text
 from tests.local_slack import Slack, local_slack
 from tests.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
@@ -345,3 +352,48 @@ async def test_a12_an_unreadable_letter_goes_on_to_who_answers(redis_client: Red
         assert await at.admission.handle(claimed, Lease(claimed.leased_until)) == OK
         await at.admission.tell_dead(claimed, Lease(claimed.leased_until), "why")
         assert (len(at.through), at.dead) == (1, ["why"])
+
+
+async def test_f9_help_and_mute_speak_the_threads_language_or_the_persons(tmp_path: Path, redis_url: str) -> None:
+    async with orion(tmp_path, redis_url) as setting:
+        roster = setting.workspace.workspace.roster
+        roster.members["U0RELEASE"] = Member(id="U0RELEASE", name="Release manager", locale="fr-FR")
+        helped = await setting.answer_to(setting.ask(MENTION, user="U0RELEASE"))
+        assert help_text("fr") in shown(helped)
+        german = setting.ask(f"{MENTION} Wie viele Anfragen pro Minute darf ein Schlüssel stellen?")
+        await setting.answer_to(german)
+        await wait_until(lambda: idle(setting), "the turn is over")
+        muted = await setting.answer_to(setting.ask("mute", thread=german, user="U0RELEASE"), thread=german)
+        assert say("muted", "de") in shown(muted)
+
+
+async def test_a1_mute_holds_across_workers_and_restarts_until_a_mention(tmp_path: Path, redis_url: str) -> None:
+    settings = settings_in(tmp_path, redis_url)
+    async with running(settings) as setting:
+        root = setting.ask(f"{MENTION} {LIMIT}")
+        await setting.answer_to(root)
+        await setting.answer_to(setting.ask("mute", thread=root), thread=root)
+        await wait_until(lambda: idle(setting), "the word is heard")
+        async with restarted(settings, setting):
+            ignored = setting.ask("What does error FH-2002 mean?", thread=root, user="U0ONCALL")
+            again = setting.ask(f"{MENTION} What does error FH-3001 mean?", thread=root, user="U0ONCALL")
+            await setting.answer_to(again, thread=root)
+            follow_up = setting.ask("What does error FH-2002 mean?", thread=root)
+            await setting.answer_to(follow_up, thread=root)
+            assert answers(setting.workspace, ignored, root) == []
+
+
+@asynccontextmanager
+async def restarted(settings: Settings, setting: Setting) -> AsyncIterator[None]:
+    """A second Orion takes the events of the same workspace, over the same Redis; the first hears none any more."""
+    inside = settings_for(settings, setting.workspace)
+    corpus = corpus_of(inside, (HANDBOOK,), docs_url="")
+    async with open_orion(inside, corpus, concurrency=5, socket=True) as second, asyncio.TaskGroup() as group:
+        assert setting.orion.socket is not None
+        assert second.socket is not None
+        setting.orion.turns.stop()
+        turns, socket = group.create_task(second.turns.run()), group.create_task(second.socket.run())
+        await wait_until(second.socket.ready, "the second one is connected")
+        yield
+        turns.cancel()
+        socket.cancel()
