@@ -132,6 +132,25 @@ def test_f9_articles_and_ordinals_are_weak() -> None:
     assert only("dua belas bulan", None).weak
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "value", "weak"),
+    [
+        ("within half an hour", "en", 0.5, False),
+        ("a quarter of an hour", "en", 0.25, False),
+        ("une demi-heure"[4:], "fr", 0.5, False),
+        ("medio año", "es", 0.5, False),
+        ("setengah jam", "id", 0.5, False),
+        ("a dozen minutes", "en", 12.0, False),
+        ("a dozen eggs", "en", 12.0, True),
+        ("the twelfth week", "en", 12.0, True),
+        ("half of the budget", "en", 50.0, True),
+    ],
+)
+def test_f9_parts_and_dozens_of_a_unit_are_meant(text: str, language: str, value: float, weak: bool) -> None:  # noqa: FBT001  # a table
+    (found,) = quantities(text, language)
+    assert (found.readings, found.weak) == ((value,), weak)
+
+
 def test_f9_number_words_end_where_they_stop_making_sense() -> None:
     assert [q.readings[0] for q in quantities("two hundred and five people", "en")] == [205.0]
     assert [q.readings[0] for q in quantities("twenty-five ten-pin lanes", "en")] == [25.0, 10.0]

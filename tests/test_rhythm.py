@@ -26,6 +26,7 @@ def suspected(text: str) -> bool:
         "Backups run daily [1].",
         "Backups run every 6 days [1].",
         "Backups run twice a day [1].",
+        "Backups run every second Tuesday [1].",
         "The restore test is done every month [1].",
         "The restore test is done yearly [1].",
         "Der Bericht erscheint jede Woche [1].",

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from verification.bounds import Bound, bound
 from verification.number_words import CJK_NUMERAL, FRACTIONS, JOINERS, WEAK_WORDS, WORDS, is_number_word, read, read_cjk
+from verification.part_units import HALVES, PERIODS, part_of_a_unit
 from verification.stretches import Tokens
 from verification.units import CURRENCIES, GLUED_SCALES, SCALES, UNITS, Unit
 
@@ -29,18 +30,13 @@ _CENTURY = re.compile(
     r"(?:st|nd|rd|th|\.|e|er|ème)?[ -](?:century|centuries|Jahrhunderts?|siècles?|siglos?)\b|世紀|世纪", re.IGNORECASE
 )
 _CURRENCY_BEFORE = re.compile(r"(?:([$€£¥₹])|\b(USD|EUR|GBP|CHF|IDR|Rp)\.?)\s?$")
-_PERIODS = (
-    r"second|minute|hour|day|week|month|quarter|year|sekunde|minute|stunde|tag|woche|monat|quartal|jahr|seconde"
-    r"|heure|jour"
-    r"|semaine|mois|trimestre|an|année|segundo|minuto|hora|día|semana|mes|año|detik|menit|jam|hari|minggu|bulan|tahun"
-)
 # "a second" is a time where nothing follows that it could be the second of.
 _ENDS_THERE = r"(?=\s*(?:$|[.,;:!?)\[|]|(?:are|is|and|or|at|on|in|with)\b))"
 _RATE = re.compile(
     r"(?:\s(?!(?:per|pro|par|por|an?|each|every|in|im|the|and|or|for|to|of)\b)[^\W\d_]+){0,2}"
-    rf"(?:\s?/\s?(?P<unit>{_PERIODS}|s|min|h|d)\b"
+    rf"(?:\s?/\s?(?P<unit>{PERIODS}|s|min|h|d)\b"
     r"|\s(?:per|an?|each|every|pro|je|im|in der|am|par|à la|al|a la|por|cada|setiap)"
-    rf"\s(?P<every>(?:{_PERIODS}|night|nacht|nuit|noche|malam))(?<!\san second)(?:(?<!\sa second)|{_ENDS_THERE})\b"
+    rf"\s(?P<every>(?:{PERIODS}|night|nacht|nuit|noche|malam))(?<!\san second)(?:(?<!\sa second)|{_ENDS_THERE})\b"
     r"(?!\s(?:\d{4}|ago|later|earlier|before|after))"
     r"|\s(?P<adverb>hourly|daily|weekly|monthly|quarterly|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\b)",
     re.IGNORECASE,
@@ -72,6 +68,7 @@ _BINDING = frozenset(_BINDING_WORDS.split())
 _TWO_WORDS = {"pour": "cent", "por": "ciento", "per": "cent"}
 _SPACES = frozenset(" -\u00a0")
 _MAX_DIGITS, _TWO = 18, 2
+_DOZENS = frozenset({"dozen", "dutzend", "douzaine", "docena"})
 _DIGITS_BEHIND = 12  # 百分之 may be followed by digits, which are a token of their own
 _LONGEST_CJK_UNIT = 4
 
@@ -128,13 +125,22 @@ def _may_count(word: str) -> bool:
     return folded in _OPENING_WORDS or any(is_number_word(folded, language) for language in WORDS)
 
 
-_OPENING_WORDS = frozenset({word.partition("-")[0] for word in (*FRACTIONS, *WEAK_WORDS)})
+_OPENING_WORDS = frozenset({word.partition("-")[0] for word in (*FRACTIONS, *HALVES, *WEAK_WORDS)})
 
 
 def _at(text: str, token: re.Match[str], language: str) -> Quantity | None:
     word = token.group()
     if word[0].isdigit():
         return _digits(text, token.start())
+    if part := part_of_a_unit(text, token.start()):
+        value, unit, end = part
+        of = bound(text, token.start(), end)
+        return Quantity(start=token.start(), end=end, readings=(value,), unit=unit, bound=of, worded=True)
+    return _in_words(text, token, language)
+
+
+def _in_words(text: str, token: re.Match[str], language: str) -> Quantity | None:
+    word = token.group()
     if not word.isascii():
         numeral = _cjk(text, token)
         if numeral:
@@ -148,7 +154,8 @@ def _at(text: str, token: re.Match[str], language: str) -> Quantity | None:
         return _words(text, token, language)
     if head in WEAK_WORDS:
         span = (token.start(), token.start() + len(head))
-        return replace(_quantity(text, span, (WEAK_WORDS[head],), worded=True), weak=True)
+        quantity = _quantity(text, span, (WEAK_WORDS[head],), worded=True)
+        return replace(quantity, weak=not (head in _DOZENS and quantity.unit))
     return None
 
 

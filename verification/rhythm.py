@@ -58,9 +58,11 @@ _ADVERBS = {
     "vierteljährlich": 3 * _MONTH,
     "jährlich": _YEAR,
 }
+_WEEKDAYS = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tage?|mittwoche?"
 _SPAN = r"hours?|days?|weeks?|months?|quarters?|years?|stunden?|tage?|wochen?|monate?|quartale?|jahre?"
+_WEEKDAY = re.compile(_WEEKDAYS, re.IGNORECASE)
 _EVERY = re.compile(
-    rf"\b(?:every|each|alle|jede[nrs]?)\s(?:(?P<number>\d{{1,3}}|[^\W\d_]+)\s)?(?P<every>{_SPAN})\b"
+    rf"\b(?:every|each|alle|jede[nrs]?)\s(?:(?P<number>\d{{1,3}}|[^\W\d_]+)\s)?(?P<every>{_SPAN}|{_WEEKDAYS})\b"
     rf"|\b(?P<times>\d{{1,3}}|[^\W\d_]+)(?:\s(?:times|mal))?\s(?:a|per|pro|im|am)\s(?P<per>{_SPAN})\b"
     rf"|\b(?P<adverb>{'|'.join(_ADVERBS)})\b",
     re.IGNORECASE,
@@ -111,6 +113,8 @@ def _count(word: str) -> int:
 
 def _seconds(word: str) -> float:
     folded = word.casefold()
+    if _WEEKDAY.fullmatch(word):
+        return UNITS["week"].factor
     unit = UNITS.get(folded) or UNITS.get(f"{folded}s") or UNITS.get(f"{folded}n")
     if unit is None:
         return 0.0
