@@ -315,6 +315,7 @@ class Mailbox:
 
     async def cancellations(self, listening: Callable[[], None]) -> AsyncIterator[Cancellation]:
         """What ``cancel`` said, on whatever worker, from when ``listening`` is called. Raises ``RedisError``."""
+        await self._redis.initialize()  # a cluster's client must know its nodes before it can choose one to listen to
         async with self._redis.pubsub(ignore_subscribe_messages=True) as pubsub:
             await pubsub.subscribe(self.cancel_channel())
             listening()

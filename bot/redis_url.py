@@ -18,8 +18,9 @@ from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import ExponentialBackoff, NoBackoff
+from redis.exceptions import ClusterDownError, ReadOnlyError, RedisClusterException, RedisError
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisClusterException, RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
@@ -46,6 +47,8 @@ PLAIN_CAUSES = {
     "MasterNotFoundError": "the Sentinels name no primary (a fail-over under way, or another service name)",
     "ClusterDownError": "the cluster is down or failing over",
 }
+# What passes when Redis is back, or has a primary again; any other error is a fault of the command or of its caller.
+OUTAGES = (RedisConnectionError, RedisTimeoutError, ReadOnlyError, ClusterDownError)
 
 
 class Cluster(RedisCluster):

@@ -23,7 +23,7 @@ import structlog
 from redis.exceptions import RedisError
 
 from bot.mailbox import FAREWELLS, Claimed, Lease, LeaseLost, Mailbox, Verb, heed_cancellation, now
-from bot.redis_url import plain_cause
+from bot.redis_url import OUTAGES, plain_cause
 
 LOG = structlog.get_logger()
 
@@ -267,6 +267,9 @@ class Turns:
         except LeaseLost:
             lease.lose()
             raise asyncio.CancelledError from None
+        except OUTAGES as error:
+            LOG.warning("turn_without_redis", **about(claimed), cause=plain_cause(error))
+            return later(BACKOFF_FIRST_S)
         except Exception as error:  # noqa: BLE001 (the wall of the turn)
             failure = {"error_type": type(error).__name__, "places": places(error)}
             LOG.error("turn_crashed", **about(claimed), **failure)  # noqa: TRY400 (a traceback quotes texts)

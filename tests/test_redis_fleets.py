@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
@@ -35,8 +36,26 @@ def thread_of(team: str) -> str:
     return f"{team}:C1:1700000000.000100"
 
 
+async def _heard(redis: Redis) -> None:
+    """A wish to cancel reaches whoever listens, also if nothing was asked of the cluster before."""
+    mailbox, listening = Mailbox(redis), asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+
+        async def listen() -> str:
+            async for wish in mailbox.cancellations(listening.set):
+                return wish.message_id
+            return ""
+
+        heard = group.create_task(listen())
+        await listening.wait()
+        await mailbox.cancel(thread_of("T1"), "stopped", message_id="m")
+    assert heard.result() == "m"
+    await mailbox.aclose()
+
+
 async def test_h3_all_that_was_acknowledged_is_there_after_a_fail_over_and_handled_once(fleet: Fleet) -> None:
     async with client_of(fleet.url) as redis:
+        await _heard(redis)
         mailbox = Mailbox(redis, lease_s=60)
         await _everything_else_works(redis, mailbox)
         for team in TEAMS:

@@ -549,3 +549,23 @@ async def test_a5_what_is_done_beside_the_turns_never_ends_them(mailbox: Mailbox
         ("sweep_crashed", "ZeroDivisionError"),
     ]
     assert "secret" not in str(told)
+
+
+async def test_h3_a_redis_that_goes_away_under_a_turn_uses_up_no_try(redis_client: Redis, mailbox: Mailbox) -> None:
+    stage = Stage()
+    tries: list[int] = []
+
+    async def fails_first(claimed: Claimed, _lease: Lease) -> Ending:
+        tries.append(claimed.tries)
+        if len(tries) <= MAX_TRIES:
+            raise RedisConnectionError
+        return OK
+
+    stage.behaviour = fails_first
+    async with working(mailbox, stage):
+        await put(mailbox, "q")
+        while len(tries) <= MAX_TRIES:
+            await hurry(redis_client, mailbox)
+            await asyncio.sleep(0)
+    assert tries == [1] * (MAX_TRIES + 1)
+    assert await mailbox.depth() == EMPTY
