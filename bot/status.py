@@ -20,6 +20,7 @@ from agent.conversation import ThreadKey
 from bot.delivery import Delivery, Ticket
 from bot.mailbox import LeaseLost
 from bot.slack_calls import DeliveryFailed
+from bot.status_words import status_in
 from bot.wording import LOADING
 
 _log = structlog.get_logger()
@@ -98,17 +99,19 @@ class WorkingStatus:
                 await self._delivery.drop_placeholders(self._place, self._ticket)
 
     async def _tell(self, text: str) -> None:
+        language = self._ticket.language
+        spoken = status_in(text, language)
         try:
             if self._has_status:
                 await self._delivery.status(
                     self._place,
-                    text,
-                    self._loading,
+                    spoken,
+                    [status_in(line, language) for line in self._loading],
                     question_ts=self._ticket.question_ts,
                     lease_check=self._ticket.lease_check,
                 )
             else:
-                await self._delivery.placeholder(self._place, f"_Orion {text}_", self._ticket)
+                await self._delivery.placeholder(self._place, f"_Orion {spoken}_", self._ticket)
         except DeliveryFailed as failure:
             _log.info("status_not_shown", reason=failure.reason, as_status=self._has_status)
             if failure.permanent and self._has_status:

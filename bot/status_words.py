@@ -1,0 +1,65 @@
+"""What people see while Orion works, in the language of the question (F9). Slack writes the app's name before a status.
+
+Promises: every status that has a translation has all six; any other is shown as it is. Must never carry answer text.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agent.phrases import LANGUAGES
+
+_WORDS: Final[dict[str, tuple[str, str, str, str, str, str]]] = {
+    "is thinking…": (
+        "denkt nach…", "réfléchit…", "está pensando…", "sedang berpikir…", "が考えています…", "正在思考…",
+    ),
+    "is waiting for the language model…": (
+        "wartet auf das Sprachmodell…", "attend le modèle de langue…", "espera al modelo de lenguaje…",
+        "menunggu model bahasa…", "が言語モデルを待っています…", "正在等待语言模型…",
+    ),
+    "is searching the documents…": (
+        "durchsucht die Dokumente…", "cherche dans les documents…", "busca en los documentos…",
+        "mencari di dokumen…", "が文書を検索しています…", "正在搜索文档…",
+    ),
+    "is looking something up…": (
+        "schlägt etwas nach…", "vérifie quelque chose…", "está consultando algo…",
+        "memeriksa sesuatu…", "が調べています…", "正在查阅…",
+    ),
+    "is writing an answer…": (
+        "schreibt eine Antwort…", "rédige une réponse…", "escribe una respuesta…",
+        "menulis jawaban…", "が回答を書いています…", "正在撰写回答…",
+    ),
+    "is putting the answer right…": (
+        "berichtigt die Antwort…", "corrige la réponse…", "corrige la respuesta…",
+        "memperbaiki jawaban…", "が回答を直しています…", "正在修正回答…",
+    ),
+    "is checking the answer against its sources…": (
+        "prüft die Antwort an ihren Quellen…", "vérifie la réponse avec ses sources…",
+        "comprueba la respuesta con sus fuentes…", "memeriksa jawaban dengan sumbernya…",
+        "が回答を出典と照合しています…", "正在对照来源核对回答…",
+    ),
+    "Reading your documents…": (
+        "Liest eure Dokumente…", "Lecture de vos documents…", "Leyendo sus documentos…",
+        "Membaca dokumen Anda…", "文書を読んでいます…", "正在阅读你们的文档…",
+    ),
+    "Finding the passages that matter…": (
+        "Sucht die passenden Stellen…", "Recherche des passages utiles…", "Buscando los pasajes importantes…",
+        "Mencari bagian yang penting…", "関連する箇所を探しています…", "正在查找相关段落…",
+    ),
+    "Writing an answer…": (
+        "Schreibt eine Antwort…", "Rédaction d'une réponse…", "Escribiendo una respuesta…",
+        "Menulis jawaban…", "回答を書いています…", "正在撰写回答…",
+    ),
+    "Checking every claim against its source…": (
+        "Prüft jede Aussage an ihrer Quelle…", "Vérification de chaque affirmation…",
+        "Comprobando cada afirmación con su fuente…", "Memeriksa setiap pernyataan dengan sumbernya…",
+        "すべての記述を出典と照合しています…", "正在逐条对照来源核实…",
+    ),
+}  # fmt: skip
+
+
+def status_in(text: str, language: str | None) -> str:
+    """The status in that language; as it is for English, any other language and any other text."""
+    words = _WORDS.get(text)
+    number = LANGUAGES.index(language) if language in LANGUAGES else 0
+    return words[number - 1] if words and number else text
