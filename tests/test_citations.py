@@ -180,6 +180,6 @@ def test_f1_an_unknown_number_in_a_row_of_a_table_is_an_error() -> None:
 
 
 def test_f1_links_that_touch_are_blanked_out_both() -> None:
-    assert citations("<https://a.example/1|x><https://a.example/2|[7]> said [2].") == (
-        Citation(start=54, end=57, ids=(2,)),
+    assert citations("<https://a.example/1|[8]><https://a.example/2|[7]> said [2].") == (
+        Citation(start=56, end=59, ids=(2,)),
     )

@@ -117,14 +117,22 @@ def test_f9_what_a_source_says_another_way_is_no_error(source: str, right: str, 
             assert errors(right.replace(each, wrong), source) == [wrong]
 
 
-def test_f1_what_two_sources_say_together_is_borne_out_by_both() -> None:
-    (claim,), violations = judge("Backups run nightly at 02:00 and employees have 28 days of leave a year [1][2].")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Backups run nightly at 02:00 and employees have 28 days of leave a year [1][2].",
+        "Leave is 28 days a year for employees, backups run nightly [1][2].",
+        "Requests for leave go to the team lead, while users in Berlin and Paris number 1,200 [1][2].",
+    ],
+)
+def test_f1_what_two_sources_say_together_is_borne_out_by_both(text: str) -> None:
+    (claim,), violations = judge(text)
     assert (claim.supported, violations) == ("yes", ())
 
 
 def test_f1_a_word_in_code_that_no_source_has_is_an_error() -> None:
-    _, violations = judge("Backups are made with `frobnicate` [1].")
-    assert [(each.severity, each.words) for each in violations] == [("error", "`frobnicate`")]
+    _, violations = judge("Backups are made with `xyzzy` [1].")
+    assert [(each.severity, each.words) for each in violations] == [("error", "`xyzzy`")]
 
 
 def test_f1_a_quotation_that_ends_inside_a_word_is_altered() -> None:

@@ -49,6 +49,7 @@ def test_f1_an_amount_of_something_else_is_an_error(source: str, right: str, wro
         ("The rate rose by 2 %.", "The rate rose by 2 percentage points"),
         ("The header takes 4 KiB.", "The header takes 4096 bytes"),
         ("The price was 100 euros and is now 80 euros.", "The price fell by 20 % to 80 euros"),
+        ("Review takes 2 days and rollout takes 3 days.", "Review and rollout take 5 days in total"),
         ("Three of them need a second approval.", "Three of them need a second approval"),
         ("We made 3 attempts a second time.", "We made 3 attempts a second time"),
     ],

@@ -50,3 +50,13 @@ def test_f6_another_rhythm_is_a_suspicion(text: str) -> None:
 )
 def test_f1_the_same_rhythm_in_other_words_is_none(text: str) -> None:
     assert not suspected(text)
+
+
+def test_f9_thirty_days_are_a_month_and_no_year() -> None:
+    source = Source(id=1, title="Backups", text="Backups run every 30 days.")
+
+    def findings(text: str) -> list[str]:
+        return [found.detail for found in check(Draft(text=text, sources=(source,))).violations]
+
+    assert findings("Backups run monthly [1].") == []
+    assert any("another rhythm" in detail for detail in findings("Backups run yearly [1]."))

@@ -190,3 +190,8 @@ def test_c1_a_stream_closed_twice_says_nothing_twice() -> None:
     assert stream.close() == [TypedText(kind="untagged", text="<ans")]
     assert stream.close() == []
     assert stream.feed("b") == [TypedText(kind="untagged", text="b")]
+
+
+def test_c2_the_draft_keeps_an_end_that_could_have_been_a_tag() -> None:
+    assert draft_of("<answer>five <") == "five <"
+    assert draft_of("five </answ") == "five </answ"
