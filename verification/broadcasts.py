@@ -26,13 +26,15 @@ def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
     """An error for each mention of everybody, of a group, or of a person who is not among the draft's mentions."""
     spans = {match.span() for match in _TOKEN.finditer(reading.text) if _is_foreign(match, reading)}
     spans |= {match.span() for match in _LOOSE.finditer(reading.prose)}
-    spans |= {match.span() for match in _PLAIN.finditer(reading.prose)}
+    if "@" in reading.prose:
+        spans |= {match.span() for match in _PLAIN.finditer(reading.prose)}
     found = [_violation(reading, span) for span in sorted(spans)]
     if not found and any(_is_foreign(match, reading) for chunk in reading.chunks for match in _TOKEN.finditer(chunk)):
         found = [_violation(reading, (0, len(reading.text)))]
     # In a table that was set as code nobody is called any more; the model meant to, all the same.
-    tabled = reading.draft.repair and "|" in reading.draft.text
-    if not found and tabled and _calls(prose(reading.draft.text), reading):
+    written = reading.draft.text
+    tabled = reading.draft.repair and "|" in written and ("@" in written or "<" in written)
+    if not found and tabled and _calls(prose(written), reading):
         found = [_violation(reading, (0, len(reading.text)))]
     return tuple(found)
 

@@ -28,6 +28,10 @@ _ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{24,4000}={0,
 _MIXED: Final = re.compile("[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
 _STYLED: Final = re.compile("[\uff21-\uff3a\uff41-\uff5a\u249c-\u24e9\U0001d400-\U0001d7ff\U0001f130-\U0001f189]")
 _DIGITS_IN_WORDS: Final = re.compile(r"[a-z][013457$@][a-z]", re.IGNORECASE)
+# What stands in each of these, found faster than they are.
+_SPACED_SIGN: Final = re.compile(r" \S {1,3}\S {1,3}\S {1,3}")
+_DIGIT_IN_WORD: Final = re.compile(r"[013457$@](?<=[a-z].)(?=[a-z])", re.IGNORECASE)
+_LEAST_ENCODED: Final = 24
 _FEWEST_IN_WORDS: Final = 2
 _LONGEST_WORD: Final = 20
 _PRINTABLE: Final = 0.9
@@ -77,12 +81,14 @@ def _unescaped(text: str) -> Iterator[str]:
 
 def _closed_up(text: str) -> Iterator[str]:
     """Words written with a space after each letter."""
-    yield "\n".join(re.sub(r" {2,}", " ", _GAP.sub("", run)) for run in _SPACED.findall(text))
+    if _SPACED_SIGN.search(text):
+        yield "\n".join(re.sub(r" {2,}", " ", _GAP.sub("", run)) for run in _SPACED.findall(text))
 
 
 def _decoded(text: str) -> Iterator[str]:
     """Base64 that holds a text."""
-    found = (_plain_of(match) for match in _ENCODED.findall(text)[:_MOST_ENCODED])
+    long = "\n".join([word for word in text.split() if len(word) >= _LEAST_ENCODED])
+    found = (_plain_of(match) for match in _ENCODED.findall(long)[:_MOST_ENCODED])
     yield "\n".join(plain for plain in found if plain)
 
 
@@ -97,6 +103,8 @@ def _plain_of(encoded: str) -> str:
 
 def _spelled(text: str) -> Iterator[str]:
     """Digits in the place of letters."""
+    if not _DIGIT_IN_WORD.search(text):
+        return
     words = (word for word in text.split() if len(word) <= _LONGEST_WORD and _DIGITS_IN_WORDS.search(word))
     if len(list(islice(words, _FEWEST_IN_WORDS))) == _FEWEST_IN_WORDS:
         yield text.translate(_LEET)

@@ -154,8 +154,7 @@ def orders_in(sources: Sequence[Source]) -> tuple[tuple[Order, ...], ...]:
 @lru_cache(maxsize=64)
 def _one_may_order(texts: tuple[str, ...]) -> bool:
     """Whether one of the texts may give orders: all are looked through at once, for mostly none does."""
-    whole = "\n".join(texts)
-    return _may_order(whole) or any(map(_may_order, readings(whole)))
+    return _may_order("\n".join(texts)) or any(_may_order(reading) for text in texts for reading in readings(text))
 
 
 @lru_cache(maxsize=256)

@@ -120,8 +120,9 @@ def _scores(words: list[str], sample: str) -> dict[str, float]:
         for name in _SPEAKING[word]:
             scores[name] += 1
     if not sample.isascii():
+        present = set(sample)
         for name, letters in LETTERS.items():
-            scores[name] += min(sum(map(sample.count, letters)), 0.2 * len(words))
+            scores[name] += min(sum(map(sample.count, present.intersection(letters))), 0.2 * len(words))
     return scores
 
 
