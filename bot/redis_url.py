@@ -13,14 +13,16 @@ from typing import Any, cast
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from redis.asyncio import ConnectionPool, Redis
-from redis.asyncio.cluster import ClusterNode, RedisCluster
+from redis.asyncio.cluster import RedisCluster
 from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import ExponentialBackoff, NoBackoff
-from redis.exceptions import ClusterDownError, ReadOnlyError, RedisClusterException, RedisError
+from redis.exceptions import ClusterDownError, ReadOnlyError, RedisError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from bot.redis_cluster import Cluster
 
 CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
@@ -49,45 +51,6 @@ PLAIN_CAUSES = {
 }
 # What passes when Redis is back, or has a primary again; any other error is a fault of the command or of its caller.
 OUTAGES = (RedisConnectionError, RedisTimeoutError, ReadOnlyError, ClusterDownError)
-
-
-class Cluster(RedisCluster):
-    """A cluster client that fails with ``RedisError``, as everybody expects who waits for an outage to end.
-
-    redis-py says "no node can be reached" with an exception that is none.
-    """
-
-    def __init__(self, *, nodes: list[tuple[str, int]], **settings: Any) -> None:
-        self.made_of = {"nodes": nodes, **settings}
-        super().__init__(startup_nodes=[ClusterNode(host, port) for host, port in nodes], **settings)
-
-    async def initialize(self, *args: Any, **hints: Any) -> RedisCluster:
-        """Learn who holds what. Raises ``RedisError``."""
-        try:
-            return await super().initialize(*args, **hints)
-        except RedisClusterException as error:
-            raise unreachable(error) from error
-
-    async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
-        """Run one command where its key lives. Raises ``RedisError``."""
-        try:
-            return await super().execute_command(*args, **kwargs)
-        except RedisClusterException as error:
-            raise unreachable(error) from error
-
-    async def holder_of(self, key: str) -> ClusterNode:
-        """The primary that holds this key, as far as we know. Raises ``RedisError``."""
-        if self.get_default_node() is None:
-            await self.initialize()
-        try:
-            return cast("ClusterNode", self.get_node_from_key(key))
-        except RedisClusterException as error:
-            raise unreachable(error) from error
-
-
-def unreachable(error: Exception) -> RedisConnectionError:
-    """The same as an outage. The text stays behind: it may quote arguments."""
-    return RedisConnectionError(f"the cluster cannot be used: {type(error).__name__}")
 
 
 def is_cluster(client: Redis) -> bool:

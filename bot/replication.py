@@ -12,10 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.asyncio.cluster import PipelineCommand
 from redis.exceptions import RedisError, ResponseError
 
-from bot.redis_url import Cluster
+from bot.redis_cluster import Cluster
 
 WITHIN_S = 0.5
 KNOWN_FOR_S = 10.0
@@ -80,10 +79,4 @@ class Replication:
                 for command in commands:
                     pipe.execute_command(*command)
                 return int((await pipe.execute())[-1])
-        holder = await client.holder_of(key)
-        sent = [PipelineCommand(number, *command) for number, command in enumerate(commands)]
-        await holder.execute_pipeline(sent)
-        for each in sent:
-            if isinstance(each.result, Exception):
-                raise each.result
-        return int(sent[-1].result)
+        return int((await client.on_one_connection(key, *commands))[-1])

@@ -1,0 +1,96 @@
+"""A cluster's client that fails as any other Redis client does: who waits out an outage waits out these too.
+
+Promises: every method raises ``RedisError`` and nothing else. redis-py says "no node can be reached" with an exception
+that is none, and while nodes come and go a command can meet a connection that another one has just closed (seen under
+a fail-over: ``AttributeError`` of a writer that is None). Must never put an error's text into another: it may quote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from redis.asyncio.cluster import ClusterNode, ClusterPipeline, ClusterPubSub, PipelineCommand, RedisCluster
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisClusterException
+
+# What comes out of redis-py while the cluster changes under it.
+OUT_OF_STEP = (RedisClusterException, AttributeError, KeyError, OSError)
+
+
+@contextmanager
+def as_outage() -> Iterator[None]:
+    """Turn what is meant as an outage into one."""
+    try:
+        yield
+    except OUT_OF_STEP as error:
+        message = f"the cluster cannot be used: {type(error).__name__}"
+        raise RedisConnectionError(message) from error
+
+
+class Cluster(RedisCluster):
+    """The client. ``made_of`` are the nodes and settings it was made of, to make another one like it."""
+
+    def __init__(self, *, nodes: list[tuple[str, int]], **settings: Any) -> None:
+        self.made_of = {"nodes": nodes, **settings}
+        super().__init__(startup_nodes=[ClusterNode(host, port) for host, port in nodes], **settings)
+
+    async def initialize(self, *args: Any, **hints: Any) -> RedisCluster:
+        """Learn who holds what."""
+        with as_outage():
+            return await super().initialize(*args, **hints)
+
+    async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
+        """Run one command where its key lives."""
+        with as_outage():
+            return await super().execute_command(*args, **kwargs)
+
+    def pipeline(self, transaction: Any = None, shard_hint: Any = None) -> ClusterPipeline:  # noqa: ARG002 (redis-py's signature)
+        """Several commands; those of a transaction must live in one slot."""
+        return Pipeline(self, transaction)  # type: ignore[abstract]  # an annotation of redis-py's base that it never sets
+
+    def pubsub(self, *args: Any, **options: Any) -> ClusterPubSub:
+        """A subscription; every node hears what is published on any."""
+        return Subscription(self, *args, **options)
+
+    async def holder_of(self, key: str) -> ClusterNode:
+        """The primary that holds this key, as far as we know."""
+        if self.get_default_node() is None:
+            await self.initialize()
+        with as_outage():
+            return cast("ClusterNode", self.get_node_from_key(key))
+
+    async def on_one_connection(self, key: str, *commands: tuple[str | int, ...]) -> list[Any]:
+        """The answers to these commands, sent to the holder of ``key`` over one connection."""
+        holder = await self.holder_of(key)
+        sent = [PipelineCommand(number, *command) for number, command in enumerate(commands)]
+        with as_outage():
+            await holder.execute_pipeline(sent)
+            for each in sent:
+                if isinstance(each.result, Exception):
+                    raise each.result
+        return [each.result for each in sent]
+
+
+class Pipeline(ClusterPipeline):
+    """A pipeline that fails with ``RedisError``."""
+
+    async def execute(self, *args: Any, **options: Any) -> list[Any]:
+        """Send what was collected."""
+        with as_outage():
+            return await super().execute(*args, **options)
+
+
+class Subscription(ClusterPubSub):
+    """A subscription that fails with ``RedisError``."""
+
+    async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
+        """Subscribe, or the like."""
+        with as_outage():
+            return await super().execute_command(*args, **kwargs)
+
+    async def get_message(self, *args: Any, **options: Any) -> Any:
+        """The next message, None where none comes in time."""
+        with as_outage():
+            return await super().get_message(*args, **options)
