@@ -351,7 +351,8 @@ class Answering:
         if not state.history and work.place.thread_ts != work.letter.ts:
             earlier = await self._delivery.reader.messages(work.place, before=work.letter.ts)
             return replace(state, history=earlier)
-        return state
+        # A question that Slack brought late: whoever read the thread before it came took it for something said earlier.
+        return replace(state, history=tuple(m for m in state.history if m.ts != work.letter.ts))
 
     def _saving(self, work: Work) -> Save:
         async def save(state: ThreadState) -> ThreadState:

@@ -300,6 +300,20 @@ async def test_e5_a_question_that_slack_brings_late_goes_before_what_waits(tmp_p
         assert Incoming.from_json(claimed.body).ts == first
 
 
+async def test_a2_a_question_that_came_after_a_later_one_is_remembered_once(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    """The later one, first in work, read the thread and found the earlier one in it."""
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, first = at.slack.ask()
+        second = at.slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and in the evening?", first)
+        for ts in (second, first):
+            await at.store(ts, place)
+            assert await at.handle() == OK
+        asked = [m.ts for m in (await at.threads.load(place)).history if m.role == "user"]
+        assert asked == [second, first]
+
+
 async def lose(at: Desk, claimed: Claimed, lease: Lease) -> None:
     """The lease runs out, here and in Redis: the next claim takes the thread over."""
     lease.lose()

@@ -23,6 +23,8 @@ from tests.chaos.crew import Crew, Member
 from tests.chaos.scene import Asked, Scene
 
 STILL_IN_WORK = (1 << 62, 0)
+SAID = frozenset({"answer_delivered", "turn_outcome"})
+"""After these a turn only saves and ends; what dies then may have ended already, and the thread be somebody else's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,22 +112,18 @@ def _reversals(spans: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     ]
 
 
-def _stored(lines: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[str, tuple[float, float]]:
-    """By question: when it was stored, and when it was first taken up. A message's id begins with its ts."""
-    times: dict[str, tuple[float, float]] = {}
+def _stored(lines: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[str, float]:
+    """When each question was stored, in seconds since 1970. A message's id begins with its question's ts."""
+    times: dict[str, float] = {}
     for _, line in lines:
         if line["event"] == "turn_started":
-            ts = str(line["message_id"]).partition("/")[0]
-            times.setdefault(ts, (line["t"] - line["waited_s"], line["t"]))
-            times[ts] = min(times[ts], (line["t"] - line["waited_s"], line["t"]), key=lambda both: both[1])
+            times.setdefault(str(line["message_id"]).partition("/")[0], line["t"] - line["waited_s"])
     return times
 
 
-def _late(earlier: str, later: str, stored: Mapping[str, tuple[float, float]]) -> bool:
-    """Whether Slack brought the earlier question only when the later one was in work: nobody could know of it."""
-    if earlier not in stored or later not in stored:
-        return False
-    return stored[earlier][0] > stored[later][1]
+def _late(earlier: str, later: str, stored: Mapping[str, float]) -> bool:
+    """Whether Slack brought the earlier question after the later one, because nobody had taken it at first."""
+    return earlier in stored and later in stored and stored[earlier] > stored[later]
 
 
 def left_behind(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
@@ -181,22 +179,24 @@ def spans_of(member: Member) -> list[Span]:
     moments = [(line["t"], str(line["event"]), line) for line in read_log(member)]
     moments += [(since, "frozen", {}) for since in member.frozen]
     moments += [(member.died_at or float("inf"), "died", {})]
-    running: dict[str, Span] = {}
+    running: dict[str, tuple[Span, str]] = {}
     spans: list[Span] = []
     for when, what, line in sorted(moments, key=lambda moment: moment[0]):
         thread = str(line.get("thread", ""))
         if what == "turn_started":
-            running[thread] = Span(thread=thread, began=when, ended=when)
-            spans.append(running[thread])
+            running[thread] = (Span(thread=thread, began=when, ended=when), what)
+            spans.append(running[thread][0])
         elif what in {"turn_ended", "turn_lost"}:
             # This line is written after the mailbox took the ending: the thread may be somebody else's by then.
             running.pop(thread, None)
         elif what in {"frozen", "died"}:
-            for span in running.values():
-                span.ended = when
+            for span, last in running.values():
+                if last not in SAID:
+                    span.ended = when
             running.clear()
         elif thread in running:
-            running[thread].ended = when
+            running[thread] = (running[thread][0], what)
+            running[thread][0].ended = when
     return spans
 
 

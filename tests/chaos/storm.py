@@ -40,6 +40,8 @@ class Weather:
     redis_deaths: int = 2
     lease_s: float = 2.0
     rages_s: float = 100.0
+    slow_posts: float = 0.05
+    """Share of questions for which Slack carries out a post only after more than a lease, dead worker or not."""
     patience_s: float = 150.0
 
 
@@ -67,6 +69,8 @@ class Storm:
         opened: dict[int, Asked] = {}
         for number, thread in enumerate(order):
             self.at.workspace.faults.duplicate_events = 2 if dice.random() < RESENT else 0  # the mention and its twin
+            if dice.random() < weather.slow_posts:
+                self.at.workspace.faults.delay("chat.postMessage", weather.lease_s + 1.5)
             channel = CHAT if thread == 0 else CHANNELS[thread % len(CHANNELS)]
             known = opened.get(thread)
             asked = self.at.ask(channel, known.thread if known else None, f"{QUESTION} No. {number}, please.")

@@ -17,7 +17,16 @@ pytestmark = pytest.mark.chaos
 
 async def test_h3_e5_a_storm_loses_doubles_and_reorders_nothing(tmp_path: Path) -> None:
     weather = Weather(
-        questions=20, threads=4, workers=2, ask_for_s=2, kills=3, freezes=0, redis_deaths=0, lease_s=1.0, rages_s=30
+        questions=20,
+        threads=4,
+        workers=2,
+        ask_for_s=2,
+        kills=3,
+        freezes=0,
+        redis_deaths=0,
+        lease_s=1.0,
+        slow_posts=0,
+        rages_s=30,
     )
     after = await storm(tmp_path, random.Random(1), weather)
     row = Row(name="storm", done="", ledger=after.ledger, seconds=0)
