@@ -19,8 +19,10 @@ from agent.model import ModelError
 from bot.embedded_redis import EmbeddedRedisError
 from bot.engine import corpus_of, open_index, open_model
 from bot.handing_off import reach
+from bot.installs import Installations
 from bot.manifest import BOT_SCOPES
 from bot.open_redis import open_redis
+from bot.open_slack import seal_of
 from bot.pausing import Pausing
 from bot.redis_url import is_cluster, plain_cause
 from bot.settings import Settings
@@ -57,6 +59,8 @@ async def examine(settings: Settings, *, within_s: float = ANSWERS_WITHIN_S) -> 
 
 
 async def _bot_token(settings: Settings, within_s: float) -> list[Check]:
+    if settings.many_workspaces:
+        return [await _installed(settings, within_s)]
     token = settings.slack_bot_token.get_secret_value()
     if not token:
         remedy = "Create an app from `orion manifest`, install it, and copy its bot token (xoxb-…)."
@@ -73,12 +77,27 @@ async def _bot_token(settings: Settings, within_s: float) -> list[Check]:
     return [Check(name="Slack", ok=True, detail=f"signed in to {tried.reply.get('team')} as {tried.reply.get('user')}")]
 
 
+async def _installed(settings: Settings, within_s: float) -> Check:
+    """The workspaces that installed Orion, in place of the one that a token belongs to."""
+    try:
+        seal = seal_of(settings)
+        async with asyncio.timeout(within_s), open_redis(settings) as redis:
+            count = len(await Installations(redis, seal).teams())
+    except WrongUse as error:
+        return Check(name="Slack", ok=False, detail=str(error), remedy="Set what it names.")
+    except (EmbeddedRedisError, RedisError, TimeoutError):
+        detail = "the installed workspaces cannot be looked up without Redis"
+        return Check(name="Slack", ok=False, detail=detail, remedy="Mend Redis first.")
+    named = f"{count} workspace{'' if count == 1 else 's'} installed Orion; others may at /slack/install"
+    return Check(name="Slack", ok=True, detail=named)
+
+
 async def _events(settings: Settings, within_s: float) -> list[Check]:
     """How events will arrive. Without a bot token that one is to be mended first."""
-    if not settings.slack_bot_token.get_secret_value():
+    if not settings.slack_bot_token.get_secret_value() and not settings.many_workspaces:
         return []
     token = settings.slack_app_token.get_secret_value()
-    if token:
+    if token and not settings.many_workspaces:
         async with open_client("", api_url=settings.slack_api_url) as client:
             tried = await try_app_token(client, token, within_s=within_s)
         if tried.state == "accepted":

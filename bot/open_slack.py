@@ -49,7 +49,7 @@ async def open_slack(settings: Settings, redis: Redis, open_desk: OpenDesk, *, p
         async with open_client(token, api_url=settings.slack_api_url) as client:
             yield Slack(client=client, workspaces=OneWorkspace(open_desk(client)))
         return
-    installations = Installations(redis, _seal(settings), prefix=prefix)
+    installations = Installations(redis, seal_of(settings), prefix=prefix)
     await _seal_anew(installations)
     secret = settings.slack_client_secret.get_secret_value()
     credentials = Credentials(client_id=settings.slack_client_id, client_secret=secret)
@@ -70,7 +70,8 @@ async def open_slack(settings: Settings, redis: Redis, open_desk: OpenDesk, *, p
         )
 
 
-def _seal(settings: Settings) -> Seal:
+def seal_of(settings: Settings) -> Seal:
+    """The configured keys. Raises ``WrongUse`` with what to do."""
     if not settings.fernet_keys:
         raise WrongUse(_KEYS.format(what="is not set"))
     try:

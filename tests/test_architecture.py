@@ -82,6 +82,10 @@ def test_no_global_is_ever_rebound() -> None:
 
 
 def test_committed_files_name_no_registry() -> None:
-    lock = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("requirements.txt", "requirements-dev.txt"))
-    assert not re.search(r"https?://|--index-url|--find-links", lock)
-    assert "--hash=sha256:" in lock
+    locks = sorted(ROOT.glob("requirements*.txt"))
+    assert len(locks) >= 4
+    for lock in (path.read_text(encoding="utf-8") for path in locks):
+        assert not re.search(r"https?://|--index-url|--find-links", lock)
+        pins = re.findall(r"^[A-Za-z0-9]\S*(.*?)(?=^[A-Za-z0-9]|\Z)", lock, re.MULTILINE | re.DOTALL)
+        assert pins
+        assert all("--hash=sha256:" in pin for pin in pins)  # I7: nothing is installed that was not seen before

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
@@ -55,6 +56,22 @@ async def checks(settings: Settings, within_s: float = ANSWERS_WITHIN_S) -> dict
     found = {check.name: check for check in await examine(settings, within_s=within_s)}
     assert all(check.ok or check.remedy for check in found.values())
     return found
+
+
+async def test_h4_installed_workspaces_are_counted(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
+    base = settings_in(tmp_path, redis_url, slack_client_id="1.2", slack_app_token=SecretStr("xapp-1"))
+    keys = {"slack_client_secret": SecretStr("s"), "slack_signing_secret": SecretStr("s")}
+    settings = base.model_copy(update=keys)
+    found = await checks(settings)
+    assert "ORION_ENCRYPTION_KEYS is not set" in found["Slack"].detail
+    settings = settings.model_copy(update={"encryption_keys": SecretStr(Fernet.generate_key().decode())})
+    found = await checks(settings)
+    assert found["Slack"].detail.startswith("0 workspaces installed Orion")
+    assert found["Slack events"].detail == "SLACK_SIGNING_SECRET is set: HTTP mode"
+    await redis_client.sadd("orion:installs", "T1")
+    assert (await checks(settings))["Slack"].detail.startswith("1 workspace installed")
+    away = settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1/0")})
+    assert not (await checks(away))["Slack"].ok
 
 
 async def test_h4_everything_right(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from bot.local.conversation_methods import page
 from bot.local.errors import ApiError
 from bot.local.events import DOMAIN
 from bot.local.places import member_of
-from bot.local.roster import APP_ID, BOT_ID, BOT_USER, CREATED, TEAM_ID, Json
+from bot.local.roster import APP_ID, BOT_ID, BOT_USER, CREATED, TEAM_ID, Json, Member
 from bot.local.workspace import Workspace
 
 TEAM_NAME: Final = "Local workspace"
@@ -49,11 +49,17 @@ def team_info(workspace: Workspace, arguments: Arguments) -> Json:  # noqa: ARG0
     }
 
 
+def _described(workspace: Workspace, member: Member) -> Json:
+    """The user object: of this workspace, unless the member comes from elsewhere."""
+    home = {"team_id": workspace.setup.team} if member.team == TEAM_ID else {}
+    return {**member.payload(), **home}
+
+
 def user_info(workspace: Workspace, arguments: Arguments) -> Json:
     """``users.info``."""
     member = member_of(workspace, arguments.required("user"))
     locale = {"locale": member.locale} if arguments.flag("include_locale") else {}
-    return {"user": {**member.payload(), **locale}}
+    return {"user": {**_described(workspace, member), **locale}}
 
 
 def user_groups(workspace: Workspace, arguments: Arguments) -> Json:  # noqa: ARG001 - one signature for all methods
@@ -65,7 +71,7 @@ def user_list(workspace: Workspace, arguments: Arguments) -> Json:
     """``users.list``."""
     found, following = page(list(workspace.roster.members.values()), arguments, 1_000)
     return {
-        "members": [member.payload() for member in found],
+        "members": [_described(workspace, member) for member in found],
         "cache_ts": CREATED,
         "response_metadata": {"next_cursor": following},
     }

@@ -1,0 +1,48 @@
+"""Where servers listen (I1): on this machine alone, unless somebody says otherwise."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+
+import aiohttp
+import pytest
+
+from bot.cli import serve as serve_command
+from bot.http_front import Pages, build, serve
+from bot.local.server import LocalWorkspace
+
+
+async def checks() -> Mapping[str, bool]:
+    return {}
+
+
+async def metrics() -> bytes:
+    return b""
+
+
+async def answers(host: str, port: int) -> bool:
+    async with aiohttp.ClientSession() as session:
+        try:
+            async with session.get(f"http://{host}:{port}/healthz") as page:
+                return page.status == 200
+        except aiohttp.ClientConnectionError:
+            return False
+
+
+async def test_i1_another_address_of_this_machine_is_refused() -> None:
+    application = build(Pages(checks=checks, metrics=metrics))
+    async with serve(application) as port:
+        assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [True, False]
+
+
+async def test_i1_whoever_says_so_is_served_elsewhere() -> None:
+    application = build(Pages(checks=checks, metrics=metrics))
+    async with serve(application, host="127.0.0.2") as port:
+        assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [False, True]
+
+
+@pytest.mark.parametrize("listener", [serve_command, serve, LocalWorkspace.start], ids=["command", "pages", "local"])
+def test_i1_every_listener_begins_at_loopback(listener: object) -> None:
+    assert callable(listener)
+    assert inspect.signature(listener).parameters["host"].default == "127.0.0.1"
