@@ -1,0 +1,236 @@
+"""The table in docs/failures.md, row by row: the failure is brought about, what the row says is looked for (H3, I6).
+
+Far ends only are made to fail: the Slack-compatible server and the OpenAI-compatible one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from structlog.testing import capture_logs
+
+from agent.openai_model import Timeouts
+from bot.local.faults import Faults
+from bot.patience import Patience
+from tests.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
+from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
+from tests.waiting import wait_until
+
+TABLE = Path(__file__).parent.parent / "docs" / "failures.md"
+GOOD = says("<answer>Each API key may make 600 requests a minute [1].</answer>")
+CALLS = Timeouts(connect=0.3, reply=1.0, idle=0.5, retries=1, pause=0.01)
+QUICK = Patience(
+    model=CALLS, pause_least_s=0.05, pause_most_s=0.1, call_s=5.0, attempt_s=1.0, first_pause_s=0.01, rest_s=0.05
+)  # fmt: skip
+IMPATIENT = replace(QUICK, model_s=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One row of the table."""
+
+    failure: str
+    person: str
+    operator: str
+    question: str
+
+
+def rows() -> list[Row]:
+    lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines[1:]]
+    return [Row(failure=f, person=p, operator=o, question=q) for f, p, o, q in cells]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """How it is brought about: what the model server sends first, and what goes wrong with Slack."""
+
+    decisions: tuple[Scripted, ...] = ()
+    drafts: tuple[Scripted, ...] = ()
+    slack: Callable[[Faults], None] = lambda _: None
+    before: Callable[[Setting], Any] | None = None
+    patience: Patience = QUICK
+    url: str = ""
+
+
+def posting(error: str) -> Failure:
+    """Twice: the answer, and the second try before the question is given up."""
+    return Failure(slack=lambda faults: faults.fail("chat.postMessage", error, times=2))
+
+
+async def recycled(setting: Setting) -> None:
+    opened = setting.workspace.workspace.sockets.opened
+    await setting.workspace.workspace.sockets.disconnect("warning", close=False)
+    await setting.workspace.workspace.sockets.disconnect("refresh_requested")
+    await wait_until(lambda: setting.workspace.workspace.sockets.opened > opened, "a new socket is open", 20)
+
+
+async def broken(setting: Setting) -> None:
+    opened = setting.workspace.workspace.sockets.opened
+    await setting.workspace.workspace.sockets.close()
+    await wait_until(lambda: setting.workspace.workspace.sockets.opened > opened, "a new socket is open", 20)
+
+
+NEVER = asyncio.Event()
+NOW = format_datetime(datetime.now(UTC), usegmt=True)
+FAILURES: Mapping[str, Failure] = {
+    "model: 500, 502 or 503": Failure(decisions=(fails(500), RESPOND), drafts=(fails(502), fails(503))),
+    "model: 429 with Retry-After in seconds": Failure(decisions=(fails(429, retry_after="0.05"),)),
+    "model: 429 with Retry-After as a date": Failure(decisions=(fails(429, retry_after=NOW),)),
+    "model: 429 that asks for more time than a person is let wait": Failure(decisions=(fails(429, retry_after="999"),)),
+    "model: down for longer than a person is let wait": Failure(decisions=(fails(500),) * 2, patience=IMPATIENT),
+    "model: connection refused": Failure(url="refused", patience=IMPATIENT),
+    "model: connection never opens": Failure(url="unopened", patience=IMPATIENT),
+    "model: connection cut before a reply": Failure(decisions=(CUT,)),
+    "model: silent before the first byte": Failure(decisions=(HANGS,)),
+    "model: silent after the first byte": Failure(drafts=(says("<answer>Each", before_end=NEVER),)),
+    "model: garbage instead of a stream": Failure(drafts=(GARBAGE,)),
+    "model: stream ends early": Failure(drafts=(says("<answer>Each", done=False),)),
+    "model: stream is cut": Failure(drafts=(says("<answer>Each", broken=True),)),
+    "model: reply without choices": Failure(decisions=(Scripted(raw=b'{"choices": []}'),)),
+    "model: wrong JSON in a tool's arguments": Failure(decisions=(calls(("search", "not json")),)),
+    "model: refuses in its `refusal` field": Failure(drafts=(says("", refusal="I cannot."),)),
+    "model: stopped by a content filter": Failure(drafts=(says("Each", finish="content_filter"),)),
+    "model: reply cut off at the token limit": Failure(drafts=(says("<answer>Each", finish="length"),)),
+    "model: context too long": Failure(
+        decisions=(fails(400, "maximum context length is 8", "context_length_exceeded"),)
+    ),
+    "model: wrong key": Failure(decisions=(fails(401, "wrong", "invalid_api_key"),)),
+    "model: no such model": Failure(decisions=(fails(404, "none", "model_not_found"),)),
+    "model: quota used up": Failure(decisions=(fails(429, "pay", "insufficient_quota"),)),
+    "model: keeps failing, then is back": Failure(decisions=(fails(500),) * 4, patience=replace(QUICK, failures=2)),
+    "slack: 429 on the post": Failure(slack=lambda faults: faults.rate_limit("chat.postMessage")),
+    "slack: 503 on the post": Failure(slack=lambda faults: faults.fail("chat.postMessage", status=503, times=2)),
+    "slack: connection cut before the post": Failure(slack=lambda faults: faults.reset("chat.postMessage")),
+    "slack: connection cut after the post": Failure(slack=lambda faults: faults.lose_response("chat.postMessage")),
+    "slack: the post hangs": Failure(slack=lambda faults: faults.hang("chat.postMessage")),
+    "slack: away for longer than a call waits": Failure(
+        slack=lambda faults: faults.fail("chat.postMessage", status=503, times=7),
+        patience=replace(QUICK, call_s=0.03, failures=3),
+    ),
+    "slack: no `assistant.threads.setStatus`": Failure(slack=lambda f: f.missing.add("assistant.threads.setStatus")),
+    "slack: blocks refused": Failure(slack=lambda faults: faults.fail("chat.postMessage", "invalid_blocks", times=2)),
+    "slack: socket is recycled (`warning`, `refresh_requested`)": Failure(before=recycled),
+    "slack: socket breaks without a word": Failure(before=broken),
+    "slack: `channel_not_found`": posting("channel_not_found"),
+    "slack: `not_in_channel`": posting("not_in_channel"),
+    "slack: `is_archived`": posting("is_archived"),
+    "slack: `thread_not_found`": posting("thread_not_found"),
+    "slack: `msg_too_long`": posting("msg_too_long"),
+    "slack: the token is revoked": Failure(
+        slack=lambda faults: faults.fail("chat.postMessage", "token_revoked", times=9)
+    ),
+}
+
+
+def then(first: tuple[Scripted, ...], usual: Scripted) -> Callable[[Mapping[str, Any]], Scripted]:
+    left = list(first)
+    return lambda _: left.pop(0) if left else usual
+
+
+@contextmanager
+def unopened() -> Iterator[str]:
+    """A port at which nobody accepts any more: its queue is full."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        queue = [socket.socket() for _ in range(4)]
+        try:
+            for one in queue:
+                one.setblocking(False)
+                one.connect_ex(server.getsockname())
+            yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        finally:
+            for one in queue:
+                one.close()
+
+
+def refused() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
+
+
+@asynccontextmanager
+async def failing(failure: Failure, home: Path, redis_url: str) -> AsyncIterator[Setting]:
+    async with AsyncExitStack() as stack:
+        decisions, drafts = then(failure.decisions, RESPOND), then(failure.drafts, GOOD)
+        server = await stack.enter_async_context(ScriptedOpenAI(decisions=decisions, drafts=drafts))
+        stack.callback(NEVER.set)
+        url = server.url
+        if failure.url:
+            url = refused() if failure.url == "refused" else stack.enter_context(unopened())
+        settings = settings_in(
+            home, redis_url, openai_base_url=url, openai_api_key=SecretStr("sk-test-0123456789"), model="scripted"
+        )
+        setting = await stack.enter_async_context(running(settings, patience=failure.patience))
+        NEVER.clear()
+        yield setting
+
+
+@dataclass(kw_only=True)
+class Seen:
+    """What was there in the end."""
+
+    answers: list[dict[str, Any]]
+    direct: list[dict[str, Any]]
+    log: list[str]
+    metrics: str
+    ids: set[str] = field(default_factory=set)
+
+
+async def seen(failure: Failure, home: Path, redis_url: str) -> Seen:
+    with capture_logs() as lines:
+        async with failing(failure, home, redis_url) as setting:
+            if failure.before:
+                await failure.before(setting)
+            failure.slack(setting.workspace.faults)
+            ts = setting.ask(f"{MENTION} How many requests per minute may an API key make?")
+
+            async def over() -> bool:
+                events = [d for d in setting.workspace.workspace.deliveries.log if d.event.get("ts") == ts]
+                ended = events != [] and all(event.acknowledged for event in events)
+                depth = await setting.orion.mailbox.depth()
+                return ended and depth.messages == 0 and setting.orion.turns.in_flight == 0
+
+            await wait_until(over, "the question is done with", 25)
+            page = (await setting.orion.metrics()).decode()
+            found = answers(setting.workspace, ts, ts)
+            direct = [m for m in setting.workspace.messages(DIRECT) if m.get("bot_id")]
+            standing = [m for m in setting.workspace.messages(CHANNEL, ts) if m.get("bot_id")]
+            assert standing == found, "nothing but the answer is left in the thread"
+    return Seen(answers=found, direct=direct, log=[str(line["event"]) for line in lines], metrics=page)
+
+
+def test_the_table_and_the_failures_are_the_same() -> None:
+    assert [row.failure for row in rows()] == list(FAILURES)
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: re.sub(r"\W+", "-", row.failure))
+async def test_h3_a_far_end_fails_as_the_table_says(row: Row, tmp_path: Path, redis_url: str) -> None:
+    found = await seen(FAILURES[row.failure], tmp_path, redis_url)
+    for name in re.findall(r"`([^`]+)`", row.operator):
+        assert name in found.log or name in found.metrics, f"{name} is neither logged nor counted"
+    said = re.findall(r'"([^"]+)"', row.person)
+    place = found.direct if "direct chat" in row.person else found.answers
+    for words in said:
+        assert words in shown(place[0])
+    assert len(found.answers) == {"answered once": 1, "told once": 1, "dead letter": 0}[row.question]
+    if row.question == "answered once":
+        assert "600 requests" in shown(found.answers[0])
+        assert found.answers[0]["metadata"]["event_payload"]["verified"] is True
+    if row.question == "told once":
+        turn_id = found.answers[0]["metadata"]["event_payload"]["turn_id"]
+        assert turn_id[:12] in shown(found.answers[0]), "a failure has an id that the log knows (I6)"
+    assert len(found.direct) == ("direct chat" in row.person)
