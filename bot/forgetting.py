@@ -20,6 +20,7 @@ import structlog
 from redis.asyncio import Redis
 
 from agent.conversation import ThreadKey
+from bot.catching_up import Served
 from bot.intake import Incoming
 from bot.mailbox import Mailbox
 from bot.mailbox_scripts import script, split_entry
@@ -96,6 +97,7 @@ class Forgetting:
         self._prefix = prefix
         self._patience_s = patience_s
         self._drop = script(redis, "forget")
+        self._served = Served(redis, prefix=prefix).key
 
     async def person(self, user: str) -> Forgotten:
         """What is kept of a person: their questions, what was said to them, what they pressed, what they spent."""
@@ -175,6 +177,7 @@ class Forgetting:
 
     async def _notes(self, thread: str, found: Forgotten) -> None:
         """All that stands under the thread's own name."""
+        found.counts["notes about threads"] += int(await self._redis.zrem(self._served, thread))
         async for key in self._keys():
             if key.kind in _KINDS and (key.about == thread or key.about.startswith(f"{thread}:")):
                 await self._forget(key, found)

@@ -364,7 +364,7 @@ async def test_f9_help_and_mute_speak_the_threads_language_or_the_persons(tmp_pa
         await setting.answer_to(german)
         await wait_until(lambda: idle(setting), "the turn is over")
         statuses = [c.arguments["status"] for c in setting.workspace.calls if c.method == "assistant.threads.setStatus"]
-        assert "denkt nach…" in statuses
+        assert {"denkt nach…", "durchsucht die Dokumente…"} & set(statuses)
         muted = await setting.answer_to(setting.ask("mute", thread=german, user="U0RELEASE"), thread=german)
         assert say("muted", "de") in shown(muted)
 
