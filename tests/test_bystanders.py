@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from redis.asyncio import Redis
 
 from agent.conversation import ThreadKey
-from agent.thread_state import ThreadState
+from agent.thread_state import PendingQuestion, ThreadState
 from agent.thread_store import ThreadStore
+from bot.bystanders import Bystanders
+from bot.intake import Incoming
 from bot.local.roster import TEAM_ID, VISITOR
+from bot.mailbox import Claimed, Lease, LeaseLost, Mailbox
 from bot.notices import notice
+from bot.people import People
+from bot.turns import OK, Ending
+from tests.local_slack import local_slack
 from tests.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.orion_running import CHANNEL, MENTION, answers, running, settings_in, shown
 from tests.test_admission import idle, whispers
@@ -58,3 +66,36 @@ async def test_b6_a_bystander_neither_answers_the_open_question_nor_is_lost(
             assert (after.answers, after.pending_question) == ({"plan": "The small one"}, None)
             assert after.mission == waiting.mission
             assert "The small one" in str(server.requests[-2]["messages"])
+
+
+async def test_b6_only_the_holder_of_the_thread_notes_and_a_whisper_may_fail(redis_client: Redis) -> None:
+    handled: list[str] = []
+
+    async def handle(claimed: Claimed, _: Lease) -> Ending:
+        handled.append(claimed.body)
+        return OK
+
+    async with local_slack() as slack:
+        place, _ = slack.ask()
+        threads, mailbox = ThreadStore(redis_client), Mailbox(redis_client)
+        pending = PendingQuestion(key="plan", text="Which?", user=VISITOR)
+        await threads.save(place, ThreadState(pending_question=pending))
+        people = People(slack.calls, redis_client)
+        bystanders = Bystanders(handle, threads=threads, people=people, delivery=slack.delivery)
+        said = Incoming(kind="question", thread=place, user=OTHER, ts="9.0", addressed="follow_up", text="Hm")
+        for number, body in enumerate((said.to_json(), "garbage")):
+            await mailbox.enqueue(str(place), body, event_ids=[f"e{number}"])
+        (claimed,) = await mailbox.claim("w", 1)
+        lease = Lease(claimed.leased_until)
+        stale = replace(claimed, fence=replace(claimed.fence, token="0"))
+        with pytest.raises(LeaseLost):
+            await bystanders.handle(stale, lease)
+        slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
+        assert [await bystanders.handle(claimed, lease) for _ in range(2)] == [OK, OK]
+        assert [m.text for m in (await threads.load(place)).history] == ["Hm"]
+        await mailbox.done(claimed, "ok")
+        (unreadable,) = await mailbox.claim("w", 1)
+        await bystanders.handle(unreadable, lease)
+        await bystanders.handle(replace(unreadable, body=replace(said, user=VISITOR).to_json()), lease)
+        assert len(handled) == 2
+        await mailbox.aclose()
