@@ -195,3 +195,10 @@ def test_c1_a_stream_closed_twice_says_nothing_twice() -> None:
 def test_c2_the_draft_keeps_an_end_that_could_have_been_a_tag() -> None:
     assert draft_of("<answer>five <") == "five <"
     assert draft_of("five </answ") == "five </answ"
+
+
+def test_c1_the_reader_hands_on_what_was_held_back() -> None:
+    reader = DraftReader()
+    assert reader.feed("<answer>a <ans") == (("answer", "a "),)
+    assert reader.close() == (("answer", "<ans"),)
+    assert reader.draft == "a <ans"
