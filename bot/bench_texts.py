@@ -59,6 +59,17 @@ _FACTS: Final = (
     "Logs of the {system} are kept for {n} days in `/var/log/{host}`",
     "On {weekday} at {hour}:30 the {system} {verb} {things} for the {owner} team",
 )
+_RETOLD: Final = (
+    "Every {n} minutes the {system} {verb} {things}",
+    "The {system} belongs to the {owner} team, which answers within {n} hours",
+    "Before anybody touches the {system}, run `{tool} {flag}` on `{host}`",
+    "When the {system} stops, no more than {n} % of the {things} may be lost",
+    "On {day} {month} {year} the {system} was moved to the new data centre",
+    "The {owner} lead must approve access to the {system}, which ends after {n} days",
+    "`/var/log/{host}` keeps the logs of the {system} for {n} days",
+    "On {weekday}, from {hour}:30, the {system} {verb} {things} for the {owner} team",
+)
+"""The same facts in the same order, in other words."""
 _FILLERS: Final = (
     "Nobody remembers why the {system} was built that way, but the {owner} team wrote down what it learned from it.",
     "If the {things} grow faster than usual, the person on call opens a ticket and tells the {owner} channel.",
@@ -74,15 +85,20 @@ _SENTENCE: Final = 110
 """Characters of one fact, its mark and its line end, about."""
 
 
-def turn(number: int, *, length: int = 2000, count: int = 8, source_length: int = 2000) -> Draft:
+def turn(
+    number: int, *, length: int = 2000, count: int = 8, source_length: int = 2000, reworded: bool = False
+) -> Draft:
     """An answer of about ``length`` characters with ``count`` sources of ``source_length``, no two turns alike.
 
-    A long answer says again what its sources hold.
+    A long answer says again what its sources hold; ``reworded``, in other words than theirs.
     """
     chance = random.Random(number)  # noqa: S311 - the same texts in every run
     each = min(1 + length // (_SENTENCE * count), source_length // _LONGEST - 1)
-    told = [[_sentence(_FACTS, chance) for _ in range(each)] for _ in range(count)]
-    sources = tuple(_source(n, facts, source_length, chance) for n, facts in enumerate(told, start=1))
+    facts = [[_fact(chance) for _ in range(each)] for _ in range(count)]
+    told = [[retold if reworded else fact for fact, retold in page] for page in facts]
+    sources = tuple(
+        _source(n, [fact for fact, _ in page], source_length, chance) for n, page in enumerate(facts, start=1)
+    )
     return Draft(
         text=answer_text(length, number, told).rpartition("\n")[0],
         question=f"What is there to know about the {chance.choice(_SYSTEMS)} and its {chance.choice(_THINGS)}?",
@@ -131,20 +147,32 @@ def _section(facts: Iterator[tuple[str, int]], chance: random.Random) -> str:
     return f"{head}{paragraph}{items}\n{row if chance.random() < 0.3 else ''}"  # noqa: PLR2004 - a table in some
 
 
+def _fact(chance: random.Random) -> tuple[str, str]:
+    """A fact as a source has it, and in other words."""
+    number = chance.randrange(len(_FACTS))
+    words = _words(chance)
+    return _FACTS[number].format(**words), _RETOLD[number].format(**words)
+
+
 def _sentence(patterns: tuple[str, ...], chance: random.Random) -> str:
-    return chance.choice(patterns).format(
-        system=chance.choice(_SYSTEMS),
-        owner=chance.choice(_OWNERS),
-        verb=chance.choice(_VERBS),
-        things=chance.choice(_THINGS),
-        n=chance.randrange(2, 95),
-        tool=f"{chance.choice(('ops', 'ctl', 'run', 'adm'))}{chance.randrange(100)}",
-        flag=f"--{chance.choice(('check', 'force', 'drain', 'promote'))}",
-        host=f"node-{chance.randrange(1000)}",
-        day=chance.randrange(1, 29),
-        month=chance.choice(_MONTHS),
-        year=chance.randrange(2015, 2027),
-        weekday=chance.choice(_DAYS),
-        hour=chance.randrange(8, 19),
-        amount=chance.randrange(1000, 90_000),
-    )
+    return chance.choice(patterns).format(**_words(chance))
+
+
+def _words(chance: random.Random) -> dict[str, object]:
+    """What the sentences are filled with."""
+    return {
+        "system": chance.choice(_SYSTEMS),
+        "owner": chance.choice(_OWNERS),
+        "verb": chance.choice(_VERBS),
+        "things": chance.choice(_THINGS),
+        "n": chance.randrange(2, 95),
+        "tool": f"{chance.choice(('ops', 'ctl', 'run', 'adm'))}{chance.randrange(100)}",
+        "flag": f"--{chance.choice(('check', 'force', 'drain', 'promote'))}",
+        "host": f"node-{chance.randrange(1000)}",
+        "day": chance.randrange(1, 29),
+        "month": chance.choice(_MONTHS),
+        "year": chance.randrange(2015, 2027),
+        "weekday": chance.choice(_DAYS),
+        "hour": chance.randrange(8, 19),
+        "amount": chance.randrange(1000, 90_000),
+    }

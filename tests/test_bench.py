@@ -20,7 +20,9 @@ def figures() -> dict[str, dict[str, float]]:
 
 def test_every_part_gives_its_figures(figures: dict[str, dict[str, float]]) -> None:
     assert set(figures) == {"verification", "linearity", "stream", "turn"}
-    assert {"repair_ms", "rules_ms", "again_ms", "first_ms"} <= set(figures["verification"])
+    assert {"repair_ms", "rules_ms", "again_ms", "rewritten_ms", "reworded_ms", "first_ms"} <= set(
+        figures["verification"]
+    )
     assert set(figures["linearity"]) == {
         *("repair_ms_per_kb_at_1_kb", "repair_ms_per_kb_at_10_kb", "repair_growth"),
         *("rules_ms_per_kb_at_1_kb", "rules_ms_per_kb_at_10_kb", "rules_growth"),
@@ -49,6 +51,17 @@ def test_what_is_measured_are_answers_that_pass() -> None:
         verdict = check(draft)
         assert verdict.passed
         assert len(verdict.claims) > 15
+
+
+def test_answers_in_other_words_pass_too() -> None:
+    """They say what their sources say, and no sentence of theirs stands there."""
+    for number in range(10):
+        draft = turn(number, reworded=True)
+        assert draft.sources == turn(number).sources
+        verdict = check(draft)
+        assert verdict.passed
+        lines = [line.removeprefix("- ").partition(" [")[0] for line in draft.text.split("\n") if "- " in line]
+        assert not any(line in source.text for line in lines for source in draft.sources if len(line) > 40)
 
 
 def test_every_round_has_its_own_texts() -> None:
