@@ -409,3 +409,20 @@ async def test_a3_what_a_dead_worker_showed_goes_when_the_question_was_taken_bac
         assert await at.handle() == OK
         assert at.said(place) == []
         assert at.slack.server.workspace.threads.statuses == {}
+
+
+@pytest.mark.parametrize(("error", "verb"), [("channel_not_found", "ok"), ("internal_error", "giveback")])
+async def test_e5_a_second_look_that_slack_refuses_is_repeated_if_that_may_help(
+    error: str, verb: str, tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        claimed, lease = await at.claim()
+        await lose(at, claimed, lease)
+        assert await at.handle() == OK
+        at.answering._settling._after_s = 0
+        at.answering._delivery._calls._patience_s = 0.05  # its own patience, shortened
+        at.slack.server.faults.fail("conversations.replies", error, times=99)
+        (letter,) = await at.mailbox.claim("w", 9)
+        assert (await at.answering.handle(letter, Lease(letter.leased_until))).verb == verb

@@ -10,6 +10,7 @@ import pytest
 from agent.conversation import ThreadKey
 from agent.phrases import say
 from bot.delivery import Ticket
+from bot.lease import LeaseLost
 from bot.local.limits import LENIENT, Strictness
 from bot.local.server import LocalWorkspace
 from bot.slack_calls import DeliveryFailed
@@ -324,3 +325,52 @@ class _Borrowed(LocalWorkspace):
 
     async def stop(self) -> None:
         """It goes on."""
+
+
+async def test_e5_settling_keeps_the_first_of_each_part_and_no_placeholder() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await slack.delivery.answer(place, answer(*LONG), ticket)
+        first = [message["ts"] for message in answers(slack, place)]
+        await slack.delivery.answer(place, answer(*LONG), ticket)  # another worker's, that did not look
+        await slack.delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        await slack.delivery.status(place, "is thinking…")
+        assert await slack.delivery.settle(place, ts) == len(first) + 1
+        assert [message["ts"] for message in answers(slack, place)] == first
+        assert slack.server.workspace.threads.statuses == {}
+        assert await slack.delivery.settle(place, ts) == 0
+
+
+async def test_e5_settling_leaves_alone_what_is_still_in_work() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        assert await slack.delivery.settle(place, ts) == 0
+        assert len(answers(slack, place)) == 1, "nobody has answered yet: whoever does takes it over"
+        await slack.delivery.answer(place, answer("On Tuesdays."), Ticket(question_ts=ts, turn_id="turn-1"))
+        slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and when else?", ts)
+        await slack.delivery.status(place, "is thinking…")
+        assert await slack.delivery.settle(place, ts) == 0
+        assert len(slack.server.workspace.threads.statuses) == 1, "the next question is in work"
+
+
+async def test_a5_placeholders_that_dead_workers_left_go_with_the_answer() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        for _ in range(2):
+            dead = type(slack.delivery)(slack.calls, slack.workspace.own)
+            await dead.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        await slack.delivery.answer(place, answer("On Tuesdays."), Ticket(question_ts=ts, turn_id="turn-1"))
+        assert texts(answers(slack, place)) == ["On Tuesdays."]
+
+
+async def test_e5_no_status_is_shown_without_the_lease() -> None:
+    def lost() -> None:
+        raise LeaseLost
+
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        with pytest.raises(LeaseLost):
+            await slack.delivery.status(place, "is thinking…", question_ts=ts, lease_check=lost)
+        assert slack.server.workspace.threads.statuses == {}
