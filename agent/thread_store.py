@@ -70,7 +70,15 @@ def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
 
     So one script sees all that a workspace has going on, and can share out what it may have.
     """
-    return f"{{{prefix}:{zlib.crc32(team_of(thread).encode('utf-8', 'replace')) % shards}}}"
+    return shard_tag(zlib.crc32(team_of(thread).encode("utf-8", "replace")) % shards, prefix=prefix, shards=shards)
+
+
+def shard_tag(number: int, *, prefix: str, shards: int) -> str:
+    """What every key of a shard begins with. One of several names how many there are.
+
+    So whoever counts them otherwise (a worker that takes one node of a cluster for the whole) never meets the others.
+    """
+    return f"{{{prefix}:{number}}}" if shards == 1 else f"{{{prefix}:{number}/{shards}}}"
 
 
 class ThreadStore:

@@ -13,6 +13,8 @@ from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
 
+from agent.thread_store import shard_tag
+
 LUA = Path(__file__).parent / "lua"
 BELL_TTL_S = 60
 STRIKES_KEPT = 64
@@ -25,7 +27,7 @@ def script(redis: Redis, name: str) -> AsyncScript:
 
 def shard_tags(prefix: str, shards: int) -> list[str]:
     """The hash tags of all shards: what every key of a shard begins with."""
-    return [f"{{{prefix}:{shard}}}" for shard in range(shards)]
+    return [shard_tag(number, prefix=prefix, shards=shards) for number in range(shards)]
 
 
 def split_entry(entry: str) -> tuple[str, float, str]:
