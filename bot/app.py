@@ -146,8 +146,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         observers.tokens_used = gates.budgets.used
         desks = _Desks(
             redis=redis, engine=engine, observers=observers, gates=gates, prompts=prompts, prefix=prefix,
-            handoff=settings.handoff,
-            patience=patience, circuits=[engine.breaker],
+            handoff=settings.handoff, patience=patience, circuits=[engine.breaker],
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, desks.open, prefix=prefix))
         reading, delivery = Reading(slack.workspaces), delivery_of(slack.workspaces)
