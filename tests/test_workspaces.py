@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from http.cookies import SimpleCookie
@@ -31,7 +31,7 @@ from bot.installs import Installation, Installations, Kept, Seal, now
 from bot.local.roster import BOT_ID, BOT_USER, VISITOR
 from bot.mailbox import Claimed, Lease
 from bot.mailbox import now as monotonic
-from bot.oauth import COOKIE, MOST_A_MINUTE, Credentials, OAuthCalls
+from bot.oauth import COOKIE, MOST_A_MINUTE, Credentials, OAuthCalls, OAuthFailed, States
 from bot.open_slack import open_slack
 from bot.serving import HANDBOOK
 from bot.settings import Settings
@@ -46,6 +46,17 @@ from tests.waiting import wait_until
 
 ONE, TWO = TEAMS
 KEY = Fernet.generate_key().decode()
+
+
+async def _no_checks() -> Mapping[str, bool]:
+    return {}
+
+
+async def _no_metrics() -> bytes:
+    return b""
+
+
+SILENT = Pages(checks=_no_checks, metrics=_no_metrics)
 QUESTION = f"{MENTION} How many requests may one API key send per minute?"
 
 
@@ -255,6 +266,38 @@ async def test_i5_nobody_fills_redis_with_states(tmp_path: Path, redis_url: str)
         assert begun[-1] is None
         async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False) as page:
             assert page.status == 429
+
+
+async def test_i5_a_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp_path: Path, redis_url: str) -> None:
+    async with served(tmp_path, redis_url) as place, Redis(port=1, retry=Retry(NoBackoff(), 0)) as away:
+        assert place.orion.installing is not None
+        pages = replace(place.orion.installing, states=States(away))
+        async with serve(
+            build(SILENT, SlackDoor(app=place.orion.app, signing_secret=SECRET, installing=pages))
+        ) as port:
+            for path in ("install", "oauth_redirect?state=x&code=y"):
+                async with place.browser.get(f"http://127.0.0.1:{port}/slack/{path}", allow_redirects=False) as page:
+                    assert (page.status, "Wait a minute" in await page.text()) == (503, True)
+
+
+async def test_i5_a_slack_that_cannot_be_reached_is_no_refusal() -> None:
+    async with open_client("", api_url="http://127.0.0.1:1/api/") as client:
+        calls = OAuthCalls(client, Credentials(client_id=CLIENT_ID, client_secret=CLIENT_SECRET))
+        with pytest.raises(OAuthFailed) as failure:
+            await calls.exchange("code")
+    assert not failure.value.permanent
+
+
+async def test_i5_a_grant_without_a_team_is_none() -> None:
+    async with two_teams() as slack, open_client("", api_url=slack.api_url) as client:
+        calls = OAuthCalls(client, Credentials(client_id=CLIENT_ID, client_secret=CLIENT_SECRET))
+        slack.grants.codes["code"] = ""
+        with pytest.raises(OAuthFailed, match="invalid_code"):
+            await calls.exchange("code")
+        wrong = OAuthCalls(client, Credentials(client_id=CLIENT_ID, client_secret="another"))
+        with pytest.raises(OAuthFailed, match="bad_client_secret") as failure:
+            await wrong.exchange(slack.grants.code(ONE))
+        assert failure.value.permanent
 
 
 # --- tokens that run out ---------------------------------------------------------------------------------------------
