@@ -436,3 +436,14 @@ async def test_a5_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -
     assert await mailbox.done(claimed, "ok")
     assert not await mailbox.holds(THREAD, claimed.id)
     assert await mailbox.holds(THREAD, told.id)
+
+
+async def test_a6_what_was_taken_back_while_it_rested_is_due_at_once(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    assert await mailbox.done(await claim_one(mailbox), "giveback", after_s=60)
+    await redis_client.delete(mailbox.bell_key())
+    await mailbox.hurry("T1:C1:nothing waits here")
+    assert await mailbox.claim("w", 1) == []
+    await mailbox.hurry(THREAD)
+    assert await redis_client.llen(mailbox.bell_key()) == 1
+    assert (await claim_one(mailbox)).body == "q"
