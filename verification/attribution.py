@@ -43,7 +43,7 @@ def attribution_findings(evidence: Evidence) -> Iterator[Finding]:
     hits = [hit for hit in evidence.hits[:_NEAREST] if hit.share >= _NEAR]
     if not (evidence.claim.quantities or evidence.claim.capitals) or not hits:
         return
-    theirs = [(hit, part) for hit in hits for part in _parts(hit.source.passage, hit.terms)][:_MOST_PARTS]
+    theirs = [(hit, part) for hit in hits for part in _parts(hit.passage, hit.passage.terms)][:_MOST_PARTS]
     for mine in _parts(evidence.claim, evidence.claim.terms):
         found = _misplaced_number(mine, theirs, evidence) or _misplaced_name(mine, theirs, evidence)
         if found:
@@ -92,7 +92,7 @@ def _misplaced_number(mine: _Part, theirs: Sequence[tuple[Hit, _Part]], evidence
             there = next((o for o in part.numbers if same_kind(quantity, o) and not o.weak), None)
             taken = any(matches(mine_too, o) for mine_too in claimed for o in part.numbers)
             if there and not taken and _speaks_rather(mine, part, holders):
-                text = hit.source.passage.text
+                text = hit.passage.text
                 return _finding(evidence, hit, (quantity.start, quantity.end), text[there.start : there.end])
     return None
 
@@ -103,7 +103,7 @@ def _misplaced_name(mine: _Part, theirs: Sequence[tuple[Hit, _Part]], evidence: 
         for hit, part in theirs if holders else ():
             others = [other for other in part.names if other.isdisjoint(evidence.claim.stems)]
             if others and part not in holders and _speaks_rather(mine, part, holders):
-                return _finding(evidence, hit, (mine.start, mine.end), hit.source.passage.text[part.start : part.end])
+                return _finding(evidence, hit, (mine.start, mine.end), hit.passage.text[part.start : part.end])
     return None
 
 
