@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -70,16 +70,22 @@ def posting(error: str) -> Failure:
 
 
 async def recycled(setting: Setting) -> None:
-    opened = setting.workspace.workspace.sockets.opened
-    await setting.workspace.workspace.sockets.disconnect("warning", close=False)
-    await setting.workspace.workspace.sockets.disconnect("refresh_requested")
-    await wait_until(lambda: setting.workspace.workspace.sockets.opened > opened, "a new socket is open", 20)
+    for reason in ("warning", "refresh_requested"):
+        await reconnected(setting, setting.workspace.workspace.sockets.disconnect(reason))
 
 
 async def broken(setting: Setting) -> None:
-    opened = setting.workspace.workspace.sockets.opened
-    await setting.workspace.workspace.sockets.close()
-    await wait_until(lambda: setting.workspace.workspace.sockets.opened > opened, "a new socket is open", 20)
+    await reconnected(setting, setting.workspace.workspace.sockets.close())
+
+
+async def reconnected(setting: Setting, breaking: Awaitable[None]) -> None:
+    """An event that met a socket on its way out would come again only after Slack's minute."""
+    sockets = setting.workspace.workspace.sockets
+    opened, front = sockets.opened, setting.orion.socket
+    assert front is not None
+    await breaking
+    await wait_until(lambda: sockets.opened > opened and len(sockets.connections) == 1, "one new socket is open", 20)
+    await wait_until(front.ready, "the socket is ready", 20)
 
 
 NEVER = asyncio.Event()
