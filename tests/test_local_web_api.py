@@ -134,3 +134,13 @@ async def test_h1_api_test_echoes() -> None:
         client = client_of(workspace)
         assert (await client.api_test(foo="bar"))["args"] == {"foo": "bar"}
         assert (await refused(client, "api.test", error="my_error")).response["error"] == "my_error"
+
+
+async def test_h3_a_slow_server_does_what_a_caller_asked_that_is_gone() -> None:
+    async with running(LocalWorkspace(strictness=LENIENT)) as workspace:
+        workspace.faults.delay("chat.postMessage", 0.3)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await client_of(workspace).chat_postMessage(channel=HELP, text="late")
+        await workspace.wait_for(lambda: workspace.messages(HELP))
+        assert workspace.messages(HELP)[-1]["text"] == "late"

@@ -79,7 +79,7 @@ class Faults:
         self._add(method, Fault(kind="lost_response"), times)
 
     def delay(self, method: str, seconds: float, *, times: int = 1) -> None:
-        """Answers the next calls later."""
+        """Does what the next calls ask, and answers, only later: also when the caller has gone by then."""
         self._add(method, Fault(kind="delay", seconds=seconds), times)
 
     def release(self) -> None:

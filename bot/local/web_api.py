@@ -90,6 +90,8 @@ class WebApi:
 
     async def _answer(self, method: str, request: web.Request, call: ApiCall) -> Json:
         fault = self._workspace.faults.take(method)
+        if fault is not None and fault.kind == "delay":
+            await request.read()  # a slow server has the whole request: it does what is asked, its caller dead or not
         await self._strike_before(fault)
         arguments = await read_arguments(request)
         call.arguments = {key: value for key, value in arguments.values.items() if key != "token"}

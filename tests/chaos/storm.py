@@ -70,7 +70,7 @@ class Storm:
         for number, thread in enumerate(order):
             self.at.workspace.faults.duplicate_events = 2 if dice.random() < RESENT else 0  # the mention and its twin
             if dice.random() < weather.slow_posts:
-                self.at.workspace.faults.delay("chat.postMessage", weather.lease_s + 1.5)
+                self.at.workspace.faults.delay("chat.postMessage", weather.lease_s + 6)
             channel = CHAT if thread == 0 else CHANNELS[thread % len(CHANNELS)]
             known = opened.get(thread)
             asked = self.at.ask(channel, known.thread if known else None, f"{QUESTION} No. {number}, please.")
@@ -113,7 +113,8 @@ class Storm:
 
         def settled() -> bool:
             twice = any(len(first_parts(self.at.workspace, asked)) > 1 for asked in self.at.asked)
-            return not twice and not left_behind(self.at.workspace, self.at.asked)
+            slow = any(not call.done for call in self.at.workspace.calls)  # what is still to land may be a second post
+            return not slow and not twice and not left_behind(self.at.workspace, self.at.asked)
 
         await patiently(settled, SETTLES_S)
 
