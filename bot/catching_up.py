@@ -21,6 +21,7 @@ from redis.exceptions import LockError, RedisError
 
 from agent.conversation import ThreadKey
 from bot.intake import Own
+from bot.lease import heed_cancellation
 from bot.payload import mapping, string
 from bot.slack_calls import DeliveryFailed
 from bot.thread_reader import ANSWER_EVENT, ThreadReader, is_direct, is_own, sort_key
@@ -123,6 +124,7 @@ class CatchingUp:
                 log.warning("heartbeat_failed", error_type=type(error).__name__)
             except DeliveryFailed as failure:
                 log.warning("catch_up_put_off", reason=failure.reason, again_in_s=BEAT_S)
+            heed_cancellation()
             await asyncio.sleep(BEAT_S)
 
     async def beat(self) -> None:
