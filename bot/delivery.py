@@ -94,12 +94,13 @@ class Delivery:
         found = await self._reader.posted(place, ticket.question_ts) if ticket.may_exist else ()
         # A placeholder is taken over only where no answer stands yet; one that a dead worker left goes at the end.
         standing = tuple(p for p in found if not p.placeholder) or found[:1] or _only(placeholder)
+        seats = _seats(standing, len(posts), ticket.turn_id)
         stamps: list[str] = []
-        for number, post in enumerate(posts, 1):
+        for number, (post, seat) in enumerate(zip(posts, seats, strict=True), 1):
             body = self._body(place, ticket, number, verified=answer.verified)
-            stamps.append(await self._place(body, post, ticket, standing[number - 1 : number]))
+            stamps.append(await self._place(body, post, ticket, _only(seat)))
         left = [posted for posted in found if posted.placeholder and posted not in standing]
-        for surplus in (*standing[len(posts) :], *left):
+        for surplus in (*(posted for posted in standing if posted not in seats), *left):
             await self._delete(place.channel, surplus.ts, ticket.lease_check)
         ticket.lease_check()  # what was posted without the thread is somebody else's to count, and to look at again
         _log.info("answer_delivered", messages=len(posts), updated=len(standing), verified=answer.verified)
@@ -280,6 +281,21 @@ def _address(place: ThreadKey) -> dict[str, Any]:
 def _shortened(text: str) -> str:
     """A text for notifications; the blocks beside it hold the whole."""
     return text if len(text) <= _LONGEST_UPDATE else _CUT_TOKEN.sub("", text[:_LONGEST_UPDATE]) + "…"
+
+
+def _seats(standing: Sequence[Posted], parts: int, turn_id: str) -> list[Posted | None]:
+    """For each part the message it belongs in: its own if this turn posted it already, else one that may be updated.
+
+    An older note of Orion's before a turn's own parts ("Orion is paused") must not shift them.
+    """
+    own: dict[int, Posted] = {}
+    others: list[Posted] = []
+    for posted in standing:
+        if turn_id and posted.turn_id == turn_id:
+            own.setdefault(posted.part, posted)
+        else:
+            others.append(posted)
+    return [own.get(part) or (others.pop(0) if others else None) for part in range(1, parts + 1)]
 
 
 def _only(posted: Posted | None) -> tuple[Posted, ...]:

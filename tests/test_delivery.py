@@ -109,6 +109,18 @@ async def test_a3_an_answer_cut_off_by_a_crash_is_completed() -> None:
         assert sections == list(LONG)
 
 
+async def test_a7_a_note_before_a_long_answer_costs_none_of_its_parts() -> None:
+    """People were told that Orion is paused, then answered; a crash after the answer has it delivered once more."""
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.say(place, "Orion is paused.", ts)
+        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await slack.delivery.answer(place, answer(*LONG), ticket)
+        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-1"))
+        sections = [b["text"]["text"] for m in answers(slack, place) for b in m["blocks"] if b["type"] == "section"]
+        assert sections == list(LONG)
+
+
 async def test_a3_an_edited_questions_answer_is_updated_in_place() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
