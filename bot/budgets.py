@@ -110,7 +110,8 @@ class Budgets:
                 raise raised.exceptions[0] from None
             raise
         finally:
-            del self._meters[turn_id]
+            if self._meters.get(turn_id) is meter:  # a turn that lost its lease may end when its next try runs already
+                del self._meters[turn_id]
 
     async def _write_always(self, meter: Meter) -> None:
         while meter.open:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -115,6 +115,16 @@ async def test_a12_many_turns_at_once_lose_no_token(redis_client: Redis) -> None
         for number in range(30):
             group.create_task(turn(number))
     assert await redis_client.hget(purse.key("T1"), "workspace") == str(30 * 5 * 7)
+
+
+async def test_a12_a_turn_that_ends_late_takes_nothing_from_its_next_try(redis_client: Redis) -> None:
+    """A worker that lost a lease may claim the question again before the first try has cleaned up."""
+    purse = budgets(redis_client, Limits(user=10))
+    async with AsyncExitStack() as second:
+        async with purse.counting("t", letter()):
+            await second.enter_async_context(purse.counting("t", letter()))
+        purse.used("t", 10)
+    assert await purse.exhausted(letter()) == "user"
 
 
 async def test_a12_a_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:
