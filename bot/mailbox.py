@@ -322,8 +322,8 @@ class Mailbox:
             while True:
                 heed_cancellation()
                 message = await pubsub.get_message(timeout=1.0)
-                if message is not None:
-                    yield Cancellation(**json.loads(message["data"]))
+                if message is not None and (wish := _wish(message["data"])) is not None:
+                    yield wish
 
     async def wait(self, timeout_s: float) -> None:
         """Return when there may be news, after ``timeout_s`` at the latest."""
@@ -353,3 +353,12 @@ class Mailbox:
     async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         """The messages that were given up, the newest first."""
         return await DeadLetters(self._redis, prefix=self._prefix, shards=self._shards).newest(limit)
+
+
+def _wish(told: str) -> Cancellation | None:
+    """What another worker, perhaps of another version, wants cancelled; None where it cannot be understood."""
+    try:
+        fields = json.loads(told)
+        return Cancellation(thread=fields["thread"], reason=fields["reason"], message_id=fields["message_id"])
+    except (ValueError, KeyError, TypeError):
+        return None

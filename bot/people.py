@@ -65,7 +65,7 @@ class People:
     async def known(self, team: str, user: str) -> Person | None:
         """What was found out within the last hour; Slack is not asked."""
         stored = await self._redis.get(self.person_key(team, user))
-        return None if stored is None else Person(**json.loads(stored))
+        return None if stored is None else _remembered(str(stored))
 
     async def language(self, team: str, user: str) -> str | None:
         """What this person uses Slack in, as far as it is known already."""
@@ -105,6 +105,15 @@ class People:
         shared = reads_elsewhere(mapping(reply, "channel"))
         await self._redis.set(key, "1" if shared else "0", ex=KEPT_S)
         return shared
+
+
+def _remembered(stored: str) -> Person | None:
+    """What was written down; None, so that Slack is asked again, where another version wrote it in another form."""
+    try:
+        fields = json.loads(stored)
+        return Person(guest=fields["guest"], external=fields["external"], language=fields["language"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def read_person(user: Mapping[str, Any], team: str) -> Person:

@@ -65,6 +65,18 @@ async def test_a12_slack_is_asked_once_an_hour(redis_client: Redis, no_leaked_ke
         assert await people_of(slack, redis_client).known(TEAM_ID, "U0GUEST") == Person(guest=True, language="en")
 
 
+@pytest.mark.parametrize(
+    "stored", ['{"guest": true, "external": false, "language": "en", "new": [1]}', "{}", "[1]", "garbage"]
+)
+async def test_h3_what_another_version_wrote_of_a_person_crashes_no_turn(redis_client: Redis, stored: str) -> None:
+    roster = seeded()
+    roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
+    async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
+        people = people_of(slack, redis_client)
+        await redis_client.set(people.person_key(TEAM_ID, "U0GUEST"), stored, ex=60)
+        assert await people.person(TEAM_ID, "U0GUEST") == Person(guest=True, language="en")
+
+
 async def test_a12_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis) -> None:
     async with local_slack() as slack:
         people = people_of(slack, redis_client)

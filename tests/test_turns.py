@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -280,6 +281,21 @@ async def test_a3_a_cancellation_may_mean_one_message_only(mailbox: Mailbox) -> 
         stage.go.set()
     assert [lease.stopped for lease in stage.leases] == ["edited", None]
     assert await mailbox.stored_as(THREAD, "never seen") is None
+
+
+async def test_h3_a_wish_that_cannot_be_understood_ends_no_worker(redis_client: Redis, mailbox: Mailbox) -> None:
+    """A newer version may say more, and anybody may say nonsense."""
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    await put(mailbox, "q")
+    async with working(mailbox, stage):
+        await wait_until(lambda: stage.started == ["q"], "the turn runs")
+        message_id = await mailbox.stored_as(THREAD, f"{THREAD}/q")
+        wish = {"thread": THREAD, "reason": "stopped", "message_id": message_id, "by": "U1"}
+        for told in ("garbage", "[]", '{"thread": "T1"}', json.dumps(wish)):
+            await redis_client.publish(mailbox.cancel_channel(), told)
+        await wait_until(lambda: empty(mailbox), "what was understood is obeyed")
+    assert [lease.stopped for lease in stage.leases] == ["stopped"]
 
 
 async def test_a_handler_may_clean_up_when_stopped_and_choose_its_ending(mailbox: Mailbox) -> None:
