@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, Protocol, TypeVar
@@ -107,6 +107,20 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
     return result
 
 
+async def outlived(part: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run what a tool keeps going between its calls (a connection) behind the same wall: its failure ends only it."""
+    try:
+        await run()
+    except Exception as error:  # noqa: BLE001 (one of the four walls: a far end never ends Orion)
+        cause = _innermost(error)
+        log.warning("tool_part_ended", part=part, error_type=type(cause).__name__, where=_where(cause))
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """The first of what a task group packed up."""
+    return _innermost(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
 def walled(listener: Callable[[Event], None]) -> Callable[[Event], None]:
     """The listener behind the same wall as a tool: what it raises is logged, and the turn goes on (C5)."""
 
@@ -133,7 +147,7 @@ def _bug(call: ToolCall, error: Exception) -> ToolResult:
     return _failed(call, f"The tool failed inside (failure {failure_id}).", "Go on without it, or try other input.")
 
 
-def _where(error: Exception) -> str:
+def _where(error: BaseException) -> str:
     """File and line of the innermost frame."""
     trace = error.__traceback__
     while trace and trace.tb_next:

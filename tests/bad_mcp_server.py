@@ -1,0 +1,22 @@
+"""What no MCP server should do, by a word: ``mute`` never says anything, ``gone`` ends at once, ``nonsense`` prints what
+is no message, ``flood`` a line without end, ``chatter`` messages without end. ``stubborn`` does not end when it is asked.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+MESSAGE = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n'
+SAID = {"nonsense": "hello\n", "flood": "x" * 10_000, "chatter": MESSAGE * 100}
+
+if __name__ == "__main__":
+    how = sys.argv[1]
+    if how == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while how in SAID:
+        sys.stdout.write(SAID[how])
+    while how == "stubborn":
+        signal.pause()
+    if how == "mute":
+        sys.stdin.read()

@@ -1,0 +1,48 @@
+"""A search engine of SearXNG's form on a free loopback port: ``/search?q=…&format=json``, and its ways to fail."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Self
+
+from aiohttp import web
+
+
+class LocalSearxNG:
+    """``async with LocalSearxNG(…) as server``: ``server.url``; ``server.asked`` are the queries that came.
+
+    ``status``, ``raw`` and ``hangs`` are how it fails; it can be told so while it runs.
+    """
+
+    def __init__(
+        self, *results: dict[str, Any], status: int = 200, raw: bytes | None = None, hangs: bool = False
+    ) -> None:
+        self.results = list(results)
+        self.status, self.raw, self.hangs = status, raw, hangs
+        self.asked: list[str] = []
+        self.url = ""
+        self._closing = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.router.add_get("/search", self._search)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.2)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._closing.set()
+        await self._runner.cleanup()
+
+    async def _search(self, request: web.Request) -> web.Response:
+        self.asked.append(request.query["q"])
+        if self.hangs:
+            await self._closing.wait()
+        if self.status != 200 or request.query.get("format") != "json":
+            headers = {"Location": "http://127.0.0.1:9/elsewhere"} if self.status in {301, 302} else {}
+            return web.Response(status=self.status, text="no", headers=headers)
+        if self.raw is not None:
+            return web.Response(body=self.raw, content_type="application/json")
+        return web.json_response({"query": request.query["q"], "results": self.results, "answers": [], "infoboxes": []})

@@ -1,0 +1,215 @@
+"""Reading files inside roots: the asked lines, the ways out that are shut, and files that are no text (D3, I4)."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tracemalloc
+from io import BytesIO
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.actions import ToolCall
+from agent.tools.files import BYTES_MOST, LISTED_MOST, TEXT_MOST, FileRefused, _opened, _stretch, file_tools
+from agent.tools.tool import ToolResult, call_tool
+
+HUGE = 2 << 30
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "logs"
+    (made / "app").mkdir(parents=True)
+    (made / "app" / "run.log").write_text("one\ntwo\nthree\nfour\n")
+    (made / ".env").write_text("TOKEN=1")
+    (tmp_path / "secret.txt").write_text("secret")
+    return made
+
+
+async def read(root: Path, path: str, **arguments: Any) -> ToolResult:
+    tools = {tool.spec.name: tool for tool in file_tools([root])}
+    asked = ToolCall(call_id="1", tool="file_read", input={"path": path, **arguments})
+    return await call_tool(tools, asked, timeout_s=60, max_chars=20_000)
+
+
+async def text_of(root: Path, path: str, **arguments: Any) -> str:
+    found = await read(root, path, **arguments)
+    assert found.ok, found.error
+    return found.sources[0].text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "title"),
+    [
+        ({}, "one\ntwo\nthree\nfour\n", "logs/app/run.log, lines 1 to 4"),
+        ({"start_line": 2, "end_line": 3}, "two\nthree", "logs/app/run.log, lines 2 to 3"),
+        ({"start_line": 4}, "four\n", "logs/app/run.log, lines 4 to 4"),
+        ({"tail": 2}, "three\nfour", "logs/app/run.log"),
+        ({"tail": 9}, "one\ntwo\nthree\nfour", "logs/app/run.log"),
+    ],
+)
+async def test_d3_the_asked_lines_become_a_source(root: Path, arguments: dict[str, Any], text: str, title: str) -> None:
+    found = await read(root, "logs/app/run.log", **arguments)
+    (source,) = found.sources
+    assert (source.text, source.title, source.origin) == (text, title, "tool:file_read")
+    assert source.updated_at.startswith("20")
+
+
+async def test_d3_a_path_may_leave_the_root_s_name_out_or_be_whole(root: Path) -> None:
+    assert await text_of(root, "app/run.log") == await text_of(root, str(root / "app" / "run.log"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../secret.txt",
+        "logs/../../secret.txt",
+        "app/../../secret.txt",
+        "/etc/passwd",
+        "out",
+        "outside/secret.txt",
+        "circle",
+        ".env",
+        "logs/.env",
+        "a\0b",
+        "nowhere.txt",
+        "app/run.log/more",
+        "x" * 3000,
+    ],
+)
+async def test_i4_no_way_leads_out_of_the_root(root: Path, path: str) -> None:
+    (root / "out").symlink_to(root.parent / "secret.txt")
+    (root / "outside").symlink_to(root.parent)
+    (root / "circle").symlink_to(root / "circle")
+    found = await read(root, path)
+    assert not found.ok
+    assert found.error
+    assert not found.sources
+
+
+async def test_i4_a_link_that_stays_inside_is_followed(root: Path) -> None:
+    (root / "latest.log").symlink_to(root / "app" / "run.log")
+    found = await read(root, "latest.log", tail=1)
+    assert (found.sources[0].title, found.sources[0].text) == ("logs/app/run.log", "four")
+
+
+def test_i4_a_folder_swapped_for_a_link_gains_nothing(root: Path) -> None:
+    """What was looked up as a folder is a link by the time it is opened."""
+    (root / "swapped").symlink_to(root.parent)
+    with pytest.raises(FileRefused, match="cannot be opened"):
+        _opened(root, ("swapped", "secret.txt"))
+
+
+async def test_i4_pipes_and_sockets_are_named_and_do_not_hang(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+    found = await read(root, "pipe")
+    assert found.error == "That is a device, a pipe or a socket, no file."
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"/proc/self/fd/{os.open(root, os.O_RDONLY)}/s")  # a socket's path is short
+        assert not (await read(root, "s")).ok
+
+
+async def test_bad_input_a_log_of_two_gigabytes_is_read_where_it_was_asked(root: Path) -> None:
+    log = root / "huge.log"
+    with log.open("wb") as file:
+        file.write(b"first\n" * 3)
+        file.seek(HUGE)
+        file.write(b"\nlast but one\nlast\n")
+    tracemalloc.start()
+    try:
+        assert await text_of(root, "huge.log", tail=2) == "last but one\nlast"
+        assert await text_of(root, "huge.log", start_line=2, end_line=3) == "first\nfirst"
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+async def test_bad_input_a_line_deep_in_a_file_is_found(root: Path) -> None:
+    (root / "long.log").write_text("".join(f"line {n}\n" for n in range(1, 300_001)))
+    assert await text_of(root, "long.log", start_line=299_998, end_line=299_999) == "line 299998\nline 299999"
+    for beyond in (300_001, 900_000):
+        assert (await read(root, "long.log", start_line=beyond)).error == f"It has fewer than {beyond} lines."
+
+
+async def test_d3_what_is_too_much_is_cut_and_says_so(root: Path) -> None:
+    (root / "long.log").write_text("".join(f"line {n}\n" for n in range(1, 30_001)))
+    found = await read(root, "long.log")
+    assert len(found.sources[0].text) == TEXT_MOST
+    assert found.content.endswith("There is more of it: ask for other lines.")
+    assert "There is more" not in (await read(root, "long.log", end_line=3)).content
+    assert "There is more" in (await read(root, "long.log", tail=5000)).content
+    (root / "one-line.txt").write_text("ä" * BYTES_MOST)
+    assert set(await text_of(root, "one-line.txt")) == {"ä"}
+    assert set(await text_of(root, "one-line.txt", tail=1)) == {"ä"}
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("Grüße".encode(), "Grüße"),
+        ("Grüße".encode("utf-8-sig"), "Grüße"),
+        ("Grüße\r\nund\r\n".encode("utf-16"), "Grüße\nund\n"),
+        ("Grüße".encode("cp1252"), "Grüße"),
+        (b"", ""),
+    ],
+)
+async def test_bad_input_encodings(root: Path, data: bytes, text: str) -> None:
+    (root / "a.txt").write_bytes(data)
+    assert await text_of(root, "a.txt") == text
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x7fELF\0\0\0text", b"\x81\x8d\x8f\x90\x9d" * 9, bytes(range(1, 32)) * 20 + b"\xff"]
+)
+async def test_bad_input_binary_files_with_text_names_are_named(root: Path, data: bytes) -> None:
+    (root / "notes.txt").write_bytes(data)
+    found = await read(root, "notes.txt")
+    assert not found.ok
+    assert "binary" in found.error or "no text" in found.error
+
+
+async def test_bad_input_lines_of_wide_text(root: Path) -> None:
+    (root / "w.txt").write_bytes("a\nb\nc\n".encode("utf-16"))
+    assert await text_of(root, "w.txt", start_line=2, end_line=2) == "b\n"
+    assert await text_of(root, "w.txt", tail=1) == "c\n"
+
+
+async def test_d3_lines_in_the_wrong_order_are_refused(root: Path) -> None:
+    found = await read(root, "app/run.log", start_line=3, end_line=2)
+    assert found.error == "'end_line' must not be before 'start_line'."
+
+
+async def test_d3_a_folder_shows_its_names(root: Path) -> None:
+    for number in range(LISTED_MOST):
+        (root / f"f{number:04}.txt").touch()
+    found = await read(root, "logs")
+    names = found.sources[0].text.split("\n")
+    assert (names[:2], len(names)) == (["app/", "f0000.txt"], LISTED_MOST)
+    assert "There is more" in found.content
+    assert (await read(root, "app")).sources[0].text == "run.log"
+
+
+async def test_i4_a_file_that_may_not_be_read_is_named(root: Path) -> None:
+    assert file_tools(()) == ()
+    found = await read(root, "f0", tail="all")
+    assert found.error == "Bad parameters: 'tail' must be integer, not string."
+
+
+LINE = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs", "Cc"]), max_size=8)
+
+
+@given(st.lists(LINE, max_size=12), st.integers(1, 14), st.integers(1, 14))
+def test_d3_any_range_of_any_file_is_those_lines(lines: list[str], first: int, last: int) -> None:
+    data = "\n".join(lines).encode()
+    try:
+        found = _stretch(BytesIO(data), len(data), {"start_line": first, "end_line": last}, Event())
+    except FileRefused:
+        assert last < first or first > len(lines) or not "\n".join(lines[first - 1 :])
+    else:
+        assert found.text.removeprefix("\ufeff") == "\n".join(lines[first - 1 : last]).removeprefix("\ufeff")
