@@ -61,10 +61,11 @@ class AdminChat:
         order, reason = ordered(letter, self._admins)
         if not order:
             await self._store(letter)
-        elif await self._withdrawals.first_time(letter):
+        elif not await self._withdrawals.heard(letter):
             await (self._pausing.pause(reason) if order == _PAUSE else self._pausing.resume())
-            log.info("admin_order", order=order)
-            await self._confirm(letter, order)
+            if await self._withdrawals.note_heard(letter):
+                log.info("admin_order", order=order)
+                await self._confirm(letter, order)
 
     async def _confirm(self, letter: Incoming, order: str) -> None:
         try:

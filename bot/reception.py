@@ -45,10 +45,11 @@ class Reception:
         """Raises ``RedisError`` when the letter could not be stored."""
         thread = str(letter.thread)
         if letter.kind == "stop":
-            if await self._withdrawals.first_time(letter):
+            if not await self._withdrawals.heard(letter):
                 await self._withdrawals.stop(letter)
                 await self._cancel(thread, STOPPED)
                 await self._mailbox.hurry(thread)
+                await self._withdrawals.note_heard(letter)
             return
         if letter.kind == "delete":
             await self._withdraw(letter)

@@ -30,11 +30,17 @@ class Withdrawals:
         """Where it stands that a message is gone."""
         return f"{self._prefix}:gone:{thread}:{ts}"
 
-    async def first_time(self, letter: Incoming) -> bool:
-        """Whether this letter was not noted before: a stop that Slack sends again must not stop a later turn."""
+    async def heard(self, letter: Incoming) -> bool:
+        """Whether this letter was obeyed before: a stop that Slack sends again must not stop a later turn."""
+        return bool(await self._redis.exists(self._heard_key(letter)))
+
+    async def note_heard(self, letter: Incoming) -> bool:
+        """It was obeyed; whether for the first time. Noted afterwards: what Redis cut short has to be done again."""
+        return bool(await self._redis.set(self._heard_key(letter), "1", nx=True, ex=KEPT_S))
+
+    def _heard_key(self, letter: Incoming) -> str:
         keys = letter.event_ids or (f"ts:{letter.thread}:{letter.event_ts}",)
-        seen = f"{self._prefix}:heard:{keys[0]}"
-        return bool(await self._redis.set(seen, "1", nx=True, ex=KEPT_S))
+        return f"{self._prefix}:heard:{keys[0]}"
 
     async def stop(self, letter: Incoming) -> None:
         """Everything asked in this thread before the stop wants no answer."""

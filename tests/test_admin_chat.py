@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
 import pytest
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from agent.conversation import ThreadKey
-from bot.admin_chat import ordered
+from bot.admin_chat import AdminChat, ordered
+from bot.delivery import Delivery
 from bot.http_front import Pages, build, serve
 from bot.intake import Incoming
 from bot.local.roster import VISITOR
 from bot.notices import notice
 from bot.pausing import Pause, Pausing
+from bot.withdrawals import Withdrawals
+from tests.local_slack import local_slack
 from tests.orion_running import DIRECT, Setting, running, settings_in, shown
 from tests.waiting import wait_until
 
-ADMINS = frozenset({"U1"})
+ADMINS = frozenset({"U1", VISITOR})
 
 
 def said(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
@@ -84,3 +89,30 @@ async def test_a12_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
 
 async def resumed(pausing: Pausing) -> bool:
     return await pausing.now() is None
+
+
+async def test_a12_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with local_slack() as slack, Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:
+        stored: list[Incoming] = []
+        pausing = Pausing(redis_client)
+
+        async def store(letter: Incoming) -> None:
+            stored.append(letter)
+
+        async def delivery_of(_team: str) -> Delivery:
+            return slack.delivery
+
+        def chat(switch: Pausing) -> AdminChat:
+            withdrawals = Withdrawals(redis_client)
+            return AdminChat(store, admins=ADMINS, pausing=switch, withdrawals=withdrawals, delivery_of=delivery_of)
+
+        order = replace(said("pause"), user=VISITOR, event_ids=("evt:T1:Ev1",))
+        with pytest.raises(RedisError):
+            await chat(Pausing(nobody)).receive(order)
+        await chat(pausing).receive(order)
+        assert await pausing.now() is not None
+        await pausing.resume()
+        await chat(pausing).receive(order)
+        assert (await pausing.now(), stored) == (None, [])

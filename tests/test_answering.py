@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from agent.budget import Budget
 from agent.conversation import ThreadKey
@@ -183,6 +184,29 @@ async def test_a6_a_question_that_still_waits_is_stopped_too_and_once(tmp_path: 
         assert at.model.decided == []
         await at.reception.receive(letter)
         assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
+
+
+async def test_a6_a_stop_that_redis_cut_short_counts_when_slack_sends_it_again(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        refused = ["once"]
+
+        async def cancel(thread: str, reason: str, *, message_id: str = "") -> None:
+            if refused:
+                raise RedisConnectionError(refused.pop())
+            at.cancelled.append((thread, reason, message_id))
+
+        reception = Reception(at.mailbox, at.withdrawals, cancel)
+        said = at.slack.server.post("U0YOU", CHANNEL, "stop", ts)
+        stop = Incoming(kind="stop", thread=place, user="U0YOU", ts=said, addressed="direct", event_ids=("evt:T1:1",))
+        with pytest.raises(RedisConnectionError):
+            await reception.receive(stop)
+        for _ in range(2):
+            await reception.receive(stop)
+        assert at.cancelled == [(str(place), "stopped", "")]
 
 
 async def test_a6_a_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client: Redis) -> None:
