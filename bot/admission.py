@@ -15,6 +15,7 @@ from typing import Final
 import structlog
 
 from agent.conversation import ThreadKey
+from agent.thread_state import waits_for_another
 from agent.thread_store import ThreadStore
 from bot.answering import turn_id_of
 from bot.budgets import Budgets, Holder, in_words
@@ -151,19 +152,21 @@ class Admission:
             await self._whisper_once(letter, _REFUSALS.get(refusal, "unknown_person"), subject)
         if letter.refused or letter.thread.channel.startswith("D"):
             return
-        if letter.kind == "mute":
-            await self._gates.standings.engage(letter.thread)
-        elif letter.addressed == "mention" and not (await self._gates.threads.load(letter.thread)).history:
+        if letter.addressed == "mention" and not (await self._gates.threads.load(letter.thread)).history:
             await self._gates.standings.disengage(letter.thread)
+        elif letter.kind == "mute":
+            await self._gates.standings.engage(letter.thread)
 
     async def _admit(self, claimed: Claimed, lease: Lease, letter: Incoming) -> Ending:
         pause, resumed = await self._gates.pausing.state()
         if pause is not None:
             await self._tell_paused(claimed, lease, letter, pause)
             return later(_wait(claimed))
+        if letter.addressed == "mention":
+            await self._gates.standings.confirm(letter.thread)
         turn_id = turn_id_of(letter)
         holder = await self._gates.budgets.exhausted(letter)
-        if holder is not None and not await self._gates.mailbox.marked(claimed.thread, f"outbox:{turn_id}"):
+        if holder is not None and not await self._costs_nothing(letter, turn_id):
             log.info("budget_used_up", holder=holder, thread=claimed.thread)
             await self._say(lease, letter, self._used_up(holder, await self._language(letter)))
             return OK
@@ -171,6 +174,13 @@ class Admission:
         asked = replace(claimed, enqueued_at=max(claimed.enqueued_at, resumed))
         async with self._gates.budgets.counting(turn_id, letter):
             return await self._handle(asked, lease)
+
+    async def _costs_nothing(self, letter: Incoming, turn_id: str) -> bool:
+        """Whether the answer is decided already, or this was said to others (``bot.bystanders``)."""
+        if await self._gates.mailbox.marked(str(letter.thread), f"outbox:{turn_id}"):
+            return True
+        aside = letter.addressed == "follow_up" and letter.kind == "question"
+        return aside and waits_for_another(await self._gates.threads.load(letter.thread), letter.user)
 
     async def _tell_paused(self, claimed: Claimed, lease: Lease, letter: Incoming, pause: Pause) -> None:
         """Once per thread and pause."""

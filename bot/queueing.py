@@ -51,7 +51,7 @@ class Queueing:
         for waiting in await self._mailbox.waiting(for_s=pace.noticeable_s, again_s=pace.again_s, limit=pace.at_once):
             with suppress(ValueError):  # a letter that cannot be read is its turn's business
                 letter = Incoming.from_json(waiting.body)
-                if letter.kind in {"question", "edit"} and not letter.unproven:
+                if letter.kind in {"question", "edit"} and not (letter.unproven or letter.refused):
                     await self.tell(waiting, letter)
 
     async def tell(self, waiting: Waiting, letter: Incoming) -> None:

@@ -56,6 +56,10 @@ class Standings:
         """Orion was addressed here."""
         await self._redis.set(self.key(thread), "engaged", ex=KEPT_S)
 
+    async def confirm(self, thread: ThreadKey) -> None:
+        """Somebody who may addressed Orion here: that holds, whatever was taken back meanwhile of one who may not."""
+        await self._redis.set(self.key(thread), "engaged", nx=True, ex=KEPT_S)
+
     async def mute(self, thread: ThreadKey) -> None:
         """Somebody told Orion to keep quiet here."""
         await self._redis.set(self.key(thread), "muted", ex=KEPT_S)

@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 
 from agent.conversation import ThreadKey
 from agent.phrases import say
+from agent.thread_state import PendingQuestion, ThreadState
 from agent.thread_store import ThreadStore
 from bot.admission import KNOWN_WITHIN_S, Admission, Gates
 from bot.answering import turn_id_of
@@ -303,6 +304,51 @@ async def test_a12_a_muting_guest_mutes_nobody(redis_client: Redis) -> None:
         assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True, addressed="follow_up") == OK
         assert await standings.of(place) == "engaged"
         assert at.slack.server.ephemerals("C0GENERAL") == []
+
+
+async def test_a12_a_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it_in_nowhere(
+    redis_client: Redis,
+) -> None:
+    async with door(redis_client) as at:
+        at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
+        standings = Standings(redis_client)
+        place, ts = at.slack.ask()
+        await standings.mute(place)
+        assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True) == OK
+        assert await standings.of(place) != "engaged"
+
+
+async def test_a12_a_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(redis_client: Redis) -> None:
+    async with door(redis_client) as at:
+        at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
+        standings = Standings(redis_client)
+        place, ts = at.slack.ask()
+        for number, user in enumerate((GUEST, VISITOR)):
+            letter = Incoming(
+                kind="question", thread=place, user=user, ts=f"{ts[:-1]}{number}", addressed="mention", vouched=True
+            )
+            await at.mailbox.enqueue(str(place), letter.to_json(), event_ids=[user])
+            await standings.engage(place)
+        for _ in range(2):
+            (claimed,) = await at.mailbox.claim("w", 1)
+            assert await at.admission.handle(claimed, Lease(claimed.leased_until)) == OK
+            await at.mailbox.done(claimed, "ok")
+        assert len(at.through) == 1
+        assert await standings.of(place) == "engaged"
+
+
+async def test_a12_a_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Redis) -> None:
+    """While Orion waits for one person's answer, what others say costs nothing and gets no answer, this one neither."""
+    async with door(redis_client, limits=Limits(channel=1)) as at:
+        place, ts = at.slack.ask()
+        pending = PendingQuestion(key="plan", text="Which?", user="U0ONCALL")
+        await ThreadStore(redis_client).save(place, ThreadState(pending_question=pending))
+        claimed, lease = await at.store(thread=place, ts=ts, vouched=True, addressed="follow_up")
+        async with at.budgets.counting("t", Incoming.from_json(claimed.body)):
+            at.budgets.used("t", 1)
+        assert await at.admission.handle(claimed, lease) == OK
+        assert len(at.through) == 1
+        assert answers(at.slack.server, ts, place.thread_ts, place.channel) == []
 
 
 async def test_a12_a_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -> None:

@@ -126,6 +126,17 @@ async def test_a5_what_is_no_question_is_not_told(redis_client: Redis) -> None:
         assert shown(on.slack) == []
 
 
+async def test_a12_who_is_refused_is_not_told_that_it_is_their_turn_soon(redis_client: Redis) -> None:
+    async with scene(redis_client) as on:
+        place, ts = on.slack.ask()
+        letter = Incoming(
+            kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", refused="user_refused"
+        )
+        await on.mailbox.enqueue(str(place), letter.to_json(), event_ids=["a"])
+        await on.queueing.sweep()
+        assert shown(on.slack) == []
+
+
 async def test_a5_a_slack_that_is_away_holds_nobody_up(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         await on.asked()
