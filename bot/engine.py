@@ -31,9 +31,11 @@ from agent.progress import Policy, Save, keep_in_memory
 from agent.thread_state import ThreadState
 from agent.tools.knowledge import for_viewers, knowledge_tools
 from agent.tools.llm_generate import LlmGenerate
+from agent.tools.slack_search import SLACK_SEARCH
 from agent.tools.tool import Tool
 from bot.patience import Patience
 from bot.settings import Settings
+from bot.toolbox import open_toolbox
 from bot.wrong_use import WrongUse
 
 
@@ -48,7 +50,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """What answers: ``run`` is one turn."""
+    """What answers: ``run`` is one turn. ``served`` gives the tools that come and go with their servers."""
 
     model: Model
     tools: Mapping[str, Tool]
@@ -56,18 +58,31 @@ class Engine:
     policy: Policy
     budget: Budget
     report: IndexReport
+    served: Callable[[], Mapping[str, Tool]] = dict
     judge: Judge | None = None
     breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
 
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """Every tool there is now, and the one that only a question from Slack brings."""
+        return frozenset((*self.tools, *self.served(), SLACK_SEARCH))
+
     async def run(
-        self, question: Question, state: ThreadState, *, emit: Emit, save: Save = keep_in_memory
+        self,
+        question: Question,
+        state: ThreadState,
+        *,
+        emit: Emit,
+        save: Save = keep_in_memory,
+        more: Sequence[Tool] = (),
     ) -> tuple[TurnOutcome, ThreadState]:
-        """One turn with this engine's parts."""
+        """One turn with this engine's parts. ``more`` are tools of this one question."""
+        own = for_viewers(self.tools, viewers_of(question))
         return await run_turn(
             question,
             state,
             model=self.model,
-            tools=for_viewers(self.tools, viewers_of(question)),
+            tools={**self.served(), **own, **{tool.spec.name: tool for tool in more}},
             budget=self.budget,
             emit=emit,
             policy=self.policy,
@@ -131,12 +146,14 @@ async def open_engine(settings: Settings, corpus: Corpus, patience: Patience | N
         index, report = await stack.enter_async_context(open_index(corpus))
         model = await stack.enter_async_context(open_model(settings, patience.model, breaker))
         judge = await stack.enter_async_context(open_judge(settings, patience.judge, breaker))
-        tools: list[Tool] = [*knowledge_tools(index)]
+        toolbox = await stack.enter_async_context(open_toolbox(settings))
+        tools: list[Tool] = [*knowledge_tools(index), *toolbox.tools]
         if settings.uses_server:
             tools.append(LlmGenerate(model))
         yield Engine(
             model=model,
             tools={tool.spec.name: tool for tool in tools},
+            served=toolbox.served,
             index=index,
             policy=Policy(general=settings.general, link_hosts=settings.link_hosts),
             budget=Budget(attempts=settings.max_attempts),

@@ -49,7 +49,7 @@ class Observers:
         trace = self.tracer.turn(turn_id, thread=str(question.thread), user=question.user, question=question.text)
         self.metrics.turns_running.inc()
         observer = TurnObserver(
-            observers=self, turn_id=turn_id, model=engine.model.name, tools=frozenset(engine.tools), trace=trace
+            observers=self, turn_id=turn_id, model=engine.model.name, tools=engine.tool_names, trace=trace
         )
         try:
             yield observer

@@ -55,6 +55,12 @@ class Settings(BaseSettings):
     langfuse_host: str = _env("LANGFUSE_HOST", "https://cloud.langfuse.com")
     docs: Folders = _env("ORION_DOCS", ())
     docs_url: str = _env("ORION_DOCS_URL", "")
+    knowledge_url: SecretStr = _env("ORION_KNOWLEDGE_URL", SecretStr(""))
+    git: Folders = _env("ORION_GIT", ())
+    git_url: str = _env("ORION_GIT_URL", "")
+    files: Folders = _env("ORION_FILES", ())
+    searxng_url: str = _env("ORION_SEARXNG_URL", "")
+    mcp_config: Path | None = _env("ORION_MCP_CONFIG", None)
     home: Path = _env("ORION_HOME", Path(".orion"))
     port: int = _env("ORION_PORT", 3000, ge=0, le=65535)
     turns_per_workspace: int = _env("ORION_TURNS_PER_WORKSPACE", 0, ge=0)
@@ -98,13 +104,28 @@ class Settings(BaseSettings):
         """A list as the others."""
         return cls._names(value)
 
-    @field_validator("docs", mode="before")
+    @field_validator("docs", "git", "files", mode="before")
     @classmethod
     def _folders(cls, value: Any) -> Any:
         """Folders, ``:`` between them (the host's own separator works too)."""
         if not isinstance(value, str):
             return value
         return tuple(Path(part).expanduser() for part in value.split(os.pathsep) if part.strip())
+
+    @field_validator("searxng_url")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        """A web address, or nothing."""
+        if value and not re.fullmatch(r"https?://[^\s/@]+(?:/[^\s?#]*)?", value):
+            message = "must be an address such as http://localhost:8888, without a name, a password or a query"
+            raise ValueError(message)
+        return value
+
+    @field_validator("mcp_config", mode="before")
+    @classmethod
+    def _file(cls, value: Any) -> Any:
+        """A file's path; an empty one is none."""
+        return (value.strip() and Path(value.strip()).expanduser()) or None if isinstance(value, str) else value
 
     @field_validator("handoff")
     @classmethod

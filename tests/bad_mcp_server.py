@@ -1,5 +1,7 @@
-"""What no MCP server should do, by a word: ``mute`` never says anything, ``gone`` ends at once, ``nonsense`` prints what
-is no message, ``flood`` a line without end, ``chatter`` messages without end. ``stubborn`` does not end when it is asked.
+"""What no MCP server should do, by a word.
+
+``mute`` never says anything, ``gone`` ends at once, ``nonsense`` prints what is no message, ``flood`` a line without
+end, ``chatter`` messages without end; ``stubborn`` does not end when it is asked to.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 import uvicorn
 from mcp.server.mcpserver import MCPServer
 
+from tests.waiting import wait_until
+
 STOCK = {"tea": 41, "coffee": 7}
 
 
@@ -52,8 +54,7 @@ async def over_http(port: int = 0) -> AsyncIterator[str]:
     server = uvicorn.Server(config)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0.01)
+        await wait_until(lambda: server.started, "the server listens")
         address = server.servers[0].sockets[0].getsockname()
         yield f"http://127.0.0.1:{address[1]}/mcp"
         server.should_exit = True
