@@ -19,13 +19,18 @@ class ThreadKey:
         return f"{self.team}:{self.channel}:{self.thread_ts}"
 
 
+FileTrouble = Literal["", "form", "big", "unreadable", "elsewhere", "not_allowed", "away", "many"]
+"""Why a file could not be read; ``agent.file_words`` says it to people."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedFile:
-    """A file that came with a question: its text where it could be read, else why not."""
+    """A file that came with a question: its text where it could be read, else why not. ``url`` leads people to it."""
 
     name: str
     text: str = ""
-    error: str = ""
+    url: str = ""
+    trouble: FileTrouble = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from dataclasses import replace
 import structlog
 
 from agent.actions import Action, AskUser, Complete, FinishStep, Respond, ToolCall, ToolCalls
+from agent.attached import file_sources, with_unread
 from agent.budget import Budget, Usage
 from agent.conversation import Message, Question
 from agent.crash_log import log_crash
@@ -81,6 +82,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         log.warning("model_failed", thread=str(question.thread), error_type=error.kind, reason=error.detail)
         outcome = failed_model(progress, error)
     _heed_cancellation()
+    outcome = with_unread(outcome, question)
     _settle(progress, outcome, state)
     progress.emit(Done(outcome=outcome_name(outcome), usage=progress.used))
     return outcome, progress.state
@@ -97,6 +99,7 @@ async def _work(progress: Progress) -> TurnOutcome:
     await meet_message(progress)
     await _search_first(progress)
     progress.earlier_messages()
+    await _take_files(progress)
     for source in progress.state.sources:
         # What a tool or a file brought cannot be found again; a document can, and may have changed since.
         if source.origin != "document":
@@ -109,6 +112,13 @@ async def _work(progress: Progress) -> TurnOutcome:
         outcome = await _act(progress, action)
         if outcome is not None:
             return outcome
+
+
+async def _take_files(progress: Progress) -> None:
+    """What is attached to the question is a source (A11); a long file is gone through off the event loop."""
+    if progress.question.files:
+        for source in await asyncio.to_thread(file_sources, progress.question):
+            progress.add_source(source)
 
 
 async def _search_first(progress: Progress) -> None:

@@ -116,14 +116,11 @@ class Progress:
             log.warning("state_save_failed", thread=str(self.question.thread), reason=type(error).__name__)
 
     def earlier_messages(self) -> None:
-        """What people told each other in the thread, and attached files, are sources too (D6)."""
+        """What people told each other in the thread is a source too (D6)."""
         said = [m for m in self.state.history if m.role == "user" and not m.addressed]
         if said:
             lines = "\n".join(f"{_who(message)}: {message.text}" for message in said)
             self.add_source(Source(id=0, title="Earlier in this thread", text=lines, origin="thread"))
-        for file in self.question.files:
-            if file.text:
-                self.add_source(Source(id=0, title=file.name, text=file.text, origin="file"))
 
 
 def _who(message: Message) -> str:

@@ -18,7 +18,8 @@ from typing import Final
 import structlog
 from redis.exceptions import RedisError
 
-from agent.conversation import ThreadKey
+from agent.conversation import AttachedFile, Question, ThreadKey
+from agent.file_words import file_words
 from agent.loop import stopped
 from agent.model_failure import PASSING
 from agent.outcome import Cancelled, Failed, TurnOutcome, outcome_name
@@ -26,6 +27,7 @@ from agent.phrases import say
 from agent.progress import Save
 from agent.thread_state import StateNotSaved, ThreadState, before_latest
 from agent.thread_store import StateFenced, ThreadStore
+from bot.attachments import no_files
 from bot.blocks import Mark, short_id
 from bot.delivery import Delivery, Ticket
 from bot.engine import Engine
@@ -129,6 +131,7 @@ class Answering:
         observers: Observers,
         offers_human: Callable[[ThreadKey], bool] = _nobody_helps,
         language_of: Callable[[str, str], Awaitable[str | None]] = _nobody_knows,
+        files_of: Callable[[Incoming], Awaitable[tuple[AttachedFile, ...]]] = no_files,
         patience: Patience | None = None,
     ) -> None:
         self._engine = engine
@@ -139,6 +142,7 @@ class Answering:
         self._observers = observers
         self._offers_human = offers_human
         self._language_of = language_of
+        self._files_of = files_of
         self._settling = Settling(mailbox, delivery)
         self._patience = patience or Patience()
 
@@ -208,17 +212,21 @@ class Answering:
     async def _do(self, work: Work) -> Ending:
         letter, require = work.letter, work.lease.require
         match letter.kind:
-            case "help":
-                await self._delivery.say(work.place, help_text(await self._spoken(work)), letter.ts, require)
+            case "help" if letter.files == "none":
+                await self._greet(work)
             case "mute":
                 await self._delivery.say(work.place, say("muted", await self._spoken(work)), letter.ts, require)
             case "delete":
                 await self._delivery.withdraw(work.place, letter.ts, require)
             case "stop" | "hand_off":
                 pass  # taken care of at the reception, or by ``bot.handing_off``; neither has an answer of its own
-            case "question" | "edit":
+            case "question" | "edit" | "help":  # a bare mention may bring a file
                 return await self._question(work)
         return OK
+
+    async def _greet(self, work: Work) -> None:
+        text = help_text(await self._spoken(work))
+        await self._delivery.say(work.place, text, work.letter.ts, work.lease.require)
 
     async def _spoken(self, work: Work) -> str | None:
         """The language of a thread where the letter itself has none: of what was asked last, else of its person."""
@@ -288,10 +296,13 @@ class Answering:
 
     async def _answer(self, work: Work) -> Entry | Ending:
         """Run the turn under a status, write down what came out, deliver it."""
+        question = await self._asked(work)
+        if not question.text:
+            await self._greet(work)
+            return OK
         state = await self._state(work)
         if state is None:
             return OK
-        question = work.letter.question()
         with self._observers.turn(question, work.turn_id, self._engine) as observer:
             observer.waited(work.waited_s)
             async with working(self._delivery, work.place, work.ticket()) as status:
@@ -312,6 +323,13 @@ class Answering:
                         await self._look_again(work)
             await observer.ended(question, outcome)
         return entry
+
+    async def _asked(self, work: Work) -> Question:
+        """The question with the files of its message; one that is only files asks what is in them."""
+        question = replace(work.letter.question(), files=await self._files_of(work.letter))
+        if question.text or not question.files:
+            return question
+        return replace(question, text=file_words("summarise", await self._spoken(work)))
 
     def _model_wait_s(self, work: Work, outcome: TurnOutcome) -> float | None:
         """Seconds until the model may be back; None where it will not be, or the person has waited long enough."""

@@ -23,6 +23,7 @@ from agent.thread_store import ThreadStore
 from bot.admin_chat import AdminChat
 from bot.admission import Admission, Gates
 from bot.answering import Answering
+from bot.attachments import Attachments
 from bot.budgets import Budgets, Limits
 from bot.bystanders import Bystanders
 from bot.catching_up import CatchingUp, Door, Served
@@ -209,6 +210,7 @@ class _Desks:
             patience=self.patience,
             offers_human=partial(offers_human, self.handoff),
             language_of=people.language,
+            files_of=Attachments(client, calls, delivery.reader).of,
         )
         handing_off = HandingOff(
             answering.handle,

@@ -20,6 +20,7 @@ from bot.payload import mapping, objects, string
 Kind = Literal["question", "help", "stop", "mute", "edit", "delete", "hand_off"]
 Addressed = Literal["mention", "direct", "follow_up"]
 Standing = Literal["unknown", "engaged", "muted", "lost"]
+Files = Literal["none", "some", "unknown"]
 
 # Joins, topics, pins, bot_message and the rest say nothing to Orion; these three are a person speaking.
 _SPOKEN = frozenset({"", "file_share", "thread_broadcast"})
@@ -82,7 +83,8 @@ class Incoming:
     ``ts`` is the message the letter is about; ``edited_ts`` tells versions of it apart. ``event_ids`` are the keys
     under which a second delivery of the same thing is known. ``event_ts`` orders letters. ``unproven`` says that nobody
     remembers whether Orion was addressed in the thread: Slack must be asked first. ``refused`` says why this person is
-    to be told that they get no answer; ``vouched`` that the event itself said whether its channel is shared.
+    to be told that they get no answer; ``vouched`` that the event itself said whether its channel is shared. ``files``
+    says whether the message has any: of a mention no event tells.
     """
 
     kind: Kind
@@ -99,6 +101,7 @@ class Incoming:
     unproven: bool = False
     refused: str = ""
     vouched: bool = False
+    files: Files = "none"
 
     def question(self) -> Question:
         """The letter as the agent's question."""
@@ -315,7 +318,14 @@ def _letter(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, acce
         event_ts=string(event, "event_ts") or string(message, "ts"),
         channel_type=channel_type,
         mentioned=named - {own.user},
+        files=_files(event, message),
     )
+
+
+def _files(event: Mapping[str, Any], message: Mapping[str, Any]) -> Files:
+    if any(objects(message, "files")):
+        return "some"
+    return "unknown" if string(event, "type") == "app_mention" else "none"
 
 
 def _kind(message: Mapping[str, Any], raw: str, own: Own) -> Kind:
@@ -326,7 +336,7 @@ def _kind(message: Mapping[str, Any], raw: str, own: Own) -> Kind:
         return "mute"
     if string(message, "edited", "ts"):
         return "edit"
-    return "question" if word else "help"
+    return "question" if word or any(objects(message, "files")) else "help"
 
 
 def _addressed(event: Mapping[str, Any], named: frozenset[str], own: Own, channel_type: str) -> Addressed:

@@ -71,6 +71,16 @@ class ThreadReader:
                 kept.append(said)
         return tuple(kept)
 
+    async def message(self, place: ThreadKey, ts: str) -> Mapping[str, Any]:
+        """One message of the conversation as Slack has it; empty when it is gone.
+
+        Raises:
+            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
+        """
+        bounds = {"oldest": ts, "latest": ts, "inclusive": True}
+        found = [message async for message in self._each(place, bounds, 1)]
+        return next((message for message in found if string(message, "ts") == ts), {})
+
     async def own(self) -> Own:
         """Who Orion is in this workspace. Raises ``DeliveryFailed``."""
         return await self._identity()

@@ -79,7 +79,16 @@ def test_a1_a_mention_opens_its_own_thread() -> None:
         channel_type="channel",
         event_ids=("evt:T1:Ev1", "msg:T1:C1:1700000000.000100"),
         vouched=True,
+        files="unknown",
     )
+
+
+def test_a11_only_a_message_tells_of_its_files_and_files_alone_are_a_question() -> None:
+    chat = {"type": "message", "channel": "D1", "channel_type": "im", "user": "UANN", "ts": "1.000001"}
+    assert letter({**chat, "text": "hi"}).files == "none"
+    shared = letter({**chat, "text": "", "subtype": "file_share", "files": [{"id": "F1"}]})
+    assert (shared.kind, shared.text, shared.files) == ("question", "", "some")
+    assert letter({**mention(), "text": "<@UORION>"}).kind == "help"
 
 
 def test_a1_a_mention_in_a_thread_stays_in_it() -> None:

@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from agent.attached import ORIGIN, asks_for_file
 from agent.conversation import Message
 from agent.knowledge.terms import words
 from agent.model import WriteContext
 from agent.query import ASKS, search_query
-from agent.quoting.catalogue import is_about, listed
+from agent.quoting.catalogue import document_of, is_about, listed
 from agent.quoting.excerpt import Choice, Excerpt, choose, opening
 from agent.quoting.ranking import Asked, defines
 from agent.quoting.units import Unit, units_of
@@ -34,6 +35,8 @@ _FENCE: Final = re.compile(r"`{3,}")
 
 def quoted_answer(context: WriteContext) -> str:
     """The answer in Markdown; nothing where no source fits the question."""
+    if asks_for_file(context.question) and (openings := _openings(context)):
+        return openings
     said: set[Unit] = set()
     history = context.history
     parts: list[str] = []
@@ -45,6 +48,19 @@ def quoted_answer(context: WriteContext) -> str:
     if answered and len(answered) < len(parts):
         answered.append(line("rest", detect(context.question.text)))
     return "\n\n".join(answered)
+
+
+def _openings(context: WriteContext) -> str:
+    """How each attached file begins: all that can be said of a file as a whole without understanding it."""
+    language, left_out = detect(context.question.text), _complaints(context)
+    parts: list[str] = []
+    for file in context.question.files:
+        named = (s for s in context.sources if s.origin == ORIGIN and document_of(s.title) == file.name)
+        first = next(named, None)
+        choice = opening(first, is_left_out=left_out) if first else None
+        if choice:
+            parts.append(_render(line("quoted", language, title=file.name), choice.main))
+    return "\n\n".join(parts)
 
 
 def quoted_list(source: Source, question: str) -> str:
