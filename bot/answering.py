@@ -18,7 +18,7 @@ from typing import Final
 import structlog
 from redis.exceptions import RedisError
 
-from agent.conversation import AttachedFile, Question, ThreadKey
+from agent.conversation import AttachedFile, ThreadKey
 from agent.file_words import file_words
 from agent.loop import stopped
 from agent.model_failure import PASSING
@@ -212,8 +212,6 @@ class Answering:
     async def _do(self, work: Work) -> Ending:
         letter, require = work.letter, work.lease.require
         match letter.kind:
-            case "help" if letter.files == "none":
-                await self._greet(work)
             case "mute":
                 await self._delivery.say(work.place, say("muted", await self._spoken(work)), letter.ts, require)
             case "delete":
@@ -223,10 +221,6 @@ class Answering:
             case "question" | "edit" | "help":  # a bare mention may bring a file
                 return await self._question(work)
         return OK
-
-    async def _greet(self, work: Work) -> None:
-        text = help_text(await self._spoken(work))
-        await self._delivery.say(work.place, text, work.letter.ts, work.lease.require)
 
     async def _spoken(self, work: Work) -> str | None:
         """The language of a thread where the letter itself has none: of what was asked last, else of its person."""
@@ -296,13 +290,16 @@ class Answering:
 
     async def _answer(self, work: Work) -> Entry | Ending:
         """Run the turn under a status, write down what came out, deliver it."""
-        question = await self._asked(work)
-        if not question.text:
-            await self._greet(work)
+        files = await self._files_of(work.letter)
+        text = work.letter.text or (file_words("summarise", await self._spoken(work)) if files else "")
+        if not text:
+            help_ = help_text(await self._spoken(work))
+            await self._delivery.say(work.place, help_, work.letter.ts, work.lease.require)
             return OK
         state = await self._state(work)
         if state is None:
             return OK
+        question = replace(work.letter.question(), text=text, files=files)
         with self._observers.turn(question, work.turn_id, self._engine) as observer:
             observer.waited(work.waited_s)
             async with working(self._delivery, work.place, work.ticket()) as status:
@@ -323,13 +320,6 @@ class Answering:
                         await self._look_again(work)
             await observer.ended(question, outcome)
         return entry
-
-    async def _asked(self, work: Work) -> Question:
-        """The question with the files of its message; one that is only files asks what is in them."""
-        question = replace(work.letter.question(), files=await self._files_of(work.letter))
-        if question.text or not question.files:
-            return question
-        return replace(question, text=file_words("summarise", await self._spoken(work)))
 
     def _model_wait_s(self, work: Work, outcome: TurnOutcome) -> float | None:
         """Seconds until the model may be back; None where it will not be, or the person has waited long enough."""
