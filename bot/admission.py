@@ -17,7 +17,6 @@ import structlog
 from agent.conversation import ThreadKey
 from agent.thread_state import waits_for_another
 from agent.thread_store import ThreadStore
-from bot.answering import turn_id_of
 from bot.budgets import Budgets, Holder, in_words
 from bot.delivery import Delivery
 from bot.intake import Access, Incoming
@@ -30,6 +29,7 @@ from bot.slack_calls import DeliveryFailed
 from bot.standing import Standings
 from bot.turns import OK, Ending, Handle, OnDead, dead, later
 from bot.withdrawals import Withdrawals
+from bot.work import turn_id_of
 from verification.language import detect
 
 log = structlog.get_logger()

@@ -8,18 +8,15 @@ Must never post a text that is neither a verified answer nor one of Orion's own 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import structlog
 from redis.exceptions import RedisError
 
-from agent.conversation import AttachedFile, ThreadKey
-from agent.file_words import file_words
+from agent.conversation import ThreadKey
 from agent.loop import stopped
 from agent.model_failure import PASSING
 from agent.outcome import Cancelled, Failed, TurnOutcome, outcome_name
@@ -27,9 +24,8 @@ from agent.phrases import say
 from agent.progress import Save
 from agent.thread_state import StateNotSaved, ThreadState, before_latest
 from agent.thread_store import StateFenced, ThreadStore
-from bot.attachments import no_files
 from bot.blocks import Mark, short_id
-from bot.delivery import Delivery, Ticket
+from bot.delivery import Delivery
 from bot.engine import Engine
 from bot.intake import Incoming
 from bot.mailbox import Claimed, Lease, LeaseLost, Mailbox
@@ -44,13 +40,13 @@ from bot.thread_reader import sort_key
 from bot.turns import OK, Ending, dead, later
 from bot.withdrawals import Withdrawals
 from bot.wording import help_text
+from bot.work import Work, turn_id_of
 from verification.language import detect
 
 log = structlog.get_logger()
 
 FAILURES: Final = frozenset({"failed", "out_of_budget"})
 """Outcomes that a person may want to ask an admin about."""
-
 
 NOT_ANSWERED: Final = frozenset({"refused", "failed", "out_of_budget"})
 """Outcomes after which a human may be asked (A13)."""
@@ -64,57 +60,6 @@ def _nobody_helps(_place: ThreadKey) -> bool:
 async def _nobody_knows(_team: str, _user: str) -> str | None:
     """Nobody knows what a person uses Slack in."""
     return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """One letter in our hands."""
-
-    claimed: Claimed
-    lease: Lease
-    letter: Incoming
-    turn_id: str
-
-    @property
-    def place(self) -> ThreadKey:
-        """Where the answer goes."""
-        return self.letter.thread
-
-    @property
-    def outbox(self) -> str:
-        """The name of the mark under which the decided answer stands."""
-        return f"outbox:{self.turn_id}"
-
-    @property
-    def waits(self) -> str:
-        """The name of the mark that says that the person saw this question wait."""
-        return f"waits:{self.turn_id}"
-
-    @property
-    def language(self) -> str | None:
-        """What the person wrote in; None for English or unsure."""
-        return detect(self.letter.text)
-
-    @property
-    def waited_s(self) -> float:
-        """Seconds since the letter was stored."""
-        return max(0.0, time.time() - self.claimed.enqueued_at)
-
-    def ticket(self, *marks: Mark, may_exist: bool = True) -> Ticket:
-        """The identity that makes the answer unique in Slack."""
-        return Ticket(
-            question_ts=self.letter.ts,
-            turn_id=self.turn_id,
-            may_exist=may_exist,
-            lease_check=self.lease.require,
-            marks=marks,
-            language=self.language,
-        )
-
-
-def turn_id_of(letter: Incoming) -> str:
-    """32 hex digits, the same on every try of the same version of the same message: also the trace's id."""
-    return hashlib.sha256(f"{letter.thread}:{letter.ts}:{letter.edited_ts}".encode()).hexdigest()[:32]
 
 
 class Answering:
@@ -131,7 +76,6 @@ class Answering:
         observers: Observers,
         offers_human: Callable[[ThreadKey], bool] = _nobody_helps,
         language_of: Callable[[str, str], Awaitable[str | None]] = _nobody_knows,
-        files_of: Callable[[Incoming], Awaitable[tuple[AttachedFile, ...]]] = no_files,
         patience: Patience | None = None,
     ) -> None:
         self._engine = engine
@@ -142,7 +86,6 @@ class Answering:
         self._observers = observers
         self._offers_human = offers_human
         self._language_of = language_of
-        self._files_of = files_of
         self._settling = Settling(mailbox, delivery)
         self._patience = patience or Patience()
 
@@ -212,13 +155,15 @@ class Answering:
     async def _do(self, work: Work) -> Ending:
         letter, require = work.letter, work.lease.require
         match letter.kind:
+            case "help":
+                await self._delivery.say(work.place, help_text(await self._spoken(work)), letter.ts, require)
             case "mute":
                 await self._delivery.say(work.place, say("muted", await self._spoken(work)), letter.ts, require)
             case "delete":
                 await self._delivery.withdraw(work.place, letter.ts, require)
             case "stop" | "hand_off":
                 pass  # taken care of at the reception, or by ``bot.handing_off``; neither has an answer of its own
-            case "question" | "edit" | "help":  # a bare mention may bring a file
+            case "question" | "edit":
                 return await self._question(work)
         return OK
 
@@ -290,16 +235,10 @@ class Answering:
 
     async def _answer(self, work: Work) -> Entry | Ending:
         """Run the turn under a status, write down what came out, deliver it."""
-        files = await self._files_of(work.letter)
-        text = work.letter.text or (file_words("summarise", await self._spoken(work)) if files else "")
-        if not text:
-            help_ = help_text(await self._spoken(work))
-            await self._delivery.say(work.place, help_, work.letter.ts, work.lease.require)
-            return OK
         state = await self._state(work)
         if state is None:
             return OK
-        question = replace(work.letter.question(), text=text, files=files)
+        question = work.letter.question()
         with self._observers.turn(question, work.turn_id, self._engine) as observer:
             observer.waited(work.waited_s)
             async with working(self._delivery, work.place, work.ticket()) as status:
@@ -314,8 +253,7 @@ class Answering:
                 await observer.decided(question, outcome)
                 await status.hold()
                 with observer.timed("deliver"):
-                    fresh = entry is decided and work.claimed.tries == 1 and work.letter.kind != "edit"
-                    await self._deliver(work, entry, may_exist=not fresh)
+                    await self._deliver(work, entry, may_exist=entry is not decided or work.may_be_answered)
                     if work.claimed.tries > 1:
                         await self._look_again(work)
             await observer.ended(question, outcome)

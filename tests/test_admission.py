@@ -17,7 +17,6 @@ from agent.phrases import say
 from agent.thread_state import PendingQuestion, ThreadState
 from agent.thread_store import ThreadStore
 from bot.admission import KNOWN_WITHIN_S, Admission, Gates
-from bot.answering import turn_id_of
 from bot.app import open_orion
 from bot.budgets import Budgets, Limits
 from bot.engine import corpus_of
@@ -33,6 +32,7 @@ from bot.standing import Standings
 from bot.turns import OK, Ending
 from bot.withdrawals import Withdrawals
 from bot.wording import help_text
+from bot.work import turn_id_of
 from tests.local_slack import Slack, local_slack
 from tests.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown

@@ -24,7 +24,7 @@ from agent.knowledge.passage import IndexReport
 from agent.model import ModelError
 from agent.progress import Policy
 from agent.thread_store import ThreadStore
-from bot.answering import Answering, turn_id_of
+from bot.answering import Answering
 from bot.delivery import Ticket
 from bot.engine import Engine
 from bot.intake import Incoming
@@ -35,10 +35,12 @@ from bot.settling import SETTLE_S
 from bot.slack_calls import SlackCalls
 from bot.turns import OK, Ending
 from bot.withdrawals import Withdrawals
+from bot.work import turn_id_of
 from tests.fakes import LIMITS, PassageTool, ScriptedModel
 from tests.local_slack import CHANNEL, Slack, local_slack
 from tests.orion_running import settings_in
 from tests.waiting import wait_until
+from verification.answer import Answer
 
 GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
 ASKED = "How many requests may a key send a minute?"
@@ -263,6 +265,24 @@ async def test_h3_a_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_cl
         assert await at.handle() == OK
         assert len(at.model.written) == 1
         assert "120 requests" in at.said(place)[0]
+
+
+@pytest.mark.parametrize("how", ["edited after Redis was lost", "a dead letter tried again days later"])
+async def test_a3_a_question_that_comes_again_from_elsewhere_is_answered_in_place(
+    tmp_path: Path, redis_client: Redis, how: str
+) -> None:
+    """Nothing in Redis tells that an answer stands, and it is the letter's first try: only Slack knows."""
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        edited = how.startswith("edited")
+        place, ts = at.slack.ask()
+        if not edited:
+            ts = f"{float(ts) - 3 * 86_400:.6f}"
+        old = Answer(text="Ask again.", chunks=("Ask again.",), sources=(), verified=True, attempts=1)
+        await at.slack.delivery.answer(place, old, Ticket(question_ts=ts, turn_id="before"))
+        await at.store(ts, place, **({"edited_ts": f"{float(ts) + 60:.6f}"} if edited else {}))
+        assert await at.handle() == OK
+        (said,) = at.said(place)
+        assert "120 requests" in said
 
 
 async def test_h3_a_model_that_is_away_is_waited_for(tmp_path: Path, redis_client: Redis) -> None:

@@ -1,0 +1,84 @@
+"""One letter in a worker's hands: what every step of its turn is told.
+
+Promises: the turn's id is the same on every try of the same version of a message, so that what was posted for it can be
+found again. Must never change while the turn runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from agent.conversation import ThreadKey
+from bot.blocks import Mark
+from bot.delivery import Ticket
+from bot.intake import Incoming
+from bot.mailbox import Claimed, Lease
+from bot.thread_reader import sort_key
+from verification.language import detect
+
+FRESH_S: Final = 3_600
+"""A question older than this may come again from elsewhere: a dead letter, a Redis that was lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One letter in our hands."""
+
+    claimed: Claimed
+    lease: Lease
+    letter: Incoming
+    turn_id: str
+
+    @property
+    def place(self) -> ThreadKey:
+        """Where the answer goes."""
+        return self.letter.thread
+
+    @property
+    def outbox(self) -> str:
+        """The name of the mark under which the decided answer stands."""
+        return f"outbox:{self.turn_id}"
+
+    @property
+    def waits(self) -> str:
+        """The name of the mark that says that the person saw this question wait."""
+        return f"waits:{self.turn_id}"
+
+    @property
+    def language(self) -> str | None:
+        """What the person wrote in; None for English or unsure."""
+        return detect(self.letter.text)
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds since the letter was stored."""
+        return max(0.0, time.time() - self.claimed.enqueued_at)
+
+    @property
+    def may_be_answered(self) -> bool:
+        """Whether Slack may show something of ours for this question: tried before, edited, or asked long ago."""
+        return self.claimed.tries > 1 or bool(self.letter.edited_ts) or asked_s_ago(self.letter) > FRESH_S
+
+    def ticket(self, *marks: Mark, may_exist: bool = True) -> Ticket:
+        """The identity that makes the answer unique in Slack."""
+        return Ticket(
+            question_ts=self.letter.ts,
+            turn_id=self.turn_id,
+            may_exist=may_exist,
+            lease_check=self.lease.require,
+            marks=marks,
+            language=self.language,
+        )
+
+
+def turn_id_of(letter: Incoming) -> str:
+    """32 hex digits, the same on every try of the same version of the same message: also the trace's id."""
+    return hashlib.sha256(f"{letter.thread}:{letter.ts}:{letter.edited_ts}".encode()).hexdigest()[:32]
+
+
+def asked_s_ago(letter: Incoming) -> float:
+    """Seconds since the message was written, by Slack's clock and ours."""
+    return time.time() - sort_key(letter.ts)[0]
