@@ -16,7 +16,8 @@ from typing import Final
 import structlog
 from redis.exceptions import RedisError
 
-from agent.conversation import ThreadKey
+from agent.conversation import AttachedFile, ThreadKey
+from agent.file_words import file_words
 from agent.loop import stopped
 from agent.model_failure import PASSING
 from agent.outcome import Cancelled, Failed, TurnOutcome, outcome_name
@@ -24,6 +25,7 @@ from agent.phrases import say
 from agent.progress import Save
 from agent.thread_state import StateNotSaved, ThreadState, before_latest
 from agent.thread_store import StateFenced, ThreadStore
+from bot.attachments import no_files
 from bot.blocks import Mark, short_id
 from bot.delivery import Delivery
 from bot.engine import Engine
@@ -76,6 +78,7 @@ class Answering:
         observers: Observers,
         offers_human: Callable[[ThreadKey], bool] = _nobody_helps,
         language_of: Callable[[str, str], Awaitable[str | None]] = _nobody_knows,
+        files_of: Callable[[Incoming], Awaitable[tuple[AttachedFile, ...]]] = no_files,
         patience: Patience | None = None,
     ) -> None:
         self._engine = engine
@@ -86,6 +89,7 @@ class Answering:
         self._observers = observers
         self._offers_human = offers_human
         self._language_of = language_of
+        self._files_of = files_of
         self._settling = Settling(mailbox, delivery)
         self._patience = patience or Patience()
 
@@ -155,15 +159,13 @@ class Answering:
     async def _do(self, work: Work) -> Ending:
         letter, require = work.letter, work.lease.require
         match letter.kind:
-            case "help":
-                await self._delivery.say(work.place, help_text(await self._spoken(work)), letter.ts, require)
             case "mute":
                 await self._delivery.say(work.place, say("muted", await self._spoken(work)), letter.ts, require)
             case "delete":
                 await self._delivery.withdraw(work.place, letter.ts, require)
             case "stop" | "hand_off":
                 pass  # taken care of at the reception, or by ``bot.handing_off``; neither has an answer of its own
-            case "question" | "edit":
+            case "question" | "edit" | "help":  # a bare mention may bring a file
                 return await self._question(work)
         return OK
 
@@ -235,10 +237,16 @@ class Answering:
 
     async def _answer(self, work: Work) -> Entry | Ending:
         """Run the turn under a status, write down what came out, deliver it."""
+        files = await self._files_of(work.letter)
+        text = work.letter.text or (file_words("summarise", await self._spoken(work)) if files else "")
+        if not text:
+            help_ = help_text(await self._spoken(work))
+            await self._delivery.say(work.place, help_, work.letter.ts, work.lease.require)
+            return OK
         state = await self._state(work)
         if state is None:
             return OK
-        question = work.letter.question()
+        question = replace(work.letter.question(), text=text, files=files)
         with self._observers.turn(question, work.turn_id, self._engine) as observer:
             observer.waited(work.waited_s)
             async with working(self._delivery, work.place, work.ticket()) as status:
