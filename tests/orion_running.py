@@ -21,7 +21,7 @@ from bot.engine import corpus_of
 from bot.http_front import Pages, SlackDoor, build
 from bot.http_front import serve as serve_pages
 from bot.local.documents import DocsFolder
-from bot.local.limits import LENIENT
+from bot.local.limits import LENIENT, Strictness
 from bot.local.roster import BOT_USER, VISITOR
 from bot.local.server import LocalWorkspace
 from bot.patience import Patience
@@ -86,12 +86,13 @@ async def running(
     docs: Path = HANDBOOK,
     prefix: str = "orion",
     patience: Patience | None = None,
+    strictness: Strictness = LENIENT,
     inhabited: LocalWorkspace | None = None,
 ) -> AsyncIterator[Setting]:
     """Orion at work over Socket Mode or signed HTTP, in a workspace of its own or in one that runs already."""
     async with AsyncExitStack() as stack:
         desk = RecordDesk()
-        workspace = inhabited or LocalWorkspace(DocsFolder(roots=(docs,)), desk.load, strictness=LENIENT)
+        workspace = inhabited or LocalWorkspace(DocsFolder(roots=(docs,)), desk.load, strictness=strictness)
         if inhabited is None:
             await workspace.start()
             stack.push_async_callback(workspace.stop)

@@ -22,6 +22,7 @@ from structlog.testing import capture_logs
 
 from agent.openai_model import Timeouts
 from bot.local.faults import Faults
+from bot.local.limits import LENIENT
 from bot.patience import Patience
 from tests.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
@@ -64,6 +65,10 @@ class Failure:
     url: str = ""
 
 
+# An event that meets a socket on its way out comes again: sooner here than after Slack's minute.
+SOON = replace(LENIENT, retry_delays=(0.0, 1.0, 2.0, 4.0, 8.0))
+
+
 def posting(error: str) -> Failure:
     """Twice: the answer, and the second try before the question is given up."""
     return Failure(slack=lambda faults: faults.fail("chat.postMessage", error, times=2))
@@ -79,7 +84,6 @@ async def broken(setting: Setting) -> None:
 
 
 async def reconnected(setting: Setting, breaking: Awaitable[None]) -> None:
-    """An event that met a socket on its way out would come again only after Slack's minute."""
     sockets = setting.workspace.workspace.sockets
     opened, front = sockets.opened, setting.orion.socket
     assert front is not None
@@ -180,7 +184,7 @@ async def failing(failure: Failure, home: Path, redis_url: str) -> AsyncIterator
         settings = settings_in(
             home, redis_url, openai_base_url=url, openai_api_key=SecretStr("sk-test-0123456789"), model="scripted"
         )
-        setting = await stack.enter_async_context(running(settings, patience=failure.patience))
+        setting = await stack.enter_async_context(running(settings, patience=failure.patience, strictness=SOON))
         NEVER.clear()
         yield setting
 

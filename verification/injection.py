@@ -268,8 +268,9 @@ def _repeated(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int
     unquoted = _QUOTED.sub(lambda match: " " * len(match[0]), reading.prose)
     wanted = [_plain(order.text) for order in hostile]
     for match in _SENTENCE.finditer(unquoted) if wanted else ():
-        strong = _is_strong(match[0].strip())
-        plain = _plain(_unnumbered(match[0]))
+        sentence = _unnumbered(match[0])  # the citation of the one before stands at its beginning
+        strong = _is_strong(sentence.strip())
+        plain = _plain(sentence)
         near = len(plain) >= _LEAST and _WEAK.search(match[0]) and any(fuzz.ratio(plain, o) >= _CLOSE for o in wanted)
         if strong or near:
             yield _span(match)
