@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ async def names(settings: Settings) -> list[str]:
 
 
 async def test_d3_what_is_configured_is_there(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     settings = settings_in(
         tmp_path, "", git=(tmp_path,), files=(tmp_path,), searxng_url="http://127.0.0.1:9", git_url="https://g.example"
     )
@@ -53,7 +51,9 @@ async def test_d4_orion_starts_although_a_server_is_down(tmp_path: Path) -> None
 
 async def test_d4_what_fails_inside_comes_out_as_it_is(tmp_path: Path) -> None:
     """The servers' keepers run in a task group, which would wrap it up."""
-    settings = settings_in(tmp_path, "", mcp_config=config(tmp_path, gone={"command": sys.executable}))
+    settings = settings_in(
+        tmp_path, "", mcp_config=config(tmp_path, gone={"command": sys.executable, "args": ["-c", ""]})
+    )
     with pytest.raises(WrongUse, match="no reason"):
         async with open_toolbox(settings):
             raise WrongUse("no reason")
@@ -88,5 +88,5 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("ORION_MCP_CONFIG", "~/mcp.json")
     assert load_settings().mcp_config == Path.home() / "mcp.json"
     monkeypatch.setenv("ORION_SEARXNG_URL", "localhost:8888")
-    with pytest.raises(SettingsError, match="ORION_SEARXNG_URL: .*an address such as"):
+    with pytest.raises(SettingsError, match=r"ORION_SEARXNG_URL: .*an address such as"):
         load_settings()

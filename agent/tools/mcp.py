@@ -35,14 +35,6 @@ from observability.loopback import is_loopback
 from verification.answer import Source
 from verification.injection import without_orders
 
-START_S: Final = 20.0
-"""Seconds a server has for its greeting and its list of tools."""
-FIRST_WAIT_S: Final = 5.0
-"""Seconds that Orion's own start waits for them; a slower server's tools come later."""
-READY_S: Final = 5.0
-"""Seconds that a call waits for a connection to be made again."""
-PAUSE_S: Final = (0.5, 60.0)
-"""Seconds between attempts to connect: the first pause, doubled up to the longest."""
 PAGES_MOST: Final = 20
 TOOLS_MOST: Final = 64
 SCHEMA_MOST: Final = 20_000
@@ -55,6 +47,20 @@ _NAME_MOST: Final = 64
 _CALLERS_END: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 log = structlog.get_logger()
 Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """Seconds: a server has ``start`` for its greeting and its list of tools; Orion's own start waits ``first`` for it.
+
+    A call waits ``ready`` for a connection to be made again; between attempts lies ``pause``, doubled to ``longest``.
+    """
+
+    start: float = 20.0
+    first: float = 5.0
+    ready: float = 5.0
+    pause: float = 0.5
+    longest: float = 60.0
 
 
 class _Flood(httpx2.StreamError):
@@ -73,8 +79,9 @@ class Offered:
 class McpConnection:
     """One server, connected as long as ``keep`` runs."""
 
-    def __init__(self, server: McpServer) -> None:
+    def __init__(self, server: McpServer, waits: Waits | None = None) -> None:
         self.server = server
+        self._waits = waits or Waits()
         self.offered: tuple[Offered, ...] = ()
         self.tried = asyncio.Event()
         self._client: Client | None = None
@@ -90,18 +97,18 @@ class McpConnection:
 
     async def keep(self) -> None:
         """Connect, again and again, until cancelled."""
-        pause, longest = PAUSE_S
+        pause = self._waits.pause
         while True:
             self._wanted.clear()
             before = self._connections
             await outlived(f"mcp:{self.server.name}", self._connect)
             if self._connections > before:
-                pause = PAUSE_S[0]
+                pause = self._waits.pause
             self.tried.set()
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wanted.wait()
-            pause = min(pause * 2, longest)
+            pause = min(pause * 2, self._waits.longest)
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
         """Call once. Raises ``McpFailed``; an exception of the SDK's own is left to the wall round tools."""
@@ -125,7 +132,7 @@ class McpConnection:
     async def _connection(self) -> Client:
         self._wanted.set()
         with suppress(TimeoutError):
-            async with asyncio.timeout(READY_S):
+            async with asyncio.timeout(self._waits.ready):
                 await self._ready.wait()
         if self._client is None:
             raise McpFailed(self.server, "cannot be reached. It is tried again.")
@@ -135,7 +142,7 @@ class McpConnection:
         """One connection, from its beginning to its end."""
         self._over.clear()
         async with AsyncExitStack() as stack:
-            async with asyncio.timeout(START_S):
+            async with asyncio.timeout(self._waits.start):
                 transport = await stack.enter_async_context(self._transport())
                 client = await stack.enter_async_context(Client(transport, cache=None))
                 self.offered = tuple([offered async for offered in _offered(client, self.server)])
@@ -221,17 +228,20 @@ class McpTools:
 
 
 @asynccontextmanager
-async def open_mcp(servers: Sequence[McpServer], reserved: frozenset[str]) -> AsyncIterator[McpTools]:
-    """The servers, connected where they can be; nobody waits longer than ``FIRST_WAIT_S`` for them."""
+async def open_mcp(
+    servers: Sequence[McpServer], reserved: frozenset[str], waits: Waits | None = None
+) -> AsyncIterator[McpTools]:
+    """The servers, connected where they can be; nobody waits longer than ``waits.first`` for them."""
+    waits = waits or Waits()
     # The SDK's own lines quote what servers say.
     logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)
-    connections = [McpConnection(server) for server in servers]
+    connections = [McpConnection(server, waits) for server in servers]
     try:
         async with asyncio.TaskGroup() as group:
             keeping = [group.create_task(one.keep(), name=f"mcp:{one.server.name}") for one in connections]
             try:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(FIRST_WAIT_S):
+                    async with asyncio.timeout(waits.first):
                         for connection in connections:
                             await connection.tried.wait()
                 yield McpTools(connections, reserved)
@@ -251,7 +261,7 @@ async def _http(server: McpServer) -> AsyncIterator[httpx2.AsyncClient]:
     async def bounded(reply: httpx2.Response) -> None:
         reply.stream = _Bounded(reply.stream)
 
-    timeout = httpx2.Timeout(START_S, read=max(server.timeout_s, START_S) + 300)
+    timeout = httpx2.Timeout(20.0, read=300.0)  # how long a call may take is decided where it is made
     client = httpx2.AsyncClient(
         headers=dict(server.headers),
         timeout=timeout,

@@ -100,7 +100,7 @@ def _faults(name: str, given: object) -> Iterator[str]:
         ("allow", "a list of strings", _are_texts),
         ("env", _STRINGS, _is_table),
         ("headers", _STRINGS, _is_table),
-        ("timeout_s", "a number of seconds from 0.1 to 600", lambda value: _is_number(value, 0.1, 600)),
+        ("timeout_s", "a number from 0.1 to 600", lambda value: _is_number(value, 0.1, 600)),
         ("max_chars", "a number from 100 to 16000", lambda value: _is_number(value, 100, 16_000)),
     ):
         if key in given and not fits(given[key]):

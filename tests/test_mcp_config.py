@@ -1,0 +1,87 @@
+"""The configuration of MCP servers: the usual form, and a sentence for each way to get it wrong (D4)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.tools.mcp_config import McpServer, read_servers
+
+
+def read(**servers: Any) -> tuple[McpServer, ...]:
+    return read_servers(json.dumps({"mcpServers": servers}))
+
+
+def test_d4_the_usual_form_is_read() -> None:
+    assert read(
+        files={"command": "npx", "args": ["-y", "fs"], "env": {"A": "b"}, "cwd": "/srv", "type": "stdio"},
+        far={"url": "https://m.example/mcp", "headers": {"Authorization": "Bearer x"}, "allow": ["get_*"],
+             "timeout_s": 3, "max_chars": 500},
+        off={"command": "x", "disabled": True},
+    ) == (
+        McpServer(name="files", command="npx", args=("-y", "fs"), env={"A": "b"}, cwd="/srv"),
+        McpServer(
+            name="far", url="https://m.example/mcp", headers={"Authorization": "Bearer x"}, allow=("get_*",),
+            timeout_s=3.0, max_chars=500,
+        ),
+    )  # fmt: skip
+
+
+def test_d4_an_allow_list_allows_names_and_their_beginnings() -> None:
+    server = McpServer(name="a", allow=("get_*", "list"))
+    assert [server.allows(name) for name in ("get_x", "list", "lists", "drop")] == [True, True, False, False]
+    assert McpServer(name="a").allows("anything")
+
+
+@pytest.mark.parametrize(
+    ("name", "given_server", "reason"),
+    [
+        ("a b", {"command": "x"}, "a server's name has 1 to 31 letters, digits, '-' and '_'."),
+        ("a", [], "Server 'a': it should be an object with 'command' or 'url'."),
+        ("a", {"command": "x", "url": "http://a.example"}, "Server 'a': it needs either 'command' or 'url'."),
+        ("a", {"comand": "x", "command": "x"}, "Server 'a': unknown: comand."),
+        ("a", {"command": 3}, "Server 'a': 'command' should be a string."),
+        ("a", {"url": "ftp://x"}, "Server 'a': 'url' should be an http or https address."),
+        ("a", {"url": "http://[x"}, "Server 'a': 'url' should be an http or https address."),
+        ("a", {"command": "x", "args": "y"}, "Server 'a': 'args' should be a list of strings."),
+        ("a", {"command": "x", "allow": [1]}, "Server 'a': 'allow' should be a list of strings."),
+        ("a", {"command": "x", "env": {"A": 1}}, "Server 'a': 'env' should be an object of strings."),
+        ("a", {"url": "http://a.example", "headers": []}, "Server 'a': 'headers' should be an object of strings."),
+        (
+            "a",
+            {"command": "x", "timeout_s": True},
+            "Server 'a': 'timeout_s' should be a number from 0.1 to 600.",
+        ),
+        ("a", {"command": "x", "max_chars": 5}, "Server 'a': 'max_chars' should be a number from 100 to 16000."),
+    ],
+)
+def test_d4_what_is_wrong_is_said_with_its_place(name: str, given_server: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(reason)}$"):
+        read(**{name: given_server})
+
+
+def test_i6_no_value_is_shown() -> None:
+    with pytest.raises(ValueError, match="headers") as raised:
+        read(a={"url": "http://a.example", "headers": {"Authorization": ["secret-token"]}})
+    assert "secret-token" not in str(raised.value)
+    assert "secret-token" not in repr(McpServer(name="a", headers={"Authorization": "secret-token"}))
+
+
+KEYS = st.sampled_from(["command", "url", "env", "args", "allow", "timeout_s", "a"])
+LEAVES = st.none() | st.booleans() | st.floats() | st.text(max_size=5)
+JSON = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner))
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(st.text(max_size=4), JSON, max_size=3))
+def test_d4_any_json_is_read_or_refused(servers: dict[str, Any]) -> None:
+    try:
+        found = read(**servers)
+    except ValueError:
+        return
+    assert all(server.command or server.url for server in found)
