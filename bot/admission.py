@@ -93,7 +93,7 @@ class Admission:
         if refusal:
             await self._turn_away(letter, refusal)
             return OK
-        if letter.kind not in {"question", "edit"} or not await self._gates.withdrawals.wanted(letter):
+        if not _asks(letter) or not await self._gates.withdrawals.wanted(letter):
             return await self._handle(claimed, lease)
         try:
             return await self._admit(claimed, lease, letter)
@@ -221,6 +221,11 @@ class Admission:
             return written
         known = await self._people.known(letter.thread.team, letter.user)
         return known.language if known and not letter.text else None
+
+
+def _asks(letter: Incoming) -> bool:
+    """Whether answering may cost anything. A bare mention may bring a file to be read: no event tells."""
+    return letter.kind in {"question", "edit"} or (letter.kind == "help" and letter.files != "none")
 
 
 def _must_be_known(letter: Incoming, access: Access) -> bool:

@@ -295,6 +295,23 @@ async def test_a12_what_costs_nothing_passes(redis_client: Redis, more: dict[str
         assert len(at.through) == 1
 
 
+@pytest.mark.parametrize("files", ["some", "unknown"])
+async def test_a12_a_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_question(
+    redis_client: Redis, files: str
+) -> None:
+    async with door(redis_client, limits=Limits(workspace=1)) as at:
+        await Pausing(redis_client).pause()
+        bare = {"kind": "help", "text": "", "files": files, "vouched": True}
+        claimed, lease = await at.store(**bare)
+        assert (await at.admission.handle(claimed, lease)).verb == "giveback"
+        await Pausing(redis_client).resume()
+        assert await at.admission.handle(claimed, lease) == OK
+        async with at.budgets.counting("t", Incoming.from_json(claimed.body)):
+            at.budgets.used("t", 1)
+        assert await at.knock(**bare) == OK
+        assert len(at.through) == 1
+
+
 async def test_a12_a_muting_guest_mutes_nobody(redis_client: Redis) -> None:
     async with door(redis_client) as at:
         at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
