@@ -25,6 +25,7 @@ from agent.phrases import say
 from agent.progress import Save
 from agent.thread_state import StateNotSaved, ThreadState, before_latest
 from agent.thread_store import StateFenced, ThreadStore
+from agent.tools.tool import Tool
 from bot.attachments import no_files
 from bot.blocks import Mark, short_id
 from bot.delivery import Delivery
@@ -37,6 +38,7 @@ from bot.patience import Patience
 from bot.reception import DELETED
 from bot.settling import Settling, Unsettled, read_unsettled
 from bot.slack_calls import DeliveryFailed
+from bot.slack_searching import no_tools
 from bot.status import WAITING, WorkingStatus, working
 from bot.thread_reader import sort_key
 from bot.turns import OK, Ending, dead, later
@@ -79,6 +81,7 @@ class Answering:
         offers_human: Callable[[ThreadKey], bool] = _nobody_helps,
         language_of: Callable[[str, str], Awaitable[str | None]] = _nobody_knows,
         files_of: Callable[[Incoming], Awaitable[tuple[AttachedFile, ...]]] = no_files,
+        tools_of: Callable[[Incoming], Awaitable[tuple[Tool, ...]]] = no_tools,
         patience: Patience | None = None,
     ) -> None:
         self._engine = engine
@@ -90,6 +93,7 @@ class Answering:
         self._offers_human = offers_human
         self._language_of = language_of
         self._files_of = files_of
+        self._tools_of = tools_of
         self._settling = Settling(mailbox, delivery)
         self._patience = patience or Patience()
 
@@ -129,7 +133,10 @@ class Answering:
             await self._settling.note(work.claimed, Unsettled(place=work.place, question_ts=work.letter.ts))
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """A message was given up: its person is told, with an id that the log knows (I6), unless an answer stands."""
+        """A message was given up: its person is told, with an id that the log knows (I6), unless an answer stands.
+
+        Raises ``DeliveryFailed`` where Slack is away.
+        """
         try:
             letter = Incoming.from_json(claimed.body)
         except ValueError:
@@ -145,8 +152,9 @@ class Answering:
                 await self._delivery.say(work.place, text, letter.ts, lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
-            if failure.permanent:
-                await self._tell_in_person(work)
+            if not failure.permanent:
+                raise  # the letter is kept, and its person told by a later try
+            await self._tell_in_person(work)
 
     async def _tell_in_person(self, work: Work) -> None:
         """The place is closed to Orion: the person is told in their direct chat, without a word of the question."""
@@ -251,7 +259,9 @@ class Answering:
             observer.waited(work.waited_s)
             async with working(self._delivery, work.place, work.ticket()) as status:
                 observer.status = status
-                outcome, after = await self._engine.run(question, state, emit=observer, save=self._saving(work))
+                more = await self._tools_of(work.letter)
+                saving = self._saving(work)
+                outcome, after = await self._engine.run(question, state, emit=observer, save=saving, more=more)
                 if (wait_s := self._model_wait_s(work, outcome)) is not None:
                     return await self._wait(work, status, wait_s)
                 if isinstance(outcome, Cancelled):

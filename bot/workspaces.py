@@ -168,11 +168,13 @@ class Reading:
         return await desk.handle(claimed, lease)
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """As the desk does, where there is one."""
+        """As the desk does, where there is one. Raises ``DeliveryFailed`` where Slack is away."""
         try:
             desk = await self._workspaces.of(team_of(claimed))
         except DeliveryFailed as failure:
             _log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
+            if not failure.permanent:
+                raise  # the letter is kept, and its person told by a later try
             return
         await desk.tell_dead(claimed, lease, reason)
 

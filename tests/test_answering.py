@@ -32,7 +32,7 @@ from bot.mailbox import Claimed, Lease, LeaseLost, Mailbox
 from bot.observing import open_observers
 from bot.reception import Reception
 from bot.settling import SETTLE_S
-from bot.slack_calls import SlackCalls
+from bot.slack_calls import DeliveryFailed, SlackCalls
 from bot.turns import OK, Ending
 from bot.withdrawals import Withdrawals
 from bot.work import turn_id_of
@@ -104,11 +104,14 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(tmp_path: Path, redis: Redis, drafts: list[Any], *, pause_s: float = 0.01) -> AsyncIterator[Desk]:
+async def desk(
+    tmp_path: Path, redis: Redis, drafts: list[Any], *, pause_s: float = 0.01, patience_s: float = 20
+) -> AsyncIterator[Desk]:
     model = ScriptedModel(drafts)
     async with local_slack() as slack, open_observers(settings_in(tmp_path, ""), redis) as observers:
         delivery = type(slack.delivery)(
-            SlackCalls(slack.client, patience_s=20, first_pause_s=pause_s, breaker=slack.breaker), slack.workspace.own
+            SlackCalls(slack.client, patience_s=patience_s, first_pause_s=pause_s, breaker=slack.breaker),
+            slack.workspace.own,
         )
         index = SqliteIndex.open(tmp_path / "index")
         engine = Engine(
@@ -310,6 +313,21 @@ async def test_h3_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: 
         assert await at.answering.handle(claimed, lease) == OK
         await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
         assert ["120 requests" in text for text in at.said(other)] == [True]
+
+
+async def test_h3_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_can_be_told(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [], patience_s=0.05) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        claimed, lease = await at.claim()
+        at.slack.server.faults.fail("conversations.replies", "internal_error", times=100)
+        with pytest.raises(DeliveryFailed):
+            await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+        at.slack.server.faults.clear()
+        await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+        assert len(at.said(place)) == 1
 
 
 async def test_a5_without_statuses_the_answer_is_the_last_word(tmp_path: Path, redis_client: Redis) -> None:

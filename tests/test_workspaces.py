@@ -429,6 +429,8 @@ async def test_i5_letters_of_a_workspace_that_left_are_put_away(redis_client: Re
         await installed(slack, one.installations, expires_at=1.0)
         slack.grants.failing = "internal_error"
         assert (await reading.handle(claimed, lease)).verb == "giveback"
+        with pytest.raises(DeliveryFailed):  # kept, and told once Slack is back
+            await reading.tell_dead(claimed, lease, "reason")
 
 
 # --- settings --------------------------------------------------------------------------------------------------------
