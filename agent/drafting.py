@@ -20,8 +20,9 @@ from agent.outcome import Answered, Failed, Partial, TurnOutcome, Unsourced
 from agent.own_words import from_own_words
 from agent.progress import Progress
 from agent.prompts import NOT_FOUND, private_texts
-from agent.replies import Label, failed_verification, out_of_budget, refused, shown
+from agent.replies import Label, failed_knowledge, failed_verification, out_of_budget, refused, shown
 from agent.tag_stream import DraftReader
+from agent.tools.knowledge import AWAY
 from verification.answer import Draft, Verdict
 from verification.feedback import retry_text
 from verification.judgement import only_unconfirmed, without_unconfirmed
@@ -70,7 +71,17 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
     if best is not None:
         return await _give_up(progress, best, judged)
     limit = progress.exhausted()
-    return out_of_budget(progress, limit) if limit else refused(progress, "not_in_sources")
+    return out_of_budget(progress, limit) if limit else _unfound(progress, "not_in_sources")
+
+
+def _unfound(progress: Progress, reason: str) -> TurnOutcome:
+    """No answer in the documents, unless they could not be searched."""
+    return failed_knowledge(progress) if _away(progress) else refused(progress, reason)
+
+
+def _away(progress: Progress) -> bool:
+    """Whether the documents were out of reach all the time."""
+    return not progress.sources and any(result.error == AWAY for result in progress.results)
 
 
 async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
@@ -173,8 +184,8 @@ def _is_general(progress: Progress, attempt: Attempt) -> bool:
 
 def _general(progress: Progress, verdict: Verdict, attempts: int) -> TurnOutcome:
     """No source at all: the deployment decides (F1, ``ORION_GENERAL``)."""
-    if progress.policy.general == "refuse":
-        return refused(progress, "no_source")
+    if progress.policy.general == "refuse" or _away(progress):
+        return _unfound(progress, "no_source")
     text = shown(progress, verdict, attempts=attempts, label="general")
     return Unsourced(answer=replace(text, verified=False))
 

@@ -25,8 +25,9 @@ HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
 }
 
 
-PASSING: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError"})
-"""The same call may succeed later. Everything else stays as it is until somebody changes something."""
+PASSING: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError", "KnowledgeAwayError"})
+"""The same call may succeed later, the one to the documents too. Everything else stays as it is until somebody changes
+something."""
 
 
 def failure(

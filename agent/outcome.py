@@ -51,8 +51,8 @@ class Refused:
 class Failed:
     """Nothing verified could be said, or the model was out of reach; ``answer`` is the graceful message.
 
-    ``reason`` is ``verification`` or a ``ModelError`` kind or ``internal``. ``retry_after_s`` is how long the model's
-    server wants to be left alone, None where it did not say.
+    ``reason`` is ``verification`` or a ``ModelError`` kind or ``KnowledgeAwayError`` or ``internal``.
+    ``retry_after_s`` is how long the model's server wants to be left alone, None where it did not say.
     """
 
     answer: Answer

@@ -14,8 +14,8 @@ Phrase = Literal[
     "reason_safety", "partial", "general", "own_words", "model_down", "model_setup", "model_refused", "too_long",
     "out_of_budget", "internal", "stopped", "help", "help_ask", "help_go_on", "help_words", "muted", "thanks",
     "verified", "partial_mark", "quoted_mark", "attempts", "why_trust", "helpful", "not_helpful", "was_helpful",
-    "was_not_helpful", "ask_helpful", "and_more", "today", "day_ago", "days_ago", "week_ago", "weeks_ago",
-    "month_ago", "months_ago", "year_ago", "years_ago", "failed_mark", "not_posted",
+    "was_not_helpful", "ask_helpful", "and_more", "knowledge_down", "today", "day_ago", "days_ago", "week_ago",
+    "weeks_ago", "month_ago", "months_ago", "year_ago", "years_ago", "failed_mark", "not_posted",
 ]
 # fmt: on
 
@@ -130,6 +130,15 @@ _PHRASES: dict[Phrase, tuple[str, str, str, str, str, str, str]] = {
         "言語モデルが応答しませんでした。質問は失われていません。少し待ってからもう一度お試しください。",
         "语言模型没有响应。你的问题没有丢失：请一分钟后再试。",
     ),
+    "knowledge_down": (
+        "I could not search the documents: their index did not answer. Please ask again in a minute.",
+        "Ich konnte die Dokumente nicht durchsuchen: Ihr Index antwortet nicht. Frag in einer Minute noch einmal.",
+        "Je n'ai pas pu chercher dans les documents : leur index n'a pas répondu. Veuillez redemander dans une minute.",
+        "No pude buscar en los documentos: su índice no respondió. Inténtelo de nuevo en un minuto.",
+        "Saya tidak dapat mencari di dokumen: indeksnya tidak menjawab. Silakan tanya lagi sebentar lagi.",
+        "文書の索引が応答しないため、検索できませんでした。1分後にもう一度お尋ねください。",
+        "文档索引没有响应，无法搜索。请一分钟后再问。",
+    ),
     "model_setup": (
         "I cannot reach the language model as I am set up. An admin can run `orion doctor` to see what to mend.",
         "So eingerichtet erreiche ich das Sprachmodell nicht. Ein Admin sieht mit `orion doctor`, was fehlt.",
@@ -193,15 +202,7 @@ _PHRASES: dict[Phrase, tuple[str, str, str, str, str, str, str]] = {
         "ご質問のあった場所には投稿できません（削除済み、アーカイブ済み、または不参加）。管理者用 ID：`{id}`。",
         "我无法在你提问的地方发言：已不存在、已归档，或我不在其中。管理员可用编号 `{id}` 查到。",
     ),
-    "stopped": (
-        "Stopped.",
-        "Angehalten.",
-        "Arrêté.",
-        "Detenido.",
-        "Dihentikan.",
-        "停止しました。",
-        "已停止。",
-    ),
+    "stopped": ("Stopped.", "Angehalten.", "Arrêté.", "Detenido.", "Dihentikan.", "停止しました。", "已停止。"),
     "help": (
         "Hello, I am Orion. I answer from your team's documents, and I check every answer before I send it.",
         "Hallo, ich bin Orion. Ich antworte aus den Dokumenten eures Teams und prüfe jede Antwort vor dem Senden.",

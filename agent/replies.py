@@ -74,6 +74,11 @@ def failed_model(progress: Progress, error: ModelError) -> Failed:
     return Failed(answer=plain_answer(text), reason=error.kind, retry_after_s=error.retry_after_s)
 
 
+def failed_knowledge(progress: Progress) -> Failed:
+    """The documents were out of reach: that nothing was found says nothing."""
+    return Failed(answer=plain_answer(say("knowledge_down", _language(progress))), reason="KnowledgeAwayError")
+
+
 def out_of_budget(progress: Progress, limit: str) -> TurnOutcome:
     """A limit of the turn was reached."""
     return OutOfBudget(answer=_message(progress, "out_of_budget"), reason=limit or "attempts")

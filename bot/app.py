@@ -19,6 +19,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.circuit_breaker import CircuitBreaker
+from agent.knowledge.passage import KnowledgeAwayError, KnowledgeIndex
 from agent.thread_store import ThreadStore
 from bot.admin_chat import AdminChat
 from bot.admission import Admission, Gates
@@ -29,7 +30,7 @@ from bot.bystanders import Bystanders
 from bot.catching_up import CatchingUp, Door, Served
 from bot.clicks import Feedback
 from bot.delivery import Delivery
-from bot.engine import Corpus, Engine, open_engine
+from bot.engine import Corpus, Engine, known_documents, open_engine
 from bot.handing_off import HandingOff, Helpers, offers_human
 from bot.handlers import Listeners, Office, register
 from bot.intake import Access
@@ -47,6 +48,7 @@ from bot.recalling import Recalling
 from bot.reception import Cancel, Reception
 from bot.settings import Settings
 from bot.slack_app import SocketFront, Workspace, build_app
+from bot.slack_searching import SlackSearching
 from bot.standing import Standings
 from bot.thread_reader import ThreadReader
 from bot.turn_record import TurnRecords
@@ -104,9 +106,19 @@ class Orion:
     async def checks(self) -> dict[str, bool]:
         """What must be up before questions can be answered."""
         checks = {"redis": await _answers(self.redis)}
+        if self.engine.shared:
+            checks["knowledge"] = await _reaches(self.engine.index)
         if self.socket is not None:
             checks["slack_socket"] = await self.socket.ready()
         return checks
+
+
+async def _reaches(index: KnowledgeIndex) -> bool:
+    try:
+        await asyncio.to_thread(index.ping)
+    except KnowledgeAwayError:
+        return False
+    return True
 
 
 async def _answers(redis: Redis) -> bool:
@@ -211,6 +223,7 @@ class _Desks:
             offers_human=partial(offers_human, self.handoff),
             language_of=people.language,
             files_of=Attachments(client, calls, delivery.reader).of,
+            tools_of=SlackSearching(client, calls).tools,
         )
         handing_off = HandingOff(
             answering.handle,
@@ -301,7 +314,7 @@ def _limits(settings: Settings) -> Limits:
 
 async def home_figures(engine: Engine, observers: Observers) -> HomeFigures:
     """What App Home shows: what Orion knows, and how well it does."""
-    documents = await asyncio.to_thread(engine.index.documents)
+    documents = await known_documents(engine.index)
     counted = await observers.stats.read(SHOWN_DAYS)
     newest = max((document.updated_at for document in documents), default="")
     return HomeFigures(

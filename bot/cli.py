@@ -252,11 +252,12 @@ def doctor() -> None:
 @app.command()
 def manifest(
     url: Annotated[str, typer.Option(help="Public address for HTTP mode; empty means Socket Mode.")] = "",
+    slack_search: Annotated[bool, typer.Option("--slack-search", help="Also ask to search public channels.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Print the Slack app manifest to create the app from."""
     from bot.manifest import manifest as app_manifest
 
-    _print_json(app_manifest(url=url))
+    _print_json(app_manifest(url=url, slack_search=slack_search))
 
 
 @app.command()
@@ -326,6 +327,7 @@ def _run(work: Coroutine[Any, Any, Result]) -> Result:
     """Run a command's work; what only somebody else can mend ends in a sentence and exit code 1."""
     from redis.exceptions import RedisError
 
+    from agent.knowledge.passage import KnowledgeAwayError
     from bot.embedded_redis import EmbeddedRedisError
     from bot.stopping import EndedAtOnce
 
@@ -335,6 +337,8 @@ def _run(work: Coroutine[Any, Any, Result]) -> Result:
         message = f"Redis cannot be used ({_cause(error)}). Check REDIS_URL; `orion doctor` says more."
     except EmbeddedRedisError as error:
         message = str(error)
+    except KnowledgeAwayError as error:
+        message = f"The shared index cannot be used ({error}). Check ORION_KNOWLEDGE_URL and that PostgreSQL runs."
     except EndedAtOnce:
         err.print("Ended at once. What was under way is taken up again at the next start.", style="red")
         raise typer.Exit(EXIT_INTERRUPTED) from None

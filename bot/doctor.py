@@ -15,6 +15,7 @@ import aiohttp
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from agent.knowledge.passage import KnowledgeAwayError
 from agent.model import ModelError
 from bot.embedded_redis import EmbeddedRedisError
 from bot.engine import corpus_of, open_index, open_model
@@ -170,6 +171,10 @@ async def _knowledge(settings: Settings, _: float) -> list[Check]:
     try:
         async with open_index(corpus_of(settings)) as (index, report):
             documents = await asyncio.to_thread(index.documents)
+    except KnowledgeAwayError as error:
+        remedy = "Check ORION_KNOWLEDGE_URL: address, user, password, and that PostgreSQL runs."
+        detail = f"the shared index cannot be used ({error})"
+        return [Check(name="Knowledge", ok=False, detail=detail, remedy=remedy)]
     except WrongUse as error:
         remedy = "Name folders that exist in ORION_DOCS, and one that can be written in ORION_HOME."
         return [Check(name="Knowledge", ok=False, detail=str(error), remedy=remedy)]

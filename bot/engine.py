@@ -14,6 +14,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import structlog
+
 from agent.audience import viewers_of
 from agent.budget import Budget
 from agent.circuit_breaker import CircuitBreaker
@@ -21,8 +23,9 @@ from agent.conversation import Question
 from agent.events import Emit
 from agent.extractive_model import ExtractiveModel
 from agent.judge import Judge
+from agent.knowledge.index_postgres import PostgresIndex
 from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.passage import IndexReport
+from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, KnowledgeIndex
 from agent.loop import run_turn
 from agent.model import Model
 from agent.openai_model import JUDGE_TIMEOUTS, OpenAIModel, Timeouts
@@ -38,28 +41,38 @@ from bot.settings import Settings
 from bot.toolbox import open_toolbox
 from bot.wrong_use import WrongUse
 
+log = structlog.get_logger()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """Which documents: the folders, the index file they go into, the prefix that turns a path into a link."""
+    """Which documents: the folders, the index they go into, the prefix that turns a path into a link.
+
+    ``database`` is the address of a PostgreSQL that several machines share; without one it is the file ``index_path``.
+    """
 
     roots: tuple[Path, ...]
     index_path: Path
     docs_url: str = ""
+    database: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """What answers: ``run`` is one turn. ``served`` gives the tools that come and go with their servers."""
+    """What answers: ``run`` is one turn. ``served`` gives the tools that come and go with their servers.
+
+    ``shared``: the index is a database that several machines use.
+    """
 
     model: Model
     tools: Mapping[str, Tool]
-    index: SqliteIndex
+    index: KnowledgeIndex
     policy: Policy
     budget: Budget
     report: IndexReport
     served: Callable[[], Mapping[str, Tool]] = dict
     judge: Judge | None = None
+    shared: bool = False
     breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
 
     @property
@@ -91,6 +104,14 @@ class Engine:
         )
 
 
+async def known_documents(index: KnowledgeIndex) -> tuple[Document, ...]:
+    """What can be told of now: nothing while the index is away."""
+    try:
+        return await asyncio.to_thread(index.documents)
+    except KnowledgeAwayError:
+        return ()
+
+
 def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: str | None = None) -> Corpus:
     """The configured folders, or others that a command names. Raises ``WrongUse`` for a folder that is not there.
 
@@ -102,29 +123,67 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
             message = f"{root} is no folder. Name an existing folder of documents."
             raise WrongUse(message)
     path = settings.index_path
+    database = settings.knowledge_url.get_secret_value()
     if docs is not None:
         identity = [str(docs_url or ""), *(str(root.resolve()) for root in roots)]
         digest = hashlib.sha256("\n".join(identity).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-        path = path.with_name(f"knowledge-{digest}.sqlite3")
-    return Corpus(roots=roots, index_path=path, docs_url=settings.docs_url if docs_url is None else docs_url)
+        path, database = path.with_name(f"knowledge-{digest}.sqlite3"), ""
+    prefix = settings.docs_url if docs_url is None else docs_url
+    return Corpus(roots=roots, index_path=path, docs_url=prefix, database=database)
 
 
 @asynccontextmanager
 async def open_index(
     corpus: Corpus, progress: Callable[[str], None] | None = None
-) -> AsyncIterator[tuple[SqliteIndex, IndexReport]]:
+) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
     """The index, brought up to date with its folders. Without folders it is taken as it is.
 
-    Raises ``WrongUse`` when its file cannot be opened or written.
+    Raises ``WrongUse`` when its file cannot be opened or written, ``KnowledgeAwayError`` when its database is away.
     """
     async with AsyncExitStack() as stack:
         with _writable(corpus.index_path):
-            index = await asyncio.to_thread(SqliteIndex.open, corpus.index_path)
+            index = await asyncio.to_thread(_index_of, corpus)
             stack.push_async_callback(asyncio.to_thread, index.close)
-            report = IndexReport()
-            if corpus.roots:
-                report = await asyncio.to_thread(index.index, corpus.roots, docs_url=corpus.docs_url, progress=progress)
+            report = await _synced(index, corpus, progress)
         yield index, report
+
+
+def _index_of(corpus: Corpus) -> KnowledgeIndex:
+    if not corpus.database:
+        return SqliteIndex.open(corpus.index_path)
+    try:
+        return PostgresIndex(corpus.database)
+    except ValueError:
+        message = (
+            "ORION_KNOWLEDGE_URL is no address of a PostgreSQL. One looks like postgresql://user:password@host/name."
+        )
+        raise WrongUse(message) from None
+
+
+async def _synced(index: KnowledgeIndex, corpus: Corpus, progress: Callable[[str], None] | None = None) -> IndexReport:
+    if not corpus.roots:
+        await asyncio.to_thread(index.ping)
+        return IndexReport()
+    return await asyncio.to_thread(index.index, corpus.roots, docs_url=corpus.docs_url, progress=progress)
+
+
+@asynccontextmanager
+async def _open_patiently(corpus: Corpus) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
+    """The index, also while its database is away: what needs it says so, and works when it is back."""
+    if not corpus.database:
+        async with open_index(corpus) as opened:
+            yield opened
+        return
+    index = await asyncio.to_thread(_index_of, corpus)
+    try:
+        try:
+            report = await _synced(index, corpus)
+        except KnowledgeAwayError as error:
+            log.warning("knowledge_away", cause=str(error))
+            report = IndexReport(failed=(("ORION_KNOWLEDGE_URL", "cannot be reached; nothing was brought up to date"),))
+        yield index, report
+    finally:
+        await asyncio.to_thread(index.close)
 
 
 @contextmanager
@@ -143,7 +202,7 @@ async def open_engine(settings: Settings, corpus: Corpus, patience: Patience | N
     patience = patience or Patience()
     breaker = patience.breaker("model")
     async with AsyncExitStack() as stack:
-        index, report = await stack.enter_async_context(open_index(corpus))
+        index, report = await stack.enter_async_context(_open_patiently(corpus))
         model = await stack.enter_async_context(open_model(settings, patience.model, breaker))
         judge = await stack.enter_async_context(open_judge(settings, patience.judge, breaker))
         toolbox = await stack.enter_async_context(open_toolbox(settings))
@@ -159,6 +218,7 @@ async def open_engine(settings: Settings, corpus: Corpus, patience: Patience | N
             budget=Budget(attempts=settings.max_attempts),
             report=report,
             judge=judge,
+            shared=bool(corpus.database),
             breaker=breaker,
         )
 

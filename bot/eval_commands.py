@@ -63,11 +63,21 @@ def retrieval(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="FILE.json")],
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
-    """Ranking: {docs: {id: {title, text}}, queries: {id: text}, qrels: {query: {doc: gain}}}."""
+    """Ranking: {docs: {id: {title, text}}, queries: {id: text}, qrels: {query: {doc: gain}}}.
+
+    Over PostgreSQL where ORION_KNOWLEDGE_URL is set (in a schema of its own that is removed), else over SQLite.
+    """
+    from agent.knowledge.passage import KnowledgeAwayError
     from bot.eval_retrieval import evaluate_retrieval
+    from bot.settings import load_settings
 
     _quiet()
-    _show(evaluate_retrieval(file), as_json=as_json)
+    try:
+        report = evaluate_retrieval(file, database=load_settings().knowledge_url.get_secret_value())
+    except (KnowledgeAwayError, ValueError):
+        message = "The database that ORION_KNOWLEDGE_URL names cannot be used. Check it, or leave it away for SQLite."
+        raise WrongUse(message) from None
+    _show(report, as_json=as_json)
 
 
 @app.command()

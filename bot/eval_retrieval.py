@@ -9,13 +9,17 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from uuid import uuid4
 
+from agent.knowledge.index_postgres import PostgresIndex
 from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.passage import KnowledgeIndex
 from bot.eval_rows import percentile
 from bot.verify_text import read_json
 from bot.wrong_use import WrongUse
@@ -35,17 +39,22 @@ class Collection:
     qrels: Mapping[str, Gains]
 
 
-def evaluate_retrieval(path: Path) -> dict[str, Any]:
-    """The report on one file. Raises ``WrongUse`` where it is not of the form that the contract names."""
+def evaluate_retrieval(path: Path, *, database: str = "") -> dict[str, Any]:
+    """The report on one file, over SQLite or a PostgreSQL's own passing schema.
+
+    Raises ``WrongUse`` where the file is not of the form that the contract names, ``KnowledgeAwayError`` where the
+    database cannot be used.
+    """
     collection = read_collection(path)
     asked = {
         number: text for number, text in collection.queries.items() if any(collection.qrels.get(number, {}).values())
     }
-    with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder:
-        rankings, times = _searched(collection, asked, Path(folder))
+    with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, _index(Path(folder), database) as index:
+        rankings, times = _searched(collection, asked, Path(folder), index)
     scores = [_scores(rankings[number], collection.qrels[number]) for number in asked]
     return {
         "file": path.name,
+        "index": "postgresql" if database else "sqlite",
         "docs": len(collection.docs),
         "queries": len(asked),
         "ndcg_at_10": _mean([score[0] for score in scores]),
@@ -87,23 +96,35 @@ def recall(ranking: Sequence[str], gains: Gains, depth: int = RECALL_DEPTH) -> f
 
 
 def _searched(
-    collection: Collection, asked: Mapping[str, str], folder: Path
+    collection: Collection, asked: Mapping[str, str], folder: Path, index: KnowledgeIndex
 ) -> tuple[dict[str, tuple[str, ...]], list[float]]:
     """The ranked document ids of each query, and the milliseconds that each search took."""
     names = _written(collection.docs, folder / "docs")
-    index = SqliteIndex.open(folder / "index.sqlite3")
     rankings: dict[str, tuple[str, ...]] = {}
     times: list[float] = []
-    try:
-        index.index([folder / "docs"])
-        for number, query in asked.items():
-            began = time.perf_counter()
-            passages = index.search(query, limit=DEPTH)
-            times.append((time.perf_counter() - began) * 1000)
-            rankings[number] = tuple(dict.fromkeys(names[passage.document] for passage in passages))
-    finally:
-        index.close()
+    index.index([folder / "docs"])
+    for number, query in asked.items():
+        began = time.perf_counter()
+        passages = index.search(query, limit=DEPTH)
+        times.append((time.perf_counter() - began) * 1000)
+        rankings[number] = tuple(dict.fromkeys(names[passage.document] for passage in passages))
     return rankings, times
+
+
+@contextmanager
+def _index(folder: Path, database: str) -> Iterator[KnowledgeIndex]:
+    """An index that nothing else uses, and of which nothing stays."""
+    if not database:
+        in_file = SqliteIndex.open(folder / "index.sqlite3")
+        with closing(in_file):
+            yield in_file
+        return
+    shared = PostgresIndex(database, schema=f"orion_eval_{uuid4().hex[:12]}")
+    with closing(shared):
+        try:
+            yield shared
+        finally:
+            shared.erase()
 
 
 def _written(docs: Mapping[str, tuple[str, str]], folder: Path) -> dict[str, str]:

@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from bot.app import Orion, open_orion
-from bot.engine import corpus_of
+from bot.engine import corpus_of, known_documents
 from bot.http_front import Pages, SlackDoor, build
 from bot.http_front import serve as serve_pages
 from bot.local.documents import DocsFolder
@@ -180,7 +180,8 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
         ears = group.create_task(orion.catching_up.run(), name="catching-up") if takes_events else None
         gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
-        log.info("orion_started", model=orion.engine.model.name, documents=len(orion.engine.index.documents()))
+        documents = await known_documents(orion.engine.index)
+        log.info("orion_started", model=orion.engine.model.name, documents=len(documents))
         await stopping.asked.wait()
         log.info("orion_stopping", in_flight=orion.turns.in_flight)
         for task in filter(None, (socket, ears)):

@@ -14,16 +14,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import redis
 from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
+from agent.knowledge.index_postgres import PostgresIndex
+from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.passage import KnowledgeIndex
 from bot.embedded_redis import find_server
+from tests.postgres_server import PostgresUnavailableError, postgres
 
 # A machine that runs two suites at once is slow now and then; what must be fast is shown by the bench, not by a test.
 # The same examples in every run, so that a change is judged by what it changes; "explore" looks further:
@@ -119,3 +125,29 @@ async def no_leaked_keys(redis_client: Redis) -> AsyncIterator[list[str]]:
         if await redis_client.ttl(key) == -1 and not any(fnmatchcase(key, pattern) for pattern in allowed)
     ]
     assert leaked == [], "these keys have no TTL and would stay forever"
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL of this pytest process alone; each test has a schema of its own."""
+    with ExitStack() as stack:
+        try:
+            url = stack.enter_context(postgres())
+        except PostgresUnavailableError as error:
+            pytest.skip(f"PostgreSQL does not run here: {error}")
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KnowledgeIndex]:
+    """An empty document index, once of each kind: whatever is found must be found in both."""
+    if request.param == "sqlite":
+        in_file = SqliteIndex.open(tmp_path / "home" / "knowledge.db")
+        yield in_file
+        in_file.close()
+        return
+    url, schema = request.getfixturevalue("postgres_url"), f"test_{uuid4().hex[:12]}"
+    shared = PostgresIndex(url, schema=schema)
+    yield shared
+    shared.erase()
+    shared.close()

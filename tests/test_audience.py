@@ -12,7 +12,7 @@ from agent.budget import Budget
 from agent.conversation import Question, ThreadKey
 from agent.knowledge.audience_file import FILE_NAME
 from agent.knowledge.folders import Walk
-from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.passage import KnowledgeIndex
 from agent.knowledge.seen_by import SeenBy
 from agent.loop import run_turn
 from agent.thread_state import ThreadState
@@ -121,14 +121,13 @@ def test_i3_a_file_that_leads_nowhere_or_is_a_folder_shuts_the_folder(tmp_path: 
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> SqliteIndex:
-    made = SqliteIndex.open(tmp_path / "index.sqlite3")
-    made.index([docs(tmp_path / "docs")])
-    return made
+def filled(index: KnowledgeIndex, tmp_path: Path) -> KnowledgeIndex:
+    index.index([docs(tmp_path / "docs")])
+    return index
 
 
-def test_i3_what_is_withheld_is_not_there(index: SqliteIndex) -> None:
-    seen = {name: SeenBy(index, viewers) for name, viewers in (("hr", HR), ("help", HELP), ("chat", CHAT))}
+def test_i3_what_is_withheld_is_not_there(filled: KnowledgeIndex) -> None:
+    seen = {name: SeenBy(filled, viewers) for name, viewers in (("hr", HR), ("help", HELP), ("chat", CHAT))}
     found = {name: {p.document for p in view.search("badge", limit=3)} for name, view in seen.items()}
     assert found["help"] == {"handbook.md", "hr/open/benefits.md"}
     assert found["hr"] == found["chat"] == {"handbook.md", "hr/salaries.md", "hr/open/benefits.md"}
@@ -140,43 +139,39 @@ def test_i3_what_is_withheld_is_not_there(index: SqliteIndex) -> None:
     assert not any(view.document("Notes") for view in seen.values())
 
 
-def test_i3_withheld_passages_do_not_crowd_out_others(tmp_path: Path) -> None:
+def test_i3_withheld_passages_do_not_crowd_out_others(index: KnowledgeIndex, tmp_path: Path) -> None:
     secret = tmp_path / "docs" / "secret"
     secret.mkdir(parents=True)
     (secret / FILE_NAME).write_text('audience = ["C0HR"]')
     for number in range(60):
         (secret / f"{number}.md").write_text(f"# Badge {number}\n\nBadge badge badge {number}.")
     (tmp_path / "docs" / "open.md").write_text("# Other\n\nSomewhere far down a badge is mentioned once.")
-    index = SqliteIndex.open(tmp_path / "index.sqlite3")
     index.index([tmp_path / "docs"])
     assert [p.document for p in SeenBy(index, HELP).search("badge", limit=2)] == ["open.md"]
     assert len(SeenBy(index, HR).search("badge", limit=2)) == 2
-    index.close()
 
 
-def test_i3_a_title_that_a_withheld_document_shares_finds_the_other(tmp_path: Path) -> None:
+def test_i3_a_title_that_a_withheld_document_shares_finds_the_other(index: KnowledgeIndex, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / "docs" / name).mkdir(parents=True)
         (tmp_path / "docs" / name / f"{name}.md").write_text(f"# Rules\n\nRule {name}.")
     (tmp_path / "docs" / "a" / FILE_NAME).write_text('audience = ["C0HR"]')
-    index = SqliteIndex.open(tmp_path / "index.sqlite3")
     index.index([tmp_path / "docs"])
     found = SeenBy(index, HELP).document("rules")
     assert found is not None
     assert (found.id, "Rule b" in found.text) == ("b/b.md", True)
-    index.close()
 
 
-def test_i3_a_change_of_audience_alone_is_taken_in(index: SqliteIndex, tmp_path: Path) -> None:
+def test_i3_a_change_of_audience_alone_is_taken_in(filled: KnowledgeIndex, tmp_path: Path) -> None:
     (tmp_path / "docs" / "hr" / FILE_NAME).write_text('audience = "public"')
-    report = index.index([tmp_path / "docs"])
+    report = filled.index([tmp_path / "docs"])
     assert (report.changed, report.unchanged) == (1, 3)
-    assert SeenBy(index, HELP).document("Salaries") is not None
+    assert SeenBy(filled, HELP).document("Salaries") is not None
 
 
-async def test_i3_the_tools_of_a_turn_see_what_its_place_may_see(index: SqliteIndex) -> None:
+async def test_i3_the_tools_of_a_turn_see_what_its_place_may_see(filled: KnowledgeIndex) -> None:
     other = PassageTool(LIMITS, name="other")
-    tools: dict[str, Tool] = {tool.spec.name: tool for tool in knowledge_tools(index)} | {"other": other}
+    tools: dict[str, Tool] = {tool.spec.name: tool for tool in knowledge_tools(filled)} | {"other": other}
     helped, hr = for_viewers(tools, HELP), for_viewers(tools, HR)
     assert helped["other"] is other
     listed = [(await tools_["list_documents"].run("1", {})).content for tools_ in (helped, hr)]

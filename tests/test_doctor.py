@@ -106,6 +106,14 @@ async def test_h4_nothing_configured_says_what_to_do(tmp_path: Path) -> None:
     assert "ORION_DOCS" in found["Knowledge"].remedy
 
 
+async def test_h4_a_shared_index_that_is_away_is_told(tmp_path: Path) -> None:
+    address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
+    found = (await checks(settings_in(tmp_path, "", knowledge_url=address)))["Knowledge"]
+    assert (found.ok, "cannot be used" in found.detail) == (False, True)
+    assert "ORION_KNOWLEDGE_URL" in found.remedy
+    assert "hunter2" not in str(found)
+
+
 async def test_h4_refused_tokens_and_missing_scopes_are_told(tmp_path: Path) -> None:
     async with workspace(scopes=("chat:write",)) as slack:
         settings = settings_for(settings_in(tmp_path, ""), slack)

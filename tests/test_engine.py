@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from agent.conversation import Question, ThreadKey
 from agent.extractive_model import ExtractiveModel
+from agent.knowledge.index_postgres import PostgresIndex
+from agent.knowledge.passage import KnowledgeAwayError
+from agent.model_failure import PASSING
 from agent.openai_model import OpenAIModel
-from agent.outcome import Answered
+from agent.outcome import Answered, Failed
 from agent.thread_state import ThreadState
 from bot.engine import corpus_of, open_engine, open_index, open_model
+from bot.settings import Settings
 from bot.wrong_use import WrongUse
 from tests.orion_command import LIMITS, QUESTION
 from tests.orion_running import settings_in
@@ -91,6 +99,53 @@ async def test_place_that_cannot_be_written_is_told(home: str, tmp_path: Path) -
     with pytest.raises(WrongUse, match="Name another folder in ORION_HOME"):
         async with open_engine(settings, corpus_of(settings)):
             pass
+
+
+def away(tmp_path: Path, **options: object) -> Settings:
+    """Settings that name a PostgreSQL where none is."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"postgresql://orion:hunter2@127.0.0.1:{closed.getsockname()[1]}/orion"
+    return settings_in(tmp_path, "", knowledge_url=SecretStr(url), **options)
+
+
+async def test_h5_the_shared_index_is_used_where_one_is_named(tmp_path: Path, postgres_url: str) -> None:
+    docs = docs_in(tmp_path / "docs")
+    settings = settings_in(tmp_path / "home", "", docs=(docs,), knowledge_url=SecretStr(postgres_url))
+    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
+    async with open_engine(settings, corpus_of(settings)) as engine:
+        assert (engine.report.added, engine.shared) == (1, True)
+        outcome, _ = await engine.run(question, ThreadState(), emit=lambda _: None)
+        assert isinstance(engine.index, PostgresIndex)
+        await asyncio.to_thread(engine.index.erase)
+    assert isinstance(outcome, Answered)
+    assert not settings.index_path.exists()
+    assert corpus_of(settings, [docs]).database == ""
+
+
+async def test_h3_while_the_shared_index_is_away_no_question_is_answered_with_nothing_found(tmp_path: Path) -> None:
+    settings = away(tmp_path / "home", docs=(docs_in(tmp_path / "docs"),))
+    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
+    async with open_engine(settings, corpus_of(settings)) as engine:
+        assert [name for name, _ in engine.report.failed] == ["ORION_KNOWLEDGE_URL"]
+        outcome, _ = await engine.run(question, ThreadState(), emit=lambda _: None)
+        greeted, _ = await engine.run(replace(question, text="Hello!"), ThreadState(), emit=lambda _: None)
+    assert isinstance(outcome, Failed)
+    assert (outcome.reason, outcome.reason in PASSING) == ("KnowledgeAwayError", True)
+    assert "could not search the documents" in outcome.answer.text
+    assert isinstance(greeted, Answered)
+
+
+async def test_h3_the_shared_index_that_is_away_is_told_to_commands(tmp_path: Path) -> None:
+    settings = away(tmp_path)
+    with pytest.raises(KnowledgeAwayError):
+        async with open_index(corpus_of(settings)):
+            pass
+    wrong = settings.model_copy(update={"knowledge_url": SecretStr("postgresql://x:hunter2@[half")})
+    with pytest.raises(WrongUse, match="no address of a PostgreSQL") as raised:
+        async with open_index(corpus_of(wrong)):
+            pass
+    assert "hunter2" not in str(raised.value)
 
 
 async def test_index_that_is_a_folder_is_told(tmp_path: Path) -> None:

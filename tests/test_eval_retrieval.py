@@ -45,10 +45,12 @@ def test_f8_every_figure_is_between_0_and_1(ranking: list[str], gains: dict[str,
         assert 0 <= figure <= 1 + 1e-9
 
 
-def test_f8_the_real_index_ranks_a_collection(tmp_path: Path) -> None:
+@pytest.mark.parametrize("index", ["sqlite", "postgresql"])
+def test_f8_the_real_index_ranks_a_collection(index: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     path = tmp_path / "small.json"
     path.write_text(json.dumps(SMALL))
-    report = evaluate_retrieval(path)
+    report = evaluate_retrieval(path, database=request.getfixturevalue("postgres_url") if index != "sqlite" else "")
+    assert report["index"] == index
     assert (report["docs"], report["queries"], report["mrr_at_10"]) == (3, 2, 1.0)
     assert report["recall_at_5"] == 0.75
     assert report["ndcg_at_10"] == pytest.approx((1 + 2 / (2 + 1 / math.log2(3))) / 2, abs=1e-4)

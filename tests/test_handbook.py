@@ -14,7 +14,7 @@ import pytest
 
 from agent.conversation import Message, Question, ThreadKey
 from agent.extractive_model import ExtractiveModel
-from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.passage import KnowledgeIndex
 from agent.model import WriteContext
 from agent.query import search_query, wider_query
 from agent.tools.knowledge import SearchTool
@@ -26,14 +26,13 @@ QUESTIONS = Path(__file__).parent / "data/handbook_questions.jsonl"
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> SqliteIndex:
-    index = SqliteIndex.open(tmp_path / "handbook.db")
+def handbook(index: KnowledgeIndex) -> KnowledgeIndex:
     report = index.index([HANDBOOK], docs_url="http://127.0.0.1:8765/docs")
     assert report.failed == ()
     return index
 
 
-async def reply(index: SqliteIndex, text: str, history: tuple[Message, ...]) -> tuple[str, tuple[Source, ...]]:
+async def reply(index: KnowledgeIndex, text: str, history: tuple[Message, ...]) -> tuple[str, tuple[Source, ...]]:
     """The answer between the tags, and the sources it was written from."""
     queries = filter(None, (search_query(text, history), wider_query(text, history)))
     results = tuple([await SearchTool(index).run("search", {"query": query}) for query in queries])
@@ -55,13 +54,13 @@ def right(row: dict[str, Any], answer: str, sources: Iterable[Source]) -> bool:
     return all(text in plain for text in row["expect"]) and any(f"/{row['document']}" in url for url in cited)
 
 
-async def test_h1_the_handbook_is_answered_and_refused_as_it_should_be(index: SqliteIndex) -> None:
+async def test_h1_the_handbook_is_answered_and_refused_as_it_should_be(handbook: KnowledgeIndex) -> None:
     rows = [json.loads(line) for line in QUESTIONS.read_text().splitlines()]
     threads: dict[str, tuple[Message, ...]] = defaultdict(tuple)
     outcomes: dict[bool, list[bool]] = {True: [], False: []}
     for row in rows:
         thread = row.get("thread") or row["id"]
-        answer, sources = await reply(index, row["question"], threads[thread])
+        answer, sources = await reply(handbook, row["question"], threads[thread])
         said = (Message(role="user", text=row["question"]), Message(role="assistant", text=answer))
         threads[thread] += said
         outcomes[row["expect"] is not None].append(right(row, answer, sources))
@@ -73,12 +72,12 @@ async def test_h1_the_handbook_is_answered_and_refused_as_it_should_be(index: Sq
     assert sum(outcomes[False]) >= 0.9 * len(outcomes[False])
 
 
-def test_h1_every_form_is_in_the_handbook_and_every_date_is_stated(index: SqliteIndex) -> None:
-    documents = index.documents()
+def test_h1_every_form_is_in_the_handbook_and_every_date_is_stated(handbook: KnowledgeIndex) -> None:
+    documents = handbook.documents()
     assert {document.id.rpartition(".")[2] for document in documents} == {"md", "html", "pdf"}
     assert len(documents) >= 15
     for document in documents:
-        whole = index.document(document.id)
+        whole = handbook.document(document.id)
         assert whole is not None
         assert f"Last updated: {document.updated_at}" in whole.text
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.passage import KnowledgeIndex
 from agent.tools import knowledge
 from agent.tools.knowledge import LIST_TITLE, knowledge_tools
 from agent.tools.tool import Tool, ToolResult
@@ -14,11 +14,10 @@ from verification.answer import Source
 
 
 @pytest.fixture
-def tools(tmp_path: Path) -> dict[str, Tool]:
+def tools(index: KnowledgeIndex, tmp_path: Path) -> dict[str, Tool]:
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "a.md").write_text("# Alpha\n\nLast updated: 2026-01-02\n\n## Lunch\n\nThe canteen opens at noon.\n")
-    index = SqliteIndex.open(tmp_path / "k.db")
     index.index([folder], docs_url="https://docs.example")
     return {tool.spec.name: tool for tool in knowledge_tools(index)}
 
@@ -53,8 +52,9 @@ async def test_d2_the_list_is_one_source(tools: dict[str, Tool]) -> None:
     assert result.content.startswith("1 documents:\n- Alpha")
 
 
-async def test_d2_an_empty_or_long_list_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = SqliteIndex.open(tmp_path / "e.db")
+async def test_d2_an_empty_or_long_list_says_so(
+    index: KnowledgeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     listing = {tool.spec.name: tool for tool in knowledge_tools(index)}["list_documents"]
     assert (await listing.run("c", {})).content == "There are no documents yet."
     for n in range(3):

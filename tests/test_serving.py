@@ -110,6 +110,21 @@ async def test_g3_serve_answers_shows_its_pages_and_drains(
     assert events(log)[-1] == "orion_stopped"
 
 
+async def test_h3_a_shared_index_that_is_away_is_not_ready_and_no_reason_not_to_start(
+    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+) -> None:
+    address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
+    settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"knowledge_url": address})
+    async with started(serving.work(settings, concurrency=5)) as served:
+        port = await pages_of(log)
+        status, ready = await page(port, "/readyz")
+        assert (status, json.loads(ready)["checks"]) == (503, {"redis": True, "knowledge": False})
+        ask_to_end()
+        await served
+    assert "knowledge_away" in events(log)
+    assert "hunter2" not in str(log)
+
+
 async def test_g3_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:

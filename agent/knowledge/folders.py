@@ -14,23 +14,38 @@ from typing import Final
 
 from agent.audience import PUBLIC
 from agent.knowledge.audience_file import Audiences
-from agent.knowledge.reading import SUFFIXES
+from agent.knowledge.reading import SUFFIXES, read_bytes
 
 _LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentFile:
-    """A file to be read. ``id`` is its path inside its root; ``key`` its absolute path; ``audience`` who may see it."""
+    """A file to be read. ``id`` is its path inside its root; ``key`` its absolute path; ``audience`` who may see it.
+
+    ``source`` is the folder it came from. Its link is the configured prefix with the id, so ``url`` stays empty.
+    """
 
     id: str
     path: Path
     audience: str = PUBLIC
+    source: str = ""
+    url: str = ""
+    place: str = "anchor"
+
+    @property
+    def name(self) -> str:
+        """The file's name, whose suffix says what form it has."""
+        return self.path.name
 
     @property
     def key(self) -> str:
         """What tells this file from every other on this machine."""
         return str(self.path)
+
+    def read(self) -> tuple[bytes, float]:
+        """Its bytes and when it was changed (seconds since 1970). Raises ``ReadError``."""
+        return read_bytes(self.path)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,7 +96,8 @@ class Walk:
             self.failed.append((ascii(inside), "has a name that is not UTF-8"))
         elif str(real) not in self._keys:
             self._keys.add(str(real))
-            yield DocumentFile(id=self._unique(inside, root), path=real, audience=self._audience(real, root))
+            shown = self._unique(inside, root)
+            yield DocumentFile(id=shown, path=real, audience=self._audience(real, root), source=str(root))
 
     def _audience(self, real: Path, root: Path) -> str:
         """By where the file really lies, up to the outermost of the roots above it."""

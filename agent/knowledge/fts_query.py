@@ -15,23 +15,28 @@ from agent.knowledge.terms import ASKING, content_tokens, is_function_word
 MAX_TERMS: Final = 60
 """More terms than this come from a pasted log, not from a question; each costs a walk through the index."""
 
-_CJK_RUN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
+CJK_RUN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
 def match_expression(query: str) -> str:
     """An OR of quoted terms, or nothing where the query has no word at all."""
+    return " OR ".join(f'"{term}"' for term in query_terms(query))
+
+
+def query_terms(query: str) -> list[str]:
+    """What to look for: a word, the words of an identifier that stand together, or a pair of characters."""
     terms: dict[str, None] = {}
     for token in content_tokens(query):
-        runs = _CJK_RUN.findall(token)
+        runs = CJK_RUN.findall(token)
         for run in runs:
             terms.update(dict.fromkeys(_pairs(run)))
-        rest = _WORD.findall(_CJK_RUN.sub(" ", token))
+        rest = _WORD.findall(CJK_RUN.sub(" ", token))
         if rest:
             terms[" ".join(rest)] = None
         if len(rest) > 1:
             terms.update(dict.fromkeys(part for part in rest if _says_something(part)))
-    return " OR ".join(f'"{term}"' for term in list(terms)[:MAX_TERMS])
+    return list(terms)[:MAX_TERMS]
 
 
 def _says_something(part: str) -> bool:
@@ -41,7 +46,7 @@ def _says_something(part: str) -> bool:
 
 def grams(*texts: str) -> str:
     """The character pairs of all Chinese, Japanese and Thai runs, for a column of their own."""
-    return " ".join(pair for text in texts for run in _CJK_RUN.findall(text) for pair in _pairs(run))
+    return " ".join(pair for text in texts for run in CJK_RUN.findall(text) for pair in _pairs(run))
 
 
 def _pairs(run: str) -> list[str]:

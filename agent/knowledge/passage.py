@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Protocol
 
 
+class KnowledgeAwayError(Exception):
+    """The index cannot be reached now, and may be again. The text is the kind of failure, fit for a log."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """One document. ``id`` is its path inside its root, with ``/``; ``text`` is empty in lists.
 
     ``updated_at`` is an ISO 8601 date: the one the document states, else the day its file was changed (UTC).
+    ``source`` is the folder, repository, export or site it came from.
     """
 
     id: str
@@ -24,6 +29,7 @@ class Document:
     url: str = ""
     updated_at: str = ""
     audience: str = "public"
+    source: str = ""
     passages: int = 0
     text: str = ""
 
@@ -88,6 +94,10 @@ class KnowledgeIndex(KnowledgeReader, Protocol):
         self, roots: Sequence[Path], *, docs_url: str = "", progress: Callable[[str], None] | None = None
     ) -> IndexReport:
         """Make the index hold exactly the documents under ``roots``."""
+        ...
+
+    def ping(self) -> None:
+        """Nothing, or ``KnowledgeAwayError`` where the index cannot be reached now."""
         ...
 
     def close(self) -> None:

@@ -10,16 +10,21 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
+import structlog
+
 from agent.audience import Viewers
-from agent.knowledge.passage import Document, KnowledgeReader, Passage
+from agent.knowledge.passage import Document, KnowledgeAwayError, KnowledgeReader, Passage
 from agent.knowledge.seen_by import SeenBy
 from agent.tools.tool import Tool, ToolResult, ToolSpec
 from verification.answer import Source
+
+log = structlog.get_logger()
 
 SEARCH: Final = "search"
 LIST_DOCUMENTS: Final = "list_documents"
 GET_DOCUMENT: Final = "get_document"
 LIST_TITLE: Final = "List of documents"
+AWAY: Final = "The index of the documents cannot be reached at the moment."
 MOST_TEXT: Final = 24_000
 """Characters of one document that a model is given at once."""
 MOST_LISTED: Final = 400
@@ -39,10 +44,24 @@ def for_viewers(tools: Mapping[str, Tool], viewers: Viewers) -> dict[str, Tool]:
 
 
 class _KnowledgeTool:
-    """Stands over one index."""
+    """Stands over one index. One that is away is a result: the turn decides what becomes of the question."""
+
+    spec: ToolSpec
 
     def __init__(self, index: KnowledgeReader) -> None:
         self.index = index
+
+    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """What the index says to it."""
+        try:
+            return await self._ask(call_id, arguments)
+        except KnowledgeAwayError as error:
+            log.warning("knowledge_away", cause=str(error))
+            hints = ("Say that the documents cannot be searched just now.",)
+            return ToolResult(call_id=call_id, tool=self.spec.name, ok=False, error=AWAY, hints=hints)
+
+    async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+        raise NotImplementedError
 
 
 class SearchTool(_KnowledgeTool):
@@ -65,7 +84,7 @@ class SearchTool(_KnowledgeTool):
         },
     )
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source a passage."""
         limit = int(arguments.get("limit", 8))
         found = await asyncio.to_thread(self.index.search, str(arguments["query"]), limit=limit)
@@ -89,7 +108,7 @@ class ListDocumentsTool(_KnowledgeTool):
         parameters={"type": "object", "properties": {}, "additionalProperties": False},
     )
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - takes none
+    async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - takes none
         """List; one source, whose text is the list."""
         documents = await asyncio.to_thread(self.index.documents)
         lines = [_listed(document) for document in documents[:MOST_LISTED]]
@@ -119,7 +138,7 @@ class GetDocumentTool(_KnowledgeTool):
         },
     )
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Read; one source with the text up to ``MOST_TEXT`` characters."""
         document = await asyncio.to_thread(self.index.document, str(arguments["document"]))
         if document is None:

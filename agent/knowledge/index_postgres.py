@@ -1,0 +1,284 @@
+"""The index that several machines share: PostgreSQL, a ``tsvector`` a passage under GIN, ranked close to BM25.
+
+Promises: any text is a valid query; readers never wait for a writer; one process builds at a time, and being killed
+while building leaves the last committed batch. A database that is away is a ``KnowledgeAwayError`` within seconds, and
+needs no restart when it is back. Must never run on the event loop (every method blocks), never touch a table outside
+its own schema, and never log a query or a text.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+import structlog
+from psycopg import Connection, sql
+from psycopg.conninfo import conninfo_to_dict
+
+from agent.knowledge.folders import Walk
+from agent.knowledge.found import (
+    CANDIDATES,
+    DOCUMENT_COLUMNS,
+    PASSAGE_COLUMNS,
+    document_of,
+    meant,
+    passage_of,
+    spread,
+)
+from agent.knowledge.index_run import IndexRun
+from agent.knowledge.lexemes import Phrase, as_query, phrases_of
+from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, Passage
+from agent.knowledge.postgres_shelf import PostgresShelf, prepare
+
+log = structlog.get_logger()
+
+SCHEMA: Final = "orion"
+_CONNECT_S: Final = 5
+_STATEMENT_MS: Final = 15_000
+_OPTIONS: Final[dict[str, Any]] = {
+    "autocommit": True,
+    "connect_timeout": _CONNECT_S,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+    "application_name": "orion",
+}
+_AWAY: Final = (psycopg.OperationalError, psycopg.InterfaceError)
+
+_RARE_PASSAGES: Final = 500
+"""Passages are looked at for the rarest words of a query until there are about as many as this; what common words
+add is counted on those. A passage that has only the common ones is no better than they are."""
+_PAIRED: Final = 4
+"""So many of the common ones count where two of them stand together."""
+_SATURATION: Final = 1.2
+_LENGTH_SHARE: Final = 0.75
+"""BM25's usual parameters, and those of FTS5."""
+
+_KNOWN_WORDS: Final = "SELECT word, passages FROM terms WHERE word = ANY(%s) AND passages > 0"
+_TOTALS: Final = "SELECT passages, words FROM totals"
+_FOUND: Final = f"""
+SELECT {PASSAGE_COLUMNS}, (SELECT value FROM settings WHERE name = 'docs_url')
+FROM unnest(%s::bigint[], %s::float8[]) AS found (number, score)
+JOIN passages p ON p.number = found.number JOIN documents d ON d.number = p.document
+ORDER BY found.score DESC, found.number
+"""  # noqa: S608 - the columns are a constant
+_DOCUMENTS: Final = f"""
+SELECT {DOCUMENT_COLUMNS}, {{text}}, (SELECT value FROM settings WHERE name = 'docs_url')
+FROM documents {{where}} ORDER BY id COLLATE "C"
+"""  # noqa: S608 - the columns are a constant
+
+
+class PostgresIndex:
+    """A ``KnowledgeIndex`` in one schema of a database. Contacts nobody yet. Raises ``ValueError`` for no address."""
+
+    def __init__(self, url: str, *, schema: str = SCHEMA) -> None:
+        try:
+            conninfo_to_dict(url)
+        except psycopg.ProgrammingError:
+            message = "no address of a PostgreSQL"
+            raise ValueError(message) from None
+        self._url = url
+        self._schema = schema
+        self._prepared = False
+        self._idle: queue.LifoQueue[Connection[Any]] = queue.LifoQueue()
+        self._closed = threading.Event()
+
+    def close(self) -> None:
+        """Let go of every connection; one still in use is closed when it comes back."""
+        self._closed.set()
+        while True:
+            try:
+                self._idle.get_nowait().close()
+            except queue.Empty:
+                return
+
+    def erase(self) -> None:
+        """Remove everything that this index ever stored. Raises ``KnowledgeAwayError``."""
+        with self._building() as connection:
+            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self._schema)))
+
+    def ping(self) -> None:
+        """Ask for nothing. Raises ``KnowledgeAwayError``."""
+        with self._connection() as connection:
+            connection.execute("SELECT 1")
+
+    def index(
+        self, roots: Sequence[Path], *, docs_url: str = "", progress: Callable[[str], None] | None = None
+    ) -> IndexReport:
+        """Make the index hold exactly the documents under ``roots``; a root that is not there keeps what it had.
+
+        Waits while another process does. Raises ``KnowledgeAwayError``.
+        """
+        with self._building() as connection:
+            connection.execute(
+                "INSERT INTO settings VALUES ('docs_url', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (docs_url,),
+            )
+            shelf = PostgresShelf(connection)
+            run = IndexRun(shelf, progress)
+            walk = Walk()
+            for file in walk.files(roots):
+                run.take(file)
+            report = run.finish(failed=walk.failed, missing=walk.missing)
+            shelf.settle()
+            return report
+
+    def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
+        """The best passages for the words of ``query``, best first, none twice. Raises ``KnowledgeAwayError``."""
+        phrases = phrases_of(query)
+        if not phrases or limit < 1:
+            return ()
+        with self._connection() as connection:
+            ranked = _ranked(connection, phrases, CANDIDATES * limit)
+            if not ranked:
+                return ()
+            rows = connection.execute(_FOUND, tuple(map(list, zip(*ranked, strict=True)))).fetchall()
+        return tuple(map(passage_of, spread(rows, limit)))
+
+    def documents(self) -> tuple[Document, ...]:
+        """All documents without their texts, by id. Raises ``KnowledgeAwayError``."""
+        with self._connection() as connection:
+            return tuple(map(document_of, connection.execute(_documents("''"))))
+
+    def document(self, name_or_id: str) -> Document | None:
+        """One document with its text, by id, title or file name (case and suffix do not matter)."""
+        found = meant(self.documents(), name_or_id)
+        if found is None:
+            return None
+        with self._connection() as connection:
+            rows = connection.execute(_documents("text", "WHERE id = %s"), (found,))
+            return next(map(document_of, rows), None)
+
+    def _configure(self, connection: Connection[Any]) -> None:
+        connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
+        connection.execute(sql.SQL("SET statement_timeout TO {}").format(sql.Literal(_STATEMENT_MS)))
+        connection.execute("SET jit TO off")
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection[Any]]:
+        """A connection for one thread at a time; idle ones are used again, unless the server has cut them."""
+        with _telling():
+            connection = self._take()
+            healthy = False
+            try:
+                yield connection
+                healthy = True
+            finally:
+                if healthy and not self._closed.is_set():
+                    self._idle.put(connection)
+                else:
+                    connection.close()
+
+    def _take(self) -> Connection[Any]:
+        while True:
+            try:
+                connection = self._idle.get_nowait()
+            except queue.Empty:
+                return self._connect()
+            try:
+                connection.execute("")
+            except psycopg.Error:
+                connection.close()
+            else:
+                return connection
+
+    def _connect(self) -> Connection[Any]:
+        connection: Connection[Any] = psycopg.connect(self._url, **_OPTIONS)
+        try:
+            self._configure(connection)
+            if not self._prepared:
+                prepare(connection, self._schema)
+                self._prepared = True
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _building(self) -> Iterator[Connection[Any]]:
+        """A connection of its own that holds the lock: the server lets go of it when this process dies."""
+        with _telling(), psycopg.connect(self._url, **_OPTIONS) as connection:
+            self._configure(connection)
+            connection.execute("SET statement_timeout TO 0")
+            prepare(connection, self._schema)
+            connection.execute("SELECT pg_advisory_lock(hashtext('orion knowledge'), hashtext(%s))", (self._schema,))
+            yield connection
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """The driver's text may hold the address and more: only the kind of failure goes on."""
+    try:
+        yield
+    except _AWAY as error:
+        raise KnowledgeAwayError(type(error).__name__) from None
+
+
+def _documents(text: str, where: str = "") -> sql.SQL:
+    return sql.SQL(_DOCUMENTS.format(text=text, where=where))
+
+
+def _ranked(connection: Connection[Any], phrases: Sequence[Phrase], most: int) -> list[tuple[int, float]]:
+    """Number and score of the best passages."""
+    words = list({lexeme for phrase in phrases for lexeme in phrase})
+    held: dict[str, int] = dict(connection.execute(_KNOWN_WORDS, (words,)).fetchall())
+    present = sorted((min(held[word] for word in phrase), phrase) for phrase in phrases if held.keys() >= set(phrase))
+    if not present:
+        return []
+    passages, total = connection.execute(_TOTALS).fetchone() or (0, 0)
+    statement = _statement(present, passages=max(passages, *held.values()), mean=total / passages if passages else 1.0)
+    rows = connection.execute(statement, {"candidates": _candidates(present), "most": most})
+    return [(number, score) for number, score in rows]
+
+
+def _candidates(present: Sequence[tuple[int, Phrase]]) -> str:
+    """Any of the rarest phrases, or two of the next ones together."""
+    seen = 0
+    rarest: list[str] = []
+    for count, phrase in present:
+        if rarest and seen + count > _RARE_PASSAGES:
+            break
+        seen += count
+        rarest.append(f"({as_query(phrase)})")
+    common = [as_query(phrase) for _, phrase in present[len(rarest) :][:_PAIRED]]
+    pairs = [f"({one} & {other})" for one, other in combinations(common, 2)]
+    return " | ".join([*rarest, *pairs])
+
+
+def _statement(present: Sequence[tuple[int, Phrase]], *, passages: int, mean: float) -> sql.Composed:
+    """BM25: for each phrase how rare it is times how often a passage has it, which counts less in a long passage."""
+    shares = sql.SQL(" + ").join(_share(phrase, _rarity(count, passages)) for count, phrase in present)
+    return sql.SQL(
+        "SELECT number, {shares} AS score "
+        "FROM (SELECT number, words, counts, {k} * (1 - {b} + {b} * length / {mean}) AS norm FROM passages "
+        "WHERE words @@ %(candidates)s::tsquery OFFSET 0) AS candidate ORDER BY score DESC, number LIMIT %(most)s"
+    ).format(
+        shares=shares,
+        k=sql.Literal(_SATURATION),
+        b=sql.Literal(_LENGTH_SHARE),
+        mean=sql.Literal(max(float(mean), 1.0)),
+    )
+
+
+def _share(phrase: Phrase, rarity: float) -> sql.Composed:
+    """What one phrase adds: ``f (k + 1) / (f + norm)``, written so that the number of occurrences is read once."""
+    return sql.SQL(
+        "CASE WHEN words @@ {phrase}::tsquery "
+        "THEN {most} * (1 - norm / (coalesce((counts ->> {word})::float8, 1) + norm)) ELSE 0 END"
+    ).format(
+        phrase=sql.Literal(as_query(phrase)),
+        most=sql.Literal(rarity * (_SATURATION + 1)),
+        word=sql.Literal(phrase[0]),
+    )
+
+
+def _rarity(count: int, passages: int) -> float:
+    return math.log(1 + (passages - count + 0.5) / (count + 0.5))

@@ -1,0 +1,108 @@
+"""One pass over the sources, whatever the index stores them in.
+
+Promises: reads outside of transactions, writes in batches, so that being killed loses only the open batch; what did not
+change is not parsed again; what cannot be read is named, and the rest goes on. Must never drop what stands under a
+source that is away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import structlog
+
+from agent.knowledge.chunking import Chunk, chunk_document
+from agent.knowledge.folders import DocumentFile
+from agent.knowledge.passage import IndexReport
+from agent.knowledge.reading import ReadDocument, ReadError, digest_of, parse_document
+
+log = structlog.get_logger()
+
+MOST_PASSAGES: Final = 1 << 20
+_BATCH_DOCUMENTS: Final = 64
+_BATCH_CHARS: Final = 2_000_000
+
+Known = tuple[str, str, str, str]
+"""What the index has of a document: digest, id, audience, link."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """A document ready to be stored."""
+
+    file: DocumentFile
+    document: ReadDocument
+    chunks: tuple[Chunk, ...]
+
+
+class Shelf(Protocol):
+    """Where a run puts documents. Each call is one transaction."""
+
+    def known(self) -> Mapping[str, Known]:
+        """What is there, by key."""
+        ...
+
+    def put(self, batch: Sequence[Parsed]) -> None:
+        """Store these in place of what has their keys."""
+        ...
+
+    def drop(self, keys: Sequence[str]) -> None:
+        """Remove these."""
+        ...
+
+
+class IndexRun:
+    """One pass."""
+
+    def __init__(self, shelf: Shelf, progress: Callable[[str], None] | None) -> None:
+        self._shelf = shelf
+        self._progress = progress
+        self._known = shelf.known()
+        self._kept: set[str] = set()
+        self._failed: list[tuple[str, str]] = []
+        self._batch: list[Parsed] = []
+        self._chars = 0
+        self._counts = {"added": 0, "changed": 0, "unchanged": 0}
+
+    def take(self, file: DocumentFile) -> None:
+        """Read one file and store it if its content, or what is said about it, is not what the index has."""
+        if self._progress:
+            self._progress(file.id)
+        try:
+            data, changed_at = file.read()
+            if self._known.get(file.key) == (digest_of(data), file.id, file.audience, file.url):
+                self._counts["unchanged"] += 1
+            else:
+                document = parse_document(file.name, data, changed=changed_at)
+                self._add(Parsed(file=file, document=document, chunks=chunk_document(document)[:MOST_PASSAGES]))
+            self._kept.add(file.key)
+        except ReadError as error:
+            self._failed.append((file.id, error.reason))
+
+    def _add(self, parsed: Parsed) -> None:
+        self._counts["changed" if parsed.file.key in self._known else "added"] += 1
+        self._batch.append(parsed)
+        self._chars += sum(len(part.text) for part in parsed.document.parts)
+        if len(self._batch) >= _BATCH_DOCUMENTS or self._chars >= _BATCH_CHARS:
+            self._write_batch()
+
+    def _write_batch(self) -> None:
+        if self._batch:
+            self._shelf.put(self._batch)
+        self._batch.clear()
+        self._chars = 0
+
+    def finish(self, *, failed: Sequence[tuple[str, str]], missing: Sequence[str]) -> IndexReport:
+        """Write what is left and drop what is gone; what stood under a ``missing`` source stays."""
+        self._write_batch()
+        below_missing = tuple(f"{root}/" for root in missing)
+        unreadable = {shown for shown, _ in self._failed}
+        gone = [key for key in self._known if key not in self._kept and not key.startswith(below_missing or ("\0",))]
+        if gone:
+            self._shelf.drop(gone)
+        removed = sum(self._known[key][1] not in unreadable for key in gone)
+        report = IndexReport(**self._counts, removed=removed, failed=(*failed, *self._failed))
+        log.info("knowledge_indexed", **self._counts, removed=removed, failed=len(report.failed))
+        return report

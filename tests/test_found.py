@@ -1,0 +1,44 @@
+"""What every index makes of its rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.knowledge.found import document_url, meant, passage_of, spread
+from agent.knowledge.passage import Document
+
+ROW = ("a b.md", "Alpha", "Lunch", "At noon.", "lunch", 5, 0, "2026-01-02", "public")
+
+
+@pytest.mark.parametrize(
+    ("url", "place", "page", "link"),
+    [
+        ("", "anchor", 0, "https://d/a%20b.md#lunch"),
+        ("", "anchor", 3, "https://d/a%20b.md#page=3"),
+        ("https://git/a.py", "line", 0, "https://git/a.py#L5"),
+        ("https://chat/p1", "", 0, "https://chat/p1"),
+    ],
+)
+def test_d6_the_link_leads_to_the_place_that_its_host_understands(url: str, place: str, page: int, link: str) -> None:
+    row = (*ROW[:6], page, *ROW[7:], url, place, 1.0, "https://d")
+    assert passage_of(row).url == link
+
+
+def test_d2_no_text_comes_twice_and_one_document_leaves_room() -> None:
+    rows = [("a", "", "", text) for text in ("1", "1", "2", "3")] + [("b", "", "", "4")]
+    assert [row[3] for row in spread(rows, 4)] == ["1", "2", "4", "3"]
+
+
+def test_d2_the_most_direct_name_wins() -> None:
+    documents = [Document(id="x/b.md", title="a.md"), Document(id="a.md", title="Other")]
+    assert meant(documents, " A.MD ") == "a.md"
+    assert meant(documents, "b") == "x/b.md"
+    assert meant(documents, "c") is None
+
+
+@pytest.mark.parametrize(
+    ("prefix", "link"),
+    [("", ""), ("https://d", "https://d/a%20b.md"), ("https://d/", "https://d/a%20b.md"), ("/f?p=", "/f?p=a%20b.md")],
+)
+def test_d6_links_have_the_configured_prefix(prefix: str, link: str) -> None:
+    assert document_url(prefix, "a b.md") == link

@@ -1,0 +1,174 @@
+"""What only the shared index does: one builds at a time, a database that is away is told and comes back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from agent.knowledge import postgres_shelf
+from agent.knowledge.index_postgres import PostgresIndex
+from agent.knowledge.passage import IndexReport, KnowledgeAwayError
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Alpha\n\nThe canteen opens at noon.\n")
+    return folder
+
+
+@pytest.fixture
+def shared(postgres_url: str) -> Iterator[tuple[PostgresIndex, str]]:
+    schema = f"test_{uuid4().hex[:12]}"
+    with closing(PostgresIndex(postgres_url, schema=schema)) as opened:
+        yield opened, schema
+        opened.erase()
+
+
+def counted(url: str, schema: str) -> tuple[dict[str, int], tuple[int, int]]:
+    """How many passages have each word, and the totals, as they are kept."""
+    place = sql.Identifier(schema)
+    with psycopg.connect(url) as connection:
+        words = connection.execute(sql.SQL("SELECT word, passages FROM {}.terms WHERE passages > 0").format(place))
+        totals = connection.execute(sql.SQL("SELECT passages, words FROM {}.totals").format(place)).fetchone()
+        assert totals is not None
+        return dict(words.fetchall()), totals
+
+
+def test_d2_the_count_of_words_stays_true(
+    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, schema = shared
+    (docs / "b.md").write_text("Beta opens too")
+    index.index([docs])
+    assert counted(postgres_url, schema)[0]["open"] == 2
+    (docs / "b.md").write_text("Beta closes")
+    index.index([docs])
+    kept = counted(postgres_url, schema)
+    assert (kept[0]["open"], kept[0]["close"], kept[1]) == (1, 1, (2, 11))
+    monkeypatch.setattr(postgres_shelf, "_MANY_PASSAGES", 0)  # a limit, not behaviour
+    (docs / "c.md").write_text("Gamma opens")
+    index.index([docs])
+    recounted = counted(postgres_url, schema)
+    assert (recounted[0]["open"], recounted[0]["gamma"], recounted[1]) == (2, 1, (3, 14))
+    (docs / "c.md").unlink()
+    index.index([docs])
+    assert counted(postgres_url, schema) == kept
+
+
+def test_d2_an_older_version_is_made_anew(shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path) -> None:
+    index, schema = shared
+    index.index([docs])
+    with psycopg.connect(postgres_url) as connection:
+        statement = sql.SQL("UPDATE {}.settings SET value = '0' WHERE name = 'version'")
+        connection.execute(statement.format(sql.Identifier(schema)))
+    with closing(PostgresIndex(postgres_url, schema=schema)) as again:
+        assert again.documents() == ()
+        assert again.index([docs]).added == 1
+
+
+def test_h5_one_builds_at_a_time_and_the_next_finds_it_done(shared: tuple[PostgresIndex, str], docs: Path) -> None:
+    index, _ = shared
+    begun, go_on = threading.Event(), threading.Event()
+
+    def pause(_: str) -> None:
+        begun.set()
+        assert go_on.wait(20)
+
+    reports: dict[str, IndexReport] = {}
+    first = threading.Thread(target=lambda: reports.update(first=index.index([docs], progress=pause)))
+    first.start()
+    assert begun.wait(20)
+    seen: list[str] = []
+    second = threading.Thread(target=lambda: reports.update(second=index.index([docs], progress=seen.append)))
+    second.start()
+    second.join(0.3)
+    assert (second.is_alive(), seen) == (True, [])
+    go_on.set()
+    for thread in (first, second):
+        thread.join(20)
+    assert reports == {"first": IndexReport(added=1), "second": IndexReport(unchanged=1)}
+
+
+_KILLED = """
+import sys
+from pathlib import Path
+from agent.knowledge.index_postgres import PostgresIndex
+def progress(name):
+    if name == "n190.md":
+        print("here", flush=True)
+        sys.stdin.read()
+PostgresIndex(sys.argv[1], schema=sys.argv[2]).index([Path(sys.argv[3])], progress=progress)
+"""
+
+
+def test_d2_a_killed_builder_leaves_its_batches_and_no_lock(
+    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
+) -> None:
+    index, schema = shared
+    for n in range(100, 200):
+        (docs / f"n{n}.md").write_text(f"# Note {n}\n\nNumber {n}.")
+    command = [sys.executable, "-c", _KILLED, postgres_url, schema, str(docs)]
+    root = str(Path(__file__).parent.parent)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root) as process:
+        assert process.stdout is not None
+        while b"here" not in process.stdout.readline():
+            assert process.poll() is None
+        os.kill(process.pid, signal.SIGKILL)
+    assert len(index.documents()) == 64
+    assert index.index([docs]) == IndexReport(added=37, unchanged=64)
+    assert index.search("Number 199")[0].document == "n199.md"
+
+
+def test_d2_common_words_alone_do_not_hide_what_has_several(shared: tuple[PostgresIndex, str], docs: Path) -> None:
+    index, _ = shared
+    section = "## Step {n}\n\nDeploy the {what} number {n}."
+    text = "\n\n".join(section.format(n=n, what="pipeline" if n % 2 else "service") for n in range(1_200))
+    (docs / "long.md").write_text(f"# Long\n\n{text}\n")
+    (docs / "both.md").write_text("# Both\n\nDeploy the pipeline of the service: the pipeline, then the service.\n")
+    (docs / "rare.md").write_text("# Rare\n\nFrobnication is described elsewhere.\n")
+    index.index([docs])
+    found = [passage.document for passage in index.search("frobnication deploy pipeline service", limit=4)]
+    assert {"both.md", "rare.md"} <= set(found)
+
+
+def test_h3_a_database_that_is_away_is_told_and_comes_back() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        address = f"postgresql://orion:secret@127.0.0.1:{port}/orion"
+        with closing(PostgresIndex(address)) as index:
+            for ask in (index.ping, index.documents, lambda: index.search("canteen"), lambda: index.index([])):
+                with pytest.raises(KnowledgeAwayError) as raised:
+                    ask()
+                assert "secret" not in str(raised.value)
+
+
+def test_h3_a_connection_that_was_cut_is_replaced(
+    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
+) -> None:
+    index, _ = shared
+    index.index([docs])
+    assert index.search("canteen")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'orion'")
+    assert index.search("canteen")
+
+
+def test_d2_what_is_no_address_is_refused_without_showing_it() -> None:
+    with pytest.raises(ValueError, match="no address") as raised:
+        PostgresIndex("postgresql://user:secret@[half/name")
+    assert "secret" not in str(raised.value)

@@ -1,0 +1,182 @@
+"""One pass over the sources, in SQLite and in PostgreSQL: what changed is taken, what is gone goes, nobody waits."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.knowledge.passage import IndexReport, KnowledgeIndex, Passage
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.md").write_text("# Alpha\n\nLast updated: 2026-01-02\n\n## Lunch\n\nThe canteen opens at noon.\n")
+    (folder / "sub/b.md").write_text("# Beta\n\nDeploys are frozen with `--no-deploy` in week 51.\n")
+    return folder
+
+
+def test_d2_search_brings_the_passage_with_its_place(index: KnowledgeIndex, docs: Path) -> None:
+    assert index.index([docs], docs_url="https://docs.example/x") == IndexReport(added=2)
+    found = index.search("When does the canteen open?")[0]
+    assert found == Passage(
+        document="a.md",
+        title="Alpha",
+        heading="Lunch",
+        text="## Lunch\n\nThe canteen opens at noon.",
+        url="https://docs.example/x/a.md#lunch",
+        line=5,
+        updated_at="2026-01-02",
+        score=found.score,
+    )
+    assert found.score > 0
+    assert found.label == "Alpha › Lunch"
+
+
+def test_d2_only_what_changed_is_taken(index: KnowledgeIndex, docs: Path) -> None:
+    seen: list[str] = []
+    index.index([docs])
+    (docs / "a.md").write_text("# Alpha\n\nDinner is at six.\n")
+    (docs / "sub/b.md").unlink()
+    (docs / "c.txt").write_text("Third document about lunch")
+    report = index.index([docs], progress=seen.append)
+    assert report == IndexReport(added=1, changed=1, removed=1)
+    assert seen == ["a.md", "c.txt"]
+    assert index.index([docs]) == IndexReport(unchanged=2)
+    assert index.search("canteen") == ()
+    assert [d.id for d in index.documents()] == ["a.md", "c.txt"]
+
+
+def test_d2_what_cannot_be_read_is_named_and_the_rest_goes_on(index: KnowledgeIndex, docs: Path) -> None:
+    index.index([docs])
+    (docs / "a.md").write_bytes(b"\0\1binary")
+    (docs / "z.pdf").write_bytes(b"%PDF broken")
+    (docs / "new.md").write_text("fresh")
+    report = index.index([docs])
+    assert report == IndexReport(
+        added=1,
+        unchanged=1,
+        failed=(("a.md", "is binary, whatever its name says"), ("z.pdf", "is a damaged PDF")),
+    )
+    assert index.search("canteen") == ()
+
+
+def test_d2_a_root_that_is_not_there_keeps_what_it_had(index: KnowledgeIndex, docs: Path) -> None:
+    index.index([docs])
+    docs.rename(docs.with_name("away"))
+    report = index.index([docs])
+    assert report == IndexReport(failed=((str(docs), "does not exist"),))
+    assert len(index.documents()) == 2
+
+
+def test_d2_a_root_that_is_no_longer_given_is_dropped(index: KnowledgeIndex, docs: Path) -> None:
+    index.index([docs])
+    assert index.index([docs / "sub"]) == IndexReport(changed=1, removed=1)
+    assert [d.id for d in index.documents()] == ["b.md"]
+
+
+def test_d2_a_document_is_found_by_any_of_its_names(index: KnowledgeIndex, docs: Path) -> None:
+    index.index([docs], docs_url="https://d/?path=")
+    for name in ("sub/b.md", "b.md", "B", "beta", " Beta "):
+        document = index.document(name)
+        assert document is not None
+        assert document.id == "sub/b.md"
+        assert document.text.startswith("# Beta\n")
+        assert document.url == "https://d/?path=sub/b.md"
+    assert index.document("gamma") is None
+
+
+def test_d2_a_title_and_heading_weigh_more_than_text(index: KnowledgeIndex, docs: Path) -> None:
+    (docs / "c.md").write_text("# Other\n\nBeta and beta are words.\n")
+    index.index([docs])
+    assert index.search("beta")[0].document == "sub/b.md"
+
+
+def test_d2_the_same_text_is_found_once(index: KnowledgeIndex, docs: Path) -> None:
+    for name in ("x.txt", "y.txt"):
+        (docs / name).write_text("Identical penguins")
+    index.index([docs])
+    assert len(index.search("penguins")) == 1
+
+
+def test_d2_one_document_leaves_room_for_others(index: KnowledgeIndex, docs: Path) -> None:
+    sections = "\n\n".join(f"## Walrus {n}\n\nA walrus {n}." for n in range(9))
+    (docs / "walrus.md").write_text(f"# Walrus\n\n{sections}\n")
+    (docs / "zoo.md").write_text("# Zoo\n\nAmong many other animals that live here there is also one walrus.\n")
+    index.index([docs])
+    found = [passage.document for passage in index.search("walrus", limit=6)]
+    assert found == ["walrus.md"] * 3 + ["zoo.md"] + ["walrus.md"] * 2
+    assert [passage.document for passage in index.search("walrus", limit=1)] == ["walrus.md"]
+
+
+def test_f9_chinese_and_japanese_are_found_by_parts_of_words(index: KnowledgeIndex, docs: Path) -> None:
+    (docs / "ja.md").write_text("# 休暇\n\n有給休暇は年間二十日です。\n")
+    (docs / "zh.md").write_text("# 报销\n\n出差餐费每天最多六十欧元。\n")
+    index.index([docs])
+    assert index.search("有給休暇は何日ですか")[0].document == "ja.md"
+    assert index.search("餐费上限是多少")[0].document == "zh.md"
+
+
+@pytest.mark.parametrize(
+    "query", ["", " ", "?!", '"', "\0", "NEAR(", "a AND OR NOT", "text:*", "\ud800", "x" * 100_000]
+)
+def test_d2_any_text_is_a_query(index: KnowledgeIndex, docs: Path, query: str) -> None:
+    index.index([docs])
+    assert isinstance(index.search(query), tuple)
+
+
+def test_d2_no_limit_means_nothing(index: KnowledgeIndex, docs: Path) -> None:
+    index.index([docs])
+    assert index.search("canteen", limit=0) == ()
+    assert len(index.search("canteen deploys", limit=1)) == 1
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@given(query=st.text(max_size=80))
+def test_d2_no_text_is_query_syntax(index: KnowledgeIndex, query: str) -> None:
+    assert index.search(query) == ()
+
+
+def test_d2_a_failing_statement_leaves_nothing_half_done(index: KnowledgeIndex, docs: Path) -> None:
+    index.index([docs])
+
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    (docs / "a.md").write_text("changed")
+    with pytest.raises(KeyboardInterrupt):
+        index.index([docs], progress=interrupt)
+    assert index.search("canteen")
+    assert index.index([docs]).changed == 1
+
+
+def test_d2_readers_go_on_while_a_writer_indexes(index: KnowledgeIndex, docs: Path) -> None:
+    index.index([docs])
+    for n in range(150):
+        (docs / f"n{n}.md").write_text(f"# Note {n}\n\n" + "The canteen again. " * 20)
+    begun, read = threading.Event(), threading.Event()
+
+    def pause(name: str) -> None:
+        if name == "n99.md":
+            begun.set()
+            assert read.wait(20)
+
+    writer = threading.Thread(target=index.index, args=([docs],), kwargs={"progress": pause})
+    writer.start()
+    assert begun.wait(20)
+    found: list[int] = []
+    readers = [threading.Thread(target=lambda: found.append(len(index.search("canteen noon")))) for _ in range(8)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join(20)
+    read.set()
+    writer.join(30)
+    assert len(found) == 8
+    assert all(found)
+    assert len(index.documents()) == 152
