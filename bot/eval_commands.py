@@ -86,7 +86,7 @@ def answers(
     docs: Annotated[Path, typer.Option(help="Folder of the documents that the questions are about.")],
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
-    """Questions through the whole agent: {id, question, expect: [texts] or null, thread?, kind?} a line."""
+    """Questions through the whole agent: {id, question, expect: texts or null, thread?, kind?} a line."""
     from bot.addresses import check_addresses
     from bot.eval_answers import evaluate_answers
     from bot.settings import load_settings

@@ -196,6 +196,7 @@ def test_every_command_of_the_contract_has_a_help(terminal: Terminal) -> None:
     assert names >= set(wanted.split())
     for name in names:
         assert terminal.orion(name, "--help").code == 0
+    assert "expect: texts or null" in " ".join(terminal.orion("eval", "answers", "--help").out.split())
 
 
 def test_bench_prints_its_figures(terminal: Terminal) -> None:
