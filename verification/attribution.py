@@ -43,8 +43,14 @@ def attribution_findings(evidence: Evidence) -> Iterator[Finding]:
     hits = [hit for hit in evidence.hits[:_NEAREST] if hit.share >= _NEAR]
     if not (evidence.claim.quantities or evidence.claim.capitals) or not hits:
         return
+    # Where there is but one part, nothing is given to another one.
+    if len(hits) == 1 and _is_whole(hits[0].passage):
+        return
+    claimed = [part for part in _parts(evidence.claim, evidence.claim.terms) if part.numbers or part.names]
+    if not claimed:
+        return
     theirs = [(hit, part) for hit in hits for part in _parts(hit.passage, hit.passage.terms)][:_MOST_PARTS]
-    for mine in _parts(evidence.claim, evidence.claim.terms):
+    for mine in claimed:
         found = _misplaced_number(mine, theirs, evidence) or _misplaced_name(mine, theirs, evidence)
         if found:
             yield found
@@ -59,6 +65,11 @@ def _parts(passage: Passage, terms: Sequence[Term]) -> list[_Part]:
             cut.append([])
         cut[-1].append(term)
     return [_part(passage, part) for part in cut[:_MOST_PARTS] if part]
+
+
+def _is_whole(passage: Passage) -> bool:
+    """Whether the sentence is surely one part."""
+    return "," not in passage.text and ";" not in passage.text and _JOINING.isdisjoint(passage.words)
 
 
 def _part(passage: Passage, terms: Sequence[Term]) -> _Part:

@@ -7,7 +7,7 @@ readings. Must never resolve a relative date ("next Friday", "today") and never 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -88,6 +88,8 @@ _CLOCK = re.compile(
 # Who names a time zone writes the hours of the day through.
 _ZONE = re.compile(r"\s?\(?(?:UTC|GMT|Z|CES?T|MES?Z|WIB|JST)\b")
 _INDONESIAN_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[.:](?P<minute>[0-5]\d))?")
+# What stands behind the digits of an hour, of a day before its month, or of a date in digits alone.
+_BEHIND_DIGITS = re.compile(r"\s?[-./:年月時点點apuho]", re.IGNORECASE)
 _CJK_HALF = re.compile(r"(午前|午後|上午|下午|晚上|早上)\s?$")
 _CJK_WEEKDAY = re.compile(
     "|".join(word for word in sorted(WEEKDAYS, key=len, reverse=True) if not "a" <= word[0] <= "ÿ")
@@ -95,6 +97,8 @@ _CJK_WEEKDAY = re.compile(
 _AFTERNOON = frozenset({"午後", "下午", "晚上"})
 _NAMED_TIMES = {"noon": 12, "midday": 12, "midnight": 0, "mitternacht": 0, "minuit": 0, "medianoche": 0, "正午": 12}
 _GLUE = frozenset("-/.:,$€£¥#_")
+_Reader = Callable[[str, int], Iterator[Moment]]
+"""Reads what begins at a place of a text: usually nothing."""
 
 
 def moments(text: str) -> tuple[Moment, ...]:
@@ -138,11 +142,27 @@ def _at_digits(text: str, token: re.Match[str]) -> Iterator[Moment]:
     glued = before in _GLUE and start > 1 and text[start - 2].isalnum()
     if glued and before not in "-/":
         return
-    for read in (_clock, _year) if glued else (_iso, _cjk, _numeric, _day_month, _clock, _dotted, _years, _year):
-        readings = tuple(read(text, start))
+    for read in _readers(text, start, token.end()):
+        readings = tuple(read(text, start)) if not glued or read in {_clock, _year} else ()
         if readings:
             yield from readings
             return
+
+
+def _readers(text: str, start: int, end: int) -> tuple[_Reader, ...]:
+    """What can be read at these digits, by how many they are and what stands beside them: "30 %" is no date."""
+    digits = end - start
+    if digits == _YEAR_DIGITS:
+        return _iso, _cjk, _years, _year
+    if digits > _SHORT_YEAR_DIGITS:
+        return ()
+    if _BEHIND_DIGITS.match(text, end) or _is_indonesian_hour(text, start):
+        return _cjk, _numeric, _day_month, _clock, _dotted
+    return (_day_month,)
+
+
+def _is_indonesian_hour(text: str, start: int) -> bool:
+    return text[max(0, start - 6) : start].casefold().endswith(("pukul ", " jam "))
 
 
 def _iso(text: str, start: int) -> Iterator[Moment]:
@@ -208,8 +228,9 @@ def _spelled(match: re.Match[str], day: str | None) -> Moment:
 
 def _clock(text: str, start: int) -> Iterator[Moment]:
     lead = text[max(0, start - 6) : start]
-    indonesian = lead.casefold().endswith(("pukul ", " jam "))
-    match = _CLOCK.match(text, start) or (_INDONESIAN_CLOCK.match(text, start) if indonesian else None)
+    match = _CLOCK.match(text, start)
+    if not match and _is_indonesian_hour(text, start):
+        match = _INDONESIAN_CLOCK.match(text, start)
     if not match or int(match["hour"]) > _HOURS:
         return
     groups = match.groupdict()

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from verification.answer import Severity
 from verification.identifiers import stands_in
-from verification.passages import Passage, Sentence, analyse
-from verification.words import Term, normalised
+from verification.passages import Passage, Sentence
+from verification.words import Term, normalised, terms
 
 Kind = Literal["number", "date", "quote", "identifier", "url", "name", "polarity", "relation", "overlap"]
 
@@ -52,12 +52,11 @@ class Cited:
     passage: Passage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(NamedTuple):
     """A sentence of a cited source and the share of the claim's stems that it holds."""
 
     source: Cited
-    index: int
+    place: int
     sentence: Sentence
     share: float
 
@@ -69,12 +68,13 @@ class Hit:
     @property
     def passage(self) -> Passage:
         """The sentence read by itself."""
-        return analyse(self.text, self.source.passage.language)
+        return self.source.passage.sentence(self.place)
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The words of the sentence, with their places in the source."""
-        return self.source.passage.terms_of(self.sentence)
+        """The words of the sentence, with their places in ``text``; stems are those of the source's language."""
+        told = self.source.passage.language
+        return self.passage.terms if told else tuple(terms(self.text, told))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ class Evidence:
 
     def _hit(self, place: int, index: int, share: float) -> Hit:
         cited = self.cited[place]
-        return Hit(source=cited, index=index, sentence=cited.passage.sentences[index], share=share)
+        return Hit(cited, index, cited.passage.sentences[index], share)
 
     def near(self) -> Iterator[Passage]:
         """The sentences nearest to the claim: what stands there need not be looked for in all of the source."""
@@ -138,11 +138,7 @@ class Evidence:
         words = normalised(self.claim.text[start:end])
         if not any(map(str.isdecimal, words)):
             return False
-        return any(stands_in(words, folded) for folded in self._near_folded)
-
-    @cached_property
-    def _near_folded(self) -> tuple[str, ...]:
-        return tuple(normalised(hit.text) for hit in self.hits[:2])
+        return any(stands_in(words, passage.folded) for passage in self.near())
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:

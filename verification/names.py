@@ -87,7 +87,7 @@ def _finding(evidence: Evidence, mine: Sequence[Term], first: int, last: int) ->
 
 def _in_place(hit: Hit, mine: Sequence[Term], first: int, last: int) -> str:
     """The other name between the neighbours that this one has in the claim; empty if there is none."""
-    passage, theirs = hit.source.passage, hit.terms
+    text, theirs = hit.text, hit.terms
     said = {term.stem for term in mine}
     before = mine[first - 1] if first else None
     after = mine[last + 1] if last + 1 < len(mine) else None
@@ -98,7 +98,7 @@ def _in_place(hit: Hit, mine: Sequence[Term], first: int, last: int) -> str:
         while stop + 1 < len(theirs) and theirs[stop + 1].capital and theirs[stop + 1].stem not in said:
             stop += 1
         if (before or after) and _led_alike(theirs, index, mine, first) and _neighbour(theirs, stop + 1, after):
-            return passage.text[term.start : theirs[stop].end]
+            return text[term.start : theirs[stop].end]
     return ""
 
 

@@ -86,6 +86,9 @@ def _converts(quantity: Quantity, known: Quantity) -> bool:
 
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
+    best = evidence.best  # most stand there, and its numbers are looked at in any case
+    if best and any(matches(quantity, other) for other in best.passage.quantities):
+        return True
     end = 0 if quantity.period else _end_of_what_is_counted(quantity, evidence.claim.text)
     if end and evidence.is_written_near(quantity.start, end):
         return True

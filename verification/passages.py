@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import sentencex  # type: ignore[import-untyped]  # ships no types
 
@@ -19,7 +20,7 @@ from verification.dates import Moment, moments
 from verification.identifiers import Identifier, identifiers
 from verification.language import detect
 from verification.numbers import Quantity, quantities
-from verification.words import Term, capital_stems, folded_words, normalised, stem_list, terms
+from verification.words import Term, capital_stems, folded_words, normalised, stem_sets, terms
 
 _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
@@ -38,9 +39,8 @@ _DAY_ENDS = re.compile(r"(?<![\d.,:])\d{1,2}\.\s*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sentence:
-    """One sentence of a passage: its span and the stems it holds."""
+class Sentence(NamedTuple):
+    """One sentence of a passage: its span and the stems it holds. A long source has hundreds of them."""
 
     start: int
     end: int
@@ -72,10 +72,22 @@ class Passage:
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
         """The sentences in order."""
-        return tuple(
-            Sentence(start=start, end=end, stems=frozenset(stem_list(self.text, self.language, start, end)))
-            for start, end in sentence_spans(self.text, self.language)
-        )
+        spans = list(sentence_spans(self.text, self.language))
+        stems = stem_sets(self.text, self.language, spans)
+        return tuple(Sentence(start, end, held) for (start, end), held in zip(spans, stems, strict=True))
+
+    @cached_property
+    def _read(self) -> dict[int, Passage]:
+        """The sentences that somebody asked for, by their index."""
+        return {}
+
+    def sentence(self, index: int) -> Passage:
+        """One sentence read by itself."""
+        found = self._read.get(index)
+        if found is None:
+            start, end, _ = self.sentences[index]
+            found = self._read[index] = analyse(self.text[start:end], self.language)
+        return found
 
     @cached_property
     def _places(self) -> Mapping[str, Sequence[int]]:
@@ -151,15 +163,6 @@ class Passage:
     def _apart(self) -> tuple[tuple[Identifier, ...], tuple[Moment, ...]]:
         return _apart(identifiers(self.text), moments(self.text), len(self.text))
 
-    def terms_of(self, sentence: Sentence) -> tuple[Term, ...]:
-        """The words of one sentence; their places are those in the passage."""
-        inside = terms(self.text[sentence.start : sentence.end], self.language)
-        return tuple(term._replace(start=term.start + sentence.start, end=term.end + sentence.start) for term in inside)
-
-    def words_of(self, sentence: Sentence) -> frozenset[str]:
-        """The words of one sentence, case-folded."""
-        return folded_words(self.text[sentence.start : sentence.end])
-
     def window(self, index: int) -> frozenset[str]:
         """The stems of the sentence at ``index`` and of those right behind it."""
         return frozenset[str]().union(*(sentence.stems for sentence in self.sentences[index : index + WINDOW]))
@@ -232,6 +235,8 @@ def _apart(
     named: tuple[Identifier, ...], when: tuple[Moment, ...], length: int
 ) -> tuple[tuple[Identifier, ...], tuple[Moment, ...]]:
     """Identifiers and dates apart: 2003.06.11 is a date and no version, a date inside a URL is the URL's."""
+    if not (named and when):
+        return named, when
     dates = {moment.start for moment in when if moment.day is not None}
     kept = tuple(i for i in named if not (i.kind == "version" and i.start in dates))
     taken = bytearray(length)

@@ -75,9 +75,7 @@ def polarity_findings(evidence: Evidence) -> Iterator[Finding]:
 def _turned(evidence: Evidence, hit: Hit, bounds: Sequence[Finding]) -> Finding | None:
     """What the claim turns round against this sentence; None if it does not."""
     language = evidence.claim.language or hit.source.passage.language or "en"
-    if language not in OPPOSITES_CJK and not _may_turn(
-        evidence.claim.words, hit.source.passage.words_of(hit.sentence), language
-    ):
+    if language not in OPPOSITES_CJK and not _may_turn(evidence.claim.words, hit.passage.words, language):
         return None
     turns = list(_turns_cjk(evidence, hit, language) if language in OPPOSITES_CJK else _turns(evidence, hit, language))
     opposite = [turn for turn in turns if turn.there]
@@ -94,7 +92,9 @@ def _turned(evidence: Evidence, hit: Hit, bounds: Sequence[Finding]) -> Finding 
 def _may_turn(mine: frozenset[str], theirs: frozenset[str], language: str) -> bool:
     """Whether the two sentences have words between which a turn could be found: most pairs have none."""
     table = NEGATIONS[language]
-    if not (table.isdisjoint(mine) and table.isdisjoint(theirs)) or any(map(_is_short_negation, mine | theirs)):
+    if not (table.isdisjoint(mine) and table.isdisjoint(theirs)) or any(
+        _is_short_negation(word) for words in (mine, theirs) for word in words if word[-1] == "t"
+    ):
         return True
     only_mine = mine - theirs
     opposites = OPPOSITES[language]
@@ -131,7 +131,7 @@ def _turns(evidence: Evidence, hit: Hit, language: str) -> Iterator[_Turn]:
     table = NEGATIONS[language] - {turn.there for turn in opposites}
     table -= {evidence.claim.text[turn.start : turn.end].casefold() for turn in opposites}
     turned = frozenset(term.stem for term in theirs for turn in opposites if term.word == turn.there)
-    my_side, their_side = _Side(evidence.claim.text, mine, table), _Side(hit.source.passage.text, theirs, table)
+    my_side, their_side = _Side(evidence.claim.text, mine, table), _Side(hit.text, theirs, table)
     yield from _negations(my_side, their_side, turned)
     yield from _quantifiers(mine, theirs, language)
 

@@ -22,6 +22,8 @@ _QUOTED = re.compile(
     r"『([^『』\n]{2,600})』"
     r"|(?<![\w\"])\"([^\"\n]{2,600})\"(?![\w\"])|(?<![\w'’])['‘]([^'‘’\n]{10,600})['’](?!\w)"
 )
+# Every quotation is opened by one of these; trying each kind of it at each character would cost far more.
+_OPENING = re.compile("[“„«»「『\"'‘]")
 _OMITTED = re.compile(r"\s*(?:\[\s*(?:\.{3}|…)\s*\]|\(\s*(?:\.{3}|…)\s*\)|\.{3}|…)\s*")
 _MARKS = re.compile(r"[*_~`]|\[\w{1,20}\]")
 _EDGE = " .,;:!?。、，！？\"'"
@@ -44,7 +46,7 @@ def quotations(text: str) -> Iterator[tuple[int, int, str]]:
 
 def quote_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each quotation whose words are not the source's; a translated one cannot be compared."""
-    if not evidence.same_language:
+    if not _OPENING.search(evidence.claim.text) or not evidence.same_language:
         return
     found = list(islice(quotations(evidence.claim.text), MOST))
     passages = [*(cited.passage for cited in evidence.cited), *evidence.known] if found else []

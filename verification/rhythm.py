@@ -60,6 +60,9 @@ _ADVERBS = {
 }
 _WEEKDAYS = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tage?|mittwoche?"
 _SPAN = r"hours?|days?|weeks?|months?|quarters?|years?|stunden?|tage?|wochen?|monate?|quartale?|jahre?"
+# One of these words stands in every rhythm.
+_TELLING = frozenset({"every", "each", "alle", "a", "per", "pro", "im", "am", *_ADVERBS})
+_TELLING |= {f"jede{ending}" for ending in ("", "n", "r", "s")}
 _WEEKDAY = re.compile(_WEEKDAYS, re.IGNORECASE)
 _EVERY = re.compile(
     rf"\b(?:every|each|alle|jede[nrs]?)\s(?:(?P<number>\d{{1,3}}|[^\W\d_]+)\s)?(?P<every>{_SPAN}|{_WEEKDAYS})\b"
@@ -71,6 +74,8 @@ _EVERY = re.compile(
 
 def rhythm_findings(evidence: Evidence) -> Iterator[Finding]:
     """A suspicion for each rhythm of the claim where the nearest sentence has others and not this one."""
+    if _TELLING.isdisjoint(evidence.claim.words):
+        return
     hit = evidence.best
     if hit is None or hit.share < _NEAR or not evidence.same_language:
         return

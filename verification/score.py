@@ -57,10 +57,12 @@ def _overlap(evidence: Evidence) -> float:
     stems = evidence.claim.stems
     if not stems:
         return 1.0
-    known, alike = evidence.stems, evidence.prefixes
-    whole = _share(stems, known, alike)
-    worst = min((_share(s.stems, known, alike) for s in evidence.claim.sentences if s.stems), default=whole)
-    absent = sum(1 for name in evidence.claim.capitals if name not in known and name[:PREFIX] not in alike)
+    known = evidence.stems
+    whole = worst = 1.0
+    if not stems <= known:
+        whole = _share(stems, known, evidence.prefixes)
+        worst = min(_share(s.stems, known, evidence.prefixes) for s in evidence.claim.sentences if s.stems)
+    absent = sum(1 for name in evidence.claim.capitals if name not in known and name[:PREFIX] not in evidence.prefixes)
     return (whole + 2 * worst + _window(evidence)) / 4 - _PER_NAME * min(_MOST_NAMES, absent)
 
 

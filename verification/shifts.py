@@ -46,10 +46,10 @@ def shift_findings(evidence: Evidence) -> Iterator[Finding]:
     if not near:
         return
     yield from _denials(evidence, near[0], language)
-    terms = evidence.claim.terms[:_MOST_WORDS]
-    theirs = [hit.terms[:_MOST_WORDS] for hit in near]
-    yield from _related(evidence, terms, near, theirs, language)
-    yield from _exchanged(evidence, terms, near[0], theirs[0])
+    if _may_relate(evidence.claim.words, near, RELATIONS[language]):
+        yield from _related(evidence, near, RELATIONS[language])
+    if _is_rearranged(evidence.claim.stems, near[0].sentence.stems):
+        yield from _exchanged(evidence, near[0])
 
 
 def _finding(hit: Hit, kind: Kind, span: tuple[int, int], detail: str) -> Finding:
@@ -67,12 +67,14 @@ def _finding(hit: Hit, kind: Kind, span: tuple[int, int], detail: str) -> Findin
 def _denials(evidence: Evidence, hit: Hit, language: str) -> Iterator[Finding]:
     """A word of negative force that no source has, while the nearest sentence denies and excepts nothing."""
     new = evidence.claim.words - evidence.words
+    if not new:
+        return
     denying = DENYING[language] | NEGATIONS[language]
     found = next((word for word in sorted(new) if word in denying or _is_prefixed(word, evidence, language)), "")
     # "Not until" and "no more than" deny nothing.
     if not found or NO_MORE.search(evidence.claim.text) or not UNTIL.isdisjoint(evidence.claim.words):
         return
-    theirs = hit.source.passage.words_of(hit.sentence)
+    theirs = hit.passage.words
     # Two turns say the same again: "not open" where the sentence has "closed".
     turned = any(not OPPOSITES[language][word].isdisjoint(theirs) for word in new & OPPOSITES[language].keys())
     if turned or not theirs.isdisjoint(denying | ONLY[language] | _EXCEPTING) or any(map(_is_short, theirs)):
@@ -99,20 +101,28 @@ def _is_prefixed(word: str, evidence: Evidence, language: str) -> bool:
     )
 
 
-def _related(
-    evidence: Evidence, mine: Sequence[Term], near: Sequence[Hit], terms: Sequence[Sequence[Term]], language: str
-) -> Iterator[Finding]:
+_Table = dict[str, tuple[tuple[str, str], ...]]
+"""For each word of relation its kinds and what it says of each."""
+
+
+def _may_relate(words: frozenset[str], near: Sequence[Hit], table: _Table) -> bool:
+    """Whether a near sentence has a word of relation that says another thing than one of these: most have not."""
+    mine = {relation for word in words & table.keys() for relation in table[word]}
+    if not mine:
+        return False
+    theirs = {relation for hit in near for word in hit.passage.words & table.keys() for relation in table[word]}
+    return any(kind == other and value != said for kind, value in mine for other, said in theirs)
+
+
+def _related(evidence: Evidence, near: Sequence[Hit], table: _Table) -> Iterator[Finding]:
     """A word of relation where each near sentence that relates the same word has another of the kind."""
-    table = RELATIONS[language]
-    claimed = list(_governed(evidence.claim.text, mine, table))
-    if not claimed:
-        return
-    theirs = [list(_governed(hit.source.passage.text, words, table)) for hit, words in zip(near, terms, strict=True)]
+    claimed = list(_governed(evidence.claim.text, evidence.claim.terms[:_MOST_WORDS], table))
+    theirs = [list(_governed(hit.text, hit.terms[:_MOST_WORDS], table)) for hit in near]
     for one in claimed:
         same = [(hit, other) for hit, found in zip(near, theirs, strict=True) for other in found if _is_of(one, other)]
         if same and same[0][0].share >= _TAKEN and not any(other.value == one.value for _, other in same):
             hit, other = same[0]
-            said = hit.source.passage.text[other.start : other.end]
+            said = hit.text[other.start : other.end]
             words = evidence.claim.text[one.start : one.end]
             detail = f"source [{hit.source.id}] says {said!r} where the answer says {words!r}"
             yield _finding(hit, "relation", (one.start, one.end), detail)
@@ -123,7 +133,7 @@ def _is_of(one: _Governed, other: _Governed) -> bool:
     return one.kind == other.kind and one.stem == other.stem
 
 
-def _governed(text: str, terms: Sequence[Term], table: dict[str, tuple[tuple[str, str], ...]]) -> Iterator[_Governed]:
+def _governed(text: str, terms: Sequence[Term], table: _Table) -> Iterator[_Governed]:
     """Each word of relation with the first word of the subject behind it, within the same part of the sentence."""
     for index, term in enumerate(terms):
         for kind, value in table.get(term.word, ()):
@@ -137,13 +147,16 @@ def _governed(text: str, terms: Sequence[Term], table: dict[str, tuple[tuple[str
                     break
 
 
-def _exchanged(evidence: Evidence, mine: Sequence[Term], hit: Hit, theirs: Sequence[Term]) -> Iterator[Finding]:
-    """Who does and who is done to exchanged: the words of the sentence and hardly another, three in opposite order."""
+def _is_rearranged(mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Whether a claim has the words of a sentence and hardly leaves one out."""
+    return len(mine) >= _MOSTLY * len(theirs) and mine <= theirs
+
+
+def _exchanged(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
+    """Who does and who is done to exchanged: of the same words three stand in opposite order."""
+    mine, theirs = evidence.claim.terms[:_MOST_WORDS], hit.terms[:_MOST_WORDS]
     words = [term for term in mine if term.stem]
-    mostly = len(evidence.claim.stems) >= _MOSTLY * len(hit.sentence.stems)
-    if len(words) < _REVERSED or not mostly or not evidence.claim.stems <= hit.sentence.stems:
-        return
-    if _is_passive(mine) != _is_passive(theirs):
+    if len(words) < _REVERSED or _is_passive(mine) != _is_passive(theirs):
         return
     places: dict[str, int] = {}
     for index, term in enumerate(theirs):

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final
 
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _DIGITS: Final = re.compile(r"\d+")
+_RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 _SPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _FEW: Final = 8
 """Words that are looked up one by one; more are found in one walk."""
+_SHORT: Final = 500
+"""Characters of a text, such as a sentence, of which every run is asked about; of longer ones each different run."""
 
 
 def around(text: str, trigger: re.Pattern[str]) -> Iterator[tuple[int, int]]:
@@ -74,7 +78,9 @@ class Tokens:
     def _is_inside(self, position: int) -> bool:
         """Whether a run goes on at ``position``: what is left of it is a token as well."""
         around_it = self._text[position - 1 : position + 1] if position else ""
-        return len(around_it) > 1 and (around_it.isdecimal() or all(map(is_letter, around_it)))
+        if len(around_it) < 2 or not around_it.isalnum():  # noqa: PLR2004 - a character on either side
+            return False
+        return around_it.isdecimal() or all(map(is_letter, around_it))
 
     def _is_joined(self, position: int) -> bool:
         """Whether letters come next that stand behind a hyphen and so inside a longer token."""
@@ -86,6 +92,8 @@ class Tokens:
 
 def _openings(text: str, wanted: Callable[[str], bool]) -> list[int]:
     """Where runs of digits and wanted runs of letters begin."""
+    if len(text) <= _SHORT:
+        return [start for start, run in _runs(text) if run[0].isdecimal() or wanted(run)]
     found = [match.start() for match in _DIGITS.finditer(text)]
     hot = {word for word in set(_LETTERS.findall(text)) if wanted(word)}
     if len(hot) > _FEW:
@@ -94,6 +102,12 @@ def _openings(text: str, wanted: Callable[[str], bool]) -> list[int]:
         for word in hot:
             found += _whole(text, word)
     return sorted(found)
+
+
+@lru_cache(maxsize=2)
+def _runs(text: str) -> list[tuple[int, str]]:
+    """The runs of a short text with their places. Remembered: its dates and its numbers are asked for in turn."""
+    return [(match.start(), match.group()) for match in _RUN.finditer(text)]
 
 
 def _whole(text: str, word: str) -> Iterator[int]:

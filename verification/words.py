@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import repeat
 from typing import NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no types
@@ -22,6 +21,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")
 _CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _SUBJECT_CJK = re.compile("[\u30a1-\u30ff\u3400-\u9fff\uf900-\ufaff々]+")
 _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != "'"}
+_MOST_KEPT = 50_000
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " "})
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"))
 
@@ -39,13 +39,14 @@ class Term(NamedTuple):
 def terms(text: str, language: str | None) -> Iterator[Term]:
     """The words of ``text`` in order; a run of Chinese or Japanese gives its pairs of letters."""
     ascii_only = text.isascii()
+    known = _stems(language)
     for match in _TOKEN.finditer(text):
         word = match.group()
+        start = match.start()
         if not ascii_only and not word.isascii() and _CJK.search(word):
-            yield from _pairs(word, match.start())
-            continue
-        folded = word.casefold()
-        yield Term(stem(folded, language), folded, match.start(), match.end(), word[0].isupper())
+            yield from _pairs(word, start)
+        else:
+            yield Term(known[word], word.casefold(), start, start + len(word), word[0].isupper())
 
 
 def _pairs(word: str, offset: int) -> Iterator[Term]:
@@ -57,12 +58,20 @@ def _pairs(word: str, offset: int) -> Iterator[Term]:
             yield Term(pair, pair, start, start + len(pair), capital=False)
 
 
-def stem_list(text: str, language: str | None, start: int = 0, end: int | None = None) -> list[str]:
-    """The stems of the words of ``text[start:end]`` in order, without the places that ``terms`` gives; none empty."""
-    words = written(text[start:end])
+def stem_sets(text: str, language: str | None, spans: Iterable[tuple[int, int]]) -> list[frozenset[str]]:
+    """The stems of the words within each of the spans, without the places that ``terms`` gives; none empty."""
     if not text.isascii() and _CJK.search(text):
-        return [stem for word in words for stem in _stems_of(word, language)]
-    return list(filter(None, map(_written_stem, words, repeat(language))))
+        return [frozenset(_stems_of(written(text[start:end]), language)) for start, end in spans]
+    stem_of = _stems(language).__getitem__
+    return [frozenset(filter(None, map(stem_of, words))) for words in _written_in(text, spans)]
+
+
+def _written_in(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[list[str]]:
+    """The words within each of the spans; where they part is looked up once for the whole text."""
+    if not text.isascii() or "'" in text:
+        return (written(text[start:end]) for start, end in spans)
+    parted = text.translate(_ASCII_GAPS)  # each sign becomes one blank: places stay
+    return (parted[start:end].split() for start, end in spans)
 
 
 def written(text: str) -> list[str]:
@@ -75,17 +84,34 @@ def written(text: str) -> list[str]:
     return [word for piece in pieces for word in (_TOKEN.findall(piece) if "'" in piece else (piece,))]
 
 
-def _stems_of(word: str, language: str | None) -> Iterator[str]:
-    if _CJK.search(word):
-        yield from (term.stem for term in _pairs(word, 0))
-    elif found := _written_stem(word, language):
-        yield found
+def _stems_of(words: Iterable[str], language: str | None) -> Iterator[str]:
+    for word in words:
+        if _CJK.search(word):
+            yield from (term.stem for term in _pairs(word, 0))
+        elif found := _stems(language)[word]:
+            yield found
 
 
-@lru_cache(maxsize=50_000)
-def _written_stem(word: str, language: str | None) -> str:
-    """The stem of a word as it is written."""
-    return stem(word.casefold(), language)
+class _Stems(dict[str, str]):
+    """The stems of words as they are written, in one language: looked up ten thousand times in one answer.
+
+    All is forgotten when it has grown large, so that it stays bounded.
+    """
+
+    def __init__(self, language: str | None) -> None:
+        super().__init__()
+        self._language = language
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MOST_KEPT:
+            self.clear()
+        found = self[word] = stem(word.casefold(), self._language)
+        return found
+
+
+@lru_cache(maxsize=16)
+def _stems(language: str | None) -> _Stems:
+    return _Stems(language)
 
 
 @lru_cache(maxsize=50_000)
@@ -116,10 +142,9 @@ def normalised(text: str) -> str:
 
 def capital_stems(text: str, language: str | None) -> frozenset[str]:
     """The stems of the words that begin with a capital."""
+    known = _stems(language)
     return frozenset(
-        found
-        for word in written(text)
-        if word[0].isupper() and not _CJK.search(word) and (found := _written_stem(word, language))
+        found for word in written(text) if word[0].isupper() and not _CJK.search(word) and (found := known[word])
     )
 
 
@@ -127,4 +152,6 @@ def folded_words(text: str) -> frozenset[str]:
     """The set of words, case-folded; pairs of letters for Chinese and Japanese."""
     if not text.isascii() and _CJK.search(text):
         return frozenset(term.word for term in terms(text, None))
+    if text.isascii() and "'" not in text:
+        return frozenset(text.lower().translate(_ASCII_GAPS).split())
     return frozenset(map(str.casefold, set(written(text))))
