@@ -46,7 +46,6 @@ SEEN_TTL_S = 24 * 3600
 MARK_TTL_S = SEEN_TTL_S
 DEAD_TTL_S = 30 * 24 * 3600
 DEAD_KEPT = 10_000
-BELL_TTL_S = 60
 
 _SAID = re.compile(r"\d{10}\.\d{6}")
 

@@ -57,7 +57,7 @@ class Reception:
         said = letter.event_ts or letter.ts
         if not await self._mailbox.enqueue(thread, letter.to_json(), event_ids=keys, said=said):
             log.info("letter_known_already", kind=letter.kind, thread=thread)
-        elif self._served is not None:
+        if self._served is not None:  # also when Slack repeats it: the first time may have ended before this line
             await self._served.note(letter.thread)
 
     async def _withdraw(self, letter: Incoming) -> None:

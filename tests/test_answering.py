@@ -25,6 +25,7 @@ from agent.model import ModelError
 from agent.progress import Policy
 from agent.thread_store import ThreadStore
 from bot.answering import Answering
+from bot.catching_up import Served
 from bot.delivery import Ticket
 from bot.engine import Engine
 from bot.intake import Incoming
@@ -189,6 +190,22 @@ async def test_a6_a_question_that_still_waits_is_stopped_too_and_once(tmp_path: 
         assert at.model.decided == []
         await at.reception.receive(letter)
         assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
+
+
+async def test_h3_a_question_stored_but_not_acknowledged_is_served_when_slack_sends_it_again(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    """Its thread must be among those that are looked into after an absence."""
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        letter = await at.store(ts, place)  # and then Redis went away, or the process died
+        served = Served(redis_client)
+
+        async def cancel(thread: str, reason: str, *, message_id: str = "") -> None:
+            raise AssertionError((thread, reason, message_id))
+
+        await Reception(at.mailbox, at.withdrawals, cancel, served=served).receive(letter)
+        assert await served.latest(9) == [place]
 
 
 async def test_a6_a_stop_that_redis_cut_short_counts_when_slack_sends_it_again(
