@@ -36,6 +36,7 @@ from agent.thread_state import (
     taken_up,
     with_undo,
 )
+from agent.tools.slack_search import permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool, walled
 from verification.rules import check
 
@@ -239,7 +240,7 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
     said = [Message(role="user", text=question.text, user=question.user, ts=question.ts)]
     if not isinstance(outcome, Cancelled):
         said.append(Message(role="assistant", text=outcome.answer.text))
-        kept = outcome.answer.sources[:SOURCES_KEPT] or progress.state.sources
+        kept = permalinks_only(outcome.answer.sources[:SOURCES_KEPT]) or progress.state.sources
         progress.state = replace(progress.state, sources=kept)
     progress.state = with_undo(remember(progress.state, *said), before)
     if not isinstance(outcome, Asked):

@@ -25,6 +25,7 @@ from agent.phrases import say
 from agent.progress import Save
 from agent.thread_state import StateNotSaved, ThreadState, before_latest
 from agent.thread_store import StateFenced, ThreadStore
+from agent.tools.tool import Tool
 from bot.attachments import no_files
 from bot.blocks import Mark, short_id
 from bot.delivery import Delivery
@@ -37,6 +38,7 @@ from bot.patience import Patience
 from bot.reception import DELETED
 from bot.settling import Settling, Unsettled, read_unsettled
 from bot.slack_calls import DeliveryFailed
+from bot.slack_searching import no_tools
 from bot.status import WAITING, WorkingStatus, working
 from bot.thread_reader import sort_key
 from bot.turns import OK, Ending, dead, later
@@ -79,6 +81,7 @@ class Answering:
         offers_human: Callable[[ThreadKey], bool] = _nobody_helps,
         language_of: Callable[[str, str], Awaitable[str | None]] = _nobody_knows,
         files_of: Callable[[Incoming], Awaitable[tuple[AttachedFile, ...]]] = no_files,
+        tools_of: Callable[[Incoming], Awaitable[tuple[Tool, ...]]] = no_tools,
         patience: Patience | None = None,
     ) -> None:
         self._engine = engine
@@ -90,6 +93,7 @@ class Answering:
         self._offers_human = offers_human
         self._language_of = language_of
         self._files_of = files_of
+        self._tools_of = tools_of
         self._settling = Settling(mailbox, delivery)
         self._patience = patience or Patience()
 
@@ -255,7 +259,9 @@ class Answering:
             observer.waited(work.waited_s)
             async with working(self._delivery, work.place, work.ticket()) as status:
                 observer.status = status
-                outcome, after = await self._engine.run(question, state, emit=observer, save=self._saving(work))
+                more = await self._tools_of(work.letter)
+                saving = self._saving(work)
+                outcome, after = await self._engine.run(question, state, emit=observer, save=saving, more=more)
                 if (wait_s := self._model_wait_s(work, outcome)) is not None:
                     return await self._wait(work, status, wait_s)
                 if isinstance(outcome, Cancelled):

@@ -32,6 +32,7 @@ _TOKEN = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 LETTER_SCHEMA = 1
 """Grows when an older Orion could no longer make sense of a letter; new fields with a default need no new number."""
 _LONGEST_TEXT = 40_000  # Slack's own limit for a message
+_LONGEST_TOKEN = 4_000
 _CHANNEL_TYPES = {"D": "im", "G": "group"}
 
 
@@ -102,6 +103,7 @@ class Incoming:
     refused: str = ""
     vouched: bool = False
     files: Files = "none"
+    action_token: str = ""
 
     def question(self) -> Question:
         """The letter as the agent's question."""
@@ -319,6 +321,7 @@ def _letter(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, acce
         channel_type=channel_type,
         mentioned=named - {own.user},
         files=_files(event, message),
+        action_token=_action_token(event),
     )
 
 
@@ -326,6 +329,12 @@ def _files(event: Mapping[str, Any], message: Mapping[str, Any]) -> Files:
     if any(objects(message, "files")):
         return "some"
     return "unknown" if string(event, "type") == "app_mention" else "none"
+
+
+def _action_token(event: Mapping[str, Any]) -> str:
+    """What lets Orion search Slack for this question alone, for some minutes."""
+    token = string(event, "action_token") or string(event, "assistant_thread", "action_token")
+    return token if len(token) <= _LONGEST_TOKEN else ""
 
 
 def _kind(message: Mapping[str, Any], raw: str, own: Own) -> Kind:

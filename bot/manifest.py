@@ -28,6 +28,8 @@ BOT_SCOPES: Final = (
     "usergroups:read",
     "users:read",
 )
+SEARCH_SCOPE: Final = "search:read.public"
+"""Asked for only by who wants it: it opens every public channel to a question."""
 BOT_EVENTS: Final = (
     "agent_session_stopped",
     "app_home_opened",
@@ -41,8 +43,12 @@ INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")
 """What a workspace that installed Orion over HTTP tells when it takes its tokens back."""
 
 
-def manifest(*, name: str = "Orion", url: str = "") -> dict[str, Any]:
-    """The manifest for Socket Mode, or for HTTP where ``url`` (``https://host``) is given."""
+def manifest(*, name: str = "Orion", url: str = "", slack_search: bool = False) -> dict[str, Any]:
+    """The manifest for Socket Mode, or for HTTP where ``url`` (``https://host``) is given.
+
+    ``slack_search`` also asks for Slack's real-time search over public channels.
+    """
+    scopes = sorted((*BOT_SCOPES, *([SEARCH_SCOPE] if slack_search else [])))
     endpoint = f"{url.rstrip('/')}{EVENTS_PATH}" if url else ""
     request_url = {"request_url": endpoint} if endpoint else {}
     redirect_urls = {"redirect_urls": [f"{url.rstrip('/')}{REDIRECT_PATH}"]} if endpoint else {}
@@ -61,7 +67,7 @@ def manifest(*, name: str = "Orion", url: str = "") -> dict[str, Any]:
             },
             "bot_user": {"display_name": name, "always_online": True},
         },
-        "oauth_config": {**redirect_urls, "scopes": {"bot": list(BOT_SCOPES)}},
+        "oauth_config": {**redirect_urls, "scopes": {"bot": scopes}},
         "settings": {
             "event_subscriptions": {**request_url, "bot_events": events},
             "interactivity": {"is_enabled": True, **request_url},

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from agent.outcome import OutcomeName
 from agent.thread_state import ThreadState, from_json, to_json
+from agent.tools.slack_search import without_slack_text
 from verification.answer import Answer, Repair, Source, Violation
 
 
@@ -26,7 +27,8 @@ class Entry:
 
     def to_json(self) -> str:
         """One line that ``read_entry`` reads back."""
-        fields = {"outcome": self.outcome, "answer": asdict(self.answer), "state": to_json(self.state)}
+        answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)))
+        fields = {"outcome": self.outcome, "answer": asdict(answer), "state": to_json(self.state)}
         return json.dumps(fields, separators=(",", ":"))
 
 

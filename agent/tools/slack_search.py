@@ -80,11 +80,14 @@ class SlackSearchTool:
 
 
 def permalinks_only(sources: Iterable[Source]) -> tuple[Source, ...]:
-    """The sources as they may be kept: of what Slack's search found, the link alone."""
-    return tuple(
-        replace(source, title="A message in Slack", text="") if source.origin == ORIGIN else source
-        for source in sources
-    )
+    """The sources as a thread may keep them: of what Slack's search found, the link alone."""
+    kept = map(without_slack_text, sources)
+    return tuple(replace(one, title="A message in Slack") if one.origin == ORIGIN else one for one in kept)
+
+
+def without_slack_text(source: Source) -> Source:
+    """The source as it may be stored until its answer stands: what Slack's search found is not."""
+    return replace(source, text="") if source.origin == ORIGIN else source
 
 
 def _title(said: Said) -> str:

@@ -14,13 +14,13 @@ from typing import Final
 
 from aiohttp import web
 
-from bot.local import agent_methods, chat_methods, conversation_methods, stream_methods, team_methods
+from bot.local import agent_methods, chat_methods, conversation_methods, search_methods, stream_methods, team_methods
 from bot.local.arguments import Arguments, read_arguments
 from bot.local.errors import ApiError
 from bot.local.faults import ApiCall, Fault
 from bot.local.limits import RateLimiter
 from bot.local.roster import Json
-from bot.local.workspace import Workspace
+from bot.local.workspace import SEARCH_SCOPE, Workspace
 
 Method = Callable[[Workspace, Arguments], Json]
 
@@ -30,6 +30,7 @@ METHODS: Final[dict[str, Method]] = {
     **conversation_methods.METHODS,
     **team_methods.METHODS,
     **agent_methods.METHODS,
+    **search_methods.METHODS,
 }
 _WITHOUT_TOKEN: Final = frozenset({"api.test"})
 _APP_LEVEL: Final = frozenset({"apps.connections.open"})
@@ -56,6 +57,7 @@ _SCOPES: Final[dict[str, tuple[str, ...]]] = {
     "assistant.threads.setTitle": ("assistant:write",),
     "assistant.threads.setSuggestedPrompts": ("assistant:write",),
     "agents.sessions.setStatus": ("chat:write", "assistant:write"),
+    "assistant.search.context": (SEARCH_SCOPE,),
     "agents.sessions.rename": ("chat:write", "assistant:write"),
     **dict.fromkeys((*chat_methods.METHODS, *stream_methods.METHODS), ("chat:write",)),
 }

@@ -46,6 +46,7 @@ SCOPES: Final = (
     "usergroups:read",
     "users:read",
 )
+SEARCH_SCOPE: Final = "search:read.public"
 _MENTIONING: Final = frozenset({"", "thread_broadcast", "file_share"})
 
 
@@ -100,6 +101,7 @@ class Workspace:
         self.calls: list[ApiCall] = []
         self.files: dict[str, StoredFile] = {}
         self.response_urls: dict[str, ResponseUrl] = {}
+        self.action_tokens: set[str] = set()
         self.url = ""
         self.bot_token = setup.bot_token or f"xoxb-local-{secrets.token_hex(12)}"
         self.app_token = setup.app_token or f"xapp-1-local-{secrets.token_hex(12)}"
@@ -129,11 +131,19 @@ class Workspace:
             self.threads.app_spoke(message, direct=channel.kind == "im")
         if message.ephemeral_for:
             return
-        shown = self.log.shown(message, metadata=True)
+        shown = self.log.shown(message, metadata=True) | self._action_token(message)
         mentions = f"<@{BOT_USER}>" in message.text or f"<@{BOT_USER}|" in message.text
         if mentions and channel.kind != "im" and message.user != BOT_USER and message.subtype in _MENTIONING:
             self.emit(events.mention_event(shown, channel), channel, "app_mention")
         self.emit(events.message_event(shown, channel), channel, events.subscription_of(channel))
+
+    def _action_token(self, message: Message) -> Json:
+        """What an event about a person's message brings to an app that may search."""
+        if SEARCH_SCOPE not in self.setup.scopes or message.bot_id:
+            return {}
+        token = secrets.token_urlsafe(24)
+        self.action_tokens.add(token)
+        return {"action_token": token}
 
     def changed(self, message: Message, before: Json) -> None:
         """Tells everybody that a message is different now; ``before`` is its payload until then."""
