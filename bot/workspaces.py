@@ -7,6 +7,7 @@ on. Must never fall back to another team's token.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -128,8 +129,8 @@ class InstalledWorkspaces:
         if not _ending(kept.installation, RENEW_BEFORE_S):
             return kept
         try:
-            async with self._installations.refreshing(kept.installation.team):
-                return await self._renewed(kept.installation.team) or kept
+            # A refresh token works once: whoever is cancelled meanwhile must not take the new one along.
+            return await asyncio.shield(self._renewed(kept.installation.team)) or kept
         except (OAuthFailed, LockError) as error:
             reason = error.reason if isinstance(error, OAuthFailed) else "refresh_locked"
             _log.warning("token_not_refreshed", team=kept.installation.team, reason=reason)
@@ -140,12 +141,13 @@ class InstalledWorkspaces:
 
     async def _renewed(self, team: str) -> Kept | None:
         """Under the lock: renew, unless another process just did. What was installed anew meanwhile counts."""
-        standing = await self._installations.find(team)
-        if standing is None or not _ending(standing.installation, RENEW_BEFORE_S):
-            return standing
-        renewed = await self._oauth.refreshed(standing.installation)
-        _log.info("token_refreshed", team=team)
-        return await self._installations.replace(standing, renewed) or await self._installations.find(team)
+        async with self._installations.refreshing(team):
+            standing = await self._installations.find(team)
+            if standing is None or not _ending(standing.installation, RENEW_BEFORE_S):
+                return standing
+            renewed = await self._oauth.refreshed(standing.installation)
+            _log.info("token_refreshed", team=team)
+            return await self._installations.replace(standing, renewed) or await self._installations.find(team)
 
 
 def _ending(found: Installation, within_s: float) -> bool:

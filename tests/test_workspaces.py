@@ -406,6 +406,25 @@ async def test_i5_a_token_that_ran_out_and_cannot_be_renewed_is_no_ack(
             await one.workspaces.authorize(ONE)
 
 
+async def test_i5_a_turn_that_is_cancelled_during_a_refresh_takes_no_token_along(redis_client: Redis) -> None:
+    """The refresh token works once: Slack has used it up, whoever still waits for its reply."""
+    async with two_teams() as slack, replica(slack, redis_client) as one:
+        before = await installed(slack, one.installations, expires_at=1.0)
+        slack.grants.gate.clear()
+        async with asyncio.TaskGroup() as group:
+            turn = group.create_task(one.workspaces.of(ONE))
+            await wait_until(lambda: slack.grants.asked, "Slack has the request")
+            turn.cancel()
+        slack.grants.gate.set()
+
+        async def renewed() -> bool:
+            kept = await one.installations.find(ONE)
+            return kept is not None and kept.installation.bot_token != before.installation.bot_token
+
+        await wait_until(renewed, "the new token is kept")
+        assert slack.grants.refreshes == 1
+
+
 async def test_i5_an_installation_made_during_a_refresh_counts(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
         await installed(slack, one.installations, expires_at=1.0)

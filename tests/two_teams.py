@@ -36,6 +36,7 @@ class Grants:
     refresh_tokens: dict[str, str] = field(default_factory=dict)
     expires_in: int = 0
     org_wide: bool = False
+    asked: int = 0
     refreshes: int = 0
     revoked: list[str] = field(default_factory=list)
     failing: str = ""
@@ -121,6 +122,7 @@ class _Front:
         if request.headers.get("Authorization") != _basic(CLIENT_ID, CLIENT_SECRET):
             return web.json_response({"ok": False, "error": "bad_client_secret"})
         if form.get("grant_type") == "refresh_token":
+            grants.asked += 1
             await grants.gate.wait()
             team = grants.refresh_tokens.pop(str(form.get("refresh_token")), "")
             grants.refreshes += bool(team)
