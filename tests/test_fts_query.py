@@ -13,10 +13,12 @@ from agent.knowledge.fts_query import MAX_TERMS, grams, match_expression
     ("query", "expression"),
     [
         ("What is the meal limit?", '"meal" OR "limit"'),
+        ("How do I use the vault?", '"use" OR "vault"'),
+        ("Wie benutze ich den Tresor?", '"benutze" OR "Tresor"'),
         ("What is it?", '"What" OR "is" OR "it"'),
         ("error FH-2002", '"error" OR "FH 2002" OR "FH" OR "2002"'),
         ("the --force flag", '"force" OR "flag"'),
-        ('say "hi" OR NOT', '"hi"'),
+        ('say "hi" OR NOT', '"say" OR "hi"'),
         ("有給休暇", '"有給" OR "給休" OR "休暇"'),
         ("本", '"本"'),
         ("API的限制", '"的限" OR "限制" OR "API"'),

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from agent.knowledge.terms import ASKING, content_tokens, is_function_word
+from agent.knowledge.terms import is_function_word, subject_tokens, tokens
+from verification.language import detect
 
 MAX_TERMS: Final = 60
 """More terms than this come from a pasted log, not from a question; each costs a walk through the index."""
@@ -27,7 +28,7 @@ def match_expression(query: str) -> str:
 def query_terms(query: str) -> list[str]:
     """What to look for: a word, the words of an identifier that stand together, or a pair of characters."""
     terms: dict[str, None] = {}
-    for token in content_tokens(query):
+    for token in _worth_looking_for(query):
         runs = CJK_RUN.findall(token)
         for run in runs:
             terms.update(dict.fromkeys(_pairs(run)))
@@ -39,9 +40,19 @@ def query_terms(query: str) -> list[str]:
     return list(terms)[:MAX_TERMS]
 
 
+def _worth_looking_for(query: str) -> list[str]:
+    """All tokens but those that carry only grammar, once each; all of them if none says what the question is about.
+
+    Words that only ask ("use", "get") are looked for as well: they tell little, which their frequency says by itself.
+    """
+    every, language = list(dict.fromkeys(tokens(query))), detect(query)
+    if not subject_tokens(query):
+        return every
+    return [token for token in every if not is_function_word(token.lower(), language)]
+
+
 def _says_something(part: str) -> bool:
-    lowered = part.lower()
-    return len(part) > 1 and not is_function_word(lowered, "en") and lowered not in ASKING
+    return len(part) > 1 and not is_function_word(part.lower(), "en")
 
 
 def grams(*texts: str) -> str:
