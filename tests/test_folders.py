@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from agent.knowledge.folders import Walk
+from agent.knowledge.reading import ReadError
 
 
 def ids(walk: Walk, *roots: Path) -> list[str]:
@@ -59,3 +62,20 @@ def test_d2_a_folder_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     walk = Walk()
     walk._unwalkable(PermissionError(13, "Permission denied", str(tmp_path / "shut")))
     assert walk.failed == [(str(tmp_path / "shut"), "cannot be opened (Permission denied)")]
+
+
+def test_d2_links_in_circles_end_and_are_named(tmp_path: Path) -> None:
+    (tmp_path / "docs" / "sub").mkdir(parents=True)
+    (tmp_path / "docs" / "sub" / "up").symlink_to(tmp_path / "docs")
+    (tmp_path / "docs" / "self.md").symlink_to(tmp_path / "docs" / "self.md")
+    (tmp_path / "docs" / "a.md").write_text("text")
+    found = list(Walk().files([tmp_path / "docs"]))
+    assert [file.id for file in found] == ["a.md", "self.md"]
+    with pytest.raises(ReadError, match="cannot be opened"):
+        found[1].read()
+
+
+def test_i3_the_file_that_names_the_audience_is_no_document(tmp_path: Path) -> None:
+    (tmp_path / "orion-audience.toml").write_text('audience = "public"')
+    (tmp_path / "run.py").write_text("print()")
+    assert [file.id for file in Walk().files([tmp_path])] == ["run.py"]

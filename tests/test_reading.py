@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
 from agent.knowledge import reading
-from agent.knowledge.reading import ReadDocument, ReadError, parse_document, read_document
+from agent.knowledge.reading import ReadDocument, ReadError, parse_document, read_bytes, read_document
 
 DAY = 86_400.0
 
@@ -116,7 +118,8 @@ def test_d2_a_pdf_with_too_many_pages_is_named(tmp_path: Path, monkeypatch: pyte
         ("a.txt", "日本語の文書です".encode("shift_jis"), "not UTF-8"),
         ("a.html", b'<meta charset="klingon">\xff\xfe\xfa text', "not readable as klingon"),
         ("a.txt", b"\xff\xfea", "not readable as utf-16"),
-        ("a.docx", b"PK", "a form that is not read"),
+        ("a.docx", b"PK", "a damaged Word document"),
+        ("a.odt", b"PK", "a form that is not read"),
         ("README", b"x", "no suffix"),
     ],
 )
@@ -163,3 +166,41 @@ def test_d2_any_bytes_are_text_or_a_reason(data: bytes, suffix: str) -> None:
     else:
         said = document.text
     assert said.encode("utf-8").strip()
+
+
+def test_d2_a_2_gb_log_is_named_without_being_read(tmp_path: Path) -> None:
+    file = tmp_path / "app.log"
+    with file.open("wb") as stream:
+        stream.truncate(2_000_000_000)
+    with pytest.raises(ReadError, match="is too big \\(2000 MB"):
+        read_document(file)
+
+
+def test_d2_programs_keep_their_name_and_rst_has_its_title(tmp_path: Path) -> None:
+    (tmp_path / "retry_later.py").write_text("def retry() -> None:\n    ...\n")
+    (tmp_path / "guide.rst").write_text("=====\nGuide\n=====\n\nWords.\n")
+    (tmp_path / "plain.rst").write_text("Words only.\n")
+    assert [read_document(tmp_path / n).title for n in ("retry_later.py", "guide.rst", "plain.rst")] == [
+        "retry_later.py",
+        "Guide",
+        "Plain",
+    ]
+
+
+def read_until_refused(file: Path) -> None:
+    for _ in range(500):
+        read_bytes(file)
+
+
+def test_d2_a_file_that_is_being_written_waits_until_it_rests(tmp_path: Path) -> None:
+    file = tmp_path / "minutes.txt"
+    file.write_text("one\n" * 2_000_000)
+    touch = "import itertools, os, sys\nfor n in itertools.count(): os.utime(sys.argv[1], ns=(n, n))"
+    with subprocess.Popen([sys.executable, "-c", touch, str(file)]) as writer:
+        try:
+            with pytest.raises(ReadError, match="is being written") as raised:
+                read_until_refused(file)
+        finally:
+            writer.kill()
+    assert raised.value.passing
+    assert read_document(file).title == "Minutes"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.audience import PUBLIC
-from agent.knowledge.audience_file import Audiences
+from agent.knowledge.audience_file import FILE_NAME, Audiences
 from agent.knowledge.reading import SUFFIXES, read_bytes
 
 _LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
@@ -78,7 +78,7 @@ class Walk:
         for folder, names, files in os.walk(root, onerror=self._unwalkable):
             names[:] = sorted(n for n in names if not n.startswith(".") and n not in _LEFT_OUT)
             for name in sorted(files):
-                if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                if not name.startswith(".") and name != FILE_NAME and Path(name).suffix.lower() in SUFFIXES:
                     yield Path(folder, name)
 
     def _unwalkable(self, error: OSError) -> None:

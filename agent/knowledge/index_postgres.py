@@ -12,7 +12,7 @@ import math
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
@@ -191,16 +191,15 @@ class PostgresIndex:
                 return connection
 
     def _connect(self) -> Connection[Any]:
-        connection: Connection[Any] = psycopg.connect(self._url, **_OPTIONS)
-        try:
+        with ExitStack() as stack:
+            connection: Connection[Any] = psycopg.connect(self._url, **_OPTIONS)
+            stack.callback(connection.close)
             self._configure(connection)
             if not self._prepared:
                 prepare(connection, self._schema)
                 self._prepared = True
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            stack.pop_all()
+            return connection
 
     @contextmanager
     def _building(self) -> Iterator[Connection[Any]]:

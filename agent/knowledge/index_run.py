@@ -80,6 +80,8 @@ class IndexRun:
             self._kept.add(file.key)
         except ReadError as error:
             self._failed.append((file.id, error.reason))
+            if error.passing and file.key in self._known:
+                self._kept.add(file.key)
 
     def _add(self, parsed: Parsed) -> None:
         self._counts["changed" if parsed.file.key in self._known else "added"] += 1

@@ -1,4 +1,4 @@
-"""A file becomes text with its title, date and positions: Markdown, plain text, HTML and PDF.
+"""A file becomes text with its title, date and positions: Markdown, plain text, code, HTML, PDF and Word.
 
 Promises: ``read_document`` returns text or raises ``ReadError`` with a reason in plain words, whatever the bytes are; a
 file is read once, so text and ``digest`` belong together. Must never keep scripts, styles or navigation of a page, and
@@ -8,6 +8,7 @@ never open what is not a regular file.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import stat
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Final, Literal
 from html_to_markdown import ConversionOptions, convert
 from html_to_markdown.exceptions import ConversionError
 
+from agent.knowledge.docx_text import DocxUnreadableError, docx_markdown
 from agent.knowledge.pdf_text import PdfUnreadableError, pdf_pages
 
 Form = Literal["markdown", "text", "pdf"]
@@ -27,11 +29,22 @@ SUFFIXES: Final[dict[str, Form]] = {
     ".markdown": "markdown",
     ".html": "markdown",
     ".htm": "markdown",
-    ".txt": "text",
+    ".docx": "markdown",
     ".pdf": "pdf",
+    **dict.fromkeys((".txt", ".text", ".rst", ".adoc", ".org", ".log", ".csv", ".tsv", ".tex"), "text"),
 }
+"""What is read. Data and settings (JSON, YAML, TOML, INI …) are not: they hold secrets more often than answers."""
+CODE: Final = frozenset(
+    {".py", ".pyi", ".js", ".mjs", ".ts", ".jsx", ".tsx", ".go", ".java", ".kt", ".rb", ".rs", ".c", ".h", ".cc"}
+    | {".cpp", ".hpp", ".cs", ".php", ".swift", ".scala", ".sh", ".sql", ".proto", ".lua", ".r", ".ex", ".exs", ".vue"}
+)
+"""Programs: text whose title is the file's name."""
+SUFFIXES.update(dict.fromkeys(CODE, "text"))
 MAX_BYTES: Final = 10_000_000
 MAX_PDF_BYTES: Final = 50_000_000
+"""Of a PDF or a Word document: most of it are pictures."""
+_PACKED: Final = frozenset({".pdf", ".docx"})
+_TRIES: Final = 3
 
 _HTML: Final = ConversionOptions(
     extract_metadata=False,
@@ -48,6 +61,8 @@ _STATED_DATE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _HEADING: Final = re.compile(r"^#{1,2}[ \t]+(?P<text>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)
+_TITLE_WITHIN: Final = 4_000
 _HTML_TITLE: Final = re.compile(r"<title[^>]*>(?P<text>[^<]{1,300})</title", re.IGNORECASE)
 _HTML_CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?\s*([A-Za-z0-9_-]{2,20})", re.IGNORECASE)
 _TAG_MARKS: Final = re.compile(r"[*_`]+|\[([^\]]*)\]\([^)]*\)")
@@ -58,11 +73,12 @@ _FOREIGN_SHARE: Final = 0.15
 
 
 class ReadError(Exception):
-    """A document that cannot be read; ``reason`` is for people."""
+    """A document that cannot be read; ``reason`` is for people. ``passing``: what was read before stands for now."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, passing: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.passing = passing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +107,21 @@ class ReadDocument:
 
 
 def read_bytes(path: Path) -> tuple[bytes, float]:
-    """The bytes of a regular file of bearable size, and when it was changed (seconds since 1970)."""
-    limit = MAX_PDF_BYTES if path.suffix.lower() == ".pdf" else MAX_BYTES
+    """The bytes of a regular file of bearable size, and when it was changed (seconds since 1970).
+
+    All of one state of the file: one that changes meanwhile is read again, and refused if it does not come to rest.
+    """
+    limit = MAX_PDF_BYTES if path.suffix.lower() in _PACKED else MAX_BYTES
+    for _ in range(_TRIES):
+        data, before, after = _read_once(path, limit)
+        if (before.st_mtime_ns, before.st_size, before.st_ino) == (after.st_mtime_ns, after.st_size, after.st_ino):
+            return data, before.st_mtime
+    msg = "is being written; it is read when it rests"
+    raise ReadError(msg, passing=True)
+
+
+def _read_once(path: Path, limit: int) -> tuple[bytes, os.stat_result, os.stat_result]:
+    """The bytes, and the file's state before and after."""
     try:
         seen = path.stat()
         if not stat.S_ISREG(seen.st_mode):
@@ -103,13 +132,14 @@ def read_bytes(path: Path) -> tuple[bytes, float]:
             raise ReadError(msg)
         with path.open("rb") as file:
             data = file.read(limit + 1)
+            after = os.fstat(file.fileno())
     except OSError as error:
         msg = f"cannot be opened ({error.strerror or type(error).__name__})"
         raise ReadError(msg) from error
     if len(data) > limit:
         msg = f"is too big (it grew beyond {limit // 1_000_000} MB while it was read)"
         raise ReadError(msg)
-    return data, seen.st_mtime
+    return data, seen, after
 
 
 def digest_of(data: bytes) -> str:
@@ -133,13 +163,26 @@ def parse_document(name: str, data: bytes, *, changed: float) -> ReadDocument:
     if not data.strip():
         msg = "is empty"
         raise ReadError(msg)
-    fallback = _title_from(name)
+    fallback = name if suffix in CODE else _title_from(name)
     if form == "pdf":
         return _pdf(data, fallback, changed)
+    if suffix == ".docx":
+        return _docx(data, fallback, changed)
     text = _decode(data, html=suffix in {".html", ".htm"})
     if suffix in {".html", ".htm"}:
         return _html(text, data, fallback, changed)
+    if suffix == ".rst":
+        underlined = _RST_TITLE.search(text[:_TITLE_WITHIN])
+        fallback = _one_line(underlined["text"]) if underlined else fallback
     return _plain(text, data, form=form, title=fallback, changed=changed)
+
+
+def _docx(data: bytes, fallback: str, changed: float) -> ReadDocument:
+    try:
+        title, text = docx_markdown(data)
+    except DocxUnreadableError as error:
+        raise ReadError(str(error)) from error
+    return _plain(_clean(text), data, form="markdown", title=_one_line(_clean(title)) or fallback, changed=changed)
 
 
 def _pdf(data: bytes, fallback: str, changed: float) -> ReadDocument:

@@ -1,0 +1,107 @@
+"""Word documents: their form is kept, and packages made to harm are named, not unpacked."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from docx import Document
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.knowledge.docx_text import DocxUnreadableError, docx_markdown
+from agent.knowledge.reading import read_document
+
+
+def made() -> bytes:
+    document = Document()
+    document.core_properties.title = "Travel rules"
+    document.add_heading("Travel", 0)
+    document.add_heading("Hotels", 1)
+    document.add_paragraph("A hotel may cost 140 euros a night.")
+    document.add_paragraph("Book early", style="List Bullet")
+    document.add_paragraph("Ask twice", style="List Bullet")
+    document.add_paragraph("First", style="List Number")
+    table = document.add_table(rows=3, cols=2)
+    for row, (city, price) in zip(table.rows, (("City", "Euros"), ("Bern", "190"), ("", "")), strict=True):
+        row.cells[0].text, row.cells[1].text = city, price
+    document.add_paragraph("")
+    stream = io.BytesIO()
+    document.save(stream)
+    return stream.getvalue()
+
+
+def packed(entries: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as package:
+        for name, content in entries.items():
+            package.writestr(name, content)
+    return stream.getvalue()
+
+
+def repacked(replaced: dict[str, bytes]) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(made())) as package:
+        return packed({name: package.read(name) for name in package.namelist()} | replaced)
+
+
+def test_d2_the_form_of_a_word_document_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "travel.docx"
+    file.write_bytes(made())
+    document = read_document(file)
+    assert (document.title, document.form) == ("Travel", "markdown")
+    assert document.text == (
+        "# Travel\n\n# Hotels\n\nA hotel may cost 140 euros a night.\n\n- Book early\n- Ask twice\n1. First\n\n"
+        "| City | Euros |\n| --- | --- |\n| Bern | 190 |\n"
+    )
+
+
+def test_d2_a_package_that_unpacks_to_too_much_is_refused_unread() -> None:
+    bomb = repacked({"word/media/1.bin": bytes(201_000_000)})
+    assert len(bomb) < 2_000_000
+    with pytest.raises(DocxUnreadableError, match="would unpack to 201 MB"):
+        docx_markdown(bomb)
+    with pytest.raises(DocxUnreadableError, match="would unpack to"):
+        docx_markdown(repacked({"word/document.xml": b"<a>" + bytes(61_000_000)}))
+
+
+def test_d2_entities_are_not_blown_up() -> None:
+    lines = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    document = f'<?xml version="1.0"?><!DOCTYPE d [<!ENTITY e0 "x">{lines}]><d>&e11;</d>'.encode()
+    with pytest.raises(DocxUnreadableError):
+        docx_markdown(repacked({"word/document.xml": document}))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\xd0\xcf\x11\xe0 and so on", "locked with a password"),
+        (b"PK\x03\x04 broken", "damaged"),
+        (packed({"other.txt": b"x"}), "damaged"),
+        (repacked({"word/document.xml": b"<broken"}), "damaged"),
+        (made()[:-200], "damaged"),
+    ],
+)
+def test_d2_what_is_no_readable_document_is_named(data: bytes, reason: str) -> None:
+    with pytest.raises(DocxUnreadableError, match=reason):
+        docx_markdown(data)
+
+
+def test_d2_a_locked_entry_is_named() -> None:
+    data = bytearray(made())
+    at = data.rindex(b"PK\x01\x02")
+    data[at + 8] |= 1
+    with pytest.raises(DocxUnreadableError, match="locked with a password"):
+        docx_markdown(bytes(data))
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 30_000), st.binary(min_size=1, max_size=8))
+def test_d2_damage_anywhere_is_an_error_of_ours_or_none(at: int, damage: bytes) -> None:
+    data = made()
+    at %= len(data)
+    broken = data[:at] + damage + data[at + len(damage) :]
+    with suppress(DocxUnreadableError):
+        docx_markdown(broken)
