@@ -83,7 +83,7 @@ class Admission:
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Let the letter through, tell its person why not, or let it wait."""
-        letter = _letter(claimed)
+        letter = Incoming.in_body(claimed.body)
         if letter is None or letter.kind == "delete":
             return await self._handle(claimed, lease)
         try:
@@ -103,7 +103,7 @@ class Admission:
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Tell the person that the letter was given up, if Orion may talk to them."""
-        letter = _letter(claimed)
+        letter = Incoming.in_body(claimed.body)
         if letter is not None and (letter.refused or await self._known_refusal(letter)):
             return
         await self._on_dead(claimed, lease, reason)
@@ -244,14 +244,6 @@ def _where_seen(letter: Incoming) -> ThreadKey:
     """Where a message to one person is seen: Slack shows none in a thread that has no reply yet."""
     place = letter.thread
     return replace(place, thread_ts=place.channel) if place.thread_ts == letter.ts else place
-
-
-def _letter(claimed: Claimed) -> Incoming | None:
-    """The letter; what cannot be read is left to whoever answers."""
-    try:
-        return Incoming.from_json(claimed.body)
-    except ValueError:
-        return None
 
 
 def _waited(claimed: Claimed) -> float:

@@ -68,8 +68,5 @@ class Bystanders:
 
 def _follow_up(claimed: Claimed) -> Incoming | None:
     """The letter if it is a question nobody addressed to Orion."""
-    try:
-        letter = Incoming.from_json(claimed.body)
-    except ValueError:
-        return None
-    return letter if letter.kind == "question" and letter.addressed == "follow_up" else None
+    letter = Incoming.in_body(claimed.body)
+    return letter if letter and letter.kind == "question" and letter.addressed == "follow_up" else None

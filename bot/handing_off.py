@@ -255,11 +255,8 @@ async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
 
 def _click(claimed: Claimed) -> Incoming | None:
     """The letter if it is a click on the button; what cannot be read is left to whoever answers."""
-    try:
-        letter = Incoming.from_json(claimed.body)
-    except ValueError:
-        return None
-    return letter if letter.kind == "hand_off" else None
+    letter = Incoming.in_body(claimed.body)
+    return letter if letter and letter.kind == "hand_off" else None
 
 
 def _is_hand_off(message: Mapping[str, Any], own: Own, turn_id: str) -> bool:

@@ -134,6 +134,14 @@ class Incoming:
             message = "not a stored letter"
             raise ValueError(message) from exc
 
+    @classmethod
+    def in_body(cls, body: str) -> Incoming | None:
+        """The letter that a message of the mailbox is; None where it is anything else."""
+        try:
+            return cls.from_json(body)
+        except ValueError:
+            return None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(Ignored):

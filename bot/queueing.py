@@ -49,10 +49,9 @@ class Queueing:
         """Tell those who should know by now. Raises ``RedisError``."""
         pace = self._pace
         for waiting in await self._mailbox.waiting(for_s=pace.noticeable_s, again_s=pace.again_s, limit=pace.at_once):
-            with suppress(ValueError):  # a letter that cannot be read is its turn's business
-                letter = Incoming.from_json(waiting.body)
-                if letter.kind in {"question", "edit"} and not (letter.unproven or letter.refused):
-                    await self.tell(waiting, letter)
+            letter = Incoming.in_body(waiting.body)  # what cannot be read is its turn's business
+            if letter and letter.kind in {"question", "edit"} and not (letter.unproven or letter.refused):
+                await self.tell(waiting, letter)
 
     async def tell(self, waiting: Waiting, letter: Incoming) -> None:
         """Tell one person, unless their Slack is away. Raises ``RedisError``."""

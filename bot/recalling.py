@@ -85,8 +85,5 @@ class Recalling:
 
 def _unproven(claimed: Claimed) -> Incoming | None:
     """The letter if it needs a proof; what cannot be read is left to whoever answers."""
-    try:
-        letter = Incoming.from_json(claimed.body)
-    except ValueError:
-        return None
-    return letter if letter.unproven else None
+    letter = Incoming.in_body(claimed.body)
+    return letter if letter and letter.unproven else None
