@@ -21,7 +21,6 @@ Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_
 _IDENTIFIER = re.compile(
     r"""
       (?P<url>https?://[^\s<>|"'`（）。、，]+)
-    | (?P<code>`[^`\n]+`)
     | (?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})
     | (?P<flag>(?<![\w-])(?:--[A-Za-z][\w-]*|-[A-Za-z](?![\w'’-])))
     | (?P<version>(?<![\w.])(?:[vV]\d+(?:\.\d+){0,3}(?:-[A-Za-z][\w.]*)?
@@ -39,8 +38,9 @@ _IDENTIFIER = re.compile(
     """,
     re.VERBOSE,
 )
-# One of these stands in every identifier: a sign, a digit, a dot before a letter, a hyphen that opens a word.
-_SIGN = re.compile(r"[`/@#_\d.\-](?:(?<=[`/@#_\d])|(?<=\.)[A-Za-z]|(?<=(?<![\w-])-)[A-Za-z-])")
+_CODE = re.compile(r"`[^`\n]+`")
+# One of these stands in every other one: a sign, a digit, a dot before a letter, a hyphen that opens a word.
+_SIGN = re.compile(r"[/@#_\d.\-](?:(?<=[/@#_\d])|(?<=\.)[A-Za-z]|(?<=(?<![\w-])-)[A-Za-z-])")
 _NAMED_HOST = "localhost"
 _THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 _TRAILING = ".,;:!?)]}*_~'\""
@@ -60,8 +60,21 @@ class Identifier:
 
 def identifiers(text: str) -> tuple[Identifier, ...]:
     """The identifiers of ``text`` in order."""
+    if "`" not in text:
+        return tuple(_written(text))
+    code = [_code(match) for match in _CODE.finditer(text)]
+    others = _written(_CODE.sub(lambda match: " " * len(match.group()), text))
+    return tuple(sorted([*code, *others], key=lambda identifier: identifier.start))
+
+
+def _code(match: re.Match[str]) -> Identifier:
+    return Identifier(kind="code", text=match.group().strip("`").strip(), start=match.start(), end=match.end())
+
+
+def _written(text: str) -> Iterator[Identifier]:
+    """The identifiers of a text without code spans."""
     stretches = [(0, len(text))] if _NAMED_HOST in text else around(text, _SIGN)
-    return tuple(found for start, end in stretches for found in _found(text, start, end))
+    return (found for start, end in stretches for found in _found(text, start, end))
 
 
 def _found(text: str, begin: int, stop: int) -> Iterator[Identifier]:
@@ -69,9 +82,7 @@ def _found(text: str, begin: int, stop: int) -> Iterator[Identifier]:
         kind: Kind = match.lastgroup  # type: ignore[assignment]  # every alternative is one of the kinds
         written = match.group()
         start = match.start()
-        if kind == "code":
-            yield Identifier(kind=kind, text=written.strip("`").strip(), start=start, end=match.end())
-        elif kind == "version" and _THOUSANDS.fullmatch(written):
+        if kind == "version" and _THOUSANDS.fullmatch(written):
             continue
         else:
             kept = _trimmed(written) if kind in {"url", "path"} else written

@@ -30,6 +30,7 @@ _KANA_LETTER: Final = re.compile(f"[{_KANA}]+")
 _HAN_LETTER: Final = re.compile(f"[{_HAN}]+")
 _CJK_RUN: Final = re.compile(f"[{_HAN}]+|[\u30a1-\u30fa\u30fc-\u30ff]+")
 _CJK_SUBJECT: Final = re.compile(f"[{_HAN}\u30a1-\u30fa\u30fc-\u30ff]+")
+_NO_LETTERS: Final = dict.fromkeys(code for code in range(128) if not chr(code).isalpha())
 _LETTER: Final = re.compile(r"[^\W\d_]+")
 _WORD: Final = re.compile(r"[^\W_]+")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
@@ -63,7 +64,7 @@ def _told(text: str, *, sure: bool) -> str | None:
     sample = _NOISE.sub(" ", text)
     if "@" in sample:
         sample = _MAIL.sub(" ", sample)
-    letters = _count(_LETTER, sample)
+    letters = len(sample.translate(_NO_LETTERS)) if sample.isascii() else _count(_LETTER, sample)
     if not letters:
         return None
     latin = letters
@@ -102,15 +103,15 @@ def _by_words(sample: str, *, short: bool, margin: float) -> str | None:
     """
     words = _WORD.findall(sample)
     scores = _scores(words, sample)
-    ranked = sorted(scores, key=lambda name: scores[name], reverse=True)
-    best, second = ranked[0], ranked[1]
-    if best in DECOYS or scores[best] < max(1.0, 0.12 * len(words)):
+    best = max(scores, key=scores.__getitem__)
+    led, second = scores.pop(best), max(scores.values())
+    if best in DECOYS or led < max(1.0, 0.12 * len(words)):
         return None
     if short:
-        clear = scores[best] >= max(2.0, len(words) / 2) and scores[second] <= scores[best] / 2
+        clear = led >= max(2.0, len(words) / 2) and second <= led / 2
         return best if clear else None
-    alone = scores[second] == 0 and scores[best] >= _ALONE_SHARE * len(words)
-    return best if alone or scores[best] >= max(2.0, margin * scores[second]) else None
+    alone = second == 0 and led >= _ALONE_SHARE * len(words)
+    return best if alone or led >= max(2.0, margin * second) else None
 
 
 def _scores(words: list[str], sample: str) -> dict[str, float]:

@@ -7,13 +7,13 @@ a source and at a bounded number of sentences and words. Languages written witho
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from verification.evidence import Evidence, Finding, Hit, Kind
 from verification.opposites import DENYING, NEGATIONS, ONLY, OPPOSITES, PREFIXES, RELATIONS
 from verification.polarity import NO_MORE, UNTIL
-from verification.words import Term, stem
+from verification.words import Term, stem, stem_list
 
 _TAKEN = 0.6
 _NEAR, _NEAREST = 0.5, 3
@@ -21,7 +21,6 @@ _MOST_WORDS = 80
 _MOSTLY = 0.8
 _REACH = 5
 _LETTERS = 4
-_REVERSED = 3
 _BREAK = re.compile(r"[.,;:!?()\n]")
 _PASSIVE = frozenset({"by", "von", "vom", "durch", "par", "por", "oleh"})
 _EXCEPTING = frozenset({"unless", "except", "außer", "sauf", "salvo", "kecuali", "but"})
@@ -154,26 +153,21 @@ def _is_rearranged(mine: frozenset[str], theirs: frozenset[str]) -> bool:
 
 def _exchanged(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
     """Who does and who is done to exchanged: of the same words three stand in opposite order."""
-    mine, theirs = evidence.claim.terms[:_MOST_WORDS], hit.terms[:_MOST_WORDS]
-    words = [term for term in mine if term.stem]
-    if len(words) < _REVERSED or _is_passive(mine) != _is_passive(theirs):
+    if _PASSIVE.isdisjoint(evidence.claim.words) != _PASSIVE.isdisjoint(hit.passage.words):
         return
+    mine = stem_list(evidence.claim.text, evidence.claim.language)[:_MOST_WORDS]
+    theirs = stem_list(hit.text, hit.source.passage.language)[:_MOST_WORDS]
     places: dict[str, int] = {}
-    for index, term in enumerate(theirs):
-        places.setdefault(term.stem, index)
-    order = [places.get(term.stem, -1) for term in words]
+    for index, found in enumerate(theirs):
+        places.setdefault(found, index)
+    order = [places.get(found, -1) for found in mine]
     if len(set(order)) == len(order) and _falls(order):
+        words = [term for term in evidence.claim.terms if term.stem][:_MOST_WORDS]
         detail = f"source [{hit.source.id}] has these words in another order: {hit.text[:200]}"
         yield _finding(hit, "relation", (words[0].start, words[-1].end), detail)
 
 
-def _is_passive(terms: Iterable[Term]) -> bool:
-    return any(term.word in _PASSIVE for term in terms)
-
-
 def _falls(order: Sequence[int]) -> bool:
     """Whether three of the places, one after another, go backwards."""
-    longest: list[int] = []
-    for index, place in enumerate(order):
-        longest.append(1 + max((longest[i] for i in range(index) if order[i] > place), default=0))
-    return max(longest) >= _REVERSED
+    inner = enumerate(order[1:-1], start=1)
+    return any(max(order[:at]) > place > min(order[at + 1 :]) for at, place in inner)

@@ -66,6 +66,13 @@ def stem_sets(text: str, language: str | None, spans: Iterable[tuple[int, int]])
     return [frozenset(filter(None, map(stem_of, words))) for words in _written_in(text, spans)]
 
 
+def stem_list(text: str, language: str | None) -> list[str]:
+    """The stems of the words in order; none empty."""
+    if not text.isascii() and _CJK.search(text):
+        return list(_stems_of(written(text), language))
+    return list(filter(None, map(_stems(language).__getitem__, written(text))))
+
+
 def _written_in(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[list[str]]:
     """The words within each of the spans; where they part is looked up once for the whole text."""
     if not text.isascii() or "'" in text:
