@@ -17,9 +17,12 @@ from bot.delivery import Delivery, Ticket
 from bot.intake import Incoming
 from bot.mailbox import Mailbox, Waiting
 from bot.slack_calls import DeliveryFailed
+from bot.status_words import status_in
+from verification.language import detect
 
 log = structlog.get_logger()
 
+BUSY = "is busy: you are number {number} in the queue…"
 BEHIND = "is at work on what was asked before; your message is next…"
 
 
@@ -66,7 +69,7 @@ class Queueing:
             log.info("queue_shown", thread=waiting.thread, message_id=waiting.id, place=waiting.place)
 
     async def _show(self, delivery: Delivery, letter: Incoming, place: int) -> None:
-        text = f"is busy: you are number {place} in the queue…" if place else BEHIND
+        text = status_in(BUSY if place else BEHIND, detect(letter.text)).format(number=place)
         try:
             await delivery.status(letter.thread, text, question_ts=letter.ts)
         except DeliveryFailed as failure:

@@ -17,6 +17,19 @@ _WORDS: Final[dict[str, tuple[str, str, str, str, str, str]]] = {
         "wartet auf das Sprachmodell…", "attend le modèle de langue…", "espera al modelo de lenguaje…",
         "menunggu model bahasa…", "が言語モデルを待っています…", "正在等待语言模型…",
     ),
+    "is busy: you are number {number} in the queue…": (
+        "ist beschäftigt: Du bist Nummer {number} in der Schlange…",
+        "est occupé : vous êtes numéro {number} dans la file…", "está ocupado: usted es el número {number} de la cola…",
+        "sedang sibuk: Anda nomor {number} dalam antrean…", "は混み合っています。順番は{number}番目です…",
+        "正忙：你排在第 {number} 位…",
+    ),
+    "is at work on what was asked before; your message is next…": (
+        "arbeitet noch an der vorigen Frage; deine Nachricht ist die nächste…",
+        "traite encore la question précédente ; votre message est le suivant…",
+        "trabaja aún en la pregunta anterior; su mensaje es el siguiente…",
+        "masih mengerjakan pertanyaan sebelumnya; pesan Anda berikutnya…",
+        "は前の質問に対応中です。次があなたの番です…", "正在处理之前的问题，接下来就是你的消息…",
+    ),
     "is searching the documents…": (
         "durchsucht die Dokumente…", "cherche dans les documents…", "busca en los documentos…",
         "mencari di dokumen…", "が文書を検索しています…", "正在搜索文档…",

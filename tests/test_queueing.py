@@ -68,6 +68,16 @@ async def test_a5_who_waits_behind_a_full_pool_sees_their_number_once(redis_clie
         assert shown(on.slack) == [f"is busy: you are number {number} in the queue…" for number in (1, 2, 3)]
 
 
+async def test_f9_who_waits_reads_their_number_in_the_language_they_asked_in(redis_client: Redis) -> None:
+    async with scene(redis_client) as on:
+        place, ts = on.slack.ask()
+        asked = "Wie viele Anfragen pro Minute darf ein Schlüssel stellen?"
+        letter = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text=asked)
+        await on.mailbox.enqueue(str(place), letter.to_json(), event_ids=[ts])
+        await on.queueing.sweep()
+        assert shown(on.slack) == ["ist beschäftigt: Du bist Nummer 1 in der Schlange…"]
+
+
 async def test_a5_the_number_makes_way_for_the_turn(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         letter = await on.asked()

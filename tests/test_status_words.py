@@ -9,6 +9,7 @@ import pytest
 
 import bot
 from agent.phrases import LANGUAGES
+from bot.queueing import BEHIND, BUSY
 from bot.status import WAITING
 from bot.status_words import status_in
 from bot.wording import LOADING
@@ -16,6 +17,8 @@ from bot.wording import LOADING
 SHOWN = [
     *LOADING,
     WAITING,
+    BEHIND,
+    BUSY,
     *re.findall(r'"(is [a-z ]+…)"', (Path(bot.__file__).parent / "observing.py").read_text(encoding="utf-8")),
     *re.findall(r'"(is [a-z ]+…)"', (Path(bot.__file__).parent / "status.py").read_text(encoding="utf-8")),
 ]
@@ -27,6 +30,7 @@ def test_f9_every_status_is_said_in_all_seven_languages(text: str) -> None:
     assert len(set(said)) == len(LANGUAGES)
     assert said[0] == text
     assert all(status.endswith("…") for status in said)
+    assert len({"{number}" in status for status in said}) == 1
 
 
 def test_f9_what_has_no_translation_is_shown_as_it_is() -> None:
