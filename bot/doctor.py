@@ -8,7 +8,6 @@ anything.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import aiohttp
@@ -17,11 +16,12 @@ from redis.exceptions import RedisError
 
 from agent.knowledge.passage import KnowledgeAwayError
 from agent.model import ModelError
+from bot.check import Check
 from bot.embedded_redis import EmbeddedRedisError
 from bot.engine import corpus_of, open_index, open_model
 from bot.handing_off import reach
 from bot.installs import Installations
-from bot.manifest import BOT_SCOPES
+from bot.manifest import BOT_SCOPES, SEARCH_SCOPE
 from bot.open_redis import open_redis
 from bot.open_slack import seal_of
 from bot.pausing import Pausing
@@ -30,6 +30,7 @@ from bot.settings import Settings
 from bot.slack_app import open_client
 from bot.slack_calls import DeliveryFailed, SlackCalls
 from bot.slack_tokens import Tried, try_app_token, try_bot_token
+from bot.tool_checks import tool_checks
 from bot.wrong_use import WrongUse
 from observability.loopback import is_loopback
 
@@ -39,22 +40,12 @@ ANSWERS_WITHIN_S = 12.0
 SLACK_AWAY = "Check the network, the proxy and SLACK_API_URL."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One thing looked at. ``remedy`` says what to do when it is not ok."""
-
-    name: str
-    ok: bool
-    detail: str
-    remedy: str = ""
-
-
 async def examine(settings: Settings, *, within_s: float = ANSWERS_WITHIN_S) -> list[Check]:
     """Every check, in the order in which a message meets the parts. ``within_s`` bounds each wait for somebody else."""
     async with asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(check(settings, within_s), name=check.__name__)
-            for check in (_bot_token, _events, _redis, _knowledge, _model, _judge, _langfuse, _handoff)
+            for check in (_bot_token, _events, _redis, _knowledge, tool_checks, _model, _judge, _langfuse, _handoff)
         ]
     return [check for task in tasks for check in task.result()]
 
@@ -75,7 +66,9 @@ async def _bot_token(settings: Settings, within_s: float) -> list[Check]:
     if missing:
         remedy = "Update the app from `orion manifest` and reinstall it."
         return [Check(name="Slack", ok=False, detail=f"the app lacks the scopes {', '.join(missing)}", remedy=remedy)]
-    return [Check(name="Slack", ok=True, detail=f"signed in to {tried.reply.get('team')} as {tried.reply.get('user')}")]
+    searches = "; slack_search may search public channels" if SEARCH_SCOPE in tried.scopes else ""
+    detail = f"signed in to {tried.reply.get('team')} as {tried.reply.get('user')}{searches}"
+    return [Check(name="Slack", ok=True, detail=detail)]
 
 
 async def _installed(settings: Settings, within_s: float) -> Check:

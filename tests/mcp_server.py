@@ -56,9 +56,11 @@ async def over_http(port: int = 0) -> AsyncIterator[str]:
         running = group.create_task(server.serve())
         await wait_until(lambda: server.started, "the server listens")
         address = server.servers[0].sockets[0].getsockname()
-        yield f"http://127.0.0.1:{address[1]}/mcp"
-        server.should_exit = True
-        await running
+        try:
+            yield f"http://127.0.0.1:{address[1]}/mcp"
+        finally:
+            server.should_exit = True
+            await running
 
 
 if __name__ == "__main__":

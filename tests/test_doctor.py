@@ -13,7 +13,8 @@ from cryptography.fernet import Fernet
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from bot.doctor import ANSWERS_WITHIN_S, Check, examine
+from bot.check import Check
+from bot.doctor import ANSWERS_WITHIN_S, examine
 from bot.local.limits import LENIENT
 from bot.local.roster import Channel
 from bot.local.server import LocalWorkspace

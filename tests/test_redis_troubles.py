@@ -14,7 +14,8 @@ from redis.exceptions import AuthenticationError, ReadOnlyError, RedisError, Res
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from bot.doctor import Check, examine
+from bot.check import Check
+from bot.doctor import examine
 from bot.mailbox import Claimed, Lease, Mailbox
 from bot.redis_url import client_of
 from bot.turns import OK, Ending, Turns
