@@ -178,7 +178,8 @@ def _digits(text: str, start: int) -> Quantity | None:
     match = _NUMERAL.match(text, start)
     if match is None or len(match.group()) > _MAX_DIGITS:
         return None
-    fraction = _FRACTION_CJK.match(text, match.end())
+    behind = text[match.end() : match.end() + 2]
+    fraction = None if behind.isascii() else _FRACTION_CJK.match(text, match.end())
     if fraction and match.group().isdigit() and int(match.group()):
         value = 100 * int(fraction["top"][:9]) / int(match.group())
         return _quantity(text, (start, fraction.end()), (value,), unit=UNITS["%"])
@@ -238,7 +239,7 @@ def _quantity(
     return Quantity(
         start=start,
         end=tail.end,
-        readings=tuple(reading * tail.factor for reading in readings),
+        readings=tuple(reading * tail.factor for reading in readings) if tail.factor != 1 else readings,
         unit=unit or tail.unit,
         noun=tail.noun,
         bound=bound(text, start, tail.end),
@@ -304,7 +305,7 @@ def _unit(text: str, match: re.Match[str], word: str) -> tuple[Unit | None, int]
         second = _AFTER.match(text, match.end())
         if second and second["word"].casefold().rstrip(".") == _TWO_WORDS[folded]:
             return UNITS["%"], second.end() - match.start("word")
-    head = re.split("[-/]", folded, maxsplit=1)[0]
+    head = folded.replace("/", "-").partition("-")[0]
     if head != folded and head in UNITS:
         return UNITS[head], len(head)
     for length in range(min(_LONGEST_CJK_UNIT, len(word)), 0, -1) if not word[0].isascii() else ():

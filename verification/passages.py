@@ -35,6 +35,7 @@ _LINE = re.compile(r"[^\n]+")
 _ABBREVIATED = re.compile(
     r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx)\.\s*$"
 )
+_LONGEST_ABBREVIATION = 6
 _DAY_ENDS = re.compile(r"(?<![\d.,:])\d{1,2}\.\s*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
 
@@ -206,7 +207,11 @@ def _pieces(line: str, language: str) -> Iterator[str]:
 def is_broken(text: str, start: int, position: int) -> bool:
     """True if the cut at ``position`` falls behind an abbreviation or inside a date ("am 3. Mai")."""
     tail = max(start, position - 12)
-    if "." not in text[tail:position]:
+    ending = text[tail:position].rstrip()
+    if not ending.endswith("."):
+        return False
+    word = ending[:-1].rpartition(" ")[2]
+    if len(word) > _LONGEST_ABBREVIATION and word.isalpha():
         return False
     if _ABBREVIATED.search(text, tail, position):
         return True

@@ -151,7 +151,9 @@ def capital_stems(text: str, language: str | None) -> frozenset[str]:
     """The stems of the words that begin with a capital."""
     known = _stems(language)
     return frozenset(
-        found for word in written(text) if word[0].isupper() and not _CJK.search(word) and (found := known[word])
+        found
+        for word in written(text)
+        if word[0].isupper() and (word.isascii() or not _CJK.search(word)) and (found := known[word])
     )
 
 
