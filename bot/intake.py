@@ -154,7 +154,7 @@ class Refused(Ignored):
         letter = self.letter
         if letter.addressed == "follow_up" or letter.kind not in {"question", "help"}:
             return Ignored(reason=self.reason)
-        return replace(letter, refused=self.reason, text="", mentioned=frozenset())
+        return replace(letter, refused=self.reason, text="", mentioned=frozenset(), action_token="")
 
 
 def plain_text(text: str, own_user: str = "") -> str:

@@ -407,12 +407,13 @@ def test_a1_a_mention_always_reaches_orion(text: str, standing: Standing) -> Non
 def test_a12_whoever_spoke_to_orion_and_may_not_is_to_be_told_and_their_text_is_not_kept(
     said: dict[str, Any], *, told: bool
 ) -> None:
-    found = read(envelope(said), OWN, Access(deny_users=frozenset({"UANN"})))
+    found = read(envelope({**said, "action_token": "xact-1"}), OWN, Access(deny_users=frozenset({"UANN"})))
     assert isinstance(found, Refused)
     telling = found.to_be_told()
     if told:
         assert isinstance(telling, Incoming)
-        assert (telling.refused, telling.text, telling.mentioned) == ("user_refused", "", frozenset())
+        kept = (telling.refused, telling.text, telling.mentioned, telling.action_token)
+        assert kept == ("user_refused", "", frozenset(), "")
         assert Incoming.from_json(telling.to_json()) == telling
     else:
         assert telling == Ignored(reason="user_refused")
