@@ -15,13 +15,13 @@ FileWord = FileTrouble | Literal["long", "summarise"]
 
 _WORDS: Final[dict[FileWord, tuple[str, str, str, str, str, str, str]]] = {
     "form": (
-        "I could not read `{name}`: I read text, Markdown, HTML and PDF, not files of this kind.",
-        "`{name}` konnte ich nicht lesen: Ich lese Text, Markdown, HTML und PDF, aber keine Dateien dieser Art.",
-        "Je n'ai pas pu lire `{name}` : je lis le texte, Markdown, HTML et PDF, pas ce type de fichier.",
-        "No pude leer `{name}`: leo texto, Markdown, HTML y PDF, no archivos de este tipo.",
-        "Saya tidak dapat membaca `{name}`: saya membaca teks, Markdown, HTML, dan PDF, bukan jenis berkas ini.",
-        "`{name}` は読めませんでした。読めるのはテキスト、Markdown、HTML、PDF で、この種類のファイルは読めません。",
-        "无法读取 `{name}`：我能读文本、Markdown、HTML 和 PDF，不能读这种文件。",
+        "I could not read `{name}`: I read text, Markdown, HTML, PDF and Word, not files of this kind.",
+        "`{name}` konnte ich nicht lesen: Ich lese Text, Markdown, HTML, PDF und Word, aber nichts dieser Art.",
+        "Je n'ai pas pu lire `{name}` : je lis le texte, Markdown, HTML, PDF et Word, pas ce type de fichier.",
+        "No pude leer `{name}`: leo texto, Markdown, HTML, PDF y Word, no archivos de este tipo.",
+        "Saya tidak dapat membaca `{name}`: saya membaca teks, Markdown, HTML, PDF, dan Word, bukan jenis berkas ini.",
+        "`{name}` は読めませんでした。読めるのはテキスト、Markdown、HTML、PDF、Word で、この種類は読めません。",
+        "无法读取 `{name}`：我能读文本、Markdown、HTML、PDF 和 Word，不能读这种文件。",
     ),
     "big": (
         "I did not read `{name}`: it is too big. The part that matters, as a smaller file, will do.",

@@ -39,6 +39,8 @@ _GROUPS: Final = tuple(
     cost, price, fee, charge, kosten, preis
     trip, travel, journey, reise, dienstreise, reisen
     hotel, accommodation, lodging, unterkunft
+    night, nacht, nuit, noche, malam
+    retry, try, attempt, wiederholen, réessayer, reintentar
     meal, meals, dinner, lunch, food, essen, mahlzeit, mahlzeiten, verpflegung
     laptop, computer, notebook, rechner
     password, passphrase, passwort, kennwort
@@ -48,7 +50,7 @@ _GROUPS: Final = tuple(
     stuck, hang, jammed, hängen, hängt
     fix, repair, solve, resolve, beheben, reparieren
     delete, remove, erase, erasure, purge, löschen
-    keep, retain, retention, store, aufbewahren, aufbewahrt
+    keep, retain, retention, store, aufbewahren, aufbewahrt, conserver, conservé, conservés, conservées, conservar
     expense, expenses, spesen, auslagen
     end, finish, expire, expiry, enden, ablaufen
     renew, renewal, erneuern, verlängern
