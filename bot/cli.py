@@ -153,29 +153,35 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
 
 
 @app.command()
-def index(folders: Annotated[list[Path], typer.Argument(help="All folders that the index shall hold.")]) -> None:
-    """Read folders into the document index; only what changed is read again.
+def index(
+    folders: Annotated[list[Path] | None, typer.Argument(help="Folders in place of those in ORION_DOCS.")] = None,
+) -> None:
+    """Bring the document index up to date; only what changed is read again.
 
-    Afterwards the index holds exactly these folders: documents of others, named earlier, leave it.
+    Afterwards it holds exactly these folders and the repositories in ORION_GIT_DOCS: others, named earlier, leave it.
     """
-    _run(_index(_settings(), folders))
+    _run(_index(_settings(), folders or []))
 
 
 async def _index(settings: Settings, folders: Sequence[Path]) -> None:
     from bot.engine import corpus_of, open_index
 
-    corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}))
+    corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
+    named = [*map(str, corpus.roots), *(f"{source.repository} at {source.ref}" for source in corpus.sources)]
+    if not named:
+        message = "There is nothing to index. Name folders: orion index DIR, or set ORION_DOCS or ORION_GIT_DOCS."
+        raise WrongUse(message)
     async with open_index(corpus, progress=lambda path: err.print(path, style="dim")) as (opened, report):
         held = len(await asyncio.to_thread(opened.documents))
     _print_text(
         f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged.\n"
-        f"The index holds {held} document{'' if held == 1 else 's'}, exactly those of {', '.join(map(str, folders))}."
+        f"The index holds {held} document{'' if held == 1 else 's'}, exactly those of {', '.join(named)}."
     )
     for path, reason in report.failed:
         err.print(f"Not read: {path}: {reason}", style="yellow")
-    if settings.docs and {f.resolve() for f in settings.docs} != {f.resolve() for f in folders}:
-        named = os.pathsep.join(map(str, settings.docs))
-        err.print(f"ORION_DOCS names {named}: the next command will bring the index back to that.", style="yellow")
+    if folders and settings.docs and {f.resolve() for f in settings.docs} != {f.resolve() for f in folders}:
+        kept = os.pathsep.join(map(str, settings.docs))
+        err.print(f"ORION_DOCS names {kept}: the next command will bring the index back to that.", style="yellow")
 
 
 @app.command()
@@ -205,7 +211,7 @@ async def _docs(settings: Settings, *, as_json: bool) -> None:
         )
         return
     if not documents:
-        _print_text("No documents yet. Name folders: orion index DIR, or set ORION_DOCS.")
+        _print_text("No documents yet. Name folders: orion index DIR, or set ORION_DOCS or ORION_GIT_DOCS.")
         return
     table = Table("document", "title", "updated", "for", "passages")
     for document in documents:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -23,6 +24,7 @@ from agent.conversation import Question
 from agent.events import Emit
 from agent.extractive_model import ExtractiveModel
 from agent.judge import Judge
+from agent.knowledge.git_source import GitSource
 from agent.knowledge.index_postgres import PostgresIndex
 from agent.knowledge.index_sqlite import SqliteIndex
 from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, KnowledgeIndex
@@ -43,18 +45,22 @@ from bot.wrong_use import WrongUse
 
 log = structlog.get_logger()
 
+_GIT_DOCS = re.compile(r"(?P<folder>[^@:]+)(?:@(?P<ref>[^@:]+))?(?::(?P<inside>[^:]*))?")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
     """Which documents: the folders, the index they go into, the prefix that turns a path into a link.
 
     ``database`` is the address of a PostgreSQL that several machines share; without one it is the file ``index_path``.
+    ``sources`` are repositories.
     """
 
     roots: tuple[Path, ...]
     index_path: Path
     docs_url: str = ""
     database: str = ""
+    sources: tuple[GitSource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +135,23 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
         digest = hashlib.sha256("\n".join(identity).encode("utf-8", "surrogateescape")).hexdigest()[:12]
         path, database = path.with_name(f"knowledge-{digest}.sqlite3"), ""
     prefix = settings.docs_url if docs_url is None else docs_url
-    return Corpus(roots=roots, index_path=path, docs_url=prefix, database=database)
+    sources = git_sources(settings) if docs is None else ()
+    return Corpus(roots=roots, index_path=path, docs_url=prefix, database=database, sources=sources)
+
+
+def git_sources(settings: Settings) -> tuple[GitSource, ...]:
+    """The repositories of ``ORION_GIT_DOCS``, by name. Raises ``WrongUse`` for what cannot be meant so."""
+    found = []
+    for entry in sorted(settings.git_docs):
+        parts = _GIT_DOCS.fullmatch(entry)
+        if parts is None:
+            message = f"ORION_GIT_DOCS: {entry} should be FOLDER, FOLDER@REF or FOLDER@REF:SUBFOLDER."
+            raise WrongUse(message)
+        repository, inside = Path(parts["folder"]).expanduser(), (parts["inside"] or "").strip("/")
+        found.append(
+            GitSource(repository=repository, ref=parts["ref"] or "HEAD", folder=inside, url=settings.git_docs_url)
+        )
+    return tuple(found)
 
 
 @asynccontextmanager
@@ -161,10 +183,12 @@ def _index_of(corpus: Corpus) -> KnowledgeIndex:
 
 
 async def _synced(index: KnowledgeIndex, corpus: Corpus, progress: Callable[[str], None] | None = None) -> IndexReport:
-    if not corpus.roots:
+    if not corpus.roots and not corpus.sources:
         await asyncio.to_thread(index.ping)
         return IndexReport()
-    return await asyncio.to_thread(index.index, corpus.roots, docs_url=corpus.docs_url, progress=progress)
+    return await asyncio.to_thread(
+        index.index, [*corpus.roots, *corpus.sources], docs_url=corpus.docs_url, progress=progress
+    )
 
 
 @asynccontextmanager

@@ -61,6 +61,8 @@ class Settings(BaseSettings):
     files: Folders = _env("ORION_FILES", ())
     searxng_url: str = _env("ORION_SEARXNG_URL", "")
     mcp_config: Path | None = _env("ORION_MCP_CONFIG", None)
+    git_docs: Names = _env("ORION_GIT_DOCS", frozenset())
+    git_docs_url: str = _env("ORION_GIT_DOCS_URL", "")
     home: Path = _env("ORION_HOME", Path(".orion"))
     port: int = _env("ORION_PORT", 3000, ge=0, le=65535)
     turns_per_workspace: int = _env("ORION_TURNS_PER_WORKSPACE", 0, ge=0)
@@ -98,7 +100,7 @@ class Settings(BaseSettings):
         """A list of names, separated by commas or white space."""
         return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
 
-    @field_validator("allow_teams", mode="before")
+    @field_validator("allow_teams", "git_docs", mode="before")
     @classmethod
     def _teams(cls, value: Any) -> Any:
         """A list as the others."""

@@ -76,6 +76,25 @@ async def test_named_folders_get_an_index_of_their_own(tmp_path: Path) -> None:
         assert [document.title for document in index.documents()] == ["Limits"]
 
 
+async def test_d2_repositories_are_indexed_beside_the_folders(tmp_path: Path) -> None:
+    here = Path(__file__).parent.parent
+    settings = settings_in(tmp_path / "home", "", docs=(docs_in(tmp_path / "docs"),))
+    entries = frozenset({f"{tmp_path}/nowhere", f"{here}@HEAD:docs/decisions/"})
+    corpus = corpus_of(settings.model_copy(update={"git_docs": entries, "git_docs_url": "https://git.example/b"}))
+    assert {(s.repository, s.ref, s.folder) for s in corpus.sources} == {
+        (tmp_path / "nowhere", "HEAD", ""),
+        (here, "HEAD", "docs/decisions"),
+    }
+    assert corpus_of(settings, [tmp_path / "docs"]).sources == ()
+    wrong = settings.model_copy(update={"git_docs": frozenset({"a@b@c"})})
+    with pytest.raises(WrongUse, match="FOLDER@REF"):
+        corpus_of(wrong)
+    only = settings.model_copy(update={"docs": (), "git_docs": frozenset({f"{tmp_path}/nowhere"})})
+    async with open_index(corpus_of(only)) as (index, report):
+        assert index.documents() == ()
+        assert len(report.failed) == 1
+
+
 async def test_without_folders_the_index_is_taken_as_it_is(tmp_path: Path) -> None:
     settings = settings_in(tmp_path / "home", "", docs=(docs_in(tmp_path / "docs"),))
     async with open_index(corpus_of(settings)):

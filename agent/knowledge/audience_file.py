@@ -42,15 +42,23 @@ class Audiences:
         """What the file says; None where there is none."""
         try:
             with file.open("rb") as stream:
-                said = tomllib.loads(stream.read(_MOST_BYTES).decode())
+                data = stream.read(_MOST_BYTES)
         except FileNotFoundError:
             if not file.is_symlink():
                 return None
-            said = {}  # a link to nowhere was meant to say something
-        except (OSError, ValueError):  # tomllib's error is a ValueError, and so is text that is no UTF-8
-            said = {}
-        audience = written(said.get("audience")) if set(said) == {"audience"} else None
+            data = b""  # a link to nowhere was meant to say something
+        except OSError:
+            data = b""
+        return self.said(str(file), data)
+
+    def said(self, name: str, data: bytes) -> str:
+        """What a file of these bytes says; nobody where that is nothing, and ``name`` is then among ``failed``."""
+        try:
+            fields = tomllib.loads(data[:_MOST_BYTES].decode())
+        except ValueError:  # tomllib's error is a ValueError, and so is text that is no UTF-8
+            fields = {}
+        audience = written(fields.get("audience")) if set(fields) == {"audience"} else None
         if audience is None:
-            self.failed.append((str(file), _WRONG))
+            self.failed.append((name, _WRONG))
             return NOBODY
         return audience

@@ -16,7 +16,7 @@ from agent.audience import PUBLIC
 from agent.knowledge.audience_file import FILE_NAME, Audiences
 from agent.knowledge.reading import SUFFIXES, read_bytes
 
-_LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
+LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +59,14 @@ class Walk:
     _keys: set[str] = field(default_factory=set)
     _tops: list[Path] = field(default_factory=list)
 
+    def unique(self, inside: str, prefix: str) -> str:
+        """The path inside a source; where an earlier one has the same, with this one's name before it."""
+        name = inside
+        while name in self._ids:
+            name = f"{prefix}/{name}"
+        self._ids.add(name)
+        return name
+
     def files(self, roots: Sequence[Path]) -> Iterator[DocumentFile]:
         """Every document under ``roots``."""
         self._tops = sorted((given.expanduser().resolve() for given in roots), key=lambda root: len(root.parts))
@@ -76,7 +84,7 @@ class Walk:
 
     def _below(self, root: Path) -> Iterator[Path]:
         for folder, names, files in os.walk(root, onerror=self._unwalkable):
-            names[:] = sorted(n for n in names if not n.startswith(".") and n not in _LEFT_OUT)
+            names[:] = sorted(n for n in names if not n.startswith(".") and n not in LEFT_OUT)
             for name in sorted(files):
                 if not name.startswith(".") and name != FILE_NAME and Path(name).suffix.lower() in SUFFIXES:
                     yield Path(folder, name)
@@ -92,11 +100,11 @@ class Walk:
             self.failed.append((shown, "is a link that leads out of its folder"))
             return
         inside = real.relative_to(root).as_posix()
-        if not _storable(str(real)):
+        if not storable(str(real)):
             self.failed.append((ascii(inside), "has a name that is not UTF-8"))
         elif str(real) not in self._keys:
             self._keys.add(str(real))
-            shown = self._unique(inside, root)
+            shown = self.unique(inside, root.name or "root")
             yield DocumentFile(id=shown, path=real, audience=self._audience(real, root), source=str(root))
 
     def _audience(self, real: Path, root: Path) -> str:
@@ -104,16 +112,9 @@ class Walk:
         top = next((top for top in self._tops if real.parent.is_relative_to(top)), root)
         return self.audiences.of(real.parent, top)
 
-    def _unique(self, inside: str, root: Path) -> str:
-        """The path inside the root; where an earlier root has the same one, with this root's name before it."""
-        name, prefix = inside, root.name or "root"
-        while name in self._ids:
-            name = f"{prefix}/{name}"
-        self._ids.add(name)
-        return name
 
-
-def _storable(name: str) -> bool:
+def storable(name: str) -> bool:
+    """Whether a name is text at all: file systems allow any bytes."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

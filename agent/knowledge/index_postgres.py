@@ -22,7 +22,6 @@ import structlog
 from psycopg import Connection, sql
 from psycopg.conninfo import conninfo_to_dict
 
-from agent.knowledge.folders import Walk
 from agent.knowledge.found import (
     CANDIDATES,
     DOCUMENT_COLUMNS,
@@ -34,7 +33,7 @@ from agent.knowledge.found import (
 )
 from agent.knowledge.index_run import IndexRun
 from agent.knowledge.lexemes import Phrase, as_query, phrases_of
-from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, Passage
+from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, Passage, Source
 from agent.knowledge.postgres_shelf import PostgresShelf, prepare
 
 log = structlog.get_logger()
@@ -111,7 +110,7 @@ class PostgresIndex:
             connection.execute("SELECT 1")
 
     def index(
-        self, roots: Sequence[Path], *, docs_url: str = "", progress: Callable[[str], None] | None = None
+        self, roots: Sequence[Path | Source], *, docs_url: str = "", progress: Callable[[str], None] | None = None
     ) -> IndexReport:
         """Make the index hold exactly the documents under ``roots``; a root that is not there keeps what it had.
 
@@ -123,11 +122,7 @@ class PostgresIndex:
                 (docs_url,),
             )
             shelf = PostgresShelf(connection)
-            run = IndexRun(shelf, progress)
-            walk = Walk()
-            for file in walk.files(roots):
-                run.take(file)
-            report = run.finish(failed=walk.failed, missing=walk.missing)
+            report = IndexRun(shelf, progress).take_all(roots)
             shelf.settle()
             return report
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Protocol
 
 import structlog
 
 from agent.knowledge.chunking import Chunk, chunk_document
-from agent.knowledge.folders import DocumentFile
-from agent.knowledge.passage import IndexReport
+from agent.knowledge.folders import Walk
+from agent.knowledge.passage import IndexReport, Readable, Source
 from agent.knowledge.reading import ReadDocument, ReadError, digest_of, parse_document
 
 log = structlog.get_logger()
@@ -32,7 +33,7 @@ Known = tuple[str, str, str, str]
 class Parsed:
     """A document ready to be stored."""
 
-    file: DocumentFile
+    file: Readable
     document: ReadDocument
     chunks: tuple[Chunk, ...]
 
@@ -66,7 +67,18 @@ class IndexRun:
         self._chars = 0
         self._counts = {"added": 0, "changed": 0, "unchanged": 0}
 
-    def take(self, file: DocumentFile) -> None:
+    def take_all(self, sources: Sequence[Path | Source]) -> IndexReport:
+        """Everything under these folders and sources; what is under none of them leaves the index."""
+        walk = Walk()
+        for file in walk.files([source for source in sources if isinstance(source, Path)]):
+            self.take(file)
+        for source in sources:
+            if not isinstance(source, Path):
+                for readable in source.documents(walk):
+                    self.take(readable)
+        return self.finish(failed=walk.failed, missing=walk.missing)
+
+    def take(self, file: Readable) -> None:
         """Read one file and store it if its content, or what is said about it, is not what the index has."""
         if self._progress:
             self._progress(file.id)

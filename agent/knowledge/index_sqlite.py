@@ -19,7 +19,6 @@ from typing import Final
 
 import structlog
 
-from agent.knowledge.folders import Walk
 from agent.knowledge.found import (
     CANDIDATES,
     DOCUMENT_COLUMNS,
@@ -31,7 +30,7 @@ from agent.knowledge.found import (
 )
 from agent.knowledge.fts_query import grams, match_expression
 from agent.knowledge.index_run import MOST_PASSAGES, IndexRun, Known, Parsed
-from agent.knowledge.passage import Document, IndexReport, Passage
+from agent.knowledge.passage import Document, IndexReport, Passage, Source
 
 log = structlog.get_logger()
 
@@ -104,17 +103,13 @@ class SqliteIndex:
         """A file is never away."""
 
     def index(
-        self, roots: Sequence[Path], *, docs_url: str = "", progress: Callable[[str], None] | None = None
+        self, roots: Sequence[Path | Source], *, docs_url: str = "", progress: Callable[[str], None] | None = None
     ) -> IndexReport:
         """Make the index hold exactly the documents under ``roots``; a root that is not there keeps what it had."""
         with self._writing, self._connection() as connection:
             with _transaction(connection):
                 connection.execute("REPLACE INTO settings VALUES ('docs_url', ?)", (docs_url,))
-            run = IndexRun(_Shelf(connection), progress)
-            walk = Walk()
-            for file in walk.files(roots):
-                run.take(file)
-            return run.finish(failed=walk.failed, missing=walk.missing)
+            return IndexRun(_Shelf(connection), progress).take_all(roots)
 
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
         """The best passages for the words of ``query``, best first, none twice."""

@@ -6,7 +6,7 @@ database) implements ``KnowledgeIndex`` and nothing above it changes. Must never
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -71,6 +71,72 @@ class IndexReport:
     failed: tuple[tuple[str, str], ...] = ()
 
 
+class Readable(Protocol):
+    """A document where it lies. ``key`` tells it from every other; ``name`` says by its suffix what form it has.
+
+    ``url`` is its own link, empty where the configured prefix makes one; ``place`` what follows it: ``anchor`` of a
+    heading, ``line``, or nothing.
+    """
+
+    @property
+    def id(self) -> str:
+        """What people know it by."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """What tells it from every other."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Its file name."""
+        ...
+
+    @property
+    def audience(self) -> str:
+        """Who may see it."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Where it came from."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """Its own link."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """What follows the link."""
+        ...
+
+    def read(self) -> tuple[bytes, float]:
+        """Its bytes and when it was changed (seconds since 1970). Raises ``ReadError``."""
+        ...
+
+
+class Ground(Protocol):
+    """What sources share while one run goes over them."""
+
+    failed: list[tuple[str, str]]
+    missing: list[str]
+
+    def unique(self, inside: str, prefix: str) -> str:
+        """An id that no other document of this run has."""
+        ...
+
+
+class Source(Protocol):
+    """Documents that are no files of a folder."""
+
+    def documents(self, ground: Ground) -> Iterator[Readable]:
+        """All of them; what cannot be read, or is away (its keys' beginning, less ``/``), is told to ``ground``."""
+        ...
+
+
 class KnowledgeReader(Protocol):
     """Ranked passages out. Every method blocks and may be called from any thread."""
 
@@ -91,7 +157,7 @@ class KnowledgeIndex(KnowledgeReader, Protocol):
     """Documents in as well."""
 
     def index(
-        self, roots: Sequence[Path], *, docs_url: str = "", progress: Callable[[str], None] | None = None
+        self, roots: Sequence[Path | Source], *, docs_url: str = "", progress: Callable[[str], None] | None = None
     ) -> IndexReport:
         """Make the index hold exactly the documents under ``roots``."""
         ...

@@ -43,7 +43,7 @@ SUFFIXES.update(dict.fromkeys(CODE, "text"))
 MAX_BYTES: Final = 10_000_000
 MAX_PDF_BYTES: Final = 50_000_000
 """Of a PDF or a Word document: most of it are pictures."""
-_PACKED: Final = frozenset({".pdf", ".docx"})
+PACKED: Final = frozenset({".pdf", ".docx"})
 _TRIES: Final = 3
 
 _HTML: Final = ConversionOptions(
@@ -111,7 +111,7 @@ def read_bytes(path: Path) -> tuple[bytes, float]:
 
     All of one state of the file: one that changes meanwhile is read again, and refused if it does not come to rest.
     """
-    limit = MAX_PDF_BYTES if path.suffix.lower() in _PACKED else MAX_BYTES
+    limit = MAX_PDF_BYTES if path.suffix.lower() in PACKED else MAX_BYTES
     for _ in range(_TRIES):
         data, before, after = _read_once(path, limit)
         if (before.st_mtime_ns, before.st_size, before.st_ino) == (after.st_mtime_ns, after.st_size, after.st_ino):

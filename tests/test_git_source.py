@@ -1,0 +1,95 @@
+"""A repository's documents: as committed, linked to the line, for those whom the repository names."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agent.audience import NOBODY
+from agent.knowledge.folders import Walk
+from agent.knowledge.git_source import GitSource
+from agent.knowledge.passage import IndexReport, KnowledgeIndex
+
+URL = "https://git.example/acme/{repository}/blob/{ref}/{path}"
+
+
+def git(folder: Path, *command: str, date: str = "2026-01-02T12:00:00Z") -> None:
+    who = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "init.defaultBranch=main")
+    when = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date, "PATH": "/usr/bin:/bin:/usr/local/bin"}
+    subprocess.run(["git", *who, *command], cwd=folder, check=True, capture_output=True, env=when)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "handbook"
+    (folder / "docs" / "hr").mkdir(parents=True)
+    (folder / "docs" / "lunch.md").write_text("# Lunch\n\nIntro.\n\n## Hours\n\nThe canteen opens at noon.\n")
+    (folder / "docs" / "hr" / "pay.md").write_text("# Pay\n\nA bonus of 900.\n")
+    (folder / "docs" / "hr" / "orion-audience.toml").write_text('audience = ["C0HR"]')
+    (folder / "run.py").write_text("def run() -> None:\n    '''Starts the oven.'''\n")
+    (folder / "docs" / "link.md").symlink_to("/etc/passwd")
+    (folder / ".hidden.md").write_text("hidden")
+    git(folder, "init")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-m", "first")
+    return folder
+
+
+def test_d2_documents_come_from_the_ref_with_links_to_the_line(index: KnowledgeIndex, repository: Path) -> None:
+    source = GitSource(repository=repository, ref="main", url=URL)
+    (repository / "docs" / "draft.md").write_text("# Draft\n\nNot committed.\n")
+    assert index.index([source]) == IndexReport(added=3)
+    found = index.search("When does the canteen open?")[0]
+    assert (found.document, found.line, found.updated_at) == ("docs/lunch.md", 5, "2026-01-02")
+    assert found.url == "https://git.example/acme/handbook/blob/main/docs/lunch.md#L5"
+    assert [d.id for d in index.documents()] == ["docs/hr/pay.md", "docs/lunch.md", "run.py"]
+    assert {d.id: d.audience for d in index.documents()}["docs/hr/pay.md"] == "C0HR"
+    assert {d.source for d in index.documents()} == {source.key}
+
+
+def test_d2_only_what_a_commit_changed_is_taken(index: KnowledgeIndex, repository: Path) -> None:
+    source = GitSource(repository=repository, ref="main", folder="docs", url=URL)
+    assert index.index([source]) == IndexReport(added=2)
+    (repository / "docs" / "lunch.md").write_text("# Lunch\n\nDinner is at six.\n")
+    assert index.index([source]) == IndexReport(unchanged=2)
+    git(repository, "rm", "-q", "docs/hr/pay.md")
+    git(repository, "commit", "-a", "-m", "second", date="2026-03-04T12:00:00Z")
+    assert index.index([source]) == IndexReport(changed=1, removed=1)
+    assert [(d.id, d.updated_at) for d in index.documents()] == [("docs/lunch.md", "2026-03-04")]
+
+
+def test_d2_a_repository_that_is_away_keeps_what_was_known(index: KnowledgeIndex, repository: Path) -> None:
+    source = GitSource(repository=repository, ref="main")
+    index.index([source])
+    repository.rename(repository.with_name("away"))
+    report = index.index([source])
+    assert (report.removed, report.failed) == (
+        0,
+        ((f"{repository} at main", "is no Git repository, or has no such branch, tag or commit"),),
+    )
+    assert len(index.documents()) == 3
+
+
+@pytest.mark.parametrize("ref", ["--output=/tmp/x", "nowhere", ""])
+def test_d3_a_ref_is_never_an_option(repository: Path, ref: str) -> None:
+    walk = Walk()
+    assert list(GitSource(repository=repository, ref=ref).documents(walk)) == []
+    assert len(walk.failed) == len(walk.missing) == 1
+
+
+def test_i3_an_audience_file_that_says_nothing_hides_what_it_covers(repository: Path) -> None:
+    (repository / "docs" / "orion-audience.toml").write_text("nonsense")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-m", "third")
+    walk = Walk()
+    seen = {file.id: file.audience for file in GitSource(repository=repository).documents(walk)}
+    assert seen == {"docs/hr/pay.md": "C0HR", "docs/lunch.md": NOBODY, "run.py": "public"}
+    assert [name for name, _ in walk.failed] == ["handbook/docs/orion-audience.toml"]
+
+
+def test_d2_two_repositories_may_have_the_same_paths(index: KnowledgeIndex, repository: Path) -> None:
+    main, other = GitSource(repository=repository, ref="main"), GitSource(repository=repository)
+    assert index.index([main, other]).added == 6
+    assert sum(d.id.startswith("handbook/") for d in index.documents()) == 3
