@@ -319,7 +319,7 @@ async def home_figures(engine: Engine, observers: Observers) -> HomeFigures:
     newest = max((document.updated_at for document in documents), default="")
     return HomeFigures(
         collections=(Collection(name="Documents", documents=len(documents), size=0),) if documents else (),
-        last_sync=newest,
+        newest=newest,
         pass_rate=counted.pass_rate,
         answered=counted.answered,
         partial=counted.partial,

@@ -18,6 +18,7 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+import structlog
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -261,8 +262,12 @@ def manifest(
     slack_search: Annotated[bool, typer.Option("--slack-search", help="Also ask to search public channels.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Print the Slack app manifest to create the app from."""
+    from bot.addresses import is_web_address
     from bot.manifest import manifest as app_manifest
 
+    if url and not (is_web_address(url) and url.startswith("https://")):
+        message = f"--url must be the address that Slack reaches, such as https://orion.example.com, not {url!r}."
+        raise WrongUse(message)
     _print_json(app_manifest(url=url, slack_search=slack_search))
 
 
@@ -287,7 +292,7 @@ def bench(
 def _settings(*, log: str = "WARNING", **options: Any) -> Settings:
     """The settings in force, and logging set up by them: JSON unless a person watches."""
     from bot.addresses import check_addresses
-    from bot.settings import load_settings
+    from bot.settings import load_settings, unknown_names
     from observability.logging import configure
 
     try:
@@ -296,6 +301,8 @@ def _settings(*, log: str = "WARNING", **options: Any) -> Settings:
         message = "The file .env is no UTF-8 text. It should have lines such as ORION_DOCS=/srv/handbook."
         raise WrongUse(message) from None
     configure(json=not sys.stderr.isatty(), debug=settings.debug, level="DEBUG" if settings.debug else log)
+    for name, nearest in unknown_names().items():
+        structlog.get_logger().warning("setting_unknown", name=name, nearest=nearest)
     return settings
 
 

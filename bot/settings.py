@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from bot.wrong_use import WrongUse
 
@@ -192,6 +194,20 @@ def load_settings(**overrides: Any) -> Settings:
     except ValidationError as error:
         lines = [f"  {_variable(item['loc'])}: {item['msg']} (got {_shown(item)})" for item in error.errors()]
         raise SettingsError("These settings cannot be used:\n" + "\n".join(lines)) from None
+
+
+def unknown_names() -> dict[str, str]:
+    """What environment and ``.env`` name like a setting of Orion that is none, each with the nearest (or "none")."""
+    known = [alias for one in Settings.model_fields.values() if isinstance(alias := _alias(one), str)]
+    sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
+    given = {name.upper() for source in sources for name in source.env_vars}
+    unknown = sorted(name for name in given if name.startswith("ORION_") and name not in known)
+    return {name: next(iter(get_close_matches(name, known, n=1)), "none") for name in unknown}
+
+
+def _alias(field: FieldInfo) -> object:
+    names = field.validation_alias
+    return names.choices[0] if isinstance(names, AliasChoices) else names
 
 
 def _variable(location: tuple[int | str, ...]) -> str:

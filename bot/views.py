@@ -50,11 +50,12 @@ class Collection:
 class HomeFigures:
     """What App Home shows; counts are of the last ``days`` days.
 
-    ``last_sync`` is an ISO 8601 date or timestamp; ``pass_rate`` is 0 to 1, None before the first answer.
+    ``newest`` is when the newest document changed, an ISO 8601 date or timestamp; ``pass_rate`` is 0 to 1, None
+    before the first answer.
     """
 
     collections: tuple[Collection, ...]
-    last_sync: str = ""
+    newest: str = ""
     pass_rate: float | None = None
     answered: int = 0
     partial: int = 0
@@ -83,8 +84,8 @@ def home_view(figures: HomeFigures, today: date) -> Block:
     places = [
         f"• {escape(place.name)}: {place.documents:,} documents{_bytes(place.size)}" for place in figures.collections
     ]
-    synced = age(figures.last_sync, today)
-    knows = clipped([*(places or ["• nothing yet"]), *([f"Last read {synced}."] if synced else [])], _ROOM)
+    changed = age(figures.newest, today)
+    knows = clipped([*(places or ["• nothing yet"]), *([f"The newest changed {changed}."] if changed else [])], _ROOM)
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": "Orion"}},
         *([section(_PAUSED)] if figures.paused else []),

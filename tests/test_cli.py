@@ -181,6 +181,25 @@ def test_manifest_prints_json(terminal: Terminal) -> None:
     assert terminal.orion("manifest").json["settings"]["socket_mode_enabled"] is True
 
 
+@pytest.mark.parametrize("url", ["hello", "ftp://orion.example", "http://orion.example", "https://"])
+def test_h2_a_manifest_is_not_made_for_an_address_that_slack_cannot_reach(terminal: Terminal, url: str) -> None:
+    done = terminal.orion("manifest", "--url", url)
+    assert done.code == 2
+    assert "https://orion.example.com" in done.err
+    assert not done.out
+
+
+def test_h4_a_misspelt_setting_is_told(terminal: Terminal) -> None:
+    terminal.write(".env", "ORION_MODLE=gpt-5\n")
+    terminal.set(ORION_DENY_USER="U1")
+    done = terminal.orion("manifest")
+    assert done.code == 0
+    told = terminal.orion("docs").err
+    assert "setting_unknown" in told
+    assert "ORION_MODEL" in told
+    assert "ORION_DENY_USERS" in told
+
+
 def test_doctor_says_what_to_do(terminal: Terminal) -> None:
     terminal.set(ORION_DOCS="docs", ORION_HOME=str(terminal.folder / "home"))
     done = terminal.orion("doctor")

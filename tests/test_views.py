@@ -86,7 +86,7 @@ def test_a10_home_shows_what_orion_knows_and_how_it_does() -> None:
             Collection(name="runbooks", documents=3, size=2048),
             Collection(name="wiki", documents=4, size=0),
         ),
-        last_sync="2026-11-21T08:00:00+00:00",
+        newest="2026-11-21T08:00:00+00:00",
         pass_rate=0.9731,
         answered=40,
         partial=1,
@@ -98,7 +98,7 @@ def test_a10_home_shows_what_orion_knows_and_how_it_does() -> None:
     shown = "\n".join(block["text"]["text"] for block in view["blocks"] if "text" in block)
     assert view["type"] == "home"
     assert "• handbook &amp; co: 1,500 documents, 3.0 MB\n• runbooks: 3 documents, 2 KB\n• wiki: 4 documents\n" in shown
-    assert "Last read today." in shown
+    assert "The newest changed today." in shown
     assert "97.3% of my answers passed every rule in 7 days: 40 answered, 1 partial, 1 failed, 2 refused." in shown
     assert view["blocks"][-1]["elements"][0]["action_id"] == "orion_try"
 

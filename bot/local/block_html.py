@@ -81,6 +81,8 @@ def element_view(element: Json, names: Names) -> Json:
     for side in ("positive_button", "negative_button"):
         if given := element.get(side):
             view[side] = {"text": given["text"]["text"], "value": given.get("value", "")}
+    if asked := element.get("confirm"):
+        view["confirm"] = {part: str(given.get("text", "")) for part, given in asked.items() if isinstance(given, dict)}
     if placeholder := element.get("placeholder"):
         view["placeholder"] = placeholder.get("text", "")
     if options := element.get("options"):

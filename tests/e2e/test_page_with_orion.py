@@ -84,6 +84,21 @@ async def test_f3_a_draft_that_fails_is_mended_and_the_inspector_tells(tmp_path:
             await expect(inspector).to_contain_text(text)
 
 
+async def test_a13_ask_a_human_is_confirmed_first(tmp_path: Path, redis_url: str) -> None:
+    async with AsyncExitStack() as stack:
+        setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url, handoff="#help")))
+        page = await stack.enter_async_context(page_of(setting, "/"))
+        await ask(page, "#channel-composer", "Who is the king of Spain?")
+        await page.get_by_role("button", name="Ask a human").click()
+        dialog = page.get_by_role("dialog", name="Ask a human")
+        await dialog.get_by_role("button").first.click()
+        await expect(dialog).to_have_count(0)
+        assert not setting.workspace.messages("C0HELP")
+        await page.get_by_role("button", name="Ask a human").click()
+        await dialog.get_by_role("button").last.click()
+        await expect(page.get_by_role("button", name="A human was asked")).to_be_visible()
+
+
 async def test_a9_why_trust_this_opens_with_the_sources(tmp_path: Path, redis_url: str) -> None:
     async with AsyncExitStack() as stack:
         setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url)))

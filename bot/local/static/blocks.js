@@ -18,12 +18,32 @@ async function press(node, run) {
   }
 }
 
+// What the element's `confirm` asks, as a dialog: true once it was agreed to.
+function confirmed(asked) {
+  if (!asked) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const dialog = el("dialog", { class: "modal", "aria-label": asked.title });
+    const choice = (text, answer, tone) => el("button", { type: "button", class: `btn${tone}`, onclick: () => dialog.close(answer) }, text);
+    dialog.append(
+      el("header", { class: "bar" }, el("div", { class: "bar-text" }, el("h2", {}, asked.title))),
+      el("div", { class: "modal-body" }, asked.text),
+      el("div", { class: "modal-foot" }, choice(asked.deny || "Cancel", "", ""), choice(asked.confirm || "Yes", "yes", " primary")),
+    );
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "yes");
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
 function button(element, block, click, extra = "") {
   const tone = element.style === "primary" ? " primary" : element.style === "danger" ? " danger" : "";
   const node = element.url
     ? el("a", { class: `btn${tone}${extra}`, href: /^https?:/.test(element.url) ? element.url : null, target: "_blank", rel: "noopener noreferrer" }, element.text)
     : el("button", { type: "button", class: `btn${tone}${extra}` }, element.text);
-  node.addEventListener("click", () => press(node, () => click(element, block)));
+  node.addEventListener("click", () => press(node, async () => (await confirmed(element.confirm)) && click(element, block)));
   return node;
 }
 
