@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from redis.asyncio import Redis
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 KEPT = timedelta(days=400)
@@ -136,11 +137,11 @@ class Summary(Tally):
 
     def table(self) -> Table:
         """A line a day and the totals, for a terminal."""
-        table = Table(
-            title=f"Pass rate {_percent(self.pass_rate)} (target {_percent(TARGET)})", caption=self._reasons()
-        )
+        title = f"Pass rate {_percent(self.pass_rate)} (target {_percent(TARGET)})"
+        # Nothing between columns but a space: ten of them fit into a terminal of 80.
+        table = Table(title=title, caption=self._reasons(), box=SIMPLE_HEAD, padding=0)
         for column in ("day", "turns", "pass rate", "refused", "answered", "partial", "failed", "p50", "p95", "tokens"):
-            table.add_column(column, justify="left" if column == "day" else "right")
+            table.add_column(column, justify="left" if column == "day" else "right", no_wrap=column != "pass rate")
         for day, tally in self.days.items():
             table.add_row(day, *_cells(tally))
         table.add_section()

@@ -68,6 +68,17 @@ async def test_g4_two_prefixes_count_apart(redis_client: Redis) -> None:
     assert (await theirs.read(1)).turns == 1
 
 
+async def test_g4_the_table_fits_a_terminal_of_80_columns(redis_client: Redis) -> None:
+    stats = Stats(redis_client)
+    await stats.record(FIRST, now=NOON)
+    out = io.StringIO()
+    Console(file=out, width=80).print((await stats.read(3, now=NOON)).table())
+    text = out.getvalue()
+    assert "…" not in text
+    for whole in (NOON.date().isoformat(), "refused", "answered", "partial", "failed", "tokens"):
+        assert whole in text
+
+
 async def test_g4_the_table_reads_well(redis_client: Redis) -> None:
     stats = Stats(redis_client)
     await stats.record(PARTIAL, now=NOON)
