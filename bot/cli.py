@@ -159,7 +159,7 @@ def index(
 ) -> None:
     """Bring the document index up to date; only what changed is read again.
 
-    Afterwards it holds exactly these folders and the repositories in ORION_GIT_DOCS: others, named earlier, leave it.
+    Afterwards it holds exactly these folders and the repositories and exports that are configured: others leave it.
     """
     _run(_index(_settings(), folders or []))
 
@@ -168,7 +168,7 @@ async def _index(settings: Settings, folders: Sequence[Path]) -> None:
     from bot.engine import corpus_of, open_index
 
     corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
-    named = [*map(str, corpus.roots), *(f"{source.repository} at {source.ref}" for source in corpus.sources)]
+    named = [*map(str, corpus.roots), *(source.key for source in corpus.sources)]
     if not named:
         message = "There is nothing to index. Name folders: orion index DIR, or set ORION_DOCS or ORION_GIT_DOCS."
         raise WrongUse(message)

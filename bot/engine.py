@@ -27,7 +27,8 @@ from agent.judge import Judge
 from agent.knowledge.git_source import GitSource
 from agent.knowledge.index_postgres import PostgresIndex
 from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, KnowledgeIndex
+from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, KnowledgeIndex, Source
+from agent.knowledge.slack_export import SlackExport
 from agent.loop import run_turn
 from agent.model import Model
 from agent.openai_model import JUDGE_TIMEOUTS, OpenAIModel, Timeouts
@@ -53,14 +54,14 @@ class Corpus:
     """Which documents: the folders, the index they go into, the prefix that turns a path into a link.
 
     ``database`` is the address of a PostgreSQL that several machines share; without one it is the file ``index_path``.
-    ``sources`` are repositories.
+    ``sources`` are repositories and exports.
     """
 
     roots: tuple[Path, ...]
     index_path: Path
     docs_url: str = ""
     database: str = ""
-    sources: tuple[GitSource, ...] = ()
+    sources: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +136,13 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
         digest = hashlib.sha256("\n".join(identity).encode("utf-8", "surrogateescape")).hexdigest()[:12]
         path, database = path.with_name(f"knowledge-{digest}.sqlite3"), ""
     prefix = settings.docs_url if docs_url is None else docs_url
-    sources = git_sources(settings) if docs is None else ()
+    sources: tuple[Source, ...] = (*git_sources(settings), *slack_exports(settings)) if docs is None else ()
     return Corpus(roots=roots, index_path=path, docs_url=prefix, database=database, sources=sources)
+
+
+def slack_exports(settings: Settings) -> tuple[SlackExport, ...]:
+    """The unpacked exports of ``ORION_SLACK_EXPORTS``."""
+    return tuple(SlackExport(folder=folder, url=settings.slack_exports_url) for folder in settings.slack_exports)
 
 
 def git_sources(settings: Settings) -> tuple[GitSource, ...]:

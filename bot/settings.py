@@ -65,6 +65,8 @@ class Settings(BaseSettings):
     mcp_config: Path | None = _env("ORION_MCP_CONFIG", None)
     git_docs: Names = _env("ORION_GIT_DOCS", frozenset())
     git_docs_url: str = _env("ORION_GIT_DOCS_URL", "")
+    slack_exports: Folders = _env("ORION_SLACK_EXPORTS", ())
+    slack_exports_url: str = _env("ORION_SLACK_EXPORTS_URL", "")
     home: Path = _env("ORION_HOME", Path(".orion"))
     port: int = _env("ORION_PORT", 3000, ge=0, le=65535)
     turns_per_workspace: int = _env("ORION_TURNS_PER_WORKSPACE", 0, ge=0)
@@ -108,7 +110,7 @@ class Settings(BaseSettings):
         """A list as the others."""
         return cls._names(value)
 
-    @field_validator("docs", "git", "files", mode="before")
+    @field_validator("docs", "git", "files", "slack_exports", mode="before")
     @classmethod
     def _folders(cls, value: Any) -> Any:
         """Folders, ``:`` between them (the host's own separator works too)."""

@@ -12,8 +12,9 @@ from pydantic import SecretStr
 
 from agent.conversation import Question, ThreadKey
 from agent.extractive_model import ExtractiveModel
+from agent.knowledge.git_source import GitSource
 from agent.knowledge.index_postgres import PostgresIndex
-from agent.knowledge.passage import KnowledgeAwayError
+from agent.knowledge.passage import IndexReport, KnowledgeAwayError
 from agent.model_failure import PASSING
 from agent.openai_model import OpenAIModel
 from agent.outcome import Answered, Failed
@@ -81,9 +82,9 @@ async def test_d2_repositories_are_indexed_beside_the_folders(tmp_path: Path) ->
     settings = settings_in(tmp_path / "home", "", docs=(docs_in(tmp_path / "docs"),))
     entries = frozenset({f"{tmp_path}/nowhere", f"{here}@HEAD:docs/decisions/"})
     corpus = corpus_of(settings.model_copy(update={"git_docs": entries, "git_docs_url": "https://git.example/b"}))
-    assert {(s.repository, s.ref, s.folder) for s in corpus.sources} == {
-        (tmp_path / "nowhere", "HEAD", ""),
-        (here, "HEAD", "docs/decisions"),
+    assert set(corpus.sources) == {
+        GitSource(repository=tmp_path / "nowhere", url="https://git.example/b"),
+        GitSource(repository=here, folder="docs/decisions", url="https://git.example/b"),
     }
     assert corpus_of(settings, [tmp_path / "docs"]).sources == ()
     wrong = settings.model_copy(update={"git_docs": frozenset({"a@b@c"})})
@@ -93,6 +94,17 @@ async def test_d2_repositories_are_indexed_beside_the_folders(tmp_path: Path) ->
     async with open_index(corpus_of(only)) as (index, report):
         assert index.documents() == ()
         assert len(report.failed) == 1
+
+
+async def test_d2_exports_are_indexed_too(tmp_path: Path) -> None:
+    export = tmp_path / "export"
+    export.mkdir()
+    (export / "channels.json").write_text('[{"id": "C0OPS", "name": "ops"}]')
+    settings = settings_in(tmp_path / "home", "", slack_exports=(export,), slack_exports_url="https://acme.slack.com")
+    corpus = corpus_of(settings)
+    assert [source.key for source in corpus.sources] == [f"slack:{export}"]
+    async with open_index(corpus) as (_, report):
+        assert report == IndexReport()
 
 
 async def test_without_folders_the_index_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -132,6 +132,11 @@ class Ground(Protocol):
 class Source(Protocol):
     """Documents that are no files of a folder."""
 
+    @property
+    def key(self) -> str:
+        """What all its documents' keys begin with."""
+        ...
+
     def documents(self, ground: Ground) -> Iterator[Readable]:
         """All of them; what cannot be read, or is away (its keys' beginning, less ``/``), is told to ``ground``."""
         ...
