@@ -1,0 +1,40 @@
+"""verification/words.py: the quick ways to stems and words say what the way over each word says."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verification import words
+from verification.words import folded_words, stem_list, stem_sets, terms
+
+TEXTS = st.one_of(
+    st.text(max_size=80),
+    st.lists(st.sampled_from(["Backups", "don't", "it’s", "the", "2024", "a_b", "ÉTÉ", "-", ".", "東京タワー", "研修"]))
+    .map(" ".join)
+    .filter(bool),
+)
+LANGUAGES = st.sampled_from([None, "en", "de", "fr", "es", "id", "ja"])
+
+
+@given(TEXTS, LANGUAGES)
+def test_f1_stems_in_a_row_are_those_of_the_terms(text: str, language: str | None) -> None:
+    assert stem_list(text, language) == [term.stem for term in terms(text, language) if term.stem]
+
+
+@given(TEXTS, LANGUAGES, st.integers(0, 80))
+def test_f1_stems_of_a_span_are_those_of_its_words(text: str, language: str | None, cut: int) -> None:
+    spans = [(0, cut), (cut, len(text))]
+    assert stem_sets(text, language, spans) == [frozenset(stem_list(text[a:b], language)) for a, b in spans]
+
+
+@given(TEXTS)
+def test_f1_the_set_of_words_is_that_of_the_terms(text: str) -> None:
+    assert folded_words(text) == {term.word for term in terms(text, None)}
+
+
+def test_a_long_life_does_not_fill_the_memory_with_stems() -> None:
+    known = words._stems("xx")
+    for number in range(words._MOST_KEPT + 10):
+        assert known[str(number)] == str(number)
+    assert len(known) <= words._MOST_KEPT
