@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -93,3 +94,32 @@ def test_d2_two_repositories_may_have_the_same_paths(index: KnowledgeIndex, repo
     main, other = GitSource(repository=repository, ref="main"), GitSource(repository=repository)
     assert index.index([main, other]).added == 6
     assert sum(d.id.startswith("handbook/") for d in index.documents()) == 3
+
+
+def test_d2_what_cannot_be_read_from_a_repository_is_named(index: KnowledgeIndex, repository: Path) -> None:
+    (repository / "docs" / "big.log").write_text("line\n" * 2_100_000)
+    (repository / "docs" / "node_modules").mkdir()
+    (repository / "docs" / "node_modules" / "left_out.md").write_text("text")
+    Path(os.fsdecode(bytes(repository) + b"/docs/b\xffd.md")).write_text("text")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-m", "fourth")
+    report = index.index([GitSource(repository=repository, folder="docs", url="https://git.example/b/")])
+    assert report.added == 2
+    assert sorted(reason for _, reason in report.failed) == [
+        "has a name that is not UTF-8",
+        "is too big (10 MB; the limit is 10 MB)",
+    ]
+    assert index.search("canteen")[0].url == "https://git.example/b/docs/lunch.md#L5"
+
+
+def test_d2_a_blob_that_is_gone_keeps_what_was_known(index: KnowledgeIndex, repository: Path) -> None:
+    source = GitSource(repository=repository, ref="main", folder="docs")
+    index.index([source])
+    name = subprocess.run(
+        ["git", "rev-parse", "main:docs/lunch.md"], cwd=repository, capture_output=True, check=True, text=True
+    ).stdout.strip()
+    (repository / ".git" / "objects" / name[:2] / name[2:]).unlink()
+    report = index.index([source])
+    assert (report.unchanged, report.removed) == (1, 0)
+    assert report.failed == (("docs/lunch.md", "cannot be read from its repository"),)
+    assert len(index.documents()) == 2

@@ -155,7 +155,7 @@ class GitSource:
             about, _, path = line.partition("\t")
             mode, kind, blob, size = about.split()
             if kind == "blob" and mode in _FILE:
-                found[path] = (blob, int(size))
+                found[path] = (blob, int(size) if size.isdigit() else 0)  # "BAD": the object is damaged or gone
         return found
 
     def _changed(self, paths: set[str]) -> dict[str, float]:
