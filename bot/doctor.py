@@ -204,7 +204,7 @@ async def _model_answers(name: str, settings: Settings, within_s: float) -> Chec
         async with asyncio.timeout(within_s), open_model(settings) as model:
             await model.generate("Reply with the word ok.", max_tokens=ANSWER_TOKENS, temperature=0.0)
     except ModelError as error:
-        detail, remedy = f"{settings.model_name}: {error.kind}", " ".join(error.hints)
+        detail, remedy = f"{settings.model_name}: {error.detail}", " ".join(error.hints)
         return Check(name=name, ok=False, detail=detail, remedy=remedy)
     except TimeoutError:
         detail = f"{settings.model_name} did not answer within {within_s:.0f} s"

@@ -22,7 +22,7 @@ from bot.pausing import Pausing
 from bot.serving import HANDBOOK, settings_for
 from bot.settings import Settings
 from tests.langfuse_receiver import LangfuseReceiver
-from tests.openai_server import ScriptedOpenAI, fails, says
+from tests.openai_server import GARBAGE, ScriptedOpenAI, fails, says
 from tests.orion_running import settings_in
 
 IN_ALL_S = 20
@@ -196,6 +196,14 @@ async def test_h4_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
         found = await checks(settings, within_s=1)
     assert [(check.name, check.ok) for check in found.values() if check.ok] == []
     assert "did not answer within 1 s" in found["Model"].detail
+
+
+async def test_h4_a_model_server_that_talks_nonsense_is_told_as_that(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(generations=[GARBAGE] * 9) as server:
+        found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
+    assert not found["Model"].ok
+    assert "not JSON" in found["Model"].detail
+    assert "LLMError" not in found["Model"].detail
 
 
 async def test_h4_the_judge_is_asked_too(tmp_path: Path) -> None:
