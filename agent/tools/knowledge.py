@@ -7,6 +7,7 @@ found is a result too. The index blocks, so every call runs in a thread. Must ne
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -43,7 +44,7 @@ def for_viewers(tools: Mapping[str, Tool], viewers: Viewers) -> dict[str, Tool]:
     }
 
 
-class _KnowledgeTool:
+class _KnowledgeTool(ABC):
     """Stands over one index. One that is away is a result: the turn decides what becomes of the question."""
 
     spec: ToolSpec
@@ -60,8 +61,8 @@ class _KnowledgeTool:
             hints = ("Say that the documents cannot be searched just now.",)
             return ToolResult(call_id=call_id, tool=self.spec.name, ok=False, error=AWAY, hints=hints)
 
-    async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
-        raise NotImplementedError
+    @abstractmethod
+    async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult: ...
 
 
 class SearchTool(_KnowledgeTool):
