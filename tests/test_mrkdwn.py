@@ -10,13 +10,16 @@ import time
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verification.answer import Dialect
 from verification.form import violations
 from verification.mrkdwn import plain, repair
 from verification.scanner import segments
+
+# A law is tried on 150 drafts at least; "--hypothesis-profile=explore" asks for more.
+LAW = settings(max_examples=max(150, settings().max_examples))
 
 MARK_LIST = (
     "** * *** _ __ ~~ ~ ` `` [ ] ( ) ]( ![ < > & &amp; &lt; &nbsp; &#42; <br> <b> </b> <i> </i> <p> <li> </a>"
@@ -63,18 +66,21 @@ WORD = re.compile(r"w\d+q")
 HIDDEN = re.compile(r"(?:```|~~~)[^\n]*|<[a-z]+ [^>]*>")
 
 
+@LAW
 @given(draft=DRAFTS | RAW, dialect=DIALECTS)
 def test_f2_repair_is_idempotent(draft: str, dialect: Dialect) -> None:
     once, _ = repair(draft, dialect)
     assert repair(once, dialect) == (once, ())
 
 
+@LAW
 @given(draft=DRAFTS | RAW, dialect=DIALECTS)
 def test_f2_repaired_text_satisfies_the_form_rules(draft: str, dialect: Dialect) -> None:
     text, _ = repair(draft, dialect)
     assert [found for found in violations(text, dialect, limit=0) if "json" not in found.detail] == []
 
 
+@LAW
 @given(draft=DRAFTS, dialect=DIALECTS)
 def test_f2_words_and_numbers_stay(draft: str, dialect: Dialect) -> None:
     before = Counter(WORD.findall(HIDDEN.sub(" ", draft)))
@@ -83,6 +89,7 @@ def test_f2_words_and_numbers_stay(draft: str, dialect: Dialect) -> None:
     assert before <= after <= everything
 
 
+@LAW
 @given(parts=st.lists(st.sampled_from(MARKS) | WORDS | st.just(" "), max_size=20))
 def test_f2_addresses_stay(parts: list[str]) -> None:
     urls = [f"https://h{number}.example/p?a=1&b=2" for number in range(len(parts))]
@@ -96,12 +103,14 @@ def test_f2_addresses_stay(parts: list[str]) -> None:
 CODE = st.text(st.characters(exclude_characters="`\r\n", exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1)
 
 
+@LAW
 @given(code=CODE, before=st.sampled_from(("", "**x** ", "> ", "# ", "- ", "| ")))
 def test_f2_bytes_of_inline_code_stay(code: str, before: str) -> None:
     text, _ = repair(f"{before}`{code}`")
     assert f"`{code}`" in text
 
 
+@LAW
 @given(lines=st.lists(CODE | st.just(""), min_size=1, max_size=6), language=st.sampled_from(("", "python", "sh")))
 def test_f2_bytes_of_fenced_code_stay(lines: list[str], language: str) -> None:
     body = "\n".join(lines)
@@ -125,12 +134,14 @@ VALID_BLOCKS = st.one_of(
 )
 
 
+@LAW
 @given(blocks=st.lists(VALID_BLOCKS, min_size=1, max_size=6), gap=st.sampled_from(("\n", "\n\n")))
 def test_f2_valid_mrkdwn_is_a_fixed_point(blocks: list[str], gap: str) -> None:
     text = gap.join(blocks)
     assert repair(text) == (text, ())
 
 
+@LAW
 @given(draft=DRAFTS | RAW)
 def test_f1_mentions_are_never_touched(draft: str) -> None:
     text, _ = repair(f"<!channel> <@U0AAAAAAA> {draft}")
@@ -179,6 +190,7 @@ def test_a7_plain_says_the_fallback_of_a_date() -> None:
     assert plain("on <!date^1392734382^{date}|Feb 18> <@U123ABC>") == "on Feb 18 @U123ABC"
 
 
+@LAW
 @given(draft=DRAFTS | RAW)
 def test_a7_plain_never_fails_and_has_no_tokens(draft: str) -> None:
     text = plain(repair(draft)[0])
