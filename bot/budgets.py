@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from agent.side_tasks import beside
 from bot.intake import Incoming
 
 Holder = Literal["user", "channel", "workspace"]
@@ -52,42 +53,6 @@ class Meter:
     unwritten: int = 0
     open: bool = True
     news: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-class Counting:
-    """The block in which a turn's meter runs: entered it begins to be written down, left it is written to the end."""
-
-    def __init__(
-        self,
-        meters: dict[str, Meter],
-        turn_id: str,
-        meter: Meter,
-        write_always: Callable[[Meter], Coroutine[Any, Any, None]],
-    ) -> None:
-        self._meters = meters
-        self._turn_id = turn_id
-        self._meter = meter
-        self._write_always = write_always
-        self._group = asyncio.TaskGroup()
-
-    async def __aenter__(self) -> None:
-        """Begins to count."""
-        self._meters[self._turn_id] = self._meter
-        await self._group.__aenter__()
-        self._group.create_task(self._write_always(self._meter), name="tokens")
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Waits for what is still to be written."""
-        self._meter.open = False
-        self._meter.news.set()
-        try:
-            # Without the block's own exception: with it the group would cut off what it writes, and wrap it.
-            await self._group.__aexit__(None, None, None)
-        finally:
-            if self._meters.get(self._turn_id) is self._meter:  # its next try may run already, if the lease was lost
-                del self._meters[self._turn_id]
 
 
 class Budgets:
@@ -128,9 +93,21 @@ class Budgets:
             meter.unwritten += tokens
             meter.news.set()
 
-    def counting(self, turn_id: str, letter: Incoming) -> Counting:
-        """Write down what the turn uses for as long as the block runs. What the block raises leaves it as it was."""
-        return Counting(self._meters, turn_id, Meter(letter=letter), self._write_always)
+    @asynccontextmanager
+    async def counting(self, turn_id: str, letter: Incoming) -> AsyncIterator[None]:
+        """Write down what the turn uses for as long as the block runs, and at its end what is left."""
+        meter = self._meters[turn_id] = Meter(letter=letter)
+        try:
+            async with beside() as group:
+                group.create_task(self._write_always(meter), name="tokens")
+                try:
+                    yield
+                finally:
+                    meter.open = False
+                    meter.news.set()
+        finally:
+            if self._meters.get(turn_id) is meter:  # a turn that lost its lease may end when its next try runs already
+                del self._meters[turn_id]
 
     async def _write_always(self, meter: Meter) -> None:
         while meter.open:

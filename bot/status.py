@@ -8,15 +8,15 @@ Must never show answer text, nor anything once the thread belongs to somebody el
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Final
 
 import structlog
 
 from agent.conversation import ThreadKey
+from agent.side_tasks import beside
 from bot.delivery import Delivery, Ticket
 from bot.mailbox import LeaseLost
 from bot.slack_calls import DeliveryFailed
@@ -119,27 +119,19 @@ class WorkingStatus:
                 await self._tell(text)
 
 
-class working:  # noqa: N801 - read as a verb where it is used: ``async with working(…) as status``
-    """Keeps a status up for as long as the block runs. What the block raises leaves it as it was raised."""
-
-    def __init__(self, delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace | None = None) -> None:
-        self._status = WorkingStatus(delivery, place, ticket, pace or Pace())
-        self._group = asyncio.TaskGroup()
-
-    async def __aenter__(self) -> WorkingStatus:
-        """Begins to tell Slack."""
-        await self._group.__aenter__()
-        self._keeper = self._group.create_task(self._status.keep(), name="status")
-        self._status.kept_by(self._keeper)
-        return self._status
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stops telling, and clears."""
-        self._keeper.cancel()
-        try:
-            # The group gets to see no error of the block: it would come out wrapped.
-            await self._group.__aexit__(None, None, None)
-        finally:
-            await self._status.clear()
+@asynccontextmanager
+async def working(
+    delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace | None = None
+) -> AsyncIterator[WorkingStatus]:
+    """Keeps a status up for as long as the block runs, and takes it away."""
+    status = WorkingStatus(delivery, place, ticket, pace or Pace())
+    try:
+        async with beside() as group:
+            keeper = group.create_task(status.keep(), name="status")
+            status.kept_by(keeper)
+            try:
+                yield status
+            finally:
+                keeper.cancel()
+    finally:
+        await status.clear()

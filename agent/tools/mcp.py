@@ -25,6 +25,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+from agent.side_tasks import beside
 from agent.tools.child_server import ChildServer, started
 from agent.tools.mcp_config import McpServer
 from agent.tools.outside_words import fit_to_show, in_a_line
@@ -229,22 +230,17 @@ async def open_mcp(
     # The SDK's own lines quote what servers say.
     logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)
     connections = [McpConnection(server, waits) for server in servers]
-    try:
-        async with asyncio.TaskGroup() as group:
-            keeping = [group.create_task(one.keep(), name=f"mcp:{one.server.name}") for one in connections]
-            try:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(waits.first):
-                        for connection in connections:
-                            await connection.tried.wait()
-                yield McpTools(connections, reserved)
-            finally:
-                for task in keeping:
-                    task.cancel()
-    except BaseExceptionGroup as several:  # the keepers raise nothing: it is the caller's own, packed up by the group
-        if len(several.exceptions) == 1:
-            raise several.exceptions[0] from None
-        raise
+    async with beside() as group:
+        keeping = [group.create_task(one.keep(), name=f"mcp:{one.server.name}") for one in connections]
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(waits.first):
+                    for connection in connections:
+                        await connection.tried.wait()
+            yield McpTools(connections, reserved)
+        finally:
+            for task in keeping:
+                task.cancel()
 
 
 @asynccontextmanager

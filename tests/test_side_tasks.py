@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agent.side_tasks import beside
+
+
+async def test_e5_the_blocks_error_comes_out_as_it_was_and_the_task_ends_first() -> None:
+    ended = asyncio.Event()
+    over = asyncio.Event()
+
+    async def write() -> None:
+        await over.wait()
+        ended.set()
+
+    async def block() -> None:
+        async with beside() as group:
+            group.create_task(write())
+            over.set()
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        await block()
+    assert ended.is_set()
+
+
+async def test_e5_a_task_that_fails_cancels_the_block() -> None:
+    async def fails() -> None:
+        raise ValueError
+
+    async def block() -> None:
+        async with beside() as group:
+            group.create_task(fails())
+            await asyncio.Event().wait()
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await block()
+    assert [type(error) for error in raised.value.exceptions] == [ValueError]
+
+
+async def test_e5_a_cancelled_block_ends_cancelled() -> None:
+    inside = asyncio.Event()
+
+    async def work() -> None:
+        async with beside() as group:
+            task = group.create_task(asyncio.sleep(0))
+            inside.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                task.cancel()
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(work())
+        await inside.wait()
+        running.cancel()
+    assert running.cancelled()
