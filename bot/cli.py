@@ -50,6 +50,7 @@ EXIT_FAILED = 1
 EXIT_WRONG_USE = 2
 EXIT_INTERRUPTED = 130
 LARGEST_PORT = 65535
+LONGEST_WORDS = 60
 _LITERALLY: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False, "soft_wrap": True}
 
 DocsOption = Annotated[list[Path] | None, typer.Option("--docs", help="Folder of documents; may be given again.")]
@@ -136,15 +137,17 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Verify any text, without Slack, Redis or a model. Exit code 0: it passes; 1: it does not."""
-    from bot.verify_text import Terms, verdict_json, verify_file, verify_stream
+    from bot.verify_text import Terms, told, verdict_json, verify_file, verify_stream
 
     if dialect not in {"mrkdwn", "markdown"}:
         message = f"--dialect must be 'mrkdwn' or 'markdown', not '{dialect}'."
         raise WrongUse(message)
     terms = Terms(repair=not no_repair, dialect="markdown" if dialect == "markdown" else "mrkdwn")
     if jsonl:
-        _, failed = verify_stream(*jsonl, terms)
-        raise typer.Exit(1 if failed else 0)
+        streamed = verify_stream(*jsonl, terms)
+        if streamed.failed:
+            err.print(_printable(told(streamed, *jsonl)), style="red")
+        raise typer.Exit(1 if streamed.failed else 0)
     verdict = verify_file(file, question=question, sources=sources, terms=terms)
     if as_json:
         _print_json(verdict_json(verdict))
@@ -312,7 +315,9 @@ def _print_verdict(verdict: Verdict) -> None:
         err.print(f"mended   {repair.kind} ×{repair.count}", style="cyan")
     for violation in verdict.violations:
         style = "red" if violation.severity == "error" else "yellow"
-        err.print(f"{violation.severity:8} {violation.rule}: {_printable(violation.detail)}", style=style)
+        words = " ".join(_printable(violation.words).split())
+        shown = f' "{words[:LONGEST_WORDS]}"' if words else ""
+        err.print(f"{violation.severity:8} {violation.rule}{shown}: {_printable(violation.detail)}", style=style)
     err.print("passes" if verdict.passed else "does not pass", style="green" if verdict.passed else "red")
 
 

@@ -105,6 +105,20 @@ def test_f11_verify_tells_verdict_and_repairs(terminal: Terminal) -> None:
     assert "no_markdown_bold" in done.err
 
 
+def test_f11_a_stream_with_bad_rows_says_which(terminal: Terminal) -> None:
+    name = terminal.write("in.jsonl", '{"id": 1, "text": "Hello!"}\n{bad\n')
+    done = terminal.orion("verify", "--jsonl", name, "out.jsonl")
+    assert (done.code, done.out) == (1, "")
+    assert "1 of 2 rows got no verdict" in done.err
+    assert "line 2 is no JSON object" in done.err
+
+
+def test_f11_what_fails_is_shown_with_the_words_in_question(terminal: Terminal) -> None:
+    done = terminal.orion("verify", terminal.write("a.md", "It is open until noon [7]."))
+    assert done.code == 1
+    assert 'citation_resolves "[7]": No source has this number.' in done.err
+
+
 def test_f11_verify_neither_wraps_a_text_nor_commands_the_terminal(terminal: Terminal) -> None:
     line = "word :smile: " * 40
     terminal.write("long.txt", f"{line}\x1b[31mred [/bold]")

@@ -13,7 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.verify_text import Terms, judge, parse_sources, read_text, verdict_json, verify_file, verify_stream
+from bot.verify_text import (
+    Streamed,
+    Terms,
+    judge,
+    parse_sources,
+    read_text,
+    told,
+    verdict_json,
+    verify_file,
+    verify_stream,
+)
 from bot.wrong_use import WrongUse
 
 SOURCE = {
@@ -62,6 +72,9 @@ def test_text_keeps_citations_that_chunks_carry_as_links(tmp_path: Path) -> None
         ([{"id": "1"}], "'id' must be a whole number"),
         ([{"id": True}], "'id' must be a whole number"),
         ([SOURCE, {"id": 2, "text": 3}], "source 2: 'text' must be a text"),
+        ([SOURCE, {"id": 2, "title": "Limits"}], "source 2 has no 'text'"),
+        ([{**SOURCE, "text": " \n"}], "source 1 has no 'text'"),
+        ([SOURCE, SOURCE], "two sources have the id 1"),
     ],
 )
 def test_wrong_sources_are_told_with_their_place(raw: Any, said: str) -> None:
@@ -77,18 +90,30 @@ def test_source_file_that_is_no_json_is_told(content: bytes, tmp_path: Path) -> 
         verify_file(str(tmp_path / "t.md"), question="", sources=tmp_path / "s.json", terms=Terms())
 
 
-def test_standard_input_is_read_and_bytes_that_are_no_text_get_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9 \x00")))
-    text = read_text("-")
-    assert text.startswith("caf\N{REPLACEMENT CHARACTER}")
-    assert verdict_json(judge(text, question="", sources=(), terms=Terms()))["chunks"]
+def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\N{ZERO WIDTH NO-BREAK SPACE}café".encode())))
+    assert read_text("-") == "café"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\x7fELF\x02\x01\x01\x00\x00", "is not text: byte 7 is 0"),
+        ("Hello".encode("utf-16"), "is not text: byte 3 is 0"),
+        (b"caf\xe9 is closed", "is not text in UTF-8: byte 3"),
+    ],
+)
+def test_f11_bytes_that_are_no_text_get_no_verdict(content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "t.md").write_bytes(content)
+    with pytest.raises(WrongUse, match=said):
+        verify_file(str(tmp_path / "t.md"), question="", sources=None, terms=Terms())
 
 
 def test_stream_answers_every_row_under_its_id(tmp_path: Path) -> None:
     good = {"id": "a", "text": "Each API key may make 600 requests [1].", "question": "How many?", "sources": [SOURCE]}
     bad = {"id": 7, "text": "Each API key may make 900 requests [1].", "question": None, "sources": [SOURCE]}
     source, out = rows(tmp_path, json.dumps(good), "", json.dumps(bad))
-    assert verify_stream(source, out, Terms()) == (2, 0)
+    assert verify_stream(source, out, Terms()) == Streamed(answered=2, failed=0)
     first, second = read_rows(out)
     assert set(first) == VERDICT | {"id"}
     assert (first["id"], first["passed"], second["id"], second["passed"]) == ("a", True, 7, False)
@@ -98,15 +123,31 @@ def test_stream_tells_each_bad_row_and_goes_on(tmp_path: Path) -> None:
     bad = ["{", "[1]", '"x"', '{"id": 3}', '{"id": 4, "text": 5}', '{"id": 6, "text": "x", "sources": {}}']
     bad += ["[" * 100_000, '{"id": NaN, "text": "x"}', '{"id": 8, "text": "x", "question": 1}']
     source, out = rows(tmp_path, *bad, '{"id": 9, "text": "Hello!"}')
-    assert verify_stream(source, out, Terms()) == (1, len(bad))
+    streamed = verify_stream(source, out, Terms())
+    assert (streamed.answered, streamed.failed) == (1, len(bad))
     answered = read_rows(out)
     assert [row["id"] for row in answered] == [None, None, None, 3, 4, 6, None, None, 8, 9]
     assert all(f"line {number}" in row["error"] for number, row in enumerate(answered[:-1], 1))
 
 
+def test_f11_rows_without_a_verdict_are_counted_and_the_first_are_named(tmp_path: Path) -> None:
+    source, out = rows(tmp_path, '{"id": 1, "text": "Hello!"}', "{", '{"id": 3}', "[1]", "{")
+    source.write_bytes(source.read_bytes() + b'{"id": 6, "text": "caf\xe9"}\n')
+    said = told(verify_stream(source, out, Terms()), source, out).splitlines()
+    assert said[0].endswith("in.jsonl: 5 of 6 rows got no verdict:")
+    assert said[1:-1] == [
+        "  line 2 is no JSON object",
+        "  line 3: 'text' must be a text",
+        "  line 4: the row is no JSON object",
+        "  and 2 more",
+    ]
+    assert str(out) in said[-1]
+    assert not told(Streamed(answered=1, failed=0), source, out)
+
+
 def test_stream_keeps_half_an_emoji_from_ending_it(tmp_path: Path) -> None:
     source, out = rows(tmp_path, '{"id": "\\ud83d", "text": "Half \\ud83d an emoji"}')
-    assert verify_stream(source, out, Terms()) == (1, 0)
+    assert verify_stream(source, out, Terms()) == Streamed(answered=1, failed=0)
     assert len(read_rows(out)) == 1
 
 
