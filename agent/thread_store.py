@@ -134,7 +134,3 @@ class ThreadStore:
         if answer == 0:
             raise StateConflict(str(key))
         return saved
-
-    async def forget(self, key: ThreadKey) -> bool:
-        """Delete what is kept of a thread; whether there was anything. Raises ``RedisError``."""
-        return bool(await self._redis.delete(self.key(key)))

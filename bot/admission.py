@@ -20,7 +20,8 @@ from agent.thread_store import ThreadStore
 from bot.budgets import Budgets, Holder, in_words
 from bot.delivery import Delivery
 from bot.intake import Access, Incoming
-from bot.mailbox import Claimed, Lease, Mailbox
+from bot.lease import Lease
+from bot.mailbox import Claimed, Mailbox
 from bot.mrkdwn_links import escape
 from bot.notices import Notice, notice
 from bot.pausing import Pause, Pausing

@@ -31,7 +31,8 @@ from bot.blocks import Mark, short_id
 from bot.delivery import Delivery
 from bot.engine import Engine
 from bot.intake import Incoming
-from bot.mailbox import Claimed, Lease, LeaseLost, Mailbox
+from bot.lease import Lease, LeaseLost
+from bot.mailbox import Claimed, Mailbox
 from bot.observing import Observers
 from bot.outbox import Entry, read_entry
 from bot.patience import Patience

@@ -14,7 +14,8 @@ from agent.thread_state import StateNotSaved, ThreadState, remember, waits_for_a
 from agent.thread_store import StateFenced, ThreadStore
 from bot.delivery import Delivery
 from bot.intake import Incoming
-from bot.mailbox import Claimed, Lease, LeaseLost
+from bot.lease import Lease, LeaseLost
+from bot.mailbox import Claimed
 from bot.notices import notice
 from bot.people import People
 from bot.slack_calls import DeliveryFailed

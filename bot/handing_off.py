@@ -23,7 +23,8 @@ from agent.phrases import say
 from bot.blocks import HAND_OFF_ACTION, Block, clipped, context, section
 from bot.delivery import Delivery, today_utc
 from bot.intake import Incoming, Own
-from bot.mailbox import Claimed, Lease, Mailbox
+from bot.lease import Lease
+from bot.mailbox import Claimed, Mailbox
 from bot.mrkdwn_links import escape, link, source_line
 from bot.notices import notice
 from bot.payload import mapping, objects, string

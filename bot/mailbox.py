@@ -31,8 +31,6 @@ from bot.mailbox_scripts import Bell, script, shard_tags, split_entry
 from bot.redis_url import impatient
 from bot.replication import Replication
 
-__all__ = ["Cancellation", "Claimed", "Depth", "Lease", "LeaseLost", "Mailbox", "Verb", "heed_cancellation", "now"]
-
 Verb = Literal["ok", "retry", "dead", "giveback"]
 
 LEASE_S = 15.0

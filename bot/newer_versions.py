@@ -17,7 +17,8 @@ import structlog
 from agent.thread_state import SCHEMA
 from agent.thread_store import ThreadStore
 from bot.intake import LETTER_SCHEMA
-from bot.mailbox import Claimed, Lease
+from bot.lease import Lease
+from bot.mailbox import Claimed
 from bot.turns import Ending, Handle, later
 
 log = structlog.get_logger()

@@ -13,7 +13,8 @@ import structlog
 from agent.conversation import ThreadKey
 from agent.phrases import LANGUAGES, say
 from bot.intake import Incoming, Standing
-from bot.mailbox import Claimed, Lease
+from bot.lease import Lease
+from bot.mailbox import Claimed
 from bot.slack_calls import DeliveryFailed
 from bot.standing import Standings
 from bot.thread_reader import ThreadReader

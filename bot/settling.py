@@ -17,7 +17,8 @@ from typing import Final
 
 from agent.conversation import ThreadKey
 from bot.delivery import Delivery
-from bot.mailbox import Claimed, Lease, Mailbox
+from bot.lease import Lease
+from bot.mailbox import Claimed, Mailbox
 from bot.turns import OK, Ending, later
 
 SETTLE_S: Final = 20.0

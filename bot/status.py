@@ -18,7 +18,7 @@ import structlog
 from agent.conversation import ThreadKey
 from agent.side_tasks import beside
 from bot.delivery import Delivery, Ticket
-from bot.mailbox import LeaseLost
+from bot.lease import LeaseLost
 from bot.slack_calls import DeliveryFailed
 from bot.status_words import status_in
 from bot.wording import LOADING

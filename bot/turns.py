@@ -22,7 +22,8 @@ from typing import Literal
 import structlog
 from redis.exceptions import RedisError
 
-from bot.mailbox import FAREWELLS, Claimed, Lease, LeaseLost, Mailbox, Verb, heed_cancellation, now
+from bot.lease import Lease, LeaseLost, heed_cancellation, now
+from bot.mailbox import FAREWELLS, Claimed, Mailbox, Verb
 from bot.redis_url import OUTAGES, plain_cause
 
 LOG = structlog.get_logger()

@@ -15,7 +15,8 @@ from agent.conversation import ThreadKey
 from bot.blocks import Mark
 from bot.delivery import Ticket
 from bot.intake import Incoming
-from bot.mailbox import Claimed, Lease
+from bot.lease import Lease
+from bot.mailbox import Claimed
 from bot.thread_reader import sort_key
 from verification.language import detect
 

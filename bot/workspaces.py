@@ -21,7 +21,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.delivery import Delivery
 from bot.installs import Installation, Installations, Kept, now
 from bot.intake import Own
-from bot.mailbox import Claimed, Lease
+from bot.lease import Lease
+from bot.mailbox import Claimed
 from bot.oauth import OAuthCalls, OAuthFailed
 from bot.payload import mapping, string
 from bot.slack_app import Identity, NotAuthorized, Workspace

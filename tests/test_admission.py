@@ -21,8 +21,9 @@ from bot.app import open_orion
 from bot.budgets import Budgets, Limits
 from bot.engine import corpus_of
 from bot.intake import Access, Incoming
+from bot.lease import Lease
 from bot.local.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
-from bot.mailbox import Claimed, Lease, Mailbox
+from bot.mailbox import Claimed, Mailbox
 from bot.notices import notice
 from bot.pausing import Pausing
 from bot.people import People

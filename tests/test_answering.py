@@ -29,7 +29,8 @@ from bot.catching_up import Served
 from bot.delivery import Ticket
 from bot.engine import Engine
 from bot.intake import Incoming
-from bot.mailbox import Claimed, Lease, LeaseLost, Mailbox
+from bot.lease import Lease, LeaseLost
+from bot.mailbox import Claimed, Mailbox
 from bot.observing import open_observers
 from bot.reception import Reception
 from bot.settling import SETTLE_S

@@ -13,8 +13,9 @@ from agent.thread_state import PendingQuestion, ThreadState
 from agent.thread_store import ThreadStore
 from bot.bystanders import Bystanders
 from bot.intake import Incoming
+from bot.lease import Lease, LeaseLost
 from bot.local.roster import TEAM_ID, VISITOR
-from bot.mailbox import Claimed, Lease, LeaseLost, Mailbox
+from bot.mailbox import Claimed, Mailbox
 from bot.notices import notice
 from bot.people import People
 from bot.turns import OK, Ending

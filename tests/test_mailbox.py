@@ -7,18 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from bot.mailbox import (
-    FAREWELLS,
-    MAX_TRIES,
-    SEEN_TTL_S,
-    SOLO_TRIES,
-    Claimed,
-    Depth,
-    Lease,
-    LeaseLost,
-    Mailbox,
-    now,
-)
+from bot.lease import Lease, LeaseLost, now
+from bot.mailbox import FAREWELLS, MAX_TRIES, SEEN_TTL_S, SOLO_TRIES, Claimed, Depth, Mailbox
 from bot.mailbox_scripts import BELL_TTL_S
 from tests.waiting import wait_until
 

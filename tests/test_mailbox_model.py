@@ -20,7 +20,8 @@ from redis.asyncio import Redis
 
 from agent.thread_store import team_of
 from bot.dead_letters import DeadLetters
-from bot.mailbox import FAREWELLS, Claimed, Depth, Lease, LeaseLost, Mailbox, Verb, now
+from bot.lease import Lease, LeaseLost, now
+from bot.mailbox import FAREWELLS, Claimed, Depth, Mailbox, Verb
 
 THREADS = ("T1:a", "T1:b", "T1:c", "T2:d", "T2:e")
 PER_TEAM = 2

@@ -14,7 +14,8 @@ from agent.conversation import ThreadKey
 from agent.thread_state import SCHEMA, ThreadState
 from agent.thread_store import ThreadStore
 from bot.intake import LETTER_SCHEMA, Incoming
-from bot.mailbox import Claimed, Lease, Mailbox
+from bot.lease import Lease
+from bot.mailbox import Claimed, Mailbox
 from bot.newer_versions import AGAIN_S, PATIENCE_S, NewerVersions, letter_schema
 from bot.turns import OK, Ending
 

@@ -13,7 +13,8 @@ from agent.phrases import say
 from agent.thread_store import Fence
 from bot.delivery import Ticket
 from bot.intake import Incoming, Standing
-from bot.mailbox import Claimed, Lease, now
+from bot.lease import Lease, now
+from bot.mailbox import Claimed
 from bot.recalling import AGAIN_S, Recalling
 from bot.standing import Standings
 from bot.turns import OK, Ending, later

@@ -14,7 +14,8 @@ from agent.conversation import ThreadKey
 from agent.thread_state import ThreadState
 from agent.thread_store import CLUSTER_SHARDS, StateFenced, ThreadStore
 from bot.dead_letters import DeadLetters
-from bot.mailbox import Claimed, Depth, Lease, Mailbox, now
+from bot.lease import Lease, now
+from bot.mailbox import Claimed, Depth, Mailbox
 from bot.redis_url import client_of
 from bot.standing import Standings
 from bot.turn_record import TurnRecords

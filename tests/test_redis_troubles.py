@@ -16,7 +16,8 @@ from structlog.typing import EventDict
 
 from bot.check import Check
 from bot.doctor import examine
-from bot.mailbox import Claimed, Lease, Mailbox
+from bot.lease import Lease
+from bot.mailbox import Claimed, Mailbox
 from bot.redis_url import client_of
 from bot.turns import OK, Ending, Turns
 from tests.orion_running import settings_in

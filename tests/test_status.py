@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from bot.delivery import Ticket
-from bot.mailbox import LeaseLost
+from bot.lease import LeaseLost
 from bot.status import WAITING, Pace, working
 from tests.local_slack import CHANNEL, Slack, local_slack
 from tests.test_delivery import answer, answers, texts

@@ -19,7 +19,8 @@ from structlog.testing import capture_logs
 
 from bot import turns as turns_module
 from bot.embedded_redis import connect
-from bot.mailbox import MAX_TRIES, Cancellation, Claimed, Depth, Lease, LeaseLost, Mailbox
+from bot.lease import Lease, LeaseLost
+from bot.mailbox import MAX_TRIES, Cancellation, Claimed, Depth, Mailbox
 from bot.turns import OK, Ending, Turns, backoff, dead, retry
 from tests.waiting import wait_until
 

@@ -28,9 +28,10 @@ from bot.delivery import Delivery
 from bot.engine import corpus_of
 from bot.http_front import Pages, SlackDoor, build, serve
 from bot.installs import Installation, Installations, Kept, Seal, now
+from bot.lease import Lease
+from bot.lease import now as monotonic
 from bot.local.roster import BOT_ID, BOT_USER, VISITOR
-from bot.mailbox import Claimed, Lease
-from bot.mailbox import now as monotonic
+from bot.mailbox import Claimed
 from bot.oauth import COOKIE, MOST_A_MINUTE, Credentials, OAuthCalls, OAuthFailed, States
 from bot.open_slack import open_slack
 from bot.serving import HANDBOOK

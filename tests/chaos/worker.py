@@ -16,7 +16,8 @@ import structlog
 from redis.asyncio import Redis
 
 from bot.embedded_redis import connect
-from bot.mailbox import Claimed, Lease, Mailbox
+from bot.lease import Lease
+from bot.mailbox import Claimed, Mailbox
 from bot.turns import OK, Ending, Turns
 
 
