@@ -22,6 +22,9 @@ DOCUMENT_COLUMNS: Final = "id, title, updated_at, audience, source, url, chunks"
 CANDIDATES: Final = 4
 """How many times the asked number are looked at, so that other documents and other texts can be preferred."""
 
+Ranked = tuple[int, float]
+"""The number of a passage, and a score that grows with relevance."""
+
 
 def spread(rows: Sequence[Sequence[Any]], limit: int) -> list[Sequence[Any]]:
     """The best ``limit`` rows, no text twice; one document takes at most half the places while others have any."""

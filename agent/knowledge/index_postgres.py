@@ -26,6 +26,7 @@ from agent.knowledge.found import (
     CANDIDATES,
     DOCUMENT_COLUMNS,
     PASSAGE_COLUMNS,
+    Ranked,
     document_of,
     meant,
     passage_of,
@@ -65,9 +66,9 @@ _KNOWN_WORDS: Final = "SELECT word, passages FROM terms WHERE word = ANY(%s) AND
 _TOTALS: Final = "SELECT passages, words FROM totals"
 _FOUND: Final = f"""
 SELECT {PASSAGE_COLUMNS}, (SELECT value FROM settings WHERE name = 'docs_url')
-FROM unnest(%s::bigint[], %s::float8[]) AS found (number, score)
+FROM unnest(%s::bigint[], %s::float8[]) WITH ORDINALITY AS found (number, score, place)
 JOIN passages p ON p.number = found.number JOIN documents d ON d.number = p.document
-ORDER BY found.score DESC, found.number
+ORDER BY found.place
 """  # noqa: S608 - the columns are a constant
 _DOCUMENTS: Final = f"""
 SELECT {DOCUMENT_COLUMNS}, {{text}}, (SELECT value FROM settings WHERE name = 'docs_url')
@@ -128,13 +129,21 @@ class PostgresIndex:
 
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
         """The best passages for the words of ``query``, best first, none twice. Raises ``KnowledgeAwayError``."""
+        return self.passages(self.by_words(query, CANDIDATES * limit), limit)
+
+    def by_words(self, query: str, most: int) -> Sequence[Ranked]:
+        """The numbers of the passages that have words of ``query``, best first. Raises ``KnowledgeAwayError``."""
         phrases = phrases_of(query)
-        if not phrases or limit < 1:
+        if not phrases or most < 1:
             return ()
         with self._connection() as connection:
-            ranked = _ranked(connection, phrases, CANDIDATES * limit)
-            if not ranked:
-                return ()
+            return _ranked(connection, phrases, most)
+
+    def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[Passage, ...]:
+        """The first ``limit`` of these in their order, no text twice; numbers that are gone are left out."""
+        if not ranked:
+            return ()
+        with self._connection() as connection:
             rows = connection.execute(_FOUND, tuple(map(list, zip(*ranked, strict=True)))).fetchall()
         return tuple(map(passage_of, spread(rows, limit)))
 

@@ -8,6 +8,7 @@ a query or a text.
 
 from __future__ import annotations
 
+import json
 import queue
 import sqlite3
 import threading
@@ -23,6 +24,7 @@ from agent.knowledge.found import (
     CANDIDATES,
     DOCUMENT_COLUMNS,
     PASSAGE_COLUMNS,
+    Ranked,
     document_of,
     meant,
     passage_of,
@@ -49,16 +51,19 @@ CREATE VIRTUAL TABLE passages USING fts5(
   tokenize = 'porter unicode61 remove_diacritics 2'
 );
 """
-_SEARCH: Final = f"""
+_BY_WORDS: Final = """
+SELECT rowid, -rank FROM passages
+WHERE passages MATCH ? AND rank MATCH 'bm25(2.0, 2.0, 1.0, 1.0)' ORDER BY rank LIMIT ?
+"""
+"""Ranks without touching a text: only what is returned is read."""
+_FOUND: Final = f"""
 WITH found AS (
-  SELECT rowid AS number, -rank AS score FROM passages
-  WHERE passages MATCH ? AND rank MATCH 'bm25(2.0, 2.0, 1.0, 1.0)' ORDER BY rank LIMIT ?
+  SELECT key AS place, json_extract(value, '$[0]') AS number, json_extract(value, '$[1]') AS score FROM json_each(?)
 )
 SELECT {PASSAGE_COLUMNS}, (SELECT value FROM settings WHERE name = 'docs_url')
 FROM found JOIN passages p ON p.rowid = found.number JOIN documents d ON d.number = found.number >> 20
-ORDER BY found.score DESC, found.number
+ORDER BY found.place
 """  # noqa: S608 - the columns are a constant
-"""The inner part ranks without touching a text: only what is returned is read."""
 _DOCUMENTS: Final = f"""
 SELECT {DOCUMENT_COLUMNS}, {{text}}, (SELECT value FROM settings WHERE name = 'docs_url')
 FROM documents {{where}} ORDER BY id
@@ -113,11 +118,23 @@ class SqliteIndex:
 
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
         """The best passages for the words of ``query``, best first, none twice."""
+        return self.passages(self.by_words(query, CANDIDATES * limit), limit)
+
+    def by_words(self, query: str, most: int) -> Sequence[Ranked]:
+        """The numbers of the passages that have words of ``query``, best first."""
         expression = match_expression(query)
-        if not expression or limit < 1:
+        if not expression or most < 1:
             return ()
         with self._connection() as connection:
-            rows = connection.execute(_SEARCH, (expression, CANDIDATES * limit)).fetchall()
+            found = connection.execute(_BY_WORDS, (expression, most)).fetchall()
+        return sorted(found, key=lambda ranked: (-ranked[1], ranked[0]))
+
+    def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[Passage, ...]:
+        """The first ``limit`` of these in their order, no text twice; numbers that are gone are left out."""
+        if not ranked:
+            return ()
+        with self._connection() as connection:
+            rows = connection.execute(_FOUND, (json.dumps(ranked),)).fetchall()
         return tuple(map(passage_of, spread(rows, limit)))
 
     def documents(self) -> tuple[Document, ...]:
