@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.knowledge.passage import IndexReport, KnowledgeIndex, Passage
+from agent.knowledge.passage import Holding, IndexReport, KnowledgeIndex, Passage
 
 
 @pytest.fixture
@@ -180,3 +180,11 @@ def test_d2_readers_go_on_while_a_writer_indexes(index: KnowledgeIndex, docs: Pa
     assert len(found) == 8
     assert all(found)
     assert len(index.documents()) == 152
+
+
+def test_d2_what_there_is_of_each_source_is_told_without_reading_a_text(index: KnowledgeIndex, docs: Path) -> None:
+    (docs / "sub/b.md").write_text("# Beta\n\nUpdated: 2025-03-04\n\nText.\n")
+    index.index([docs])
+    assert index.holdings() == (
+        Holding(source=str(docs), documents=2, passages=3, oldest="2025-03-04", newest="2026-01-02"),
+    )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from agent.knowledge.passage import Document, Passage
+from agent.knowledge.passage import Document, Holding, Passage
 
 PASSAGE_COLUMNS: Final = (
     "d.id, d.title, p.name, p.text, p.anchor, p.line, p.page, d.updated_at, d.audience, d.url, d.place, found.score"
@@ -19,6 +19,10 @@ PASSAGE_COLUMNS: Final = (
 """What ``passage_of`` reads; the prefix of links comes last."""
 DOCUMENT_COLUMNS: Final = "id, title, updated_at, audience, source, url, chunks"
 """What ``document_of`` reads; the text and the prefix of links come last."""
+HOLDINGS: Final = (
+    "SELECT source, count(*), sum(chunks), min(updated_at), max(updated_at) FROM documents GROUP BY source"
+)
+"""What ``holding_of`` reads, in any engine."""
 CANDIDATES: Final = 4
 """How many times the asked number are looked at, so that other documents and other texts can be preferred."""
 
@@ -83,6 +87,12 @@ def document_of(row: Sequence[Any]) -> Document:
         passages=passages,
         text=text,
     )
+
+
+def holding_of(row: Sequence[Any]) -> Holding:
+    """What there is of one source."""
+    source, documents, passages, oldest, newest = row
+    return Holding(source=source, documents=documents, passages=int(passages), oldest=oldest, newest=newest)
 
 
 def document_url(docs_url: str, document: str) -> str:

@@ -25,16 +25,18 @@ from psycopg.conninfo import conninfo_to_dict
 from agent.knowledge.found import (
     CANDIDATES,
     DOCUMENT_COLUMNS,
+    HOLDINGS,
     PASSAGE_COLUMNS,
     Ranked,
     document_of,
+    holding_of,
     meant,
     passage_of,
     spread,
 )
 from agent.knowledge.index_run import IndexRun
 from agent.knowledge.lexemes import Phrase, as_query, phrases_of
-from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, Passage, Source
+from agent.knowledge.passage import Document, Holding, IndexReport, KnowledgeAwayError, Passage, Source
 from agent.knowledge.postgres_shelf import PostgresShelf, prepare
 
 log = structlog.get_logger()
@@ -160,6 +162,16 @@ class PostgresIndex:
         with self._connection() as connection:
             rows = connection.execute(_documents("text", "WHERE id = %s"), (found,))
             return next(map(document_of, rows), None)
+
+    def holdings(self) -> tuple[Holding, ...]:
+        """What there is of each source, in any order. Raises ``KnowledgeAwayError``."""
+        with self._connection() as connection:
+            return tuple(map(holding_of, connection.execute(HOLDINGS)))
+
+    def notes(self, prefix: str) -> dict[str, str]:
+        """What runs noted under names that begin so. Raises ``KnowledgeAwayError``."""
+        with self._connection() as connection:
+            return PostgresShelf(connection).notes(prefix)
 
     def _configure(self, connection: Connection[Any]) -> None:
         connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))

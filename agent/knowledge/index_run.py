@@ -22,6 +22,8 @@ from agent.knowledge.reading import ReadDocument, ReadError, digest_of, parse_do
 log = structlog.get_logger()
 
 MOST_PASSAGES: Final = 1 << 20
+NOTE: Final = "note:"
+"""What the names of notes begin with where an index keeps them beside settings of its own."""
 _BATCH_DOCUMENTS: Final = 64
 _BATCH_CHARS: Final = 2_000_000
 
@@ -43,6 +45,14 @@ class Shelf(Protocol):
 
     def known(self) -> Mapping[str, Known]:
         """What is there, by key."""
+        ...
+
+    def notes(self, prefix: str) -> Mapping[str, str]:
+        """What runs noted under names that begin so."""
+        ...
+
+    def note(self, notes: Mapping[str, str]) -> None:
+        """Store these notes; an empty one is removed."""
         ...
 
     def put(self, batch: Sequence[Parsed]) -> None:

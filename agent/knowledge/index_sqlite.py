@@ -13,7 +13,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -23,16 +23,18 @@ import structlog
 from agent.knowledge.found import (
     CANDIDATES,
     DOCUMENT_COLUMNS,
+    HOLDINGS,
     PASSAGE_COLUMNS,
     Ranked,
     document_of,
+    holding_of,
     meant,
     passage_of,
     spread,
 )
 from agent.knowledge.fts_query import grams, match_expression
-from agent.knowledge.index_run import MOST_PASSAGES, IndexRun, Known, Parsed
-from agent.knowledge.passage import Document, IndexReport, Passage, Source
+from agent.knowledge.index_run import MOST_PASSAGES, NOTE, IndexRun, Known, Parsed
+from agent.knowledge.passage import Document, Holding, IndexReport, Passage, Source
 
 log = structlog.get_logger()
 
@@ -68,6 +70,7 @@ _DOCUMENTS: Final = f"""
 SELECT {DOCUMENT_COLUMNS}, {{text}}, (SELECT value FROM settings WHERE name = 'docs_url')
 FROM documents {{where}} ORDER BY id
 """  # noqa: S608 - the columns are a constant
+_NOTES: Final = "SELECT name, value FROM settings WHERE substr(name, 1, length(:prefix)) = :prefix ORDER BY name"
 _WAIT_S: Final = 30.0
 _AGAIN_S: Final = 0.02
 
@@ -151,6 +154,16 @@ class SqliteIndex:
             rows = connection.execute(_DOCUMENTS.format(text="text", where="WHERE id = ?"), (found,))
             return next(map(document_of, rows), None)
 
+    def holdings(self) -> tuple[Holding, ...]:
+        """What there is of each source, in any order."""
+        with self._connection() as connection:
+            return tuple(map(holding_of, connection.execute(HOLDINGS)))
+
+    def notes(self, prefix: str) -> dict[str, str]:
+        """What runs noted under names that begin so."""
+        with self._connection() as connection:
+            return _Shelf(connection).notes(prefix)
+
     def _prepare(self) -> None:
         with self._connection() as connection:
             _write_ahead(connection)
@@ -193,6 +206,19 @@ class _Shelf:
         """What is there, by key."""
         rows = self._connection.execute("SELECT key, digest, id, audience, url FROM documents")
         return {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
+
+    def notes(self, prefix: str) -> dict[str, str]:
+        """What runs noted under names that begin so."""
+        rows = self._connection.execute(_NOTES, {"prefix": f"{NOTE}{prefix}"})
+        return {name.removeprefix(NOTE): value for name, value in rows}
+
+    def note(self, notes: Mapping[str, str]) -> None:
+        """Store these notes; an empty one is removed."""
+        with _transaction(self._connection):
+            for name, value in notes.items():
+                self._connection.execute("DELETE FROM settings WHERE name = ?", (f"{NOTE}{name}",))
+                if value:
+                    self._connection.execute("INSERT INTO settings VALUES (?, ?)", (f"{NOTE}{name}", value))
 
     def put(self, batch: Sequence[Parsed]) -> None:
         """Store these in place of what has their keys."""

@@ -6,7 +6,7 @@ database) implements ``KnowledgeIndex`` and nothing above it changes. Must never
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -58,6 +58,17 @@ class Passage:
         """``Title › Heading``, or the title alone where the heading says nothing more."""
         place = self.heading or (f"page {self.page}" if self.page else "")
         return f"{self.title} › {place}" if place and place != self.title else self.title
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """What the index has of one source; ``oldest`` and ``newest`` are ISO 8601 dates of its documents."""
+
+    source: str
+    documents: int
+    passages: int
+    oldest: str
+    newest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +176,14 @@ class KnowledgeIndex(KnowledgeReader, Protocol):
         self, roots: Sequence[Path | Source], *, docs_url: str = "", progress: Callable[[str], None] | None = None
     ) -> IndexReport:
         """Make the index hold exactly the documents under ``roots``."""
+        ...
+
+    def holdings(self) -> tuple[Holding, ...]:
+        """What there is of each source, in any order. Raises ``KnowledgeAwayError``."""
+        ...
+
+    def notes(self, prefix: str) -> Mapping[str, str]:
+        """What runs noted under names that begin so. Raises ``KnowledgeAwayError``."""
         ...
 
     def ping(self) -> None:

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import Connection, sql
 from psycopg.types.json import Json
 
-from agent.knowledge.index_run import Known, Parsed
+from agent.knowledge.index_run import NOTE, Known, Parsed
 from agent.knowledge.lexemes import Indexed, indexed
 
 VERSION: Final = "1"
@@ -98,6 +98,18 @@ class PostgresShelf:
         """What is there, by key."""
         rows = self._connection.execute("SELECT key, digest, id, audience, url FROM documents")
         return {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
+
+    def notes(self, prefix: str) -> dict[str, str]:
+        """What runs noted under names that begin so. Reading them needs no lock."""
+        statement = 'SELECT name, value FROM settings WHERE starts_with(name, %s) ORDER BY name COLLATE "C"'
+        return {name.removeprefix(NOTE): value for name, value in self._connection.execute(statement, (NOTE + prefix,))}
+
+    def note(self, notes: Mapping[str, str]) -> None:
+        """Store these notes; an empty one is removed."""
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.execute("DELETE FROM settings WHERE name = ANY(%s)", ([NOTE + name for name in notes],))
+            kept = [(NOTE + name, value) for name, value in notes.items() if value]
+            cursor.executemany("INSERT INTO settings VALUES (%s, %s)", kept)
 
     def put(self, batch: Sequence[Parsed]) -> None:
         """Store these in place of what has their keys."""
