@@ -26,6 +26,7 @@ from rich.text import Text
 
 from bot.dead_letter_commands import app as dead_letters_app
 from bot.eval_commands import app as eval_app
+from bot.figures_commands import app as figures_app
 from bot.people_commands import app as people_app
 from bot.wrong_use import WrongUse
 
@@ -43,6 +44,7 @@ app = typer.Typer(
 app.add_typer(eval_app, name="eval")
 app.add_typer(dead_letters_app, name="dead-letters")
 app.add_typer(people_app)
+app.add_typer(figures_app)
 out = Console()
 err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
@@ -222,27 +224,6 @@ async def _docs(settings: Settings, *, as_json: bool) -> None:
         names = (Text(document.id), Text(document.title))
         table.add_row(*names, document.updated_at, document.audience, str(document.passages))
     out.print(table)
-
-
-@app.command()
-def stats(
-    days: Annotated[int, typer.Option(min=1, max=400, help="How many days back.")] = 14,
-    as_json: JsonOption = False,  # noqa: FBT002 - a flag
-) -> None:
-    """Pass rate, attempts, reasons, latency and cost from Redis."""
-    _run(_stats(_settings(), days=days, as_json=as_json))
-
-
-async def _stats(settings: Settings, *, days: int, as_json: bool) -> None:
-    from bot.open_redis import open_redis
-    from observability.stats import Stats
-
-    async with open_redis(settings) as redis:
-        summary = await Stats(redis).read(days)
-    if as_json:
-        _print_json(summary.to_json())
-    else:
-        out.print(summary.table())
 
 
 @app.command()

@@ -8,13 +8,14 @@ print a person's words: thread, id, reason, tries, age and length say what an op
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
+from bot.local_prefix import LocalOption, prefix_of
 from bot.wrong_use import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -35,34 +36,45 @@ AllOption = Annotated[bool, typer.Option("--all", help="Every one that is there 
 
 
 @app.callback(invoke_without_command=True)
-def dead_letters(context: typer.Context, as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
+def dead_letters(context: typer.Context, local: LocalOption = None, as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
     """Messages that were given up: list them, try them again, or drop them."""
+    context.obj = prefix_of(local)
     if context.invoked_subcommand is None:
-        _list(SHOWN, as_json=as_json)
+        _list(context.obj, SHOWN, as_json=as_json)
 
 
 @app.command("list")
-def list_them(limit: LimitOption = SHOWN, as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
+def list_them(context: typer.Context, limit: LimitOption = SHOWN, as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
     """What was given up, why, and when. The people were told at the time."""
-    _list(limit, as_json=as_json)
+    _list(context.obj, limit, as_json=as_json)
 
 
 @app.command()
-def retry(ids: IdsArgument = None, every: AllOption = False, as_json: JsonOption = False) -> None:  # noqa: FBT002 - flags
+def retry(
+    context: typer.Context,
+    ids: IdsArgument = None,
+    every: AllOption = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
     """Put these at the end of their threads' mailboxes, once."""
-    _decide(ids or [], every, "retry", as_json=as_json)
+    _show(_decide(context.obj, ids or [], every, "retry"), "retry", as_json=as_json)
 
 
 @app.command()
-def drop(ids: IdsArgument = None, every: AllOption = False, as_json: JsonOption = False) -> None:  # noqa: FBT002 - flags
+def drop(
+    context: typer.Context,
+    ids: IdsArgument = None,
+    every: AllOption = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
     """Forget these."""
-    _decide(ids or [], every, "drop", as_json=as_json)
+    _show(_decide(context.obj, ids or [], every, "drop"), "drop", as_json=as_json)
 
 
-def _list(limit: int, *, as_json: bool) -> None:
+def _list(prefix: str, limit: int, *, as_json: bool) -> None:
     from bot.cli import _print_json, _run, _settings
 
-    letters = _run(_newest(_settings(), limit))
+    letters = _run(_newest(_settings(), prefix, limit))
     if as_json:
         _print_json(letters)
         return
@@ -74,12 +86,12 @@ def _list(limit: int, *, as_json: bool) -> None:
         _out.print("No dead letters.")
 
 
-async def _newest(settings: Settings, limit: int) -> list[dict[str, Any]]:
+async def _newest(settings: Settings, prefix: str, limit: int) -> list[dict[str, Any]]:
     from bot.dead_letters import DeadLetters
     from bot.open_redis import open_redis
 
     async with open_redis(settings) as redis:
-        return [_shown(letter) for letter in await DeadLetters(redis).newest(limit)]
+        return [_shown(letter) for letter in await DeadLetters(redis, prefix=prefix).newest(limit)]
 
 
 def _shown(letter: DeadLetter) -> dict[str, Any]:
@@ -101,13 +113,18 @@ def _shown(letter: DeadLetter) -> dict[str, Any]:
     }
 
 
-def _decide(ids: Sequence[str], every: bool, fate: Fate, *, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command
-    from bot.cli import _print_json, _run, _settings
+def _decide(prefix: str, ids: Sequence[str], every: bool, fate: Fate) -> dict[str, bool]:  # noqa: FBT001 - a flag of the command
+    from bot.cli import _run, _settings
 
     if bool(ids) == every:
         message = f"Name dead letters by their ids, or all of them: orion dead-letters {fate} ID…, or --all."
         raise WrongUse(message)
-    decided = _run(_decided(_settings(), ids, fate))
+    return _run(_decided(_settings(), prefix, ids, fate))
+
+
+def _show(decided: Mapping[str, bool], fate: Fate, *, as_json: bool) -> NoReturn:
+    from bot.cli import _print_json
+
     if as_json:
         _print_json([{"id": entry_id, "found": found} for entry_id, found in decided.items()])
     else:
@@ -118,13 +135,13 @@ def _decide(ids: Sequence[str], every: bool, fate: Fate, *, as_json: bool) -> No
     raise typer.Exit(0 if all(decided.values()) else EXIT_NOT_FOUND)
 
 
-async def _decided(settings: Settings, ids: Sequence[str], fate: Fate) -> dict[str, bool]:
+async def _decided(settings: Settings, prefix: str, ids: Sequence[str], fate: Fate) -> dict[str, bool]:
     """Each id, and whether there was such a letter. Without ids: all, in the order in which they died."""
     from bot.dead_letters import DeadLetters
     from bot.mailbox import DEAD_KEPT
     from bot.open_redis import open_redis
 
     async with open_redis(settings) as redis:
-        letters = DeadLetters(redis)
+        letters = DeadLetters(redis, prefix=prefix)
         named = ids or [letter.entry_id for letter in reversed(await letters.newest(DEAD_KEPT))]
         return {entry_id: await letters.decide(entry_id, fate) for entry_id in dict.fromkeys(named)}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from bot.local_prefix import LocalOption, prefix_of
 from bot.wrong_use import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -27,36 +28,38 @@ _TRACES = ", and the traces in Langfuse (under the user id {user}, delete them t
 
 
 @app.command()
-def pause(reason: Annotated[str, typer.Option(help="Shown to people who ask meanwhile.")] = "") -> None:
+def pause(
+    reason: Annotated[str, typer.Option(help="Shown to people who ask meanwhile.")] = "", local: LocalOption = None
+) -> None:
     """Answer nobody until `orion resume`. Questions are taken and kept, people are told so."""
     from bot.cli import _run, _settings
 
-    _run(_pause(_settings(), reason))
+    _run(_pause(_settings(), reason, prefix_of(local)))
 
 
-async def _pause(settings: Settings, reason: str) -> None:
+async def _pause(settings: Settings, reason: str, prefix: str) -> None:
     from bot.open_redis import open_redis
     from bot.pausing import Pausing
 
     async with open_redis(settings) as redis:
-        await Pausing(redis).pause(reason)
+        await Pausing(redis, prefix=prefix).pause(reason)
     _out.print("Paused. Running turns end; new questions are kept until `orion resume`.")
 
 
 @app.command()
-def resume() -> None:
+def resume(local: LocalOption = None) -> None:
     """Go on after `orion pause`: what waited is answered, thread by thread in order."""
     from bot.cli import _run, _settings
 
-    _run(_resume(_settings()))
+    _run(_resume(_settings(), prefix_of(local)))
 
 
-async def _resume(settings: Settings) -> None:
+async def _resume(settings: Settings, prefix: str) -> None:
     from bot.open_redis import open_redis
     from bot.pausing import Pausing
 
     async with open_redis(settings) as redis:
-        was_paused = await Pausing(redis).resume()
+        was_paused = await Pausing(redis, prefix=prefix).resume()
     _out.print("Orion goes on; what waited is answered within seconds." if was_paused else "Orion was not paused.")
 
 
@@ -64,6 +67,7 @@ async def _resume(settings: Settings) -> None:
 def forget(
     user: Annotated[str, typer.Option(metavar="U…", help="A person's Slack id.")] = "",
     thread: Annotated[str, typer.Option(metavar="LINK", help="A message's link, or team:channel:ts.")] = "",
+    local: LocalOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Delete what Orion keeps of a person or of a thread."""
@@ -72,20 +76,20 @@ def forget(
     if bool(user) == bool(thread):
         message = "Name either a person or a thread: orion forget --user U024BE7LH, or orion forget --thread LINK."
         raise WrongUse(message)
-    found = _run(_forget(_settings(), user, thread))
+    found = _run(_forget(_settings(), user, thread, prefix_of(local)))
     _show_json(found, user) if as_json else _show(found, user)
     raise typer.Exit(1 if found.running else 0)
 
 
-async def _forget(settings: Settings, user: str, thread: str) -> Forgotten:
+async def _forget(settings: Settings, user: str, thread: str, prefix: str) -> Forgotten:
     from bot.forgetting import Forgetting, checked_user
     from bot.mailbox import Mailbox
     from bot.open_redis import open_redis
 
     async with open_redis(settings) as redis:
-        mailbox = Mailbox(redis)
+        mailbox = Mailbox(redis, prefix=prefix)
         try:
-            forgetting = Forgetting(redis, mailbox)
+            forgetting = Forgetting(redis, mailbox, prefix=prefix)
             return await (forgetting.person(checked_user(user)) if user else forgetting.thread(thread))
         finally:
             await mailbox.aclose()

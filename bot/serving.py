@@ -29,6 +29,7 @@ from bot.http_front import Pages, SlackDoor, build
 from bot.http_front import serve as serve_pages
 from bot.local.documents import DocsFolder
 from bot.local.server import LocalWorkspace
+from bot.local_prefix import prefix_of
 from bot.settings import Settings
 from bot.slack_app import open_client
 from bot.slack_tokens import try_bot_token
@@ -132,7 +133,7 @@ def _inhabit(
     inside = settings_for(settings, workspace)
     corpus = corpus_of(inside, folders, docs_url=f"{workspace.url}/docs/")
     prompts = [{"title": example, "message": example} for example in examples] or SUGGESTED_PROMPTS
-    prefix = f"orion-local-{urlsplit(workspace.url).port}"
+    prefix = prefix_of(urlsplit(workspace.url).port)
     return open_orion(inside, corpus, concurrency=50, socket=True, prompts=prompts, prefix=prefix)
 
 

@@ -135,9 +135,9 @@ class Summary(Tally):
         days = {day: tally.to_json() for day, tally in self.days.items()}
         return {"target": TARGET, **Tally(counts=self.counts).to_json(), "days": days}
 
-    def table(self) -> Table:
-        """A line a day and the totals, for a terminal."""
-        title = f"Pass rate {_percent(self.pass_rate)} (target {_percent(TARGET)})"
+    def table(self, of: str = "") -> Table:
+        """A line a day and the totals, for a terminal; ``of`` says whose."""
+        title = f"Pass rate {_percent(self.pass_rate)} (target {_percent(TARGET)})" + (f", {of}" if of else "")
         # Nothing between columns but a space: ten of them fit into a terminal of 80.
         table = Table(title=title, caption=self._reasons(), box=SIMPLE_HEAD, padding=0)
         for column in ("day", "turns", "pass rate", "refused", "answered", "partial", "failed", "p50", "p95", "tokens"):

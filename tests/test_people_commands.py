@@ -56,3 +56,15 @@ def test_a12_forget_counts_what_went_and_names_what_is_not_its_own(terminal: Ter
 def test_a12_wrong_use_ends_with_how_to_mend_it(terminal: Terminal, words: tuple[str, ...], says: str) -> None:
     done = terminal.orion("forget", *words)
     assert (done.code, says in done.err) == (2, True)
+
+
+def test_a12_a_local_workspace_is_paused_by_itself(terminal: Terminal, redis_url: str) -> None:
+    assert terminal.orion("pause", "--local", "8765").code == 0
+    with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+        assert client.get("orion:paused") is None
+        assert client.get("orion-local-8765:paused") is not None
+        client.set("orion-local-8765:turn:0a", '{"thread": "T1:C1:1.0", "user": "U12"}')
+    assert "was not paused" in terminal.orion("resume").out
+    assert "Orion goes on" in terminal.orion("resume", "--local", "8765").out
+    assert "nothing" in terminal.orion("forget", "--user", "U12").out
+    assert "turn records" in terminal.orion("forget", "--user", "U12", "--local", "8765").out
