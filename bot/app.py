@@ -20,9 +20,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.circuit_breaker import CircuitBreaker
 from agent.knowledge.passage import KnowledgeAwayError, KnowledgeIndex
-from agent.thread_store import ThreadStore
 from bot.admin_chat import AdminChat
-from bot.admission import Admission, Gates
+from bot.admission import Admission
+from bot.allowance import Allowance, Means
 from bot.answering import Answering
 from bot.attachments import Attachments
 from bot.budgets import Budgets, Limits
@@ -35,6 +35,7 @@ from bot.handing_off import HandingOff, Helpers, offers_human
 from bot.handlers import Listeners, Office, register
 from bot.intake import Access
 from bot.mailbox import Mailbox
+from bot.memory import Memory, memory_over
 from bot.newer_versions import NewerVersions
 from bot.oauth import InstallPages
 from bot.observing import Observers, open_observers
@@ -49,12 +50,10 @@ from bot.reception import Cancel, Reception
 from bot.settings import Settings
 from bot.slack_app import SocketFront, Workspace, build_app
 from bot.slack_searching import SlackSearching
-from bot.standing import Standings
 from bot.thread_reader import ThreadReader
 from bot.turn_record import TurnRecords
 from bot.turns import DRAIN_S, Turns
 from bot.views import Collection, HomeFigures
-from bot.withdrawals import Withdrawals
 from bot.wording import SUGGESTED_PROMPTS
 from bot.workspaces import DeliveryOf, Desk, Reading, delivery_of, heed_uninstalling
 
@@ -155,16 +154,16 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace)
         stack.push_async_callback(mailbox.aclose)
-        gates = _gates(settings, redis, mailbox, prefix=prefix)
-        observers.tokens_used = gates.budgets.used
+        memory, means = memory_over(redis, mailbox, prefix=prefix), _means(settings, redis, prefix=prefix)
+        observers.tokens_used = means.budgets.used
         desks = _Desks(
-            redis=redis, engine=engine, observers=observers, gates=gates, prompts=prompts, prefix=prefix,
-            handoff=settings.handoff, patience=patience, circuits=[engine.breaker],
+            redis=redis, engine=engine, observers=observers, access=_access(settings), memory=memory, means=means,
+            prompts=prompts, prefix=prefix, handoff=settings.handoff, patience=patience, circuits=[engine.breaker],
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, desks.open, prefix=prefix))
         reading, delivery = Reading(slack.workspaces), delivery_of(slack.workspaces)
         turns = Turns(
-            mailbox, NewerVersions(reading.handle, gates.threads).handle, on_dead=reading.tell_dead,
+            mailbox, NewerVersions(reading.handle, memory.threads).handle, on_dead=reading.tell_dead,
             concurrency=max(1, concurrency), drain_s=drain_s,
             sweep=Queueing(mailbox, delivery).sweep,
         )  # fmt: skip
@@ -186,7 +185,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             catching_up=CatchingUp(redis, door, prefix=prefix, recent_s=settings.catch_up_s),
             circuits=desks.circuits,
             installing=slack.installing,
-            pausing=gates.pausing,
+            pausing=means.pausing,
         )
 
 
@@ -197,7 +196,9 @@ class _Desks:
     redis: Redis
     engine: Engine
     observers: Observers
-    gates: Gates
+    access: Access
+    memory: Memory
+    means: Means
     prompts: Sequence[Mapping[str, str]]
     prefix: str
     handoff: str
@@ -206,7 +207,7 @@ class _Desks:
 
     def open(self, client: AsyncWebClient) -> Desk:
         """A desk over one workspace's client."""
-        gates, circuit = self.gates, self.patience.breaker("slack")
+        memory, circuit = self.memory, self.patience.breaker("slack")
         self.circuits.append(circuit)
         calls = self.patience.calls(client, circuit, self.observers.slack_trouble)
         workspace = Workspace(client, calls)
@@ -215,9 +216,9 @@ class _Desks:
         answering = Answering(
             self.engine,
             delivery,
-            mailbox=gates.mailbox,
-            threads=gates.threads,
-            withdrawals=gates.withdrawals,
+            mailbox=memory.mailbox,
+            threads=memory.threads,
+            withdrawals=memory.withdrawals,
             observers=self.observers,
             patience=self.patience,
             offers_human=partial(offers_human, self.handoff),
@@ -229,29 +230,37 @@ class _Desks:
             answering.handle,
             answering.tell_dead,
             helpers=Helpers(handoff=self.handoff, calls=calls, workspace=workspace, delivery=delivery),
-            mailbox=gates.mailbox,
+            mailbox=memory.mailbox,
             records=self.observers.records,
             redis=self.redis,
         )
-        bystanders = Bystanders(handing_off.handle, threads=gates.threads, people=people, delivery=delivery)
-        admission = Admission(bystanders.handle, handing_off.tell_dead, gates=gates, people=people, delivery=delivery)
-        recalling = Recalling(admission.handle, admission.tell_dead, standings=gates.standings, reader=delivery.reader)
+        allowance = Allowance(
+            handing_off.handle, means=self.means, memory=memory, people=people, delivery=delivery
+        )  # fmt: skip
+        bystanders = Bystanders(allowance.handle, threads=memory.threads, people=people, delivery=delivery)
+        admission = Admission(
+            bystanders.handle, handing_off.tell_dead,
+            access=self.access, memory=memory, people=people, delivery=delivery,
+        )  # fmt: skip
+        recalling = Recalling(
+            admission.handle, admission.tell_dead, standings=memory.standings, reader=delivery.reader
+        )  # fmt: skip
         return Desk(workspace=workspace, delivery=delivery, handle=recalling.handle, tell_dead=recalling.tell_dead)
 
     def office(self, admins: frozenset[str], delivery: DeliveryOf, cancel: Cancel) -> Office:
         """What the listeners of all workspaces hand things to."""
         served = Served(self.redis, prefix=self.prefix)
-        reception = Reception(self.gates.mailbox, self.gates.withdrawals, cancel, served=served)
+        reception = Reception(self.memory.mailbox, self.memory.withdrawals, cancel, served=served)
         admin_chat = AdminChat(
             reception.receive,
             admins=admins,
-            pausing=self.gates.pausing,
-            withdrawals=self.gates.withdrawals,
+            pausing=self.means.pausing,
+            withdrawals=self.memory.withdrawals,
             delivery_of=delivery,
         )
         return Office(
-            access=self.gates.access,
-            standings=self.gates.standings,
+            access=self.access,
+            standings=self.memory.standings,
             store=admin_chat.receive,
             feedback=self._judged,
             record=self.observers.records.load,
@@ -265,7 +274,7 @@ class _Desks:
 
     async def _figures(self) -> HomeFigures:
         found = await home_figures(self.engine, self.observers)
-        return replace(found, paused=await self.gates.pausing.now() is not None)
+        return replace(found, paused=await self.means.pausing.now() is not None)
 
 
 def _door(front: SocketFront | None, listeners: Listeners, delivery: DeliveryOf) -> Door:
@@ -278,17 +287,9 @@ def _door(front: SocketFront | None, listeners: Listeners, delivery: DeliveryOf)
     return Door(listening=listening, take=listeners.take, reader_of=reader_of)
 
 
-def _gates(settings: Settings, redis: Redis, mailbox: Mailbox, *, prefix: str) -> Gates:
-    """Who may ask, when and how much; and what stays known of each thread."""
-    return Gates(
-        access=_access(settings),
-        pausing=Pausing(redis, prefix=prefix),
-        budgets=Budgets(redis, _limits(settings), prefix=prefix),
-        mailbox=mailbox,
-        standings=Standings(redis, prefix=prefix),
-        threads=ThreadStore(redis, prefix=prefix),
-        withdrawals=Withdrawals(redis, prefix=prefix),
-    )
+def _means(settings: Settings, redis: Redis, *, prefix: str) -> Means:
+    """When Orion may answer, and how much."""
+    return Means(pausing=Pausing(redis, prefix=prefix), budgets=Budgets(redis, _limits(settings), prefix=prefix))
 
 
 def _access(settings: Settings) -> Access:

@@ -19,7 +19,7 @@ from agent.conversation import ThreadKey
 from bot.blocks import Block, Frame, Mark, Post, render, without_buttons
 from bot.intake import Own
 from bot.slack_calls import DeliveryFailed, LeaseCheck, Reply, SlackCalls, no_lease
-from bot.thread_reader import ANSWER_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
+from bot.thread_reader import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
 from bot.views import HomeFigures, home_view, trust_modal
 from bot.wording import SUGGESTED_PROMPTS, own_words
 from verification.answer import Answer
@@ -109,6 +109,18 @@ class Delivery:
     async def say(self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease) -> str:
         """Posts one of Orion's own messages (help, muted, stopped), once for this question. Returns its ts."""
         return await self.answer(place, own_words(text), Ticket(question_ts=question_ts, lease_check=lease_check))
+
+    async def notify(self, place: ThreadKey, text: str, about: str, lease_check: LeaseCheck = no_lease) -> None:
+        """Posts something of Orion's own that is no answer, once for what it is ``about``: the answer comes later."""
+
+        async def look() -> Reply | None:
+            return {} if await self._reader.noted(place, about) else None
+
+        if await look() is None:
+            metadata = {"event_type": NOTICE_EVENT, "event_payload": {"about": about}}
+            quiet = {"text": text, "metadata": metadata, "unfurl_links": False, "unfurl_media": False}
+            body = {**_address(place), **quiet}
+            await self._calls.write("chat.postMessage", body, lease_check=lease_check, look=look)
 
     async def withdraw(self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease) -> int:
         """Deletes the answer to a question that was deleted. Returns how many messages went."""

@@ -14,8 +14,10 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
+from bot.intake import Incoming
 from bot.payload import mapping, string
 from bot.slack_calls import DeliveryFailed, SlackCalls
+from verification.language import detect
 
 KEPT_S: Final = 3_600
 TOLD_S: Final = 86_400
@@ -71,6 +73,10 @@ class People:
         """What this person uses Slack in, as far as it is known already."""
         known = await self.known(team, user)
         return known.language if known else None
+
+    async def spoken_by(self, letter: Incoming) -> str | None:
+        """What the letter is written in; where it has no text, what its person uses Slack in."""
+        return detect(letter.text) if letter.text else await self.language(letter.thread.team, letter.user)
 
     async def person(self, team: str, user: str) -> Person:
         """One person's account as this workspace sees it.

@@ -21,6 +21,7 @@ from bot.slack_calls import DeliveryFailed, SlackCalls
 
 ANSWER_EVENT: Final = "orion_answer"
 WORKING_EVENT: Final = "orion_working"
+NOTICE_EVENT: Final = "orion_notice"
 _PAGE: Final = 200
 _MOST_PAGES: Final = 20
 _SPOKEN: Final = frozenset({"", "file_share", "thread_broadcast", "bot_message"})
@@ -113,6 +114,20 @@ class ThreadReader:
                 raise
             _log.warning("delivery_cannot_look", reason=failure.reason)
         return tuple(sorted(found, key=lambda post: (post.part, sort_key(post.ts))))
+
+    async def noted(self, place: ThreadKey, about: str) -> bool:
+        """Whether a notice about this stands here; ``about`` begins with the ts of the message it was posted for.
+
+        Raises:
+            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
+        """
+        own = await self._identity()
+        return any(
+            is_own(message, own)
+            and string(message, "metadata", "event_type") == NOTICE_EVENT
+            and string(message, "metadata", "event_payload", "about") == about
+            for message in await self.since(place, about.partition(":")[0])
+        )
 
     def _each(self, place: ThreadKey, bounds: Mapping[str, Any], enough: int) -> AsyncIterator[Mapping[str, Any]]:
         """Oldest first. A thread is read whole, page by page; a direct chat comes newest first, as far as needed."""

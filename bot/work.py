@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.conversation import ThreadKey
@@ -22,6 +22,8 @@ from verification.language import detect
 
 FRESH_S: Final = 3_600
 """A question older than this may come again from elsewhere: a dead letter, a Redis that was lost."""
+GATE_LEAST_S: Final = 2.0
+GATE_MOST_S: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,7 @@ class Work:
     @property
     def waited_s(self) -> float:
         """Seconds since the letter was stored."""
-        return max(0.0, time.time() - self.claimed.enqueued_at)
+        return stored_s_ago(self.claimed)
 
     @property
     def may_be_answered(self) -> bool:
@@ -83,3 +85,24 @@ def turn_id_of(letter: Incoming) -> str:
 def asked_s_ago(letter: Incoming) -> float:
     """Seconds since the message was written, by Slack's clock and ours."""
     return time.time() - sort_key(letter.ts)[0]
+
+
+def stored_s_ago(claimed: Claimed) -> float:
+    """Seconds since the letter was stored, by Redis' clock and ours."""
+    return max(0.0, time.time() - claimed.enqueued_at)
+
+
+def gate_wait_s(claimed: Claimed) -> float:
+    """Seconds until what waits before the door is looked at again: longer the longer it has been waiting."""
+    return min(GATE_MOST_S, max(GATE_LEAST_S, stored_s_ago(claimed) / 4))
+
+
+def asks(letter: Incoming) -> bool:
+    """Whether answering may cost anything. A bare mention may bring a file to be read: no event tells."""
+    return letter.kind in {"question", "edit"} or (letter.kind == "help" and letter.files != "none")
+
+
+def where_whispered(letter: Incoming) -> ThreadKey:
+    """Where a message to its person alone is seen: Slack shows none in a thread that has no reply yet."""
+    place = letter.thread
+    return replace(place, thread_ts=place.channel) if place.thread_ts == letter.ts else place

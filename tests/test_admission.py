@@ -11,19 +11,23 @@ from typing import Any
 
 import pytest
 from redis.asyncio import Redis
+from structlog.testing import capture_logs
 
 from agent.conversation import ThreadKey
 from agent.phrases import say
 from agent.thread_state import PendingQuestion, ThreadState
 from agent.thread_store import ThreadStore
-from bot.admission import KNOWN_WITHIN_S, Admission, Gates
+from bot.admission import KNOWN_WITHIN_S, Admission
+from bot.allowance import Allowance, Means
 from bot.app import open_orion
 from bot.budgets import Budgets, Limits
+from bot.bystanders import Bystanders
 from bot.engine import corpus_of
 from bot.intake import Access, Incoming
 from bot.lease import Lease
 from bot.local.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
 from bot.mailbox import Claimed, Mailbox
+from bot.memory import memory_over
 from bot.notices import notice
 from bot.pausing import Pausing
 from bot.people import People
@@ -157,28 +161,35 @@ async def test_a12_while_paused_questions_are_kept_told_once_and_answered_in_ord
     pausing = Pausing(redis_client)
     await pausing.pause("new <index>")
     async with orion(tmp_path, redis_url) as setting:
-        root = setting.ask(f"{MENTION} {LIMIT}")
-        told = await setting.answer_to(root)
+        with capture_logs() as logs:
+            root = setting.ask(f"{MENTION} {LIMIT}")
+            (told,) = await setting.workspace.wait_for(lambda: said(setting, CHANNEL, root), 20)
         assert shown(told).startswith(notice("paused", None) + "\nnew &lt;index&gt;")
+        assert told["metadata"]["event_type"] == "orion_notice", "it is no answer: that one is still to come"
+        assert any((line["event"], line.get("because")) == ("question_waits", "paused") for line in logs)
         second = setting.ask("What does error FH-2002 mean?", thread=root)
         third = setting.ask("What does error FH-3001 mean?", thread=root)
-        direct = setting.ask(LIMIT, channel=DIRECT)
-        await setting.answer_to(direct, thread=DIRECT, channel=DIRECT)
+        setting.ask(LIMIT, channel=DIRECT)
+        await setting.workspace.wait_for(lambda: said(setting, DIRECT), 20)
         await pausing.resume()
         await wait_until(lambda: answers(setting.workspace, third, root), "the last question is answered", 30)
-        thread = [m for m in setting.workspace.messages(CHANNEL, root) if m.get("bot_id")]
-        asked = [m["metadata"]["event_payload"]["question_ts"] for m in thread]
-        assert asked == [root, root, second, third]
-        assert notice("paused", None) not in shown(thread[1])
+        notices, *answered = said(setting, CHANNEL, root)
+        assert shown(notices) == shown(told), "who looks sees the answer as something new, not as a changed notice"
+        assert [m["metadata"]["event_payload"]["question_ts"] for m in answered] == [root, second, third]
+
+
+def said(setting: Setting, channel: str, thread: str | None = None) -> list[dict[str, Any]]:
+    return [m for m in setting.workspace.messages(channel, thread) if m.get("bot_id")]
 
 
 @dataclass(kw_only=True)
 class Door:
-    """One Admission before a desk that notes what came through."""
+    """The ways before a desk that notes what came through."""
 
     slack: Slack
     mailbox: Mailbox
     admission: Admission
+    allowance: Allowance
     people: People
     budgets: Budgets
     through: list[Claimed] = field(default_factory=list)
@@ -210,22 +221,25 @@ async def door(redis: Redis, access: Access | None = None, limits: Limits | None
         async def on_dead(_: Claimed, __: Lease, reason: str) -> None:
             dead.append(reason)
 
-        gates = Gates(
+        memory = memory_over(redis, mailbox)
+        means = Means(pausing=Pausing(redis), budgets=Budgets(redis, limits or Limits()))
+        allowance = Allowance(handle, means=means, memory=memory, people=people, delivery=slack.delivery)
+        bystanders = Bystanders(allowance.handle, threads=memory.threads, people=people, delivery=slack.delivery)
+        admission = Admission(
+            bystanders.handle,
+            on_dead,
             access=access or Access(),
-            pausing=Pausing(redis),
-            budgets=Budgets(redis, limits or Limits()),
-            mailbox=mailbox,
-            standings=Standings(redis),
-            threads=ThreadStore(redis),
-            withdrawals=Withdrawals(redis),
+            memory=memory,
+            people=people,
+            delivery=slack.delivery,
         )
-        admission = Admission(handle, on_dead, gates=gates, people=people, delivery=slack.delivery)
         yield Door(
             slack=slack,
             mailbox=mailbox,
             admission=admission,
+            allowance=allowance,
             people=people,
-            budgets=gates.budgets,
+            budgets=means.budgets,
             through=through,
             dead=dead,
         )
@@ -364,9 +378,11 @@ async def test_a12_a_budget_is_no_matter_of_whoever_speaks_to_others(redis_clien
         claimed, lease = await at.store(thread=place, ts=ts, vouched=True, addressed="follow_up")
         async with at.budgets.counting("t", Incoming.from_json(claimed.body)):
             at.budgets.used("t", 1)
-        assert await at.admission.handle(claimed, lease) == OK
-        assert len(at.through) == 1
-        assert answers(at.slack.server, ts, place.thread_ts, place.channel) == []
+        await Pausing(redis_client).pause()
+        assert await at.admission.handle(claimed, lease) == OK, "nor is it kept waiting for an admin"
+        assert at.through == []
+        assert [m for m in at.slack.server.messages(place.channel, place.thread_ts) if m.get("bot_id")] == []
+        assert (await ThreadStore(redis_client).load(place)).history[-1].ts == ts
 
 
 async def test_a12_a_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -> None:
