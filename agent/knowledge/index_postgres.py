@@ -12,7 +12,7 @@ import math
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,9 @@ from agent.knowledge.found import (
     DOCUMENT_COLUMNS,
     HOLDINGS,
     PASSAGE_COLUMNS,
+    Meaning,
     Ranked,
+    best_of,
     document_of,
     holding_of,
     meant,
@@ -90,6 +92,7 @@ class PostgresIndex:
         self._url = url
         self._schema = schema
         self._prepared = False
+        self.meaning: Meaning | None = None
         self._idle: queue.LifoQueue[Connection[Any]] = queue.LifoQueue()
         self._closed = threading.Event()
 
@@ -130,8 +133,11 @@ class PostgresIndex:
             return report
 
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
-        """The best passages for the words of ``query``, best first, none twice. Raises ``KnowledgeAwayError``."""
-        return self.passages(self.by_words(query, CANDIDATES * limit), limit)
+        """The best passages for the words of ``query``, best first, none twice. With ``meaning``, for that as well.
+
+        Raises ``KnowledgeAwayError``.
+        """
+        return self.passages(best_of(self, query, CANDIDATES * limit), limit)
 
     def by_words(self, query: str, most: int) -> Sequence[Ranked]:
         """The numbers of the passages that have words of ``query``, best first. Raises ``KnowledgeAwayError``."""
@@ -172,6 +178,15 @@ class PostgresIndex:
         """What runs noted under names that begin so. Raises ``KnowledgeAwayError``."""
         with self._connection() as connection:
             return PostgresShelf(connection).notes(prefix)
+
+    @contextmanager
+    def beside(self, *, write: bool = False) -> Iterator[Connection[Any]]:
+        """A connection, for what else is kept beside the passages; to ``write`` it is one transaction.
+
+        Raises ``KnowledgeAwayError``.
+        """
+        with self._connection() as connection, connection.transaction() if write else nullcontext():
+            yield connection
 
     def _configure(self, connection: Connection[Any]) -> None:
         connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +25,9 @@ from agent.knowledge.found import (
     DOCUMENT_COLUMNS,
     HOLDINGS,
     PASSAGE_COLUMNS,
+    Meaning,
     Ranked,
+    best_of,
     document_of,
     holding_of,
     meant,
@@ -38,12 +40,12 @@ from agent.knowledge.passage import Document, Holding, IndexReport, Passage, Sou
 
 log = structlog.get_logger()
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Grows with the schema and with anything that changes what the same bytes become."""
 
 _SCHEMA: Final = """
 CREATE TABLE documents (
-  number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, id TEXT NOT NULL, title TEXT NOT NULL,
+  number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, id TEXT NOT NULL, title TEXT NOT NULL,
   updated_at TEXT NOT NULL, digest TEXT NOT NULL, audience TEXT NOT NULL, source TEXT NOT NULL, url TEXT NOT NULL,
   place TEXT NOT NULL, chunks INTEGER NOT NULL, text TEXT NOT NULL
 );
@@ -79,7 +81,8 @@ class SqliteIndex:
     """A ``KnowledgeIndex`` in one file."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
+        self.meaning: Meaning | None = None
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._closed = threading.Event()
         self._writing = threading.Lock()
@@ -120,8 +123,8 @@ class SqliteIndex:
             return IndexRun(_Shelf(connection), progress).take_all(roots)
 
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
-        """The best passages for the words of ``query``, best first, none twice."""
-        return self.passages(self.by_words(query, CANDIDATES * limit), limit)
+        """The best passages for the words of ``query``, best first, none twice. With ``meaning``, for that as well."""
+        return self.passages(best_of(self, query, CANDIDATES * limit), limit)
 
     def by_words(self, query: str, most: int) -> Sequence[Ranked]:
         """The numbers of the passages that have words of ``query``, best first."""
@@ -164,6 +167,12 @@ class SqliteIndex:
         with self._connection() as connection:
             return _Shelf(connection).notes(prefix)
 
+    @contextmanager
+    def beside(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+        """A connection, for what else is kept beside the passages; to ``write`` it is one transaction."""
+        with self._connection() as connection, _transaction(connection) if write else nullcontext():
+            yield connection
+
     def _prepare(self) -> None:
         with self._connection() as connection:
             _write_ahead(connection)
@@ -171,7 +180,7 @@ class SqliteIndex:
                 version = connection.execute("PRAGMA user_version").fetchone()[0]
                 if version == VERSION:
                     return
-                for name in ("documents", "settings", "passages"):
+                for name in ("documents", "settings", "passages", "passage_vectors"):
                     connection.execute(f"DROP TABLE IF EXISTS {name}")
                 for statement in filter(str.strip, _SCHEMA.split(";")):
                     connection.execute(statement)
@@ -183,7 +192,7 @@ class SqliteIndex:
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
-            connection = sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
             connection.execute("PRAGMA synchronous = NORMAL")
         healthy = False
         try:

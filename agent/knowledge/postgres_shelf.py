@@ -20,7 +20,7 @@ from agent.knowledge.lexemes import Indexed, indexed
 VERSION: Final = "1"
 """Grows with the tables and with anything that changes what the same bytes become."""
 
-_TABLES: Final = ("passages", "documents", "terms", "totals", "settings")
+_TABLES: Final = ("passage_vectors", "passages", "documents", "terms", "totals", "settings")
 _SCHEMA: Final = """
 CREATE TABLE settings (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE totals (passages bigint NOT NULL, words bigint NOT NULL);

@@ -1,0 +1,74 @@
+"""Where vectors are kept beside the passages, and what of a passage becomes one.
+
+Promises: a vector belongs to a text, not to a place: a passage that comes back unchanged in another version of its
+document keeps it. Must never need the extra: whoever stores vectors does not have to know how they are made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unplaced:
+    """A passage that has no vector yet."""
+
+    number: int
+    title: str
+    heading: str
+    text: str
+
+    @property
+    def encoded(self) -> str:
+        """What its vector is made of: the text under its title and heading, each said once."""
+        said = self.text.lstrip("# \n")
+        above = (name for name in dict.fromkeys((self.title, self.heading)) if name and not said.startswith(name))
+        return "\n".join([*above, said])
+
+    def digest(self, model: str) -> bytes:
+        """What its vector is kept under: the same model makes the same of the same text."""
+        return hashlib.sha256(f"{model}\n{self.encoded}".encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+class VectorShelf(Protocol):
+    """The vectors of one index. Every method blocks; each that writes is one transaction."""
+
+    def alone(self) -> AbstractContextManager[bool]:
+        """Whether this process may make vectors now: one does at a time, and lets go of it when it dies."""
+        ...
+
+    def begin(self, model: str) -> None:
+        """Get ready for vectors of ``model``; what passages have of another one counts as nothing."""
+        ...
+
+    def counts(self) -> tuple[int, int]:
+        """How many passages have a vector, of how many."""
+        ...
+
+    def missing(self, most: int) -> Sequence[Unplaced]:
+        """Passages that have no vector."""
+        ...
+
+    def held(self, digests: Iterable[bytes]) -> Mapping[bytes, bytes]:
+        """Vectors by digest, those that there are; 16-bit floats, lowest byte first."""
+        ...
+
+    def put(self, places: Iterable[tuple[int, bytes]], vectors: Mapping[bytes, bytes], model: str) -> None:
+        """Store vectors, and which passages have which."""
+        ...
+
+    def tidy(self) -> None:
+        """Remove what belongs to no passage any more."""
+        ...
+
+    def stamp(self) -> str:
+        """``model`` and something that changes with every ``put``; nothing where there never was one."""
+        ...
+
+    def places(self) -> Sequence[tuple[int, bytes]]:
+        """Which passage has which vector, all of them, by number."""
+        ...
