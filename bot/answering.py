@@ -10,21 +10,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
 from redis.exceptions import RedisError
 
-from agent.conversation import AttachedFile, ThreadKey
+from agent.conversation import AttachedFile, Question, ThreadKey
 from agent.file_words import file_words
 from agent.loop import stopped
-from agent.model_failure import PASSING
-from agent.outcome import Cancelled, Failed, TurnOutcome, outcome_name
+from agent.outcome import Cancelled, outcome_name
 from agent.phrases import say
 from agent.progress import Save
 from agent.thread_state import StateNotSaved, ThreadState, before_latest
-from agent.thread_store import StateFenced, ThreadStore
+from agent.thread_store import StateFenced
 from agent.tools.tool import Tool
 from bot.attachments import no_files
 from bot.blocks import Mark, short_id
@@ -32,7 +31,8 @@ from bot.delivery import Delivery
 from bot.engine import Engine
 from bot.intake import Incoming
 from bot.lease import Lease, LeaseLost
-from bot.mailbox import Claimed, Mailbox
+from bot.mailbox import Claimed
+from bot.memory import Memory
 from bot.observing import Observers
 from bot.outbox import Entry, read_entry
 from bot.patience import Patience
@@ -40,10 +40,10 @@ from bot.reception import DELETED
 from bot.settling import Settling, Unsettled, read_unsettled
 from bot.slack_calls import DeliveryFailed
 from bot.slack_searching import no_tools
-from bot.status import WAITING, WorkingStatus, working
+from bot.status import MODEL_AWAY, THINKING, Pace, WorkingStatus, working
 from bot.thread_reader import sort_key
 from bot.turns import OK, Ending, dead, later
-from bot.withdrawals import Withdrawals
+from bot.waiting_out import WaitingOut
 from bot.wording import help_text
 from bot.work import Work, turn_id_of
 from verification.language import detect
@@ -67,6 +67,19 @@ async def _nobody_knows(_team: str, _user: str) -> str | None:
     return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """What only the workspace knows of whoever asks: the files and tools of their question, their language.
+
+    ``offers_human`` tells whether there is anybody to be asked instead of Orion.
+    """
+
+    offers_human: Callable[[ThreadKey], bool] = _nobody_helps
+    language_of: Callable[[str, str], Awaitable[str | None]] = _nobody_knows
+    files_of: Callable[[Incoming], Awaitable[tuple[AttachedFile, ...]]] = no_files
+    tools_of: Callable[[Incoming], Awaitable[tuple[Tool, ...]]] = no_tools
+
+
 class Answering:
     """Handles letters for the worker."""
 
@@ -75,28 +88,21 @@ class Answering:
         engine: Engine,
         delivery: Delivery,
         *,
-        mailbox: Mailbox,
-        threads: ThreadStore,
-        withdrawals: Withdrawals,
+        memory: Memory,
         observers: Observers,
-        offers_human: Callable[[ThreadKey], bool] = _nobody_helps,
-        language_of: Callable[[str, str], Awaitable[str | None]] = _nobody_knows,
-        files_of: Callable[[Incoming], Awaitable[tuple[AttachedFile, ...]]] = no_files,
-        tools_of: Callable[[Incoming], Awaitable[tuple[Tool, ...]]] = no_tools,
+        asker: Asker | None = None,
         patience: Patience | None = None,
     ) -> None:
         self._engine = engine
         self._delivery = delivery
-        self._mailbox = mailbox
-        self._threads = threads
-        self._withdrawals = withdrawals
+        self._mailbox = memory.mailbox
+        self._threads = memory.threads
+        self._withdrawals = memory.withdrawals
         self._observers = observers
-        self._offers_human = offers_human
-        self._language_of = language_of
-        self._files_of = files_of
-        self._tools_of = tools_of
-        self._settling = Settling(mailbox, delivery)
+        self._asker = asker or Asker()
         self._patience = patience or Patience()
+        self._settling = Settling(memory.mailbox, delivery)
+        self._waiting = WaitingOut(memory.mailbox, self._patience)
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Do what the letter asks. Returns how the message ends in its mailbox."""
@@ -182,7 +188,7 @@ class Answering:
         """The language of a thread where the letter itself has none: of what was asked last, else of its person."""
         state = await self._threads.load(work.place)
         asked = [message.text for message in state.history if message.role == "user" and message.addressed]
-        return detect(asked[-1]) if asked else await self._language_of(work.place.team, work.letter.user)
+        return detect(asked[-1]) if asked else await self._asker.language_of(work.place.team, work.letter.user)
 
     async def _question(self, work: Work) -> Ending:
         try:
@@ -245,52 +251,45 @@ class Answering:
         return read_entry(await self._mailbox.marked(work.claimed.thread, work.outbox))
 
     async def _answer(self, work: Work) -> Entry | Ending:
-        """Run the turn under a status, write down what came out, deliver it."""
-        files = await self._files_of(work.letter)
-        text = work.letter.text or (file_words("summarise", await self._spoken(work)) if files else "")
-        if not text:
-            help_ = help_text(await self._spoken(work))
-            await self._delivery.say(work.place, help_, work.letter.ts, work.lease.require)
-            return OK
-        state = await self._state(work)
+        """Run the turn under a status that shows from the first moment: fetching a file may take a while too."""
+        state = await self._known_state(work)
         if state is None:
             return OK
-        question = replace(work.letter.question(), text=text, files=files)
+        first = MODEL_AWAY if await self._waiting.since(work) else THINKING
+        pace = Pace(late_s=self._patience.late_s)
+        async with working(self._delivery, work.place, work.ticket(), pace, first=first) as status:
+            files = await self._asker.files_of(work.letter)
+            text = work.letter.text or (file_words("summarise", await self._spoken(work)) if files else "")
+            if not text:
+                await status.hold()
+                help_ = help_text(await self._spoken(work))
+                await self._delivery.say(work.place, help_, work.letter.ts, work.lease.require)
+                return OK
+            question = replace(work.letter.question(), text=text, files=files)
+            return await self._turn(work, question, await self._with_earlier(work, state), status)
+
+    async def _turn(self, work: Work, question: Question, state: ThreadState, status: WorkingStatus) -> Entry | Ending:
+        """One run of the agent: write down what came out, deliver it."""
         with self._observers.turn(question, work.turn_id, self._engine) as observer:
             observer.waited(work.waited_s)
-            async with working(self._delivery, work.place, work.ticket()) as status:
-                observer.status = status
-                more = await self._tools_of(work.letter)
-                saving = self._saving(work)
-                outcome, after = await self._engine.run(question, state, emit=observer, save=saving, more=more)
-                if (wait_s := self._model_wait_s(work, outcome)) is not None:
-                    return await self._wait(work, status, wait_s)
-                if isinstance(outcome, Cancelled):
-                    return OK
-                decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=after)
-                entry = await self._write_down(work, decided)
-                await observer.decided(question, outcome)
-                await status.hold()
-                with observer.timed("deliver"):
-                    await self._deliver(work, entry, may_exist=entry is not decided or work.may_be_answered)
-                    if work.claimed.tries > 1:
-                        await self._look_again(work)
+            observer.status = status
+            more = await self._asker.tools_of(work.letter)
+            saving = self._saving(work)
+            outcome, after = await self._engine.run(question, state, emit=observer, save=saving, more=more)
+            if (wait_s := await self._waiting.pause_s(work, outcome)) is not None:
+                return await self._waiting.rest(work, status, outcome, wait_s)
+            if isinstance(outcome, Cancelled):
+                return OK
+            decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=after)
+            entry = await self._write_down(work, decided)
+            await observer.decided(question, outcome)
+            await status.hold()
+            with observer.timed("deliver"):
+                await self._deliver(work, entry, may_exist=entry is not decided or work.may_be_answered)
+                if work.claimed.tries > 1:
+                    await self._look_again(work)
             await observer.ended(question, outcome)
         return entry
-
-    def _model_wait_s(self, work: Work, outcome: TurnOutcome) -> float | None:
-        """Seconds until the model may be back; None where it will not be, or the person has waited long enough."""
-        if not isinstance(outcome, Failed) or outcome.reason not in PASSING:
-            return None
-        wait_s = max(self._patience.pause_s(work.waited_s), outcome.retry_after_s or 0.0)
-        return wait_s if work.waited_s + wait_s <= self._patience.model_s else None
-
-    async def _wait(self, work: Work, status: WorkingStatus, wait_s: float) -> Ending:
-        """Give the question back for a while, under a status that says so."""
-        log.info("turn_waits_for_model", wait_s=round(wait_s, 1))
-        await self._mailbox.mark(work.claimed, work.waits, "1")
-        await status.leave(WAITING)
-        return later(wait_s)
 
     async def _write_down(self, work: Work, entry: Entry) -> Entry:
         """Into the outbox, once. What stands there counts, also if another worker wrote it before us."""
@@ -304,15 +303,21 @@ class Answering:
             marks.append("quotes")
         if entry.outcome in FAILURES:
             marks.append("failed")
-        ask_human = entry.outcome in NOT_ANSWERED and self._offers_human(work.place)
+        ask_human = entry.outcome in NOT_ANSWERED and self._asker.offers_human(work.place)
         ticket = replace(work.ticket(*marks, may_exist=may_exist), ask_human=ask_human)
         await self._delivery.answer(work.place, entry.answer, ticket)
 
-    async def _state(self, work: Work) -> ThreadState | None:
-        """The thread as it stands before this question; None when an edit is of no interest any more (A3)."""
+    async def _known_state(self, work: Work) -> ThreadState | None:
+        """What is remembered of the thread; None when an edit is of no interest any more (A3)."""
         state = await self._threads.load(work.place)
         if work.letter.kind == "edit":
             return before_latest(state, work.letter.ts) or _as_new(state, work.letter)
+        return state
+
+    async def _with_earlier(self, work: Work, state: ThreadState) -> ThreadState:
+        """The thread as it stands before this question; one that is not remembered is read from Slack (A2)."""
+        if work.letter.kind == "edit":
+            return state
         if not state.history and work.place.thread_ts != work.letter.ts:
             earlier = await self._delivery.reader.messages(work.place, before=work.letter.ts)
             return replace(state, history=earlier)

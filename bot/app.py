@@ -23,7 +23,7 @@ from agent.knowledge.passage import KnowledgeAwayError, KnowledgeIndex
 from bot.admin_chat import AdminChat
 from bot.admission import Admission
 from bot.allowance import Allowance, Means
-from bot.answering import Answering
+from bot.answering import Answering, Asker
 from bot.attachments import Attachments
 from bot.budgets import Budgets, Limits
 from bot.bystanders import Bystanders
@@ -213,18 +213,14 @@ class _Desks:
         workspace = Workspace(client, calls)
         delivery = Delivery(calls, workspace.own, prompts=self.prompts)
         people = People(calls, self.redis, prefix=self.prefix)
-        answering = Answering(
-            self.engine,
-            delivery,
-            mailbox=memory.mailbox,
-            threads=memory.threads,
-            withdrawals=memory.withdrawals,
-            observers=self.observers,
-            patience=self.patience,
+        asker = Asker(
             offers_human=partial(offers_human, self.handoff),
             language_of=people.language,
             files_of=Attachments(client, calls, delivery.reader).of,
             tools_of=SlackSearching(client, calls).tools,
+        )
+        answering = Answering(
+            self.engine, delivery, memory=memory, observers=self.observers, asker=asker, patience=self.patience
         )
         handing_off = HandingOff(
             answering.handle,

@@ -10,13 +10,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from agent.conversation import Question
-from agent.events import Done, ModelEnd, ModelStart, Token, ToolEnd, ToolStart, TurnEvent, Verification
+from agent.events import Done, ModelEnd, ModelStart, Thinking, Token, ToolEnd, ToolStart, TurnEvent, Verification
 from agent.outcome import Cancelled, Failed, Refused, TurnOutcome, outcome_name
 from bot.engine import Engine
 from bot.settings import Settings
@@ -27,6 +28,15 @@ from observability.stats import Stats, TurnFigures
 from observability.tracing import Attempt, Tracer, TurnTrace
 
 log = structlog.get_logger()
+
+CHECKING: Final = "is checking the answer against its sources…"
+# By phase, and whether an earlier attempt failed. Deciding goes on under what is shown already.
+_DOING: Final = {
+    ("write", False): "is writing an answer…",
+    ("write", True): "is putting the answer right…",
+    ("judge", False): CHECKING,
+    ("judge", True): CHECKING,
+}
 
 
 def _nobody_counts(_turn_id: str, _tokens: int) -> None:
@@ -242,10 +252,14 @@ class TurnObserver:
                 self.status.show("is searching the documents…")
             case ToolStart():
                 self.status.show("is looking something up…")
-            case ModelStart(phase="write", attempt=attempt):
-                self.status.show("is writing an answer…" if attempt == 1 else "is putting the answer right…")
-            case Verification() | ModelStart(phase="judge"):
-                self.status.show("is checking the answer against its sources…")
+            case Token() | Thinking() | ModelEnd():
+                self.status.model_spoke()
+            case ModelStart(phase=phase, attempt=attempt):
+                if doing := _DOING.get((phase, attempt > 1)):
+                    self.status.show(doing)
+                self.status.model_asked()
+            case Verification():
+                self.status.show(CHECKING)
             case _:
                 pass
 

@@ -19,15 +19,17 @@ from bot.slack_calls import SlackCalls
 class Patience:
     """Seconds, all of them but ``failures``.
 
-    ``model_s``: how long a model that is away is waited for before the person is told; ``slack_s``: how long a decided
-    answer waits for a Slack that is away; both in tries ``pause_least_s`` to ``pause_most_s`` apart. ``call_s`` bounds
-    the tries of one Slack call, ``attempt_s`` each of them, ``first_pause_s`` lies before the second. A far end that
-    failed ``failures`` times in a row is left alone for ``rest_s``, then for twice as long.
+    ``model_s``: how long a model (or the documents' database) that is away is waited for, from its first failure on,
+    before the person is told; ``slack_s``: how long a decided answer waits for a Slack that is away; both in tries
+    ``pause_least_s`` to ``pause_most_s`` apart. A model that has said nothing for ``late_s`` is shown to be waited for.
+    ``call_s`` bounds the tries of one Slack call, ``attempt_s`` each of them, ``first_pause_s`` lies before the second.
+    A far end that failed ``failures`` times in a row is left alone for ``rest_s``, then for twice as long.
     """
 
     model: Timeouts = field(default_factory=Timeouts)
     judge: Timeouts = JUDGE_TIMEOUTS
     model_s: float = 180.0
+    late_s: float = 5.0
     slack_s: float = 6 * 3600.0
     pause_least_s: float = 2.0
     pause_most_s: float = 60.0

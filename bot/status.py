@@ -24,32 +24,40 @@ from bot.status_words import status_in
 from bot.wording import LOADING
 
 _log = structlog.get_logger()
-_FIRST: Final = "is thinking…"
-WAITING: Final = "is waiting for the language model…"
+THINKING: Final = "is thinking…"
+LATE: Final = "is waiting for the language model…"
+MODEL_AWAY: Final = "is waiting for the language model and keeps trying…"
+DOCUMENTS_AWAY: Final = "cannot reach the documents and keeps trying…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How often Slack is told, in seconds: at most each ``change_s``, at least each ``remind_s`` (below 120)."""
+    """How often Slack is told, in seconds: at most each ``change_s``, at least each ``remind_s`` (below 120).
+
+    A model that has said nothing for ``late_s`` is what Orion waits for, and people are shown so.
+    """
 
     change_s: float = 1.0
     remind_s: float = 90.0
+    late_s: float = 5.0
 
 
 class WorkingStatus:
-    """The status of one turn."""
+    """The status of one turn. ``first`` is what it begins with."""
 
-    def __init__(self, delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace) -> None:
+    def __init__(self, delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace, first: str = THINKING) -> None:
         self._delivery = delivery
         self._place = place
         self._ticket = ticket
         self._pace = pace
-        self._text = _FIRST
-        self._loading: Sequence[str] = LOADING
+        self._text = first
+        self._loading: Sequence[str] = LOADING if first == THINKING else ()
         self._changed = asyncio.Event()
         self._has_status = True
         self._keeper: asyncio.Task[None] | None = None
         self._left = False
+        self._alarm: asyncio.TimerHandle | None = None
+        self._before = ""
 
     def kept_by(self, keeper: asyncio.Task[None]) -> None:
         """The task that runs ``keep``."""
@@ -58,20 +66,39 @@ class WorkingStatus:
     async def leave(self, text: str) -> None:
         """Let this stand when the block ends: the question waits, and whoever takes it up next changes it."""
         await self.hold()
-        self._left = True
+        self._left, self._loading = True, ()
         with suppress(LeaseLost):
             await self._tell(text)
 
     async def hold(self) -> None:
         """Say nothing more, and return when nothing is on its way: the answer may take over a placeholder now."""
+        self.model_spoke()
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.wait({self._keeper})
 
     def show(self, text: str, loading: Sequence[str] = ()) -> None:
         """From now on this is what people see. Returns at once; of several within a second the last is sent."""
-        self._text, self._loading = text, loading
+        self._text, self._loading, self._before = text, loading, ""
         self._changed.set()
+
+    def model_asked(self) -> None:
+        """The model was asked: if it says nothing for a while, that is what people see."""
+        self.model_spoke()
+        self._alarm = asyncio.get_running_loop().call_later(self._pace.late_s, self._late)
+
+    def model_spoke(self) -> None:
+        """The model said something, or the call is over: what was shown before holds again."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._before:
+            self.show(self._before)
+
+    def _late(self) -> None:
+        before = self._text
+        self.show(LATE)
+        self._before = before
 
     async def keep(self) -> None:
         """Tells Slack each change and reminds it, until cancelled or the lease is lost (which ends the turn itself)."""
@@ -121,10 +148,10 @@ class WorkingStatus:
 
 @asynccontextmanager
 async def working(
-    delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace | None = None
+    delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace | None = None, *, first: str = THINKING
 ) -> AsyncIterator[WorkingStatus]:
     """Keeps a status up for as long as the block runs, and takes it away."""
-    status = WorkingStatus(delivery, place, ticket, pace or Pace())
+    status = WorkingStatus(delivery, place, ticket, pace or Pace(), first)
     try:
         async with beside() as group:
             keeper = group.create_task(status.keep(), name="status")
@@ -132,6 +159,7 @@ async def working(
             try:
                 yield status
             finally:
+                status.model_spoke()
                 keeper.cancel()
     finally:
         await status.clear()

@@ -17,6 +17,16 @@ _WORDS: Final[dict[str, tuple[str, str, str, str, str, str]]] = {
         "wartet auf das Sprachmodell…", "attend le modèle de langue…", "espera al modelo de lenguaje…",
         "menunggu model bahasa…", "が言語モデルを待っています…", "正在等待语言模型…",
     ),
+    "is waiting for the language model and keeps trying…": (
+        "wartet auf das Sprachmodell und versucht es weiter…", "attend le modèle de langue et réessaie…",
+        "espera al modelo de lenguaje y sigue intentándolo…", "menunggu model bahasa dan terus mencoba…",
+        "が言語モデルを待ち、再試行しています…", "正在等待语言模型，并会继续尝试…",
+    ),
+    "cannot reach the documents and keeps trying…": (
+        "erreicht die Dokumente nicht und versucht es weiter…", "ne peut pas joindre les documents et réessaie…",
+        "no alcanza los documentos y sigue intentándolo…", "tidak dapat menjangkau dokumen dan terus mencoba…",
+        "は文書に接続できず、再試行しています…", "无法访问文档，会继续尝试…",
+    ),
     "is busy: you are number {number} in the queue…": (
         "ist beschäftigt: Du bist Nummer {number} in der Schlange…",
         "est occupé : vous êtes numéro {number} dans la file…", "está ocupado: usted es el número {number} de la cola…",

@@ -31,6 +31,7 @@ from bot.engine import Engine
 from bot.intake import Incoming
 from bot.lease import Lease, LeaseLost
 from bot.mailbox import Claimed, Mailbox
+from bot.memory import memory_over
 from bot.observing import open_observers
 from bot.reception import Reception
 from bot.settling import SETTLE_S
@@ -124,16 +125,15 @@ async def desk(
             budget=Budget(),
             report=IndexReport(),
         )
-        mailbox, threads, withdrawals = Mailbox(redis), ThreadStore(redis), Withdrawals(redis)
-        answering = Answering(
-            engine, delivery, mailbox=mailbox, threads=threads, withdrawals=withdrawals, observers=observers
-        )
+        mailbox = Mailbox(redis)
+        memory = memory_over(redis, mailbox)
+        answering = Answering(engine, delivery, memory=memory, observers=observers)
         yield Desk(
             slack=slack,
             model=model,
             mailbox=mailbox,
-            threads=threads,
-            withdrawals=withdrawals,
+            threads=memory.threads,
+            withdrawals=memory.withdrawals,
             answering=answering,
             cancelled=[],
             redis=redis,

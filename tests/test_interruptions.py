@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from bot.status import MODEL_AWAY
 from tests.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.orion_running import CHANNEL, MENTION, Setting, answers, running, shown
 from tests.test_end_to_end import DRAFTS, LIMIT, with_server
@@ -22,9 +23,8 @@ async def test_a6_a_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_
         running(with_server(tmp_path, redis_url, server)) as setting,
     ):
         ts = setting.ask(f"{MENTION} {LIMIT}")
-        waiting = "is waiting for the language model…"
         calls = setting.workspace.calls
-        await setting.workspace.wait_for(lambda: any(c.arguments.get("status") == waiting for c in calls), 20)
+        await setting.workspace.wait_for(lambda: any(c.arguments.get("status") == MODEL_AWAY for c in calls), 20)
         await wait_until(lambda: setting.orion.turns.in_flight == 0, "the question waits")
         setting.ask("stop", thread=ts)
         answer = await setting.answer_to(ts)

@@ -8,7 +8,7 @@ import pytest
 
 from bot.delivery import Ticket
 from bot.lease import LeaseLost
-from bot.status import WAITING, Pace, working
+from bot.status import LATE, MODEL_AWAY, Pace, working
 from tests.local_slack import CHANNEL, Slack, local_slack
 from tests.test_delivery import answer, answers, texts
 
@@ -51,6 +51,22 @@ async def test_a5_changes_in_a_burst_are_sent_as_the_last_one() -> None:
                 status.show(f"step {number}")
             await slack.server.wait_for(lambda: len(shown(slack)) > 1)
         assert shown(slack) == ["is thinking…", "step 49", ""]
+
+
+async def test_a5_a_model_that_says_nothing_for_a_while_is_shown_to_be_waited_for() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        pace = Pace(change_s=0.01, late_s=0.05)
+        async with working(slack.delivery, place, Ticket(question_ts=ts), pace) as status:
+            status.show("is writing…")
+            status.model_asked()
+            await slack.server.wait_for(lambda: shown(slack)[-1:] == [LATE])
+            status.model_spoke()
+            await slack.server.wait_for(lambda: shown(slack)[-1] == "is writing…")
+            status.model_asked()
+            status.model_spoke()
+            status.model_asked()
+        assert shown(slack)[-3:] == [LATE, "is writing…", ""], "one that speaks in time is not mentioned"
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "missing_scope", "not_allowed_token_type"])
@@ -139,7 +155,7 @@ async def test_h3_a_question_that_waits_keeps_its_status(error: str) -> None:
             slack.server.faults.fail("assistant.threads.setStatus", error, times=9)
         async with working(slack.delivery, place, Ticket(question_ts=ts), SLOW) as status:
             await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus"))
-            await status.leave(WAITING)
-        assert texts(answers(slack, place)) == ([f"_Orion {WAITING}_"] if error else [])
+            await status.leave(MODEL_AWAY)
+        assert texts(answers(slack, place)) == ([f"_Orion {MODEL_AWAY}_"] if error else [])
         if not error:
-            assert shown(slack)[-1] == WAITING
+            assert shown(slack)[-1] == MODEL_AWAY

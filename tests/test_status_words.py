@@ -10,13 +10,15 @@ import pytest
 import bot
 from agent.phrases import LANGUAGES
 from bot.queueing import BEHIND, BUSY
-from bot.status import WAITING
+from bot.status import DOCUMENTS_AWAY, LATE, MODEL_AWAY
 from bot.status_words import status_in
 from bot.wording import LOADING
 
 SHOWN = [
     *LOADING,
-    WAITING,
+    MODEL_AWAY,
+    DOCUMENTS_AWAY,
+    LATE,
     BEHIND,
     BUSY,
     *re.findall(r'"(is [a-z ]+…)"', (Path(bot.__file__).parent / "observing.py").read_text(encoding="utf-8")),
