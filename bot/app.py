@@ -55,7 +55,7 @@ from bot.turn_record import TurnRecords
 from bot.turns import DRAIN_S, Turns
 from bot.views import Collection, HomeFigures
 from bot.wording import SUGGESTED_PROMPTS
-from bot.workspaces import DeliveryOf, Desk, Reading, delivery_of, heed_uninstalling
+from bot.workspaces import DeliveryOf, Desk, Reading, Workspaces, delivery_of, heed_uninstalling, language_of
 
 PATIENCE_S = 2.0
 """How long a page waits for Redis."""
@@ -170,7 +170,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         app = build_app(slack.client, slack.workspaces)
         if slack.installations is not None:
             heed_uninstalling(app, slack.installations)
-        listeners = register(app, desks.office(settings.admins, delivery, turns.cancel))
+        listeners = register(app, desks.office(settings.admins, slack.workspaces, turns.cancel))
         front = SocketFront(app, settings.slack_app_token.get_secret_value()) if socket else None
         door = _door(front, listeners, delivery)
         yield Orion(
@@ -241,10 +241,17 @@ class _Desks:
         recalling = Recalling(
             admission.handle, admission.tell_dead, standings=memory.standings, reader=delivery.reader
         )  # fmt: skip
-        return Desk(workspace=workspace, delivery=delivery, handle=recalling.handle, tell_dead=recalling.tell_dead)
+        return Desk(
+            workspace=workspace,
+            delivery=delivery,
+            language_of=people.speaks,
+            handle=recalling.handle,
+            tell_dead=recalling.tell_dead,
+        )
 
-    def office(self, admins: frozenset[str], delivery: DeliveryOf, cancel: Cancel) -> Office:
+    def office(self, admins: frozenset[str], workspaces: Workspaces, cancel: Cancel) -> Office:
         """What the listeners of all workspaces hand things to."""
+        delivery = delivery_of(workspaces)
         served = Served(self.redis, prefix=self.prefix)
         reception = Reception(self.memory.mailbox, self.memory.withdrawals, cancel, served=served)
         admin_chat = AdminChat(
@@ -262,6 +269,7 @@ class _Desks:
             record=self.observers.records.load,
             figures=self._figures,
             delivery_of=delivery,
+            language_of=language_of(workspaces),
             count=self.observers.slack_event,
         )
 
@@ -315,7 +323,7 @@ async def home_figures(engine: Engine, observers: Observers) -> HomeFigures:
     counted = await observers.stats.read(SHOWN_DAYS)
     newest = max((document.updated_at for document in documents), default="")
     return HomeFigures(
-        collections=(Collection(name="Documents", documents=len(documents), size=0),) if documents else (),
+        collections=(Collection(name="", documents=len(documents), size=0),) if documents else (),
         newest=newest,
         pass_rate=counted.pass_rate,
         answered=counted.answered,

@@ -32,6 +32,7 @@ class TrustClick:
 
     turn_id: str
     trigger_id: str
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,9 @@ def read_feedback(body: object) -> Feedback | Ignored:
 def read_trust(body: object) -> TrustClick | Ignored:
     """A ``block_actions`` payload of the trust button."""
     turn_id, trigger_id = string(_action(body), "value"), string(body, "trigger_id")
-    return TrustClick(turn_id=turn_id, trigger_id=trigger_id) if turn_id and trigger_id else Ignored(reason="malformed")
+    if not (turn_id and trigger_id):
+        return Ignored(reason="malformed")
+    return TrustClick(turn_id=turn_id, trigger_id=trigger_id, user=string(body, "user", "id"))
 
 
 def read_human_asked(body: object) -> HumanAsked | Ignored:

@@ -199,14 +199,14 @@ class Delivery:
         body = {"channel": user, "text": text, "unfurl_links": False, "unfurl_media": False}
         await self._calls.once("chat.postMessage", body)
 
-    async def open_trust(self, trigger_id: str, record: Mapping[str, Any] | None) -> None:
+    async def open_trust(self, trigger_id: str, record: Mapping[str, Any] | None, language: str | None = None) -> None:
         """Opens the modal behind "Why trust this?". A trigger lives for three seconds."""
-        view = trust_modal(record, self._today())
+        view = trust_modal(record, self._today(), language)
         await self._calls.once("views.open", {"trigger_id": trigger_id, "view": view})
 
-    async def publish_home(self, user: str, figures: HomeFigures) -> None:
+    async def publish_home(self, user: str, figures: HomeFigures, language: str | None = None) -> None:
         """Publishes App Home for one person."""
-        view = home_view(figures, self._today())
+        view = home_view(figures, self._today(), language)
         await self._calls.once("views.publish", {"user_id": user, "view": view})
 
     async def suggest_prompts(self, channel: str) -> None:

@@ -25,7 +25,7 @@ from bot.intake import Access, Ignored, Incoming, Own, Refused, Standing, read, 
 from bot.payload import string
 from bot.slack_calls import DeliveryFailed
 from bot.views import TRY_ACTION, HomeFigures
-from bot.wording import HELP
+from bot.wording import help_text
 from verification.language import detect
 
 _ANY = re.compile(".*")
@@ -49,8 +49,8 @@ class Standings(Protocol):
 class Office:
     """What the listeners hand things to. ``store`` and ``feedback`` return when the thing is durable, or raise.
 
-    ``delivery_of`` finds where a team's posts go. ``count`` hears what became of each event: its letter's kind once
-    stored, or why it was ignored.
+    ``delivery_of`` finds where a team's posts go, ``language_of`` what a person of a team uses Slack in. ``count``
+    hears what became of each event: its letter's kind once stored, or why it was ignored.
     """
 
     access: Access
@@ -60,6 +60,7 @@ class Office:
     record: Callable[[str], Awaitable[Mapping[str, Any] | None]]
     figures: Callable[[], Awaitable[HomeFigures]]
     delivery_of: Callable[[str], Awaitable[Delivery]]
+    language_of: Callable[[str, str], Awaitable[str | None]]
     count: Callable[[str], None]
 
 
@@ -138,9 +139,9 @@ class Listeners:
         """The trust button: the stored record, as a modal."""
         found = clicks.read_trust(body)
         if isinstance(found, clicks.TrustClick):
-            record = await self._office.record(found.turn_id)
-            trigger = found.trigger_id
-            await self._politely(context, lambda delivery: delivery.open_trust(trigger, record))
+            record, trigger = await self._office.record(found.turn_id), found.trigger_id
+            language = detect(string(record, "question")) or await self._speaks(context, found.user)
+            await self._politely(context, lambda delivery: delivery.open_trust(trigger, record, language))
         await ack()
 
     async def human_asked(self, body: dict[str, Any], ack: AsyncAck) -> None:
@@ -153,7 +154,9 @@ class Listeners:
 
     async def try_pressed(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
         """The App Home's button: Orion says hello in the direct chat."""
-        await self._politely(context, lambda delivery: delivery.greet(string(body, "user", "id"), HELP))
+        user = string(body, "user", "id")
+        greeting = help_text(await self._speaks(context, user))
+        await self._politely(context, lambda delivery: delivery.greet(user, greeting))
         await ack()
 
     async def home_opened(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
@@ -163,10 +166,19 @@ class Listeners:
             return
         if found.tab == "home":
             user, figures = found.user, await self._office.figures()
-            await self._politely(context, lambda delivery: delivery.publish_home(user, figures))
+            language = await self._speaks(context, user)
+            await self._politely(context, lambda delivery: delivery.publish_home(user, figures, language))
         else:
             channel = found.channel
             await self._politely(context, lambda delivery: delivery.suggest_prompts(channel))
+
+    async def _speaks(self, context: AsyncBoltContext, user: str) -> str | None:
+        """What a person uses Slack in; None where Slack does not tell."""
+        try:
+            return await self._office.language_of(context.team_id or "", user)
+        except DeliveryFailed as failure:
+            _log.warning("language_unknown", reason=failure.reason)
+            return None
 
     async def unknown(self, ack: AsyncAck) -> None:
         """Something pressed that is not (or no longer) Orion's."""

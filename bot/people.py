@@ -78,6 +78,10 @@ class People:
         """What the letter is written in; where it has no text, what its person uses Slack in."""
         return detect(letter.text) if letter.text else await self.language(letter.thread.team, letter.user)
 
+    async def speaks(self, team: str, user: str) -> str | None:
+        """What this person uses Slack in; Slack is asked where that is not known. Raises as ``person`` does."""
+        return (await self.person(team, user)).language or None
+
     async def person(self, team: str, user: str) -> Person:
         """One person's account as this workspace sees it.
 

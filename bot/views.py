@@ -1,7 +1,8 @@
 """The trust modal and the App Home as Slack views. Pure: plain records and numbers go in, view dictionaries come out.
 
-Promises: Slack's limits hold whatever a record says; a record of an older version shows what it has. Must never show an
-exception, a prompt or a text that was not posted.
+Promises: Slack's limits hold whatever a record says; a record of an older version shows what it has; every word is in
+the language that is asked for (English for any but the seven). Must never show an exception, a prompt or a text that
+was not posted.
 """
 
 from __future__ import annotations
@@ -9,37 +10,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from bot.blocks import LONGEST_TEXT, Block, button, clipped, context, section
 from bot.mrkdwn_links import age, escape, source_line
 from bot.payload import mapping, objects, string
-from bot.wording import TRUST_UNKNOWN
+from bot.view_phrases import shown
 from verification.answer import RuleName, Source
 
 TRY_ACTION = "orion_try"
 _ROOM = LONGEST_TEXT - 20  # for the heading of a section
-_PAUSED = "*⏸ Paused by an admin.* Questions are kept, and answered when I go on."
-_RULES: dict[str, str] = {
-    "not_empty": "It says something",
-    "minimum_length": "It is long enough for the question",
-    "no_markdown_bold": "No stray Markdown emphasis",
-    "no_blockquotes": "No block quotes",
-    "mrkdwn": "Its Slack markup is right",
-    "no_broadcast": "It calls nobody who was not named",
-    "addresses_question": "It speaks to the question",
-    "coherent": "It is coherent and in the right language",
-    "cites_sources": "Every claim has a citation",
-    "citation_resolves": "Every citation and link resolves",
-    "claim_supported": "Every claim stands in what it cites",
-    "no_secrets": "No secrets",
-    "no_injection": "No instruction from a source was followed",
-}
+_LONGEST_DOUBT = 80
+_CLEAN = {"✓"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """One place Orion reads: its name, how many documents, how many bytes (0 where nobody counted)."""
+    """One place Orion reads: its name (perhaps none), how many documents, how many bytes (0 where nobody counted)."""
 
     name: str
     documents: int
@@ -61,106 +48,129 @@ class HomeFigures:
     partial: int = 0
     failed: int = 0
     refused: int = 0
-    days: int = 1
+    days: int = 14
     paused: bool = False
 
 
-def trust_modal(record: Mapping[str, Any] | None, today: date) -> Block:
+def trust_modal(record: Mapping[str, Any] | None, today: date, language: str | None = None) -> Block:
     """The answer to "Why trust this?": rules passed, attempts, repairs, and the sources with title, link and age.
 
-    ``record`` is a stored turn (``turn_id, outcome, verified, attempts, sources, model``); None when it is gone.
+    ``record`` is a stored turn (``turn_id, outcome, verified, answer, attempts, sources, model``); None when gone.
     """
-    blocks = [section(TRUST_UNKNOWN)] if record is None else _trust_blocks(record, today)
+    blocks = [section(shown("unknown", language))] if record is None else _trust_blocks(record, today, language)
     return {
         "type": "modal",
-        "title": {"type": "plain_text", "text": "Why trust this?"},
-        "close": {"type": "plain_text", "text": "Close"},
+        "title": {"type": "plain_text", "text": shown("title", language)},
+        "close": {"type": "plain_text", "text": shown("close", language)},
         "blocks": blocks,
     }
 
 
-def home_view(figures: HomeFigures, today: date) -> Block:
+def home_view(figures: HomeFigures, today: date, language: str | None = None) -> Block:
     """App Home: what Orion knows, how well it does, and a button to try it (A10)."""
-    places = [
-        f"• {escape(place.name)}: {place.documents:,} documents{_bytes(place.size)}" for place in figures.collections
-    ]
-    changed = age(figures.newest, today)
-    knows = clipped([*(places or ["• nothing yet"]), *([f"The newest changed {changed}."] if changed else [])], _ROOM)
+    places = [f"• {_place(place, language)}" for place in figures.collections]
+    changed = age(figures.newest, today, language)
+    newest = [shown("home_newest", language, age=changed)] if changed else []
+    knows = clipped([*(places or [f"• {shown('home_nothing', language)}"]), *newest], _ROOM, language)
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": "Orion"}},
-        *([section(_PAUSED)] if figures.paused else []),
-        section("I answer from your team's documents and check every answer against them before I send it."),
+        *([section(shown("home_paused", language))] if figures.paused else []),
+        section(shown("home_intro", language)),
         {"type": "divider"},
-        section(f"*What I know*\n{knows}"),
-        section(f"*How I do*\n{_success(figures)}"),
-        {"type": "actions", "elements": [button("Try it", TRY_ACTION, "home")]},
+        section(f"*{shown('home_knows', language)}*\n{knows}"),
+        section(f"*{shown('home_does', language)}*\n{_success(figures, language)}"),
+        {"type": "actions", "elements": [button(shown("home_try", language), TRY_ACTION, "home")]},
     ]
     return {"type": "home", "blocks": blocks}
 
 
-def _trust_blocks(record: Mapping[str, Any], today: date) -> list[Block]:
+def _place(place: Collection, language: str | None) -> str:
+    count = shown("home_documents", language, n=f"{place.documents:,}")
+    held = (shown("home_document", language) if place.documents == 1 else count) + _bytes(place.size)
+    return f"{escape(place.name)}: {held}" if place.name else held
+
+
+def _trust_blocks(record: Mapping[str, Any], today: date, language: str | None) -> list[Block]:
     attempts = objects(record, "attempts")
-    blocks = [section(_headline(record)), section(f"*Rules*\n{clipped(_rule_lines(attempts), _ROOM)}")]
+    signs = _signs(_counted(attempts), string(record, "answer"))
+    rules = [f"{sign} {shown(rule, language)}{doubt}" for rule, (sign, doubt) in signs.items()]
+    blocks = [section(_headline(record, language)), _listed("rules", rules, language)]
+    if {sign for sign, _ in signs.values()} != _CLEAN:
+        blocks.append(context([shown("signs", language)]))
     if attempts:
-        lines = [_attempt_line(number, attempt) for number, attempt in enumerate(attempts, 1)]
-        blocks.append(section(f"*Attempts*\n{clipped(lines, _ROOM)}"))
-    if sources := [_source_line(source, today) for source in objects(record, "sources")]:
-        blocks.append(section(f"*Sources*\n{clipped(sources, _ROOM)}"))
-    names = {"Model": string(record, "model"), "Turn": string(record, "turn_id")}
+        tried = [_attempt_line(number, attempt, language) for number, attempt in enumerate(attempts, 1)]
+        blocks.append(_listed("attempts", tried, language))
+    if sources := [_source(source) for source in objects(record, "sources")]:
+        blocks.append(_listed("sources", [source_line(source, today, language) for source in sources], language))
+        if {source.id for source in sources} != set(range(1, len(sources) + 1)):
+            blocks.append(context([shown("numbers", language)]))
+    names = {shown("model", language): string(record, "model"), shown("turn", language): string(record, "turn_id")}
     if origin := [f"{label}: {escape(name)}" for label, name in names.items() if name]:
         blocks.append(context([" · ".join(origin)]))
     return blocks
 
 
-def _headline(record: Mapping[str, Any]) -> str:
+def _listed(heading: Literal["rules", "attempts", "sources"], lines: Sequence[str], language: str | None) -> Block:
+    return section(f"*{shown(heading, language)}*\n{clipped(lines, _ROOM, language)}")
+
+
+def _headline(record: Mapping[str, Any], language: str | None) -> str:
     if string(record, "outcome") == "partial":
-        return "*◐ Partial.* Sentences that could not be verified were left out before the answer was sent."
-    if record.get("verified") is True:
-        return "*✓ Verified.* Every rule passed before the answer was sent."
-    return "*Not verified.* This message makes no claim that was checked against your documents."
+        return shown("is_partial", language)
+    return shown("is_verified" if record.get("verified") is True else "is_unverified", language)
 
 
-def _rule_lines(attempts: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Each rule with its mark in the attempt that counted, which is the last one that passed, else the last."""
-    counted = next((a for a in reversed(attempts) if a.get("passed") is True), attempts[-1] if attempts else {})
-    worst: dict[str, str] = {}
-    for violation in objects(counted, "violations"):
-        rule = string(violation, "rule")
-        worst[rule] = "✗" if string(violation, "severity") == "error" else worst.get(rule, "△")
-    return [f"{worst.get(rule, '✓')} {_RULES[rule]}" for rule in get_args(RuleName)]
+def _counted(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The attempt that counted, which is the last one that passed, else the last."""
+    return next((a for a in reversed(attempts) if a.get("passed") is True), attempts[-1] if attempts else {})
 
 
-def _attempt_line(number: int, attempt: Mapping[str, Any]) -> str:
-    state = "passed" if attempt.get("passed") is True else "did not pass"
+def _signs(attempt: Mapping[str, Any], posted: str) -> dict[RuleName, tuple[str, str]]:
+    """Each rule with its sign in this attempt, and the words that it doubts where they were posted."""
+    signs: dict[RuleName, tuple[str, str]] = dict.fromkeys(get_args(RuleName), ("✓", ""))
+    for violation in objects(attempt, "violations"):
+        rule: Any = string(violation, "rule")
+        if string(violation, "severity") == "error":
+            signs[rule] = ("✗", "")
+        elif signs.get(rule) == ("✓", ""):
+            signs[rule] = ("△", _doubt(string(violation, "words"), posted))
+    return {rule: signs[rule] for rule in get_args(RuleName)}
+
+
+def _doubt(words: str, posted: str) -> str:
+    if not words or words not in posted:
+        return ""
+    plain = " ".join(words.split())
+    return f": “{escape(plain if len(plain) <= _LONGEST_DOUBT else plain[: _LONGEST_DOUBT - 1] + '…')}”"
+
+
+def _attempt_line(number: int, attempt: Mapping[str, Any], language: str | None) -> str:
+    parts = [shown("passed" if attempt.get("passed") is True else "failed", language)]
     faults = sorted({string(v, "rule") for v in objects(attempt, "violations") if string(v, "severity") == "error"})
     mended = [f"{string(r, 'kind')} ×{mapping(r).get('count', 1)}" for r in objects(attempt, "repairs")]
-    parts = [state]
     if faults:
-        parts.append("against: " + ", ".join(faults))
+        parts.append(shown("against", language, rules=", ".join(faults)))
     if mended:
-        parts.append("form repaired: " + ", ".join(mended))
+        parts.append(shown("repaired", language, kinds=", ".join(mended)))
     return f"{number}. " + escape("; ".join(parts))
 
 
-def _source_line(source: Mapping[str, Any], today: date) -> str:
+def _source(source: Mapping[str, Any]) -> Source:
     number = source.get("id")
-    known = Source(
+    return Source(
         id=number if isinstance(number, int) else 0,
         title=string(source, "title"),
         url=string(source, "url"),
         updated_at=string(source, "updated_at"),
     )
-    return source_line(known, today)
 
 
-def _success(figures: HomeFigures) -> str:
+def _success(figures: HomeFigures, language: str | None) -> str:
     if figures.pass_rate is None:
-        return "No answers yet."
-    span = "today" if figures.days == 1 else f"in {figures.days} days"
-    return (
-        f"{figures.pass_rate:.1%} of my answers passed every rule {span}: {figures.answered:,} answered, "
-        f"{figures.partial:,} partial, {figures.failed:,} failed, {figures.refused:,} refused."
-    )
+        return shown("home_no_answers", language)
+    counts = {name: f"{getattr(figures, name):,}" for name in ("answered", "partial", "failed", "refused")}
+    rate = shown("home_rate", language, rate=f"{figures.pass_rate:.1%}", days=str(figures.days))
+    return f"{rate}\n{shown('home_counts', language, **counts)}"
 
 
 def _bytes(size: int) -> str:

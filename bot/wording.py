@@ -22,7 +22,6 @@ def help_text(language: str | None) -> str:
 
 
 HELP: Final = help_text(None)
-TRUST_UNKNOWN: Final = "I no longer have the record of this answer."
 LOADING: Final = (
     "Reading your documents…",
     "Finding the passages that matter…",

@@ -37,12 +37,16 @@ AGAIN_S: Final = 30.0
 _log = structlog.get_logger()
 
 
+LanguageOf = Callable[[str, str], Awaitable[str | None]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """All that serves one workspace."""
+    """All that serves one workspace. ``language_of`` asks what a person (team, user) uses Slack in."""
 
     workspace: Workspace
     delivery: Delivery
+    language_of: LanguageOf
     handle: Handle
     tell_dead: OnDead
 
@@ -217,5 +221,14 @@ def delivery_of(workspaces: Workspaces) -> DeliveryOf:
 
     async def found(team: str) -> Delivery:
         return (await workspaces.of(team)).delivery
+
+    return found
+
+
+def language_of(workspaces: Workspaces) -> LanguageOf:
+    """What a person of a team uses Slack in. Raises ``DeliveryFailed`` where that cannot be found out."""
+
+    async def found(team: str, user: str) -> str | None:
+        return await (await workspaces.of(team)).language_of(team, user)
 
     return found

@@ -55,7 +55,7 @@ def test_a8_other_values_are_ignored() -> None:
 
 
 def test_a9_a_trust_click_has_a_trigger() -> None:
-    assert read_trust(click("turn-7")) == TrustClick(turn_id="turn-7", trigger_id="1.2.abc")
+    assert read_trust(click("turn-7")) == TrustClick(turn_id="turn-7", trigger_id="1.2.abc", user="UANN")
     assert read_trust(click("turn-7", trigger_id=None)) == Ignored(reason="malformed")
 
 

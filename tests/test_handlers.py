@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import pytest
@@ -22,10 +22,12 @@ from bot.intake import Access, Incoming
 from bot.local.limits import Strictness
 from bot.local.roster import TEAM_ID
 from bot.manifest import EVENTS_PATH
+from bot.people import People
 from bot.slack_app import SocketFront, build_app
 from bot.standing import Standings
+from bot.view_phrases import shown
 from bot.views import Collection, HomeFigures
-from bot.wording import HELP, TRUST_UNKNOWN
+from bot.wording import HELP, help_text
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.test_delivery import answer
 from tests.waiting import wait_until
@@ -39,6 +41,13 @@ RECORD = {
     "verified": True,
     "attempts": [],
     "sources": [],
+}
+TRY = {
+    "type": "block_actions",
+    "user": {"id": "U0YOU"},
+    "team": {"id": "T0LOCAL"},
+    "trigger_id": "1.2.x",
+    "actions": [{"type": "button", "action_id": "orion_try", "block_id": "b", "value": "home"}],
 }
 
 
@@ -100,6 +109,7 @@ def office(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Office
         record=record,
         figures=figures,
         delivery_of=deliver,
+        language_of=People(slack.calls, redis).speaks,
         count=ledger.fates.append,
     )
 
@@ -283,9 +293,19 @@ async def test_a8_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
         assert [feedback.good for feedback in running.ledger.feedback] == [True]
 
 
-@pytest.mark.parametrize(("turn_id", "first"), [("turn-1", "*✓ Verified.*"), ("turn-9", TRUST_UNKNOWN)])
-async def test_a9_why_trust_this_opens_the_record(opened: Opened, turn_id: str, first: str) -> None:
+@pytest.mark.parametrize(
+    ("turn_id", "locale", "first"),
+    [
+        ("turn-1", "fr-FR", "*✓ Geprüft.*"),
+        ("turn-9", "fr-FR", shown("unknown", "fr")),
+        ("turn-9", "nl-NL", shown("unknown", "en")),
+    ],
+)
+async def test_f9_why_trust_this_speaks_as_the_question_did_else_as_the_person(
+    opened: Opened, turn_id: str, locale: str, first: str
+) -> None:
     async with opened() as running:
+        speaking(running, locale)
         place, ts = running.slack.ask()
         posted = await running.slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id=turn_id))
         await running.slack.server.click(CHANNEL, posted, "orion_trust")
@@ -303,6 +323,31 @@ async def test_a10_home_and_messages_tab_are_served(opened: Opened) -> None:
         await server.wait_for(lambda: running.slack.made("assistant.threads.setSuggestedPrompts") and running.settled())
         assert [call.error for call in server.calls if call.method.endswith("setSuggestedPrompts")] == [""]
         assert running.ledger.letters == []
+
+
+async def test_f9_home_and_greeting_speak_what_the_person_uses_slack_in(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        speaking(running, "ja-JP")
+        server.open_home(tab="home")
+        home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
+        assert shown("home_intro", "ja") in str(home)
+        await server.workspace.deliveries.interaction(TRY)
+        assert [message["text"] for message in server.messages(CHAT)] == [help_text("ja")]
+
+
+async def test_f9_where_slack_does_not_tell_home_is_english(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        server.faults.fail("users.info", "missing_scope")
+        server.open_home(tab="home")
+        home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
+        assert shown("home_intro", "en") in str(home)
+
+
+def speaking(running: Running, locale: str) -> None:
+    members = running.slack.server.workspace.roster.members
+    members["U0YOU"] = replace(members["U0YOU"], locale=locale)
 
 
 async def test_g1_a_failing_listener_logs_its_kind_and_no_text(opened: Opened) -> None:
@@ -326,14 +371,7 @@ async def test_h3_an_app_that_acknowledges_first_is_refused(redis_client: Redis)
 
 async def test_a10_the_try_button_says_hello(opened: Opened) -> None:
     async with opened() as running:
-        payload = {
-            "type": "block_actions",
-            "user": {"id": "U0YOU"},
-            "team": {"id": "T0LOCAL"},
-            "trigger_id": "1.2.x",
-            "actions": [{"type": "button", "action_id": "orion_try", "block_id": "b", "value": "home"}],
-        }
-        await running.slack.server.workspace.deliveries.interaction(payload)
+        await running.slack.server.workspace.deliveries.interaction(TRY)
         assert [message["text"] for message in running.slack.server.messages(CHAT)] == [HELP]
 
 

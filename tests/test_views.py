@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.phrases import LANGUAGES
 from bot.local.block_limits import block_faults
+from bot.view_phrases import shown
 from bot.views import Collection, HomeFigures, home_view, trust_modal
-from bot.wording import HELP, TRUST_UNKNOWN
+from bot.wording import HELP
 
 TODAY = date(2026, 11, 21)
 RECORD: dict[str, Any] = {
@@ -41,16 +44,18 @@ RECORD: dict[str, Any] = {
 
 
 def texts(view: dict[str, Any]) -> list[str]:
-    return [b["text"]["text"] if "text" in b else b["elements"][0].get("text", "") for b in view["blocks"]]
+    seen = (b["text"] if "text" in b else b["elements"][0] for b in view["blocks"] if b["type"] != "divider")
+    return [text if isinstance(text := each["text"], str) else text["text"] for each in seen]
 
 
 def test_a9_the_modal_shows_rules_attempts_repairs_and_sources() -> None:
     view = trust_modal(RECORD, TODAY)
-    headline, rules, attempts, sources, origin = texts(view)
+    headline, rules, signs, attempts, sources, origin = texts(view)
     assert (view["type"], view["title"]["text"]) == ("modal", "Why trust this?")
     assert headline.startswith("*✓ Verified.*")
     assert rules.count("✓") == 12
     assert "△ It is long enough for the question" in rules
+    assert signs == "✓ passed · △ a doubt that alone stops nothing · ✗ failed"
     assert attempts.splitlines()[1:] == [
         "1. did not pass; against: claim_supported",
         "2. passed; form repaired: bold ×2, table ×1",
@@ -76,7 +81,44 @@ def test_a9_an_attempt_that_failed_last_shows_its_faults() -> None:
 
 
 def test_a9_a_record_that_is_gone_is_said() -> None:
-    assert texts(trust_modal(None, TODAY)) == [TRUST_UNKNOWN]
+    assert texts(trust_modal(None, TODAY)) == [shown("unknown", None)]
+
+
+def doubted(words: str, answer: str) -> str:
+    violation = {"rule": "coherent", "severity": "warning", "words": words}
+    return texts(trust_modal({"answer": answer, "attempts": [{"passed": True, "violations": [violation]}]}, TODAY))[1]
+
+
+def test_a9_a_doubt_is_shown_with_its_words_where_they_were_posted() -> None:
+    assert "△ It is coherent and in the right language: “45 &lt;euros&gt;”" in doubted("45\n<euros>", "So 45\n<euros>.")
+    assert "“" not in doubted("45 euros", "Sixty.")
+    assert "“" not in doubted("", "Sixty.")
+    assert "x…”" in doubted("x" * 200, "x" * 300)
+
+
+def test_a9_an_error_outweighs_a_doubt_and_an_all_clear_needs_no_legend() -> None:
+    both = [{"rule": "coherent", "severity": severity} for severity in ("warning", "error", "warning")]
+    view = trust_modal({"attempts": [{"passed": False, "violations": both}]}, TODAY)
+    assert "✗ It is coherent" in texts(view)[1]
+    assert not any("△" in text for text in texts(trust_modal({"attempts": [{"passed": True}]}, TODAY)))
+
+
+@pytest.mark.parametrize(("ids", "explained"), [((1, 2), False), ((2,), True)])
+def test_a9_a_source_number_that_seems_odd_is_explained(ids: tuple[int, ...], *, explained: bool) -> None:
+    view = trust_modal({"sources": [{"id": number, "title": "T"} for number in ids]}, TODAY)
+    assert (shown("numbers", None) in texts(view)) is explained
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_f9_modal_and_home_are_in_the_language_and_within_slacks_limits(language: str) -> None:
+    figures = HomeFigures(collections=(Collection(name="", documents=1, size=0),), newest="2026-11-20", pass_rate=0.5)
+    modal = trust_modal({**RECORD, "outcome": "partial"}, TODAY, language)
+    home = home_view(replace(figures, paused=True), TODAY, language)
+    assert len(modal["title"]["text"]) <= 24
+    assert list(block_faults(modal["blocks"], limit=100)) == list(block_faults(home["blocks"], limit=100)) == []
+    english = {text for view in (trust_modal(RECORD, TODAY), home_view(figures, TODAY)) for text in texts(view)}
+    if language != "en":
+        assert {text for text in [*texts(modal), *texts(home)] if text != "Orion"}.isdisjoint(english)
 
 
 def test_a10_home_shows_what_orion_knows_and_how_it_does() -> None:
@@ -95,18 +137,19 @@ def test_a10_home_shows_what_orion_knows_and_how_it_does() -> None:
         days=7,
     )
     view = home_view(figures, TODAY)
-    shown = "\n".join(block["text"]["text"] for block in view["blocks"] if "text" in block)
+    seen = "\n".join(block["text"]["text"] for block in view["blocks"] if "text" in block)
     assert view["type"] == "home"
-    assert "• handbook &amp; co: 1,500 documents, 3.0 MB\n• runbooks: 3 documents, 2 KB\n• wiki: 4 documents\n" in shown
-    assert "The newest changed today." in shown
-    assert "97.3% of my answers passed every rule in 7 days: 40 answered, 1 partial, 1 failed, 2 refused." in shown
+    assert "• handbook &amp; co: 1,500 documents, 3.0 MB\n• runbooks: 3 documents, 2 KB\n• wiki: 4 documents\n" in seen
+    assert "The newest changed today." in seen
+    assert "97.3% of my answers passed every rule in 7 days." in seen
+    assert "40 answered, 1 partial, 1 failed, 2 refused" in seen
     assert view["blocks"][-1]["elements"][0]["action_id"] == "orion_try"
 
 
 def test_a10_an_empty_home_is_honest() -> None:
-    shown = "\n".join(b["text"]["text"] for b in home_view(HomeFigures(collections=()), TODAY)["blocks"] if "text" in b)
-    assert "nothing yet" in shown
-    assert "No answers yet." in shown
+    seen = "\n".join(b["text"]["text"] for b in home_view(HomeFigures(collections=()), TODAY)["blocks"] if "text" in b)
+    assert "nothing yet" in seen
+    assert "No answers yet." in seen
 
 
 def test_a1_the_greeting_is_short_enough_to_be_a_section() -> None:

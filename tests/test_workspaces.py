@@ -330,7 +330,11 @@ def desk_of(client: AsyncWebClient) -> Desk:
     async def tell_dead(claimed: Claimed, lease: Lease, reason: str) -> None:
         raise AssertionError
 
-    return Desk(workspace=workspace, delivery=Delivery(calls, workspace.own), handle=handle, tell_dead=tell_dead)
+    async def language_of(team: str, user: str) -> str | None:
+        raise AssertionError
+
+    delivery = Delivery(calls, workspace.own)
+    return Desk(workspace=workspace, delivery=delivery, language_of=language_of, handle=handle, tell_dead=tell_dead)
 
 
 def letter(thread: str) -> tuple[Claimed, Lease]:
