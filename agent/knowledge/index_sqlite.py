@@ -40,7 +40,7 @@ from agent.knowledge.passage import Document, Holding, IndexReport, Passage, Sou
 
 log = structlog.get_logger()
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Grows with the schema and with anything that changes what the same bytes become."""
 
 _SCHEMA: Final = """
@@ -50,6 +50,8 @@ CREATE TABLE documents (
   place TEXT NOT NULL, chunks INTEGER NOT NULL, text TEXT NOT NULL
 );
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE passage_vectors (number INTEGER PRIMARY KEY, digest BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS vectors (digest BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
 CREATE VIRTUAL TABLE passages USING fts5(
   title, heading, text, grams, name UNINDEXED, anchor UNINDEXED, line UNINDEXED, page UNINDEXED,
   tokenize = 'porter unicode61 remove_diacritics 2'

@@ -17,7 +17,7 @@ from psycopg.types.json import Json
 from agent.knowledge.index_run import NOTE, Known, Parsed
 from agent.knowledge.lexemes import Indexed, indexed
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Grows with the tables and with anything that changes what the same bytes become."""
 
 _TABLES: Final = ("passage_vectors", "passages", "documents", "terms", "totals", "settings")
@@ -37,6 +37,8 @@ CREATE TABLE passages (
 ALTER TABLE passages ALTER COLUMN words SET STORAGE MAIN, ALTER COLUMN counts SET STORAGE MAIN;
 CREATE INDEX passages_words ON passages USING gin (words) WITH (fastupdate = off);
 CREATE INDEX passages_document ON passages (document);
+CREATE TABLE passage_vectors (number bigint PRIMARY KEY, digest bytea NOT NULL);
+CREATE TABLE IF NOT EXISTS vectors (digest bytea PRIMARY KEY, vector bytea NOT NULL);
 INSERT INTO totals VALUES (0, 0);
 """
 _INSERT: Final = """

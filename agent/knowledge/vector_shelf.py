@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
+from uuid import uuid4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,16 @@ class Unplaced:
     def digest(self, model: str) -> bytes:
         """What its vector is kept under: the same model makes the same of the same text."""
         return hashlib.sha256(f"{model}\n{self.encoded}".encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def new_stamp(model: str) -> str:
+    """What tells the vectors as they stand now from those at any other time."""
+    return f"{model} {uuid4().hex}"
+
+
+def model_of(stamp: str) -> str:
+    """The model that made the vectors of a stamp."""
+    return stamp.partition(" ")[0]
 
 
 class VectorShelf(Protocol):
@@ -61,12 +72,12 @@ class VectorShelf(Protocol):
         """Store vectors, and which passages have which."""
         ...
 
-    def tidy(self) -> None:
+    def tidy(self, model: str) -> None:
         """Remove what belongs to no passage any more."""
         ...
 
     def stamp(self) -> str:
-        """``model`` and something that changes with every ``put``; nothing where there never was one."""
+        """What changes with every change of the vectors (``new_stamp``); nothing where there never were any."""
         ...
 
     def places(self) -> Sequence[tuple[int, bytes]]:
