@@ -33,12 +33,12 @@ NEVER = (
     "unit",
     "identifier",
     "missing citation",
+    "wrong citation",
     "unknown citation",
     "invented link",
     "broadcast",
 )
 # What was measured on 2026-11-21, a little room added; rules alone first, then with a judge that errs one time in ten.
-MOST_WRONG_CITATIONS = (2, 1)
 LEAST_VERIFIED = (0.8, 0.7)
 MOST_WRONGED = (0, 5)
 MOST_INVENTIONS = 2
@@ -137,10 +137,9 @@ async def test_f3_most_turns_end_verified_and_no_precise_fault_gets_through(inde
     tally = await run(index, judged=judged)
     print("\n" + shown(tally, "with a judge" if judged else "rules alone"))  # noqa: T201 - the table is what -s is for
     assert {kind: tally.through[kind] for kind in NEVER} == dict.fromkeys(NEVER, 0), tally.seen
-    assert tally.through["wrong citation"] <= MOST_WRONG_CITATIONS[judged], tally.seen
     assert tally.passed_by(1) < tally.passed_by(2) < tally.passed_by(3)
     assert tally.passed_by(3) > LEAST_VERIFIED[judged]
     assert len(tally.wronged) <= MOST_WRONGED[judged], tally.wronged
-    assert set(tally.planted) >= {*NEVER, "wrong citation", "invention"}
+    assert set(tally.planted) >= {*NEVER, "invention"}
     if judged:
         assert tally.through["invention"] <= MOST_INVENTIONS

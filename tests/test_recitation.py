@@ -119,3 +119,54 @@ def test_f2_without_repair_nothing_is_moved() -> None:
     verdict = check(Draft(text="Refunds take 14 days [2].", sources=RULEBOOK, repair=False))
     assert not verdict.passed
     assert verdict.text == "Refunds take 14 days [2]."
+
+
+GUIDES = (
+    Source(id=1, title="Roles", text="The communications lead writes to customers. The page names every lead."),
+    Source(id=2, title="Incidents", text="The incident lead decides. The communications lead updates the status page."),
+    Source(id=3, title="Parking", text="The garage opens at 06:30 and closes at 22:00."),
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The communications lead updates the status page [1].",
+        "*Short answer:* The communications lead updates the status page [1].",
+        "Kurz gesagt: The communications lead updates the status page [1].",
+    ],
+)
+def test_f2_a_page_that_has_some_of_the_words_gives_way_to_the_one_that_has_them_all(text: str) -> None:
+    verdict = check(Draft(text=text, sources=GUIDES))
+    assert verdict.passed
+    assert verdict.text == text.replace("[1]", "[2]")
+    assert [claim.supported for claim in verdict.claims] == ["yes"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| what |\n|---|\n| The communications lead updates the status page [1]. |",
+        "The communications lead updates the status page [1], [2] and [3] say.",
+    ],
+)
+def test_f1_a_far_better_source_is_an_error_where_the_number_cannot_be_set_right(text: str) -> None:
+    verdict = check(Draft(text=text, sources=(*GUIDES, Source(id=4, title="Again", text=GUIDES[1].text))))
+    cited_rightly = "[2]" in text
+    assert verdict.passed == cited_rightly
+    assert cited_rightly or "Cite [2] instead" in verdict.errors[0].remedy
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The communications lead updates the status page [2].",
+        "The lead for communications keeps the status page up to date [2].",
+        "The incident lead decides [2].",
+        "Updates [1].",
+    ],
+)
+def test_f2_a_citation_that_no_other_page_beats_stays(text: str) -> None:
+    verdict = check(Draft(text=text, sources=GUIDES))
+    assert verdict.passed
+    assert verdict.text == text

@@ -14,6 +14,7 @@ from verification.answer import Claim, Draft, Source
 from verification.attribution import attribution_findings
 from verification.date_check import date_findings
 from verification.evidence import Cited, Evidence, Finding
+from verification.headlines import announcement_end
 from verification.identifier_check import identifier_findings, is_known_url, known_urls
 from verification.injection import orders_in, without_orders
 from verification.language import detect
@@ -29,6 +30,7 @@ from verification.verbatim import is_recited
 
 _BORNE_OUT = 0.75
 _FEWEST_STEMS = 2
+_MORE = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +56,14 @@ class Grounds:
         return tuple(number for number in dict.fromkeys(numbers) if number in self.sources)
 
     def read(self, claim: Claim) -> Passage:
-        """The claim read; where neither it nor the answer tells its language, that of what it cites is taken."""
+        """The claim read; where neither it nor the answer tells its language, that of what it cites is taken.
+
+        "Short answer:" before it is blanked out: no source has these words, and every offset stays.
+        """
         language = detect(claim.text) or self.spoken
         cited = (self.sources[number].passage.language for number in self.real(claim.cited))
-        return analyse(claim.text, language or next(cited, None))
+        lead = announcement_end(claim.text)
+        return analyse(" " * lead + claim.text[lead:], language or next(cited, None))
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -93,11 +99,28 @@ class Grounds:
             return ()
         return tuple(number for number in self.sources if number not in but and self._bears_out(claim, number))
 
-    def _bears_out(self, claim: Passage, number: int) -> bool:
+    def bearing_out_better(self, evidence: Evidence, value: float) -> tuple[int, ...]:
+        """The numbers of sources that bear a claim out far better than what it cites, with a score of ``value``, does.
+
+        The words of a short claim stand by chance in many a source; where it was taken from, all of them do.
+        """
+        claim, least = evidence.claim, evidence.recall + _MORE
+        if least > 1 or len(claim.stems) < _FEWEST_STEMS:
+            return ()
+        cited = {each.id for each in evidence.cited}
+        return tuple(
+            number
+            for number, source in self.sources.items()
+            if number not in cited
+            and len(claim.stems & source.passage.stems) >= least * len(claim.stems)
+            and self._bears_out(claim, number, value + _MORE)
+        )
+
+    def _bears_out(self, claim: Passage, number: int, least: float = SUPPORTED) -> bool:
         evidence = self.evidence(claim, (number,))
         if not evidence.same_language or evidence.recall < _BORNE_OUT:
             return False
-        return not any(self.against(evidence)) and score(evidence, ()) >= SUPPORTED
+        return not any(self.against(evidence)) and score(evidence, ()) >= least
 
 
 def grounds(draft: Draft, text: str) -> Grounds:

@@ -62,12 +62,14 @@ def _violations(grounds: Grounds, claim: Claim, evidence: Evidence, findings: tu
     refuted = any(finding.severity == "error" for finding in findings)
     elsewhere = grounds.bearing_out(evidence.claim, claim.cited) if refuted else ()
     found = [_violation(claim, finding, elsewhere) for finding in findings]
+    if findings:
+        return found
     # In another language nothing can be said of the words, unless another source bears them out.
-    if not findings and (not evidence.same_language or claim.score < SUPPORTED):
+    if not evidence.same_language or claim.score < SUPPORTED:
         elsewhere = grounds.bearing_out(evidence.claim, claim.cited)
-        if elsewhere or evidence.same_language:
-            found.append(_far_off(claim, evidence, elsewhere))
-    return found
+        return [_far_off(claim, evidence, elsewhere)] if elsewhere or evidence.same_language else []
+    elsewhere = grounds.bearing_out_better(evidence, claim.score)
+    return [_far_off(claim, evidence, elsewhere)] if elsewhere else []
 
 
 def _violation(claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
@@ -86,13 +88,13 @@ def _violation(claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Vi
 
 
 def _far_off(claim: Claim, evidence: Evidence, elsewhere: tuple[int, ...]) -> Violation:
-    """A claim whose words hardly stand in its sources: a suspicion, never an error."""
+    """A claim whose words hardly stand in its sources, or far better in another: only that other is evidence."""
     remedy = f"Keep closer to what {evidence.sources_named()} says, or cite the source that states it."
     if elsewhere:
         remedy = f"Cite [{elsewhere[0]}] instead: that source bears this sentence out."
     return Violation(
         rule="claim_supported",
-        severity="warning",
+        severity="error" if elsewhere and evidence.same_language else "warning",
         start=claim.start,
         end=claim.end,
         words=claim.text[:_LONGEST_WORDS],

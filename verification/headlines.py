@@ -34,11 +34,24 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d+")
+_ANNOUNCED = re.compile(
+    r"[*_~\s]*(?:(?:the |in )?(?:(?:short|brief|quick|direct) )?(?:answer|summary|overview|note|result|conclusion|short"
+    r"|brief)|tl;? ?dr|(?:kurze? )?antwort|kurz(?: gesagt)?|zusammenfassung|fazit|hinweis|ergebnis|réponse(?: courte)?"
+    r"|en bref|en résumé|résumé|remarque|respuesta(?: corta)?|en resumen|resumen|nota|jawaban(?: singkat)?|singkatnya"
+    r"|ringkasan|catatan|回答|答案|简而言之|总结|结论|答え|要約|結論)\s?[*_~]*[:：][*_~\s]*",
+    re.IGNORECASE,
+)
 
 
 def label_end(heading: str) -> int:
     """Where the label at the head of a heading ends: ``Step 2:``, ``1.``; 0 without one."""
     match = _LABEL.match(heading)
+    return match.end() if match else 0
+
+
+def announcement_end(sentence: str) -> int:
+    """Where a label ends that only announces what follows ("Short answer:"); 0 without one."""
+    match = _ANNOUNCED.match(sentence)
     return match.end() if match else 0
 
 
