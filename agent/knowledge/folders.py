@@ -7,7 +7,7 @@ Must never follow a link out of a root, and never loop on links.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -50,10 +50,17 @@ class DocumentFile:
 
 @dataclass(slots=True, kw_only=True)
 class Walk:
-    """The files found so far, with what could not be walked. ``missing`` are roots that are not there."""
+    """The files found so far, with what could not be walked. ``missing`` are roots that are not there.
+
+    ``known`` is what the index has of each key (digest, id, audience, link), ``notes`` what earlier runs noted, and
+    ``noted`` what is to be noted for the next.
+    """
 
     failed: list[tuple[str, str]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    known: Mapping[str, tuple[str, str, str, str]] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    noted: dict[str, str] = field(default_factory=dict)
     audiences: Audiences = field(default_factory=Audiences)
     _ids: set[str] = field(default_factory=set)
     _keys: set[str] = field(default_factory=set)
@@ -67,9 +74,10 @@ class Walk:
         self._ids.add(name)
         return name
 
-    def files(self, roots: Sequence[Path]) -> Iterator[DocumentFile]:
-        """Every document under ``roots``."""
-        self._tops = sorted((given.expanduser().resolve() for given in roots), key=lambda root: len(root.parts))
+    def files(self, roots: Sequence[Path], among: Sequence[Path] = ()) -> Iterator[DocumentFile]:
+        """Every document under ``roots``; ``among`` are all the folders of the run, where these are not all."""
+        tops = (given.expanduser().resolve() for given in among or roots)
+        self._tops = sorted(tops, key=lambda root: len(root.parts))
         for given in roots:
             root = given.expanduser().resolve()
             if root.is_file():
@@ -81,6 +89,7 @@ class Walk:
                 self.missing.append(str(root))
                 self.failed.append((str(given), "does not exist"))
         self.failed += self.audiences.failed
+        self.audiences.failed.clear()
 
     def _below(self, root: Path) -> Iterator[Path]:
         for folder, names, files in os.walk(root, onerror=self._unwalkable):

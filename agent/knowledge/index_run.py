@@ -7,8 +7,9 @@ source that is away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -16,14 +17,17 @@ import structlog
 
 from agent.knowledge.chunking import Chunk, chunk_document
 from agent.knowledge.folders import Walk
-from agent.knowledge.passage import IndexReport, Readable, Source
-from agent.knowledge.reading import ReadDocument, ReadError, digest_of, parse_document
+from agent.knowledge.passage import IndexReport, PutOff, Readable, Source
+from agent.knowledge.reading import NotModifiedError, ReadDocument, ReadError, digest_of, parse_document
+from agent.knowledge.source_state import PREFIX, SourceState, shortened, states_of
 
 log = structlog.get_logger()
 
 MOST_PASSAGES: Final = 1 << 20
 NOTE: Final = "note:"
 """What the names of notes begin with where an index keeps them beside settings of its own."""
+FETCHED: Final = "fetched:"
+"""What the names of notes about single documents begin with; the rest is the document's key."""
 _BATCH_DOCUMENTS: Final = 64
 _BATCH_CHARS: Final = 2_000_000
 
@@ -71,22 +75,45 @@ class IndexRun:
         self._shelf = shelf
         self._progress = progress
         self._known = shelf.known()
+        self._ground = Walk(known=self._known, notes=shelf.notes(FETCHED))
+        self._states = states_of(shelf.notes(PREFIX))
         self._kept: set[str] = set()
-        self._failed: list[tuple[str, str]] = []
+        self._unreadable: set[str] = set()
         self._batch: list[Parsed] = []
         self._chars = 0
+        self._read = 0
+        self._size = 0
         self._counts = {"added": 0, "changed": 0, "unchanged": 0}
 
     def take_all(self, sources: Sequence[Path | Source]) -> IndexReport:
         """Everything under these folders and sources; what is under none of them leaves the index."""
-        walk = Walk()
-        for file in walk.files([source for source in sources if isinstance(source, Path)]):
+        folders = {str(source.expanduser().resolve()): source for source in sources if isinstance(source, Path)}
+        others = {source.key: source for source in sources if not isinstance(source, Path)}
+        for name, folder in folders.items():
+            self._go_over(name, self._ground.files([folder], among=[*folders.values()]))
+        for name, source in others.items():
+            if isinstance(source, PutOff):
+                self._ground.missing.append(name)
+            else:
+                self._go_over(name, source.documents(self._ground))
+        self._shelf.note({f"{PREFIX}{name}": "" for name in self._states if name not in {*folders, *others}})
+        return self.finish()
+
+    def _go_over(self, name: str, found: Iterable[Readable]) -> None:
+        """One source, and what is to be known of it afterwards."""
+        began, failed_before = time.time(), len(self._ground.failed)
+        self._read = self._size = 0
+        for file in found:
             self.take(file)
-        for source in sources:
-            if not isinstance(source, Path):
-                for readable in source.documents(walk):
-                    self.take(readable)
-        return self.finish(failed=walk.failed, missing=walk.missing)
+        self._write_batch()
+        ended = time.time()
+        state = self._states.get(name) or SourceState(tried=ended)
+        if name not in self._ground.missing:
+            state = SourceState(
+                tried=ended, synced=ended, seconds=round(ended - began, 3), read=self._read, size=self._size
+            )
+        failed, more = shortened(self._ground.failed[failed_before:])
+        self._shelf.note({f"{PREFIX}{name}": replace(state, tried=ended, failed=failed, more=more).to_note()})
 
     def take(self, file: Readable) -> None:
         """Read one file and store it if its content, or what is said about it, is not what the index has."""
@@ -94,14 +121,20 @@ class IndexRun:
             self._progress(file.id)
         try:
             data, changed_at = file.read()
+            self._read, self._size = self._read + 1, self._size + len(data)
             if self._known.get(file.key) == (digest_of(data), file.id, file.audience, file.url):
                 self._counts["unchanged"] += 1
             else:
                 document = parse_document(file.name, data, changed=changed_at)
                 self._add(Parsed(file=file, document=document, chunks=chunk_document(document)[:MOST_PASSAGES]))
             self._kept.add(file.key)
+        except NotModifiedError as unchanged:
+            self._read, self._size = self._read + 1, self._size + unchanged.size
+            self._counts["unchanged"] += 1
+            self._kept.add(file.key)
         except ReadError as error:
-            self._failed.append((file.id, error.reason))
+            self._ground.failed.append((file.id, error.reason))
+            self._unreadable.add(file.id)
             if error.passing and file.key in self._known:
                 self._kept.add(file.key)
 
@@ -115,18 +148,20 @@ class IndexRun:
     def _write_batch(self) -> None:
         if self._batch:
             self._shelf.put(self._batch)
+        if self._ground.noted:
+            self._shelf.note(self._ground.noted)
         self._batch.clear()
+        self._ground.noted.clear()
         self._chars = 0
 
-    def finish(self, *, failed: Sequence[tuple[str, str]], missing: Sequence[str]) -> IndexReport:
-        """Write what is left and drop what is gone; what stood under a ``missing`` source stays."""
-        self._write_batch()
-        below_missing = tuple(f"{root}/" for root in missing)
-        unreadable = {shown for shown, _ in self._failed}
+    def finish(self) -> IndexReport:
+        """Drop what is gone; what stood under a source that is away stays."""
+        below_missing = tuple(f"{root}/" for root in self._ground.missing)
         gone = [key for key in self._known if key not in self._kept and not key.startswith(below_missing or ("\0",))]
         if gone:
             self._shelf.drop(gone)
-        removed = sum(self._known[key][1] not in unreadable for key in gone)
-        report = IndexReport(**self._counts, removed=removed, failed=(*failed, *self._failed))
+            self._shelf.note({f"{FETCHED}{key}": "" for key in gone if f"{FETCHED}{key}" in self._ground.notes})
+        removed = sum(self._known[key][1] not in self._unreadable for key in gone)
+        report = IndexReport(**self._counts, removed=removed, failed=tuple(self._ground.failed))
         log.info("knowledge_indexed", **self._counts, removed=removed, failed=len(report.failed))
         return report

@@ -134,6 +134,17 @@ class Ground(Protocol):
 
     failed: list[tuple[str, str]]
     missing: list[str]
+    noted: dict[str, str]
+
+    @property
+    def known(self) -> Mapping[str, tuple[str, str, str, str]]:
+        """Digest, id, audience and link of what the index has, by key."""
+        ...
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        """What earlier runs noted about documents; ``noted`` is for the next."""
+        ...
 
     def unique(self, inside: str, prefix: str) -> str:
         """An id that no other document of this run has."""
@@ -151,6 +162,18 @@ class Source(Protocol):
     def documents(self, ground: Ground) -> Iterator[Readable]:
         """All of them; what cannot be read, or is away (its keys' beginning, less ``/``), is told to ``ground``."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutOff:
+    """A source that this run leaves as it is: what the index has of it stays."""
+
+    key: str
+
+    def documents(self, ground: Ground) -> Iterator[Readable]:
+        """None now."""
+        ground.missing.append(self.key)
+        yield from ()
 
 
 class KnowledgeReader(Protocol):

@@ -81,6 +81,14 @@ class ReadError(Exception):
         self.passing = passing
 
 
+class NotModifiedError(Exception):
+    """The document stands as the index has it, and need not be read. ``size`` is in bytes."""
+
+    def __init__(self, size: int = 0) -> None:
+        super().__init__()
+        self.size = size
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """A stretch of a document: a whole file, or one page. ``line`` is where it starts in the document's text."""

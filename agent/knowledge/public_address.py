@@ -1,0 +1,138 @@
+"""Which addresses a page may be fetched from, and connections that go to the address that was checked (I4).
+
+Promises: a name is resolved once a connection and the connection goes to one of the very addresses that were judged, so
+that an answer of the name server that changes in between (DNS rebinding) changes nothing; names that an admin listed
+may lie in a private network. Nothing goes on after ``deadline``, whatever the other side drips. Must never use a proxy:
+it would resolve names itself.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Any, Final
+
+import httpcore2
+
+Address = IPv4Address | IPv6Address
+Resolve = Callable[[str, int], Iterable[str]]
+"""The addresses of a name and port. Raises ``OSError``."""
+
+_LONGEST_STEP_S: Final = 60.0
+_TRANSLATED: Final = IPv6Network("64:ff9b::/96")
+"""What a gateway to IPv4 (NAT64) makes of an IPv4 address: its last 32 bits."""
+
+
+class AddressRefusedError(Exception):
+    """A name leads to no address that may be connected to."""
+
+
+def is_public(text: str) -> bool:
+    """Whether an address lies in the public network, and so does every IPv4 address that is written into it."""
+    return all(
+        each.is_global
+        and not (each.is_multicast or each.is_reserved or each.is_unspecified)
+        and not (isinstance(each, IPv6Address) and each.is_site_local)
+        for each in _meant(ip_address(text))
+    )
+
+
+def is_near(text: str) -> bool:
+    """Whether an address may at all be that of a server of an intranet: private or loopback, or public."""
+    return not any(each.is_link_local or each.is_multicast or each.is_unspecified for each in _meant(ip_address(text)))
+
+
+def _meant(address: Address) -> Iterator[Address]:
+    """The address, or the IPv4 addresses that connecting to it may lead to."""
+    if isinstance(address, IPv4Address):
+        yield address
+        return
+    if address.ipv4_mapped:
+        yield address.ipv4_mapped
+    elif address in _TRANSLATED:
+        yield IPv4Address(int(address) & 0xFFFF_FFFF)
+    else:
+        yield address
+        yield from filter(None, (address.sixtofour, *(address.teredo or ())))
+
+
+def resolved(host: str, port: int) -> list[str]:
+    """The addresses of a name, as this machine resolves it, none twice; an address is its own."""
+    with suppress(ValueError):
+        return [str(ip_address(host))]
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(place[0]).partition("%")[0] for *_, place in found))
+
+
+class CheckedNetwork(httpcore2.NetworkBackend):
+    """Connections of one thread. ``private_hosts`` are names (or addresses) that may lie in a private network."""
+
+    def __init__(self, private_hosts: Iterable[str] = (), resolve: Resolve = resolved) -> None:
+        self.deadline = float("inf")
+        """When everything ends, in seconds of ``time.monotonic``."""
+        self._private_hosts = frozenset(host.lower() for host in private_hosts)
+        self._resolve = resolve
+        self._inner = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.NetworkStream:
+        """A connection to an allowed address of ``host``. Raises ``AddressRefusedError`` where there is none."""
+        try:
+            addresses = list(self._resolve(host, port))
+        except OSError as error:
+            raise httpcore2.ConnectError(type(error).__name__) from error
+        judge = is_near if host.lower() in self._private_hosts else is_public
+        allowed = [address for address in addresses if judge(address)]
+        if not allowed:
+            raise AddressRefusedError
+        failure: Exception = httpcore2.ConnectError()
+        for address in allowed:
+            try:
+                stream = self._inner.connect_tcp(address, port, self.left(timeout), local_address, socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+            else:
+                return _Bounded(stream, self.left)
+        raise failure
+
+    def left(self, timeout: float | None) -> float:
+        """Seconds that a step may take. Raises ``httpcore2.ReadTimeout`` when there are none left."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise httpcore2.ReadTimeout
+        return min(left, _LONGEST_STEP_S if timeout is None else timeout)
+
+
+class _Bounded(httpcore2.NetworkStream):
+    """A connection each of whose steps asks how long it may take."""
+
+    def __init__(self, stream: httpcore2.NetworkStream, left: Callable[[float | None], float]) -> None:
+        self._stream = stream
+        self._left = left
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, self._left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._left(timeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        return _Bounded(self._stream.start_tls(ssl_context, server_hostname, self._left(timeout)), self._left)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
