@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from bot.settings import Settings, SettingsError
+from bot.settings import Settings, SettingsError, refusal
 
 _EXAMPLES = {
     "OPENAI_BASE_URL": "http://127.0.0.1:11434/v1",
@@ -19,16 +19,20 @@ _EXAMPLES = {
 
 def check_addresses(settings: Settings) -> Settings:
     """The same settings. Raises ``SettingsError`` naming each variable that is no web address."""
+    if wrong := wrong_addresses(settings):
+        raise SettingsError(refusal(wrong))
+    return settings
+
+
+def wrong_addresses(settings: Settings) -> dict[str, str]:
+    """What is wrong with each variable that should be a web address and is none."""
     configured = {
         "OPENAI_BASE_URL": settings.openai_base_url,
         "SLACK_API_URL": settings.slack_api_url,
         "LANGFUSE_HOST": settings.langfuse_host if settings.langfuse_public_key else "",
     }
     wrong = [name for name, value in configured.items() if value and not is_web_address(value)]
-    if wrong:
-        lines = [f"  {name} is no web address; one looks like {_EXAMPLES[name]}" for name in wrong]
-        raise SettingsError("These settings cannot be used:\n" + "\n".join(lines))
-    return settings
+    return {name: f"is no web address; one looks like {_EXAMPLES[name]}" for name in wrong}
 
 
 def is_web_address(text: str) -> bool:

@@ -229,9 +229,14 @@ async def _docs(settings: Settings, *, as_json: bool) -> None:
 @app.command()
 def doctor() -> None:
     """Check tokens, Redis, model, Langfuse and knowledge, and say what to do about each."""
+    from bot.addresses import wrong_addresses
     from bot.doctor import examine
+    from bot.settings import read_settings
+    from observability.logging import configure
 
-    checks = _run(examine(_settings()))
+    settings, faults = read_settings()
+    configure(json=not sys.stderr.isatty(), debug=settings.debug, level="WARNING")
+    checks = _run(examine(settings, faults=faults | wrong_addresses(settings)))
     for check in checks:
         style, mark = ("green", "ok") if check.ok else ("red", "wrong")
         out.print(f"{mark:>6}  {check.name}: {check.detail}", style=style, **_LITERALLY)
@@ -276,17 +281,15 @@ def bench(
 def _settings(*, log: str = "WARNING", **options: Any) -> Settings:
     """The settings in force, and logging set up by them: JSON unless a person watches."""
     from bot.addresses import check_addresses
-    from bot.settings import load_settings, unknown_names
+    from bot.settings import load_settings, unknown_names, unread_lines
     from observability.logging import configure
 
-    try:
-        settings = check_addresses(load_settings(**options))
-    except UnicodeDecodeError:
-        message = "The file .env is no UTF-8 text. It should have lines such as ORION_DOCS=/srv/handbook."
-        raise WrongUse(message) from None
+    settings = check_addresses(load_settings(**options))
     configure(json=not sys.stderr.isatty(), debug=settings.debug, level="DEBUG" if settings.debug else log)
     for name, nearest in unknown_names().items():
         structlog.get_logger().warning("setting_unknown", name=name, nearest=nearest)
+    if lines := unread_lines():
+        structlog.get_logger().warning("dotenv_lines_not_understood", lines=lines)
     return settings
 
 

@@ -8,7 +8,9 @@ anything.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
+from typing import Any, Final
 
 import aiohttp
 from redis.asyncio import Redis
@@ -26,7 +28,7 @@ from bot.open_redis import open_redis
 from bot.open_slack import seal_of
 from bot.pausing import Pausing
 from bot.redis_url import is_cluster, plain_cause
-from bot.settings import Settings
+from bot.settings import Settings, unknown_names, unread_lines
 from bot.slack_app import open_client
 from bot.slack_calls import DeliveryFailed, SlackCalls
 from bot.slack_tokens import Tried, try_app_token, try_bot_token
@@ -40,14 +42,34 @@ ANSWERS_WITHIN_S = 12.0
 SLACK_AWAY = "Check the network, the proxy and SLACK_API_URL."
 
 
-async def examine(settings: Settings, *, within_s: float = ANSWERS_WITHIN_S) -> list[Check]:
-    """Every check, in the order in which a message meets the parts. ``within_s`` bounds each wait for somebody else."""
+async def examine(
+    settings: Settings, *, faults: Mapping[str, str] | None = None, within_s: float = ANSWERS_WITHIN_S
+) -> list[Check]:
+    """Every check, in the order in which a message meets the parts. ``within_s`` bounds each wait for somebody else.
+
+    ``faults`` say what is wrong with variables that cannot be used: what depends on one of them is not looked at.
+    """
+    wrong = faults or {}
     async with asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(check(settings, within_s), name=check.__name__)
-            for check in (_bot_token, _events, _redis, _knowledge, tool_checks, _model, _judge, _langfuse, _handoff)
+            for check, needed in _CHECKS.items()
+            if not needed & wrong.keys()
         ]
-    return [check for task in tasks for check in task.result()]
+    return [*_settings(wrong), *(check for task in tasks for check in task.result())]
+
+
+def _settings(wrong: Mapping[str, str]) -> list[Check]:
+    """A line for each setting that cannot be used, is none, or is not understood; Orion starts in spite of the last."""
+    mend = "Mend it in the environment or in .env; Orion does not start with it."
+    found = [Check(name="Settings", ok=False, detail=f"{name} {what}", remedy=mend) for name, what in wrong.items()]
+    for number in unread_lines():
+        remedy = "Write NAME=value, or # in front of a remark."
+        found.append(Check(name="Settings", ok=False, detail=f".env, line {number} is not understood", remedy=remedy))
+    for name, nearest in unknown_names().items():
+        remedy = "See the README for the names." if nearest == "none" else f"Is {nearest} meant?"
+        found.append(Check(name="Settings", ok=False, detail=f"{name} is no setting of Orion", remedy=remedy))
+    return found
 
 
 async def _bot_token(settings: Settings, within_s: float) -> list[Check]:
@@ -247,3 +269,17 @@ async def _langfuse(settings: Settings, within_s: float) -> list[Check]:
         ok, detail = False, f"{settings.langfuse_host} cannot be reached ({type(error).__name__})"
     remedy = "Check LANGFUSE_HOST and the two keys. Orion works without it."
     return [Check(name="Langfuse", ok=ok, detail=detail, remedy=remedy)]
+
+
+_CHECKS: Final[Mapping[Callable[[Settings, float], Coroutine[Any, Any, list[Check]]], frozenset[str]]] = {
+    _bot_token: frozenset({"SLACK_API_URL"}),
+    _events: frozenset({"SLACK_API_URL"}),
+    _redis: frozenset(),
+    _knowledge: frozenset(),
+    tool_checks: frozenset(),
+    _model: frozenset({"OPENAI_BASE_URL"}),
+    _judge: frozenset({"OPENAI_BASE_URL"}),
+    _langfuse: frozenset({"LANGFUSE_HOST"}),
+    _handoff: frozenset({"SLACK_API_URL"}),
+}
+"""Every check, with the variables without which it would say nothing true."""

@@ -6,13 +6,16 @@ environment. Must never print a secret: secrets are ``SecretStr``.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
+from dotenv.parser import parse_stream
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
@@ -22,6 +25,7 @@ from bot.wrong_use import WrongUse
 Names = Annotated[frozenset[str], NoDecode]
 # A user group, a channel by its id, a channel by its name.
 _HANDOFF = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
+_SWITCHES = dict.fromkeys(("", "0", "off", "no", "false"), "") | dict.fromkeys(("1", "on", "yes", "true"), "on")
 Folders = Annotated[tuple[Path, ...], NoDecode]
 
 
@@ -58,6 +62,7 @@ class Settings(BaseSettings):
     docs: Folders = _env("ORION_DOCS", ())
     docs_url: str = _env("ORION_DOCS_URL", "")
     knowledge_url: SecretStr = _env("ORION_KNOWLEDGE_URL", SecretStr(""))
+    semantic: str = _env("ORION_SEMANTIC", "")
     git: Folders = _env("ORION_GIT", ())
     git_url: str = _env("ORION_GIT_URL", "")
     files: Folders = _env("ORION_FILES", ())
@@ -67,6 +72,11 @@ class Settings(BaseSettings):
     git_docs_url: str = _env("ORION_GIT_DOCS_URL", "")
     slack_exports: Folders = _env("ORION_SLACK_EXPORTS", ())
     slack_exports_url: str = _env("ORION_SLACK_EXPORTS_URL", "")
+    web_docs: Names = _env("ORION_WEB_DOCS", frozenset())
+    web_docs_hosts: Names = _env("ORION_WEB_DOCS_HOSTS", frozenset())
+    web_docs_audience: Names = _env("ORION_WEB_DOCS_AUDIENCE", frozenset())
+    web_docs_pages: int = _env("ORION_WEB_DOCS_PAGES", 1_000, ge=1, le=100_000)
+    sync_minutes: float = _env("ORION_SYNC_MINUTES", 60.0, ge=0)
     home: Path = _env("ORION_HOME", Path(".orion"))
     port: int = _env("ORION_PORT", 3000, ge=0, le=65535)
     turns_per_workspace: int = _env("ORION_TURNS_PER_WORKSPACE", 0, ge=0)
@@ -104,7 +114,7 @@ class Settings(BaseSettings):
         """A list of names, separated by commas or white space."""
         return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
 
-    @field_validator("allow_teams", "git_docs", mode="before")
+    @field_validator("allow_teams", "git_docs", "web_docs", "web_docs_hosts", "web_docs_audience", mode="before")
     @classmethod
     def _teams(cls, value: Any) -> Any:
         """A list as the others."""
@@ -132,6 +142,18 @@ class Settings(BaseSettings):
     def _file(cls, value: Any) -> Any:
         """A file's path; an empty one is none."""
         return (value.strip() and Path(value.strip()).expanduser()) or None if isinstance(value, str) else value
+
+    @field_validator("semantic")
+    @classmethod
+    def _model_folder(cls, value: str) -> str:
+        """A switch, or the folder of another model of the same form."""
+        said = value.strip()
+        if said.lower() in _SWITCHES:
+            return _SWITCHES[said.lower()]
+        if not Path(said).expanduser().is_dir():
+            message = "must be on, off, or the folder of a model"
+            raise ValueError(message)
+        return str(Path(said).expanduser())
 
     @field_validator("handoff")
     @classmethod
@@ -190,33 +212,78 @@ class Settings(BaseSettings):
 
 def load_settings(**overrides: Any) -> Settings:
     """The settings in force. ``overrides`` are fields that a command's options set. Raises ``SettingsError``."""
+    settings, faults = read_settings()
+    if faults:
+        raise SettingsError(refusal(faults))
+    return settings.model_copy(update={name: value for name, value in overrides.items() if value is not None})
+
+
+def refusal(faults: Mapping[str, str]) -> str:
+    """What to say where settings cannot be used: each variable, and what is wrong with it."""
+    return "These settings cannot be used:\n" + "\n".join(f"  {name} {fault}" for name, fault in faults.items())
+
+
+def read_settings() -> tuple[Settings, dict[str, str]]:
+    """The settings, and what is wrong with each variable that cannot be used: its default stands in its place."""
+    logging.getLogger("dotenv").setLevel(logging.ERROR)  # it would tell of each line twice; ``unread_lines`` does
     try:
-        settings = Settings()
-        return settings.model_copy(update={name: value for name, value in overrides.items() if value is not None})
+        return Settings(), {}
+    except (UnicodeDecodeError, OSError):
+        file, faults = (
+            None,
+            {".env": "is no text in UTF-8 that can be read; one has lines like ORION_DOCS=/srv/handbook"},
+        )
     except ValidationError as error:
-        lines = [f"  {_variable(item['loc'])}: {item['msg']} (got {_shown(item)})" for item in error.errors()]
-        raise SettingsError("These settings cannot be used:\n" + "\n".join(lines)) from None
+        file, faults = ".env", {_variable(item): _fault(item) for item in error.errors()}
+    fields = Settings.model_fields.values()
+    sound = {name: field.get_default() for field in fields if (name := _alias(field)) in faults}
+    options: dict[str, Any] = {"_env_file": file, **sound}
+    try:
+        return Settings(**options), faults
+    except ValidationError as error:  # without the file, what the environment holds was not looked at yet
+        raise SettingsError(refusal({**faults, **{_variable(i): _fault(i) for i in error.errors()}})) from None
+
+
+def unread_lines() -> list[int]:
+    """The numbers of the lines of ``.env`` that are no ``NAME=value``; nothing of them is used."""
+    try:
+        text = Path(".env").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [binding.original.line for binding in parse_stream(StringIO(text)) if binding.error]
 
 
 def unknown_names() -> dict[str, str]:
     """What environment and ``.env`` name like a setting of Orion that is none, each with the nearest (or "none")."""
-    known = [alias for one in Settings.model_fields.values() if isinstance(alias := _alias(one), str)]
+    known = [_alias(field) for field in Settings.model_fields.values()]
     sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
     given = {name.upper() for source in sources for name in source.env_vars}
     unknown = sorted(name for name in given if name.startswith("ORION_") and name not in known)
     return {name: next(iter(get_close_matches(name, known, n=1)), "none") for name in unknown}
 
 
-def _alias(field: FieldInfo) -> object:
+def _alias(field: FieldInfo) -> str:
     names = field.validation_alias
-    return names.choices[0] if isinstance(names, AliasChoices) else names
+    return str(names.choices[0]) if isinstance(names, AliasChoices) else str(names)
 
 
-def _variable(location: tuple[int | str, ...]) -> str:
-    return str(location[0]) if location else "settings"
+_FAULTS: Final[Mapping[str, str]] = {
+    "int_parsing": "must be a whole number",
+    "float_parsing": "must be a number",
+    "bool_parsing": "must be on or off",
+    "literal_error": "must be {expected}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "value_error": "{error}",
+}
 
 
-def _shown(item: Mapping[str, Any]) -> str:
-    """The offending value, unless the variable may hold a secret."""
-    secret = any(word in _variable(item["loc"]) for word in ("TOKEN", "SECRET", "KEY", "REDIS"))
-    return "a value not shown here" if secret else repr(item["input"])
+def _variable(item: Mapping[str, Any]) -> str:
+    return str(item["loc"][0]) if item["loc"] else "settings"
+
+
+def _fault(item: Mapping[str, Any]) -> str:
+    """What is wrong, with the offending value unless the variable may hold a secret."""
+    said = _FAULTS[item["type"]].format(**item.get("ctx", {})) if item["type"] in _FAULTS else item["msg"]
+    secret = any(word in _variable(item) for word in ("TOKEN", "SECRET", "KEY", "REDIS"))
+    return said if secret else f"{said}, not {item['input']!r}"

@@ -224,6 +224,24 @@ def test_doctor_says_what_to_do(terminal: Terminal) -> None:
     assert "1 document" in done.out
 
 
+def test_h4_doctor_goes_through_all_its_checks_whatever_the_settings_are(terminal: Terminal) -> None:
+    terminal.write(".env", "ORION_PORT=abc\nhello there\nLANGFUSE_HOST=langfuse:3000\nORION_MODLE=x\n")
+    terminal.set(ORION_DOCS="docs", ORION_HOME=str(terminal.folder / "home"), LANGFUSE_PUBLIC_KEY="pk")
+    done = terminal.orion("doctor")
+    assert done.code == 1
+    for said in (
+        "ORION_PORT must be a whole number, not 'abc'",
+        "LANGFUSE_HOST is no web address",
+        ".env, line 2 is not understood",
+        "ORION_MODLE is no setting of Orion",
+        "Is ORION_MODEL meant?",
+        "SLACK_BOT_TOKEN is not set",
+        "1 document",
+    ):
+        assert said in done.out
+    assert done.err == ""
+
+
 def test_every_command_of_the_contract_has_a_help(terminal: Terminal) -> None:
     names = set(vars(get_command(app))["commands"])
     wanted = (

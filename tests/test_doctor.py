@@ -115,6 +115,24 @@ async def test_h4_a_shared_index_that_is_away_is_told(tmp_path: Path) -> None:
     assert "hunter2" not in str(found)
 
 
+@pytest.mark.parametrize(
+    ("fault", "unseen"),
+    [
+        ("LANGFUSE_HOST", {"Langfuse"}),
+        ("OPENAI_BASE_URL", {"Model"}),
+        ("SLACK_API_URL", {"Slack"}),
+        ("ORION_PORT", set()),
+    ],
+)
+async def test_h4_a_setting_that_cannot_be_used_stops_only_what_needs_it(
+    tmp_path: Path, fault: str, unseen: set[str]
+) -> None:
+    found = await examine(settings_in(tmp_path, ""), faults={fault: "is wrong"})
+    first, *rest = found
+    assert (first.name, first.ok, first.detail) == ("Settings", False, f"{fault} is wrong")
+    assert {check.name for check in rest} == {"Slack", "Redis", "Knowledge", "Model", "Langfuse"} - unseen
+
+
 async def test_h4_refused_tokens_and_missing_scopes_are_told(tmp_path: Path) -> None:
     async with workspace(scopes=("chat:write",)) as slack:
         settings = settings_for(settings_in(tmp_path, ""), slack)

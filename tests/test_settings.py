@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings import SettingsError, load_settings
+from bot.settings import SettingsError, load_settings, read_settings, unread_lines
 
 
 @pytest.fixture(autouse=True)
@@ -38,13 +38,53 @@ def test_a_dotenv_file_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("ORION_PORT", "abc"), ("ORION_MAX_ATTEMPTS", "4"), ("ORION_GENERAL", "maybe"), ("ORION_DEBUG", "perhaps")],
+    ("name", "value", "said"),
+    [
+        ("ORION_PORT", "abc", "ORION_PORT must be a whole number, not 'abc'"),
+        ("ORION_PORT", "70000", "ORION_PORT must be at most 65535, not '70000'"),
+        ("ORION_CATCH_UP_S", "soon", "ORION_CATCH_UP_S must be a number, not 'soon'"),
+        ("ORION_MAX_ATTEMPTS", "0", "ORION_MAX_ATTEMPTS must be at least 1, not '0'"),
+        ("ORION_GENERAL", "maybe", "ORION_GENERAL must be 'label' or 'refuse', not 'maybe'"),
+        ("ORION_DEBUG", "perhaps", "ORION_DEBUG must be on or off, not 'perhaps'"),
+        ("ORION_SEARXNG_URL", "hello", "ORION_SEARXNG_URL must be an address such as"),
+    ],
 )
-def test_wrong_value_names_the_variable(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_value_names_the_variable_in_plain_words(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(name, value)
-    with pytest.raises(SettingsError, match=name):
+    with pytest.raises(SettingsError) as refused:
         load_settings()
+    assert f"  {said}" in str(refused.value)
+    assert "Value error" not in str(refused.value)
+
+
+def test_h4_what_is_right_is_read_beside_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text("ORION_GENERAL=refuse\nORION_PORT=abc\n")
+    monkeypatch.setenv("ORION_MAX_ATTEMPTS", "9")
+    settings, faults = read_settings()
+    assert list(faults) == ["ORION_PORT", "ORION_MAX_ATTEMPTS"]
+    assert (settings.general, settings.port, settings.max_attempts) == ("refuse", 3000, 3)
+
+
+def test_h4_a_dotenv_that_is_no_text_leaves_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_bytes(b"\xff\xfe\x00")
+    monkeypatch.setenv("ORION_GENERAL", "refuse")
+    settings, faults = read_settings()
+    assert settings.general == "refuse"
+    assert list(faults) == [".env"]
+    assert unread_lines() == []
+    monkeypatch.setenv("ORION_PORT", "abc")
+    with pytest.raises(SettingsError, match=r"(?s)\.env is no text.*ORION_PORT must be a whole number"):
+        read_settings()
+
+
+def test_h4_lines_that_are_not_understood_are_known_by_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert unread_lines() == []
+    (tmp_path / ".env").write_text("# a remark\nORION_GENERAL=refuse\nhello there\n=x\nexport ORION_PORT=4000\n")
+    assert unread_lines() == [3, 4]
+    assert load_settings().port == 4000
+    assert caplog.text == ""
 
 
 def test_i6_secrets_are_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
