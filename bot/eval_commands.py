@@ -12,13 +12,16 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from bot.wrong_use import WrongUse
+
+if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+    from bot.eval_compare import Comparison
 
 app = typer.Typer(no_args_is_help=True, help="Measure Orion on labelled files.")
 
@@ -94,6 +97,41 @@ def answers(
     _quiet()
     settings = check_addresses(load_settings())
     _show(asyncio.run(evaluate_answers(settings, file, docs)), as_json=as_json)
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="BEFORE.json")],
+    after: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="AFTER.json")],
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Two reports written with --json, side by side. Exit code 0: nothing got worse; 1: something did."""
+    from bot.eval_compare import compare_files
+
+    found = compare_files(before, after)
+    if as_json:
+        sys.stdout.write(json.dumps([each.to_json() for each in found], ensure_ascii=False, indent=2) + "\n")
+    else:
+        console = Console(markup=False, highlight=False, emoji=False)
+        for each in found:
+            console.print(_compared(each))
+    raise typer.Exit(1 if any(each.is_worse for each in found) else 0)
+
+
+def _compared(found: Comparison) -> Table:
+    """The figures before and after, then the rows that went over."""
+    table = Table(found.file, "before", "after", "", caption="worse" if found.is_worse else "nothing got worse")
+    for change in found.changes:
+        name = f"{f'· {change.of}: ' if change.of else ''}{change.name.replace('_', ' ')}"
+        table.add_row(
+            name, f"{change.before:g}", f"{change.after:g}", "" if change.direction == "same" else change.direction
+        )
+    if found.by_row:
+        table.add_section()
+        for name, rows in (("better", found.better), ("worse", found.worse)):
+            table.add_row(f"rows that got {name}", "", str(len(rows)), ", ".join(rows))
+        table.add_row("rows still wrong", "", str(found.still_wrong), "")
+    return table
 
 
 def _quiet() -> None:
