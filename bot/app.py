@@ -53,6 +53,7 @@ from bot.slack_searching import SlackSearching
 from bot.thread_reader import ThreadReader
 from bot.turn_record import TurnRecords
 from bot.turns import DRAIN_S, Turns
+from bot.vectors import vectors_meanwhile
 from bot.views import Collection, HomeFigures
 from bot.wording import SUGGESTED_PROMPTS
 from bot.workspaces import DeliveryOf, Desk, Reading, Workspaces, delivery_of, heed_uninstalling, language_of
@@ -150,7 +151,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     patience = patience or Patience()
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(open_redis(settings))
-        engine = await stack.enter_async_context(open_engine(settings, corpus, patience))
+        engine = await _engine(stack, settings, corpus, patience)
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace)
         stack.push_async_callback(mailbox.aclose)
@@ -187,6 +188,13 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             installing=slack.installing,
             pausing=means.pausing,
         )
+
+
+async def _engine(stack: AsyncExitStack, settings: Settings, corpus: Corpus, patience: Patience) -> Engine:
+    """What answers; vectors that its index still lacks are made meanwhile."""
+    engine = await stack.enter_async_context(open_engine(settings, corpus, patience))
+    await stack.enter_async_context(vectors_meanwhile(engine.meaning))
+    return engine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from bot.engine import corpus_of, open_engine
 from bot.open_redis import open_redis
 from bot.settings import Settings
 from bot.turn_record import Recorder, repairs_json, sources_json, violations_json
+from bot.vectors import make_vectors
 
 log = structlog.get_logger()
 
@@ -37,6 +38,8 @@ async def ask(settings: Settings, question: str, *, docs: Sequence[Path] | None,
     recorder = Recorder()
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, docs)))
+        if docs is not None:  # an index of its own, which no running Orion completes
+            await make_vectors(engine.meaning)
         recorder.timings["index"] = (time.monotonic() - started) * 1000
         store = await _store(settings, stack) if thread else None
         asked = Question(thread=_thread(thread), user=TERMINAL_USER, text=question, ts=f"{time.time():.6f}")

@@ -171,6 +171,7 @@ def index(
 
 async def _index(settings: Settings, folders: Sequence[Path]) -> None:
     from bot.engine import corpus_of, open_index
+    from bot.vectors import make_vectors
 
     corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
     named = [*map(str, corpus.roots), *(source.key for source in corpus.sources)]
@@ -179,10 +180,15 @@ async def _index(settings: Settings, folders: Sequence[Path]) -> None:
         raise WrongUse(message)
     async with open_index(corpus, progress=lambda path: err.print(path, style="dim")) as (opened, report):
         held = len(await asyncio.to_thread(opened.documents))
+        having, every = await make_vectors(
+            opened.meaning, lambda n, of: err.print(f"vectors: {n} of {of}", style="dim")
+        )
     _print_text(
         f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged.\n"
         f"The index holds {held} document{'' if held == 1 else 's'}, exactly those of {', '.join(named)}."
     )
+    if every:
+        _print_text(f"{having} of {every} passages can be found by meaning.")
     for path, reason in report.failed:
         err.print(f"Not read: {path}: {reason}", style="yellow")
     if folders and settings.docs and {f.resolve() for f in settings.docs} != {f.resolve() for f in folders}:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from bot.open_redis import open_redis
 from bot.open_slack import seal_of
 from bot.pausing import Pausing
 from bot.redis_url import is_cluster, plain_cause
+from bot.semantic_check import semantic_check
 from bot.settings import Settings, unknown_names, unread_lines
 from bot.slack_app import open_client
 from bot.slack_calls import DeliveryFailed, SlackCalls
@@ -184,7 +186,7 @@ async def _paused(redis: Redis) -> list[Check]:
 
 async def _knowledge(settings: Settings, _: float) -> list[Check]:
     try:
-        async with open_index(corpus_of(settings)) as (index, report):
+        async with open_index(replace(corpus_of(settings), semantic="")) as (index, report):
             documents = await asyncio.to_thread(index.documents)
     except KnowledgeAwayError as error:
         remedy = "Check ORION_KNOWLEDGE_URL: address, user, password, and that PostgreSQL runs."
@@ -276,6 +278,7 @@ _CHECKS: Final[Mapping[Callable[[Settings, float], Coroutine[Any, Any, list[Chec
     _events: frozenset({"SLACK_API_URL"}),
     _redis: frozenset(),
     _knowledge: frozenset(),
+    semantic_check: frozenset({"ORION_SEMANTIC"}),
     tool_checks: frozenset(),
     _model: frozenset({"OPENAI_BASE_URL"}),
     _judge: frozenset({"OPENAI_BASE_URL"}),

@@ -27,7 +27,9 @@ from agent.judge import Judge
 from agent.knowledge.git_source import GitSource
 from agent.knowledge.index_postgres import PostgresIndex
 from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.meaning import Meaning
 from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, KnowledgeIndex, Source
+from agent.knowledge.semantic_extra import SemanticUnavailableError, give_meaning
 from agent.knowledge.slack_export import SlackExport
 from agent.loop import run_turn
 from agent.model import Model
@@ -46,6 +48,8 @@ from bot.wrong_use import WrongUse
 
 log = structlog.get_logger()
 
+OwnIndex = SqliteIndex | PostgresIndex
+
 _GIT_DOCS = re.compile(r"(?P<folder>[^@:]+)(?:@(?P<ref>[^@:]+))?(?::(?P<inside>[^:]*))?")
 
 
@@ -54,7 +58,8 @@ class Corpus:
     """Which documents: the folders, the index they go into, the prefix that turns a path into a link.
 
     ``database`` is the address of a PostgreSQL that several machines share; without one it is the file ``index_path``.
-    ``sources`` are repositories and exports.
+    ``sources`` are repositories and exports. ``semantic`` is the model for search by meaning: a folder, ``on`` for the
+    installed one, or nothing.
     """
 
     roots: tuple[Path, ...]
@@ -62,13 +67,14 @@ class Corpus:
     docs_url: str = ""
     database: str = ""
     sources: tuple[Source, ...] = ()
+    semantic: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
     """What answers: ``run`` is one turn. ``served`` gives the tools that come and go with their servers.
 
-    ``shared``: the index is a database that several machines use.
+    ``shared``: the index is a database that several machines use. ``meaning``: what lets it rank by more than words.
     """
 
     model: Model
@@ -80,6 +86,7 @@ class Engine:
     served: Callable[[], Mapping[str, Tool]] = dict
     judge: Judge | None = None
     shared: bool = False
+    meaning: Meaning | None = None
     breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
 
     @property
@@ -137,7 +144,14 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
         path, database = path.with_name(f"knowledge-{digest}.sqlite3"), ""
     prefix = settings.docs_url if docs_url is None else docs_url
     sources: tuple[Source, ...] = (*git_sources(settings), *slack_exports(settings)) if docs is None else ()
-    return Corpus(roots=roots, index_path=path, docs_url=prefix, database=database, sources=sources)
+    return Corpus(
+        roots=roots,
+        index_path=path,
+        docs_url=prefix,
+        database=database,
+        sources=sources,
+        semantic=settings.semantic,
+    )
 
 
 def slack_exports(settings: Settings) -> tuple[SlackExport, ...]:
@@ -163,10 +177,11 @@ def git_sources(settings: Settings) -> tuple[GitSource, ...]:
 @asynccontextmanager
 async def open_index(
     corpus: Corpus, progress: Callable[[str], None] | None = None
-) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
+) -> AsyncIterator[tuple[OwnIndex, IndexReport]]:
     """The index, brought up to date with its folders. Without folders it is taken as it is.
 
-    Raises ``WrongUse`` when its file cannot be opened or written, ``KnowledgeAwayError`` when its database is away.
+    Raises ``WrongUse`` when its file cannot be opened or written or the chosen search by meaning is not there,
+    ``KnowledgeAwayError`` when its database is away.
     """
     async with AsyncExitStack() as stack:
         with _writable(corpus.index_path):
@@ -176,11 +191,20 @@ async def open_index(
         yield index, report
 
 
-def _index_of(corpus: Corpus) -> KnowledgeIndex:
-    if not corpus.database:
-        return SqliteIndex.open(corpus.index_path)
+def _index_of(corpus: Corpus) -> OwnIndex:
+    index = _shared(corpus.database) if corpus.database else SqliteIndex.open(corpus.index_path)
+    if corpus.semantic:
+        try:
+            give_meaning(index, corpus.semantic)
+        except SemanticUnavailableError as error:
+            index.close()
+            raise WrongUse(str(error)) from None
+    return index
+
+
+def _shared(address: str) -> PostgresIndex:
     try:
-        return PostgresIndex(corpus.database)
+        return PostgresIndex(address)
     except ValueError:
         message = (
             "ORION_KNOWLEDGE_URL is no address of a PostgreSQL. One looks like postgresql://user:password@host/name."
@@ -198,7 +222,7 @@ async def _synced(index: KnowledgeIndex, corpus: Corpus, progress: Callable[[str
 
 
 @asynccontextmanager
-async def _open_patiently(corpus: Corpus) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
+async def _open_patiently(corpus: Corpus) -> AsyncIterator[tuple[OwnIndex, IndexReport]]:
     """The index, also while its database is away: what needs it says so, and works when it is back."""
     if not corpus.database:
         async with open_index(corpus) as opened:
@@ -249,6 +273,7 @@ async def open_engine(settings: Settings, corpus: Corpus, patience: Patience | N
             report=report,
             judge=judge,
             shared=bool(corpus.database),
+            meaning=index.meaning,
             breaker=breaker,
         )
 

@@ -22,6 +22,7 @@ from bot.engine import Engine, corpus_of, open_engine
 from bot.eval_rows import percentile, read_rows, share
 from bot.settings import Settings
 from bot.turn_record import Recorder
+from bot.vectors import make_vectors
 
 _CITATION = re.compile(r"\s?\[\d+(?:\s*[,;–-]\s*\d+)*\]")
 _MARKS = re.compile(r"[*_`~\u200b]")
@@ -62,6 +63,7 @@ async def evaluate_answers(settings: Settings, path: Path, docs: Path) -> dict[s
     states: dict[str, ThreadState] = {}
     replies: list[Replied] = []
     async with open_engine(settings, corpus_of(settings, [docs])) as engine:
+        await make_vectors(engine.meaning)
         for number, asked in enumerate(questions, start=1):
             reply, states[asked.thread] = await _ask(engine, asked, states.get(asked.thread, ThreadState()), number)
             replies.append(reply)

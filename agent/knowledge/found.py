@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import quote
 
 from agent.knowledge.passage import Document, Holding, Passage
@@ -25,33 +25,6 @@ HOLDINGS: Final = (
 """What ``holding_of`` reads, in any engine."""
 CANDIDATES: Final = 4
 """How many times the asked number are looked at, so that other documents and other texts can be preferred."""
-
-Ranked = tuple[int, float]
-"""The number of a passage, and a score that grows with relevance."""
-
-
-class Meaning(Protocol):
-    """What ranks by more than words, where there is such."""
-
-    def ranked(self, query: str, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
-        """The best passages, best first: those that the words found, and others."""
-        ...
-
-
-class RankedByWords(Protocol):
-    """An index as ``best_of`` needs it."""
-
-    meaning: Meaning | None
-
-    def by_words(self, query: str, most: int) -> Sequence[Ranked]:
-        """The numbers of the passages that have words of ``query``, best first."""
-        ...
-
-
-def best_of(index: RankedByWords, query: str, most: int) -> Sequence[Ranked]:
-    """The numbers of the best passages by words, and by meaning where the index has it."""
-    found = index.by_words(query, most)
-    return index.meaning.ranked(query, found, most) if index.meaning and most > 0 else found
 
 
 def spread(rows: Sequence[Sequence[Any]], limit: int) -> list[Sequence[Any]]:

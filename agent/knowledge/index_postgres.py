@@ -27,9 +27,6 @@ from agent.knowledge.found import (
     DOCUMENT_COLUMNS,
     HOLDINGS,
     PASSAGE_COLUMNS,
-    Meaning,
-    Ranked,
-    best_of,
     document_of,
     holding_of,
     meant,
@@ -38,6 +35,7 @@ from agent.knowledge.found import (
 )
 from agent.knowledge.index_run import IndexRun
 from agent.knowledge.lexemes import Phrase, as_query, phrases_of
+from agent.knowledge.meaning import Meaning, Ranked, best_of
 from agent.knowledge.passage import Document, Holding, IndexReport, KnowledgeAwayError, Passage, Source
 from agent.knowledge.postgres_shelf import PostgresShelf, prepare
 

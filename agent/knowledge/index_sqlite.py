@@ -25,9 +25,6 @@ from agent.knowledge.found import (
     DOCUMENT_COLUMNS,
     HOLDINGS,
     PASSAGE_COLUMNS,
-    Meaning,
-    Ranked,
-    best_of,
     document_of,
     holding_of,
     meant,
@@ -36,6 +33,7 @@ from agent.knowledge.found import (
 )
 from agent.knowledge.fts_query import grams, match_expression
 from agent.knowledge.index_run import MOST_PASSAGES, NOTE, IndexRun, Known, Parsed
+from agent.knowledge.meaning import Meaning, Ranked, best_of
 from agent.knowledge.passage import Document, Holding, IndexReport, Passage, Source
 
 log = structlog.get_logger()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from agent.knowledge.found import Ranked
+from agent.knowledge.meaning import Ranked
 
 SMOOTHING: Final = 60
 """The usual constant: how little the first ranks stand out from those behind them."""

@@ -1,0 +1,143 @@
+"""Ranking by meaning: the nearest vectors, fused with what the words found.
+
+Promises: search works while some passages, or all, have no vector yet; vectors are made for new texts only, stored in
+small batches, and what is stored survives being killed. Nearness brings a passage to be looked at; whether it answers
+anything is decided by its words. Must never log a question or a text, and never run on the event loop.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from agent.knowledge.meaning import Ranked
+from agent.knowledge.rank_fusion import fused
+from agent.knowledge.sentence_encoder import SentenceEncoder, Vectors
+from agent.knowledge.vector_shelf import Unplaced, VectorShelf, model_of
+
+log = structlog.get_logger()
+
+WORDS_WEIGHT: Final = 1.0
+MEANING_WEIGHT: Final = 1.0
+_MADE_AT_ONCE: Final = 32
+"""Passages between two commits, some three seconds of a core: what being killed loses, and how soon it stops."""
+_READ_AT_ONCE: Final = 4_096
+_STORED: Final = np.dtype("<f2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """The vectors as they stood at ``stamp``: row *n* of ``vectors`` belongs to passage ``numbers[n]``."""
+
+    stamp: str = ""
+    numbers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    rows: dict[bytes, int] = field(default_factory=dict)
+    vectors: Vectors = field(default_factory=lambda: np.empty((0, 0), np.float32))
+
+
+class SemanticRanks:
+    """A ``Meaning`` over the vectors of one index."""
+
+    def __init__(self, encoder: SentenceEncoder, shelf: VectorShelf) -> None:
+        self._encoder = encoder
+        self._shelf = shelf
+        self._known = _Known()
+        self._reading = threading.Lock()
+
+    def ranked(self, query: str, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
+        """The best ``most`` passages: what the words found and what is near in meaning, fused by rank."""
+        near = self.nearest(query, most)
+        return fused([(WORDS_WEIGHT, by_words), (MEANING_WEIGHT, near)])[:most] if near else by_words
+
+    def nearest(self, query: str, most: int) -> Sequence[Ranked]:
+        """The passages nearest in meaning, nearest first, each with its cosine."""
+        known = self._current()
+        if not len(known.numbers) or not query.strip():
+            return ()
+        cosines = known.vectors @ self._encoder.question(query)
+        best = np.argpartition(-cosines, min(most, len(cosines) - 1))[:most]
+        best = best[np.lexsort((known.numbers[best], -cosines[best]))]
+        return [(int(known.numbers[at]), float(cosines[at])) for at in best]
+
+    def make(self, *, progress: Callable[[int, int], None] | None = None, stop: threading.Event | None = None) -> int:
+        """Make the vectors that are missing; how many passages got one. Nothing while another process is at it.
+
+        ``progress`` is told how many passages have one, of how many; a set ``stop`` ends it after the open batch.
+        """
+        began, made = time.monotonic(), 0
+        having, every = self._shelf.counts()
+        if having == every and model_of(self._shelf.stamp()) == self._encoder.name:
+            return 0
+        with self._shelf.alone() as mine:
+            if not mine:
+                log.info("vectors_made_elsewhere")
+                return 0
+            self._shelf.begin(self._encoder.name)
+            while not (stop and stop.is_set()) and (batch := self._shelf.missing(_MADE_AT_ONCE)):
+                self._place(batch)
+                made += len(batch)
+                if progress:
+                    progress(*self.counts())
+            if not (stop and stop.is_set()):
+                self._shelf.tidy(self._encoder.name)
+        if made:
+            log.info("vectors_made", passages=made, seconds=round(time.monotonic() - began, 1))
+        return made
+
+    def counts(self) -> tuple[int, int]:
+        """How many passages have a vector, of how many."""
+        having, every = self._shelf.counts()
+        return min(having, every), every
+
+    def _place(self, batch: Sequence[Unplaced]) -> None:
+        name = self._encoder.name
+        texts = {passage.digest(name): passage.encoded for passage in batch}
+        held = self._shelf.held(texts)
+        new = {digest: text for digest, text in texts.items() if digest not in held}
+        made = self._encoder.encode(list(new.values())).astype(_STORED)
+        vectors = {digest: row.tobytes() for digest, row in zip(new, made, strict=True)}
+        self._shelf.put([(passage.number, passage.digest(name)) for passage in batch], vectors, name)
+
+    def _current(self) -> _Known:
+        """The vectors as they stand now; a thread that finds them being read goes on with what it had before."""
+        stamp = self._shelf.stamp()
+        if stamp == self._known.stamp or not self._reading.acquire(blocking=not self._known.stamp):
+            return self._known
+        try:
+            if stamp != self._known.stamp:
+                self._known = self._read(self._known, stamp)
+            return self._known
+        finally:
+            self._reading.release()
+
+    def _read(self, before: _Known, stamp: str) -> _Known:
+        """Only vectors that this process does not have yet are read."""
+        if model_of(stamp) != self._encoder.name:
+            return _Known(stamp=stamp)
+        places = self._shelf.places()
+        vectors = np.empty((len(places), self._encoder.dimensions), np.float32)
+        there = np.ones(len(places), np.bool_)
+        lacking: dict[bytes, list[int]] = {}
+        for at, (_, digest) in enumerate(places):
+            if (row := before.rows.get(digest)) is not None:
+                vectors[at] = before.vectors[row]
+            else:
+                lacking.setdefault(digest, []).append(at)
+        wanted = iter(list(lacking))
+        while some := list(islice(wanted, _READ_AT_ONCE)):
+            for digest, stored in self._shelf.held(some).items():
+                vectors[lacking.pop(digest)] = np.frombuffer(stored, _STORED)
+        for rows in lacking.values():
+            there[rows] = False
+        numbers = np.array([number for number, _ in places], np.int64)[there]
+        digests = [digest for (_, digest), here in zip(places, there, strict=True) if here]
+        rows_of = {digest: at for at, digest in enumerate(digests)}
+        return _Known(stamp=stamp, numbers=numbers, rows=rows_of, vectors=vectors[there])
