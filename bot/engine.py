@@ -28,9 +28,11 @@ from agent.knowledge.git_source import GitSource
 from agent.knowledge.index_postgres import PostgresIndex
 from agent.knowledge.index_sqlite import SqliteIndex
 from agent.knowledge.meaning import Meaning
-from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, KnowledgeIndex, Source
+from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, KnowledgeIndex, PutOff, Source
 from agent.knowledge.semantic_extra import SemanticUnavailableError, give_meaning
 from agent.knowledge.slack_export import SlackExport
+from agent.knowledge.sync_lock import only_one_syncs
+from agent.knowledge.web_source import WebSource
 from agent.loop import run_turn
 from agent.model import Model
 from agent.openai_model import JUDGE_TIMEOUTS, OpenAIModel, Timeouts
@@ -44,12 +46,15 @@ from agent.tools.tool import Tool
 from bot.patience import Patience
 from bot.settings import Settings
 from bot.toolbox import open_toolbox
+from bot.web_docs import web_sources
 from bot.wrong_use import WrongUse
 
 log = structlog.get_logger()
 
 OwnIndex = SqliteIndex | PostgresIndex
 
+SYNC_WAIT_S = 30.0
+"""Seconds to wait for another process that brings the index up to date: more than folders take, less than web sites."""
 _GIT_DOCS = re.compile(r"(?P<folder>[^@:]+)(?:@(?P<ref>[^@:]+))?(?::(?P<inside>[^:]*))?")
 
 
@@ -58,8 +63,8 @@ class Corpus:
     """Which documents: the folders, the index they go into, the prefix that turns a path into a link.
 
     ``database`` is the address of a PostgreSQL that several machines share; without one it is the file ``index_path``.
-    ``sources`` are repositories and exports. ``semantic`` is the model for search by meaning: a folder, ``on`` for the
-    installed one, or nothing.
+    ``sources`` are repositories, exports and web sites. ``semantic`` is the model for search by meaning: a folder,
+    ``on`` for the installed one, or nothing.
     """
 
     roots: tuple[Path, ...]
@@ -68,6 +73,16 @@ class Corpus:
     database: str = ""
     sources: tuple[Source, ...] = ()
     semantic: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the folders and sources are called where their states are kept."""
+        return (*(str(root.expanduser().resolve()) for root in self.roots), *(source.key for source in self.sources))
+
+    def read_by(self, *, fetch: bool) -> list[Path | Source]:
+        """What a run reads; what lies in the web stays as it is unless the run may ``fetch``."""
+        sources = (PutOff(key=s.key) if isinstance(s, WebSource) and not fetch else s for s in self.sources)
+        return [*self.roots, *sources]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +158,9 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
         digest = hashlib.sha256("\n".join(identity).encode("utf-8", "surrogateescape")).hexdigest()[:12]
         path, database = path.with_name(f"knowledge-{digest}.sqlite3"), ""
     prefix = settings.docs_url if docs_url is None else docs_url
-    sources: tuple[Source, ...] = (*git_sources(settings), *slack_exports(settings)) if docs is None else ()
+    sources: tuple[Source, ...] = ()
+    if docs is None:
+        sources = (*git_sources(settings), *slack_exports(settings), *web_sources(settings))
     return Corpus(
         roots=roots,
         index_path=path,
@@ -176,9 +193,12 @@ def git_sources(settings: Settings) -> tuple[GitSource, ...]:
 
 @asynccontextmanager
 async def open_index(
-    corpus: Corpus, progress: Callable[[str], None] | None = None
+    corpus: Corpus, progress: Callable[[str], None] | None = None, *, fetch: bool = False, wait_s: float = SYNC_WAIT_S
 ) -> AsyncIterator[tuple[OwnIndex, IndexReport]]:
     """The index, brought up to date with its folders. Without folders it is taken as it is.
+
+    ``fetch``: with its web sites too. While another process brings it up to date, that one is waited for up to
+    ``wait_s`` seconds; then the index is taken as it is.
 
     Raises ``WrongUse`` when its file cannot be opened or written or the chosen search by meaning is not there,
     ``KnowledgeAwayError`` when its database is away.
@@ -187,7 +207,7 @@ async def open_index(
         with _writable(corpus.index_path):
             index = await asyncio.to_thread(_index_of, corpus)
             stack.push_async_callback(asyncio.to_thread, index.close)
-            report = await _synced(index, corpus, progress)
+            report = await _synced(index, corpus, progress, fetch=fetch, wait_s=wait_s)
         yield index, report
 
 
@@ -212,13 +232,26 @@ def _shared(address: str) -> PostgresIndex:
         raise WrongUse(message) from None
 
 
-async def _synced(index: KnowledgeIndex, corpus: Corpus, progress: Callable[[str], None] | None = None) -> IndexReport:
-    if not corpus.roots and not corpus.sources:
+async def _synced(
+    index: KnowledgeIndex,
+    corpus: Corpus,
+    progress: Callable[[str], None] | None = None,
+    *,
+    fetch: bool = False,
+    wait_s: float = SYNC_WAIT_S,
+) -> IndexReport:
+    if not corpus.names:
         await asyncio.to_thread(index.ping)
         return IndexReport()
-    return await asyncio.to_thread(
-        index.index, [*corpus.roots, *corpus.sources], docs_url=corpus.docs_url, progress=progress
-    )
+
+    def synced() -> IndexReport:
+        with only_one_syncs(corpus.index_path, corpus.database, wait_s=wait_s) as alone:
+            if alone:
+                return index.index(corpus.read_by(fetch=fetch), docs_url=corpus.docs_url, progress=progress)
+        log.info("knowledge_synced_elsewhere")
+        return IndexReport()
+
+    return await asyncio.to_thread(synced)
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.knowledge.source_state import MOST_FAILURES, SourceState, shortened, state_of, states_of
+from agent.knowledge.source_state import MOST_FAILURES, SourceState, due_at, shortened, state_of, states_of
 
 
 def test_d2_a_state_is_read_as_it_was_written() -> None:
@@ -23,3 +23,10 @@ def test_d2_a_note_that_says_nothing_is_none(note: str) -> None:
 def test_d2_of_very_many_failures_the_first_are_kept_by_name() -> None:
     kept, more = shortened([(str(n), "is empty") for n in range(MOST_FAILURES + 5)])
     assert (len(kept), kept[0], more) == (MOST_FAILURES, ("0", "is empty"), 5)
+
+
+def test_d2_sources_are_due_when_the_first_of_them_is() -> None:
+    states = {"a": SourceState(tried=100.0), "b": SourceState(tried=50.0)}
+    assert due_at(states, ["a", "b"], 10.0) == 60.0
+    assert due_at(states, ["a", "new"], 10.0) == 0.0
+    assert due_at(states, [], 10.0) == float("inf")

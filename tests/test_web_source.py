@@ -15,7 +15,7 @@ from agent.knowledge.folders import Walk
 from agent.knowledge.passage import IndexReport, KnowledgeIndex, PutOff
 from agent.knowledge.source_state import PREFIX, SourceState, states_of
 from agent.knowledge.web_fetch import Manners
-from agent.knowledge.web_source import WebSource, by_site
+from agent.knowledge.web_source import WebSource
 from tests.web_site import LocalSite, Reply, html
 
 HASTE = Manners(pause_s=0.0, page_s=1.0, step_s=0.5, failures=3)
@@ -416,11 +416,3 @@ def test_d2_a_source_that_is_put_off_stays_as_it_is(index: KnowledgeIndex, site:
     assert (shown(index, site), state(index, web)) == (["/a"], before)
     assert index.index([]) == IndexReport(removed=1)
     assert (index.notes(PREFIX), index.notes("fetched:")) == ({}, {})
-
-
-def test_d2_addresses_are_gathered_by_their_site() -> None:
-    given = ("https://a.example/x", "https://b.example/y", "HTTPS://A.example/z")
-    assert by_site(dict.fromkeys(given)) == {
-        "https://a.example": ["https://a.example/x", "HTTPS://A.example/z"],
-        "https://b.example": ["https://b.example/y"],
-    }

@@ -66,6 +66,11 @@ def state_of(note: str) -> SourceState | None:
         return None
 
 
+def due_at(states: Mapping[str, SourceState], names: Sequence[str], every_s: float) -> float:
+    """When these sources are to be gone over again, in seconds since 1970; 0 where one never was."""
+    return min((states[name].tried + every_s if name in states else 0.0 for name in names), default=float("inf"))
+
+
 def states_of(notes: Mapping[str, str]) -> dict[str, SourceState]:
     """The states by the sources' names."""
     read = {name.removeprefix(PREFIX): state_of(note) for name, note in notes.items()}

@@ -292,12 +292,3 @@ def _seconds(header: str) -> float:
         return max(0.0, parsedate_to_datetime(header).timestamp())
     except (ValueError, TypeError, OverflowError):
         return 0.0
-
-
-def by_site(entries: Mapping[str, None]) -> dict[str, list[str]]:
-    """The addresses by their site, in the order given."""
-    sites: dict[str, list[str]] = {}
-    for entry in entries:
-        parts = urlsplit(entry)
-        sites.setdefault(f"{parts.scheme}://{parts.netloc}".lower(), []).append(entry)
-    return sites
