@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.quoting.concepts import LITTLE, concepts, concepts_in
+from verification.language import detect
 
 
 def weights(text: str) -> dict[str, float]:
@@ -62,5 +63,6 @@ def test_b_a_phrase_keeps_its_words_only_where_they_keep_their_meaning() -> None
 
 @given(st.text(max_size=120))
 def test_b_what_a_text_names_it_has(text: str) -> None:
-    here = concepts_in(text, "en")
-    assert all(concept.key in here or concept.written & here for concept in concepts(text, "en"))
+    language = detect(text) or "en"
+    here = concepts_in(text, language)
+    assert all(concept.key in here or concept.written & here for concept in concepts(text, language))

@@ -151,7 +151,7 @@ async def test_d2_it_lists_documents_once(text: str) -> None:
 
 async def test_d2_a_question_about_documents_is_no_request_for_the_list() -> None:
     question = "Which documents do I need for a visit abroad?"
-    action = await decided(decide_context(question, called=("search",), found=1))
+    action = await decided(decide_context(question, called=("search", "search"), found=1))
     assert action == Respond()
 
 

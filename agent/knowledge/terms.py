@@ -16,7 +16,7 @@ from verification.language import content_stems, detect
 
 _TOKEN: Final = re.compile(r"[^\s\"'“”„«»‘’`()\[\]{}<>|,;!?？！。、，：…]+")
 _WORD: Final = re.compile(r"[^\W_]+")
-_CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _EDGES: Final = ".:-_/*=#~+&%$@^\\"
 ASKING: Final = frozenset(
     """
@@ -24,9 +24,9 @@ ASKING: Final = frozenset(
     told want wants wanted know find use uses used using way please thanks say says mean means per s t m d re ve ll u 00
     make makes made making do done go goes going take takes took taken taking get getting give gives gave given
     put try handle handles handled handling deal deals work works working come comes show let look help have
-    ask asks asked contact talk possible able looks ok okay ones
+    ask asks asked asking contact talk possible able looks ok okay ones
     whats hows wheres whos whens im ive dont cant doesnt isnt
-    during since via among exactly actually properly usually normally really supposed
+    during since via among während innerhalb pendant selama exactly actually properly usually normally really supposed
     machen macht mache gemacht tun tut gehen geht läuft laufen bekommen bekomme bekommt kriege kriegen brauche braucht
     oft hoch brauchen nutzen benutzen wollen möchte passiert passieren funktioniert funktionieren erkläre erklären
     faire fais fait faites utiliser obtenir besoin vouloir veux passe passer marche fonctionne expliquer explique dire
@@ -83,7 +83,7 @@ def subject_tokens(text: str) -> list[str]:
 
 
 def _says_nothing(token: str, language: str | None) -> bool:
-    if _CJK.search(token):
+    if CJK.search(token):
         return False
     parts = _WORD.findall(token)
     return all(is_function_word(part, language) or part in ASKING for part in parts)
@@ -93,7 +93,7 @@ def stems(text: str, language: str | None = None) -> list[str]:
     """The stems of the words with a subject, in order, with repeats; character pairs for Chinese and Japanese."""
     found: list[str] = []
     for word in words(text):
-        if _CJK.search(word):
+        if CJK.search(word):
             found += sorted(content_stems(word))
         elif not is_function_word(word, language) and word not in ASKING:
             found.append(stem(word, language))
@@ -119,7 +119,8 @@ _IRREGULAR: Final = {
         "send sent",
         "leave left",
         "spend spent",
-        "build built rebuilt",
+        "build built",
+        "rebuild rebuilt",
         "break broke broken",
         "choose chose chosen",
         "write wrote written",

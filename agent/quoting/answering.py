@@ -12,24 +12,19 @@ from typing import Final
 
 from agent.attached import ORIGIN, asks_for_file
 from agent.conversation import Message
-from agent.knowledge.terms import words
 from agent.model import WriteContext
-from agent.query import ASKS, search_query
+from agent.query import search_query
 from agent.quoting.catalogue import document_of, is_about, listed
 from agent.quoting.excerpt import Choice, Excerpt, choose, opening
-from agent.quoting.ranking import Asked, defines
+from agent.quoting.parts import questions, two_things
+from agent.quoting.ranking import Asked, defines, rank
 from agent.quoting.units import Unit, units_of
 from agent.quoting.wording import line
 from verification.answer import Source
 from verification.language import detect
 
-_MOST_PARTS: Final = 3
 _COMPARED_CHARS: Final = 90
 _LEAST_COMPARED: Final = 12
-_SPLIT: Final = re.compile(
-    r"(?<=[?？])\s+|,?\s+(?:and|und|et|y|dan)\s+(?=(?:how|what|who|when|where|which|why|wie|was|wer|wann|wo|qui|quand|où|combien|cuándo|quién|dónde|berapa|kapan|siapa)\b)",
-    re.IGNORECASE,
-)
 _FENCE: Final = re.compile(r"`{3,}")
 
 
@@ -40,14 +35,30 @@ def quoted_answer(context: WriteContext) -> str:
     said: set[Unit] = set()
     history = context.history
     parts: list[str] = []
-    for text in _questions(context.question.text):
-        asked = Asked(text=text, completed=search_query(text, history))
-        parts.append(_part(context, asked, said))
+    for text in questions(context.question.text):
+        parts += _answered(context, text, history, said)
         history = (*history, Message(role="user", text=text))
     answered = [part for part in parts if part]
     if answered and len(answered) < len(parts):
         answered.append(line("rest", detect(context.question.text)))
     return "\n\n".join(answered)
+
+
+def _answered(context: WriteContext, text: str, history: tuple[Message, ...], said: set[Unit]) -> list[str]:
+    """One question answered; as two, where it asks for two things and no one place names both."""
+    halves = two_things(text)
+    asked = Asked(text=text, completed=search_query(text, history))
+    if halves and _needs_two(context, asked):
+        found = [_part(context, Asked(text=half, completed=search_query(half, history)), said) for half in halves]
+        if any(found):
+            return found
+    return [_part(context, asked, said)]
+
+
+def _needs_two(context: WriteContext, asked: Asked) -> bool:
+    """Whether the best unit leaves out something that is asked for."""
+    ranked = rank(asked, [unit for source in context.sources for unit in units_of(source)])
+    return not ranked or ranked[0].lacks
 
 
 def _openings(context: WriteContext) -> str:
@@ -67,13 +78,6 @@ def quoted_list(source: Source, question: str) -> str:
     """The items of a source that is a list: all, or those that the question asks for."""
     opening = line("quoted", detect(question), title=source.title)
     return _render(opening, Excerpt(source=source, units=listed(question, units_of(source))))
-
-
-def _questions(text: str) -> list[str]:
-    """The questions of one message: each gets an answer of its own."""
-    pieces = [piece for piece in _SPLIT.split(text) if piece.strip()]
-    asks = all(set(words(piece)) & ASKS or "?" in piece for piece in pieces[:1])
-    return pieces[:_MOST_PARTS] if pieces and asks else [text]
 
 
 def _part(context: WriteContext, asked: Asked, said: set[Unit]) -> str:

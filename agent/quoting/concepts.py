@@ -11,57 +11,87 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from agent.knowledge.terms import ASKING, LIGHT, is_function_word, stems
-from agent.knowledge.thesaurus import key, phrases, same_thing
+from agent.knowledge.terms import ASKING, CJK, LIGHT, is_function_word, stems
+from agent.knowledge.thesaurus import key, meanings, named, phrases, same_thing
 from agent.query import ASKS
+from agent.quoting.nouns import nouns
+from verification.function_words import CJK_FUNCTION
 from verification.language import detect
 
 LITTLE: Final = 0.2
 """The weight of a word that says which kind of answer is wanted."""
 
+UNKNOWN: Final = 0.4
+"""The weight of a word of another language than the texts' that has no known translation."""
+
+_UNSPACED: Final = frozenset({"ja", "zh"})
+_GRAMMAR: Final = re.compile(rf"[\u3040-\u309f{CJK_FUNCTION}]")
 _CODE: Final = re.compile(r"\b([a-z]{1,8})[- ](\d{1,6})\b")
 _HYPHENED: Final = re.compile(r"\b([a-z]{1,8})-(\d{1,6})\b")
 _TYPED: Final = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]+")
+_KINDS: Final = LIGHT.union(
+    "amount cost spend spent paid money price expensive deadline length duration sum much nobody anybody".split()  # noqa: SIM905 - words read better as words
+)
+"""Words that a thing of the right kind answers, whatever it is called: what something costs is an amount of money."""
+
+_BOUNDS: Final = frozenset({("up", "to"), ("at", "most"), ("at", "least")})
+_PARTED: Final = re.compile(r"\b([a-z]+) (it|this|that|them|these|those) (over|on|off|in|up|down|back|out|away)\b")
+"""A verb and its particle with a pronoun between them: "carry it over"."""
+
 _TELLING: Final = 1.5
 """The weight of an identifier such as ``FH-2002``: whoever types one means just that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concept:
-    """One thing asked for: the key it is compared by, the keys of other words for it and of other ways to write it."""
+    """One thing asked for: the key it is compared by, the keys of other words for it and of other ways to write it.
+
+    ``parts`` are the words of a phrase that say something by themselves: "switched with …" for "switch on".
+    ``is_noun`` says that it is asked for by a noun, which what is quoted must name.
+    """
 
     key: str
     others: frozenset[str] = field(default_factory=frozenset)
     written: frozenset[str] = field(default_factory=frozenset)
+    parts: frozenset[str] = field(default_factory=frozenset)
     weight: float = 1.0
+    is_noun: bool = False
 
 
 @lru_cache(maxsize=512)
-def concepts(text: str, language: str | None) -> tuple[Concept, ...]:
-    """The things that a question names, once each, in order, with keys for a comparison in ``language``."""
-    text = _HYPHENED.sub(r"\1\2", text.lower())
+def concepts(text: str, language: str | None, spoken: frozenset[str] = frozenset()) -> tuple[Concept, ...]:
+    """The things that a question names, once each, in order, with keys for a comparison in ``language``.
+
+    ``spoken`` are the languages of the texts it is compared with.
+    """
+    text = _PARTED.sub(r"\1 \3 \2", _HYPHENED.sub(r"\1\2", text.lower()))
     joined = _joined(text)
     found: dict[str, Concept] = {}
-    grammar = detect(text)
-    for phrase in phrases(text):
-        small = len(phrase) == 1 and (phrase[0] in ASKS or is_function_word(phrase[0], grammar))
-        for each in () if small else _keys(phrase, language):
+    asked = detect(text)
+    insisted = nouns(text) if asked in {"en", None} else frozenset()
+    abroad = asked is not None and asked != language
+    for phrase in named(text, asked) if asked in _UNSPACED and abroad else phrases(text, asked):
+        weight = _weight(phrase, asked, abroad=abroad)
+        for each in _keys(phrase, language, whole=abroad) if weight else ():
             written = frozenset(form for form, parts in joined.items() if phrase[0] in parts)
-            others = same_thing(phrase, language)
-            found[each] = Concept(key=each, others=others, written=written, weight=_weight(phrase))
+            others = same_thing(phrase, language, asked, spoken)
+            is_noun = not insisted.isdisjoint(phrase)
+            parts = frozenset(stems(" ".join(phrase), language)) if len(phrase) > 1 else frozenset()
+            found[each] = Concept(key=each, others=others, written=written, parts=parts, weight=weight, is_noun=is_noun)
     return tuple(found.values())
 
 
 @lru_cache(maxsize=16_384)
 def concepts_in(text: str, language: str | None) -> frozenset[str]:
     """The keys of all things that a text names."""
-    named = {each for phrase in phrases(text) for each in (*_keys(phrase, language), *_parts(phrase, language))}
-    return frozenset(named.union(_joined(text)))
+    found = phrases(text, language)
+    here = {each for phrase in found for each in (*_keys(phrase, language), *_parts(phrase, language))}
+    return frozenset(here.union(_joined(text)))
 
 
-def _keys(phrase: tuple[str, ...], language: str | None) -> list[str]:
+def _keys(phrase: tuple[str, ...], language: str | None, *, whole: bool = False) -> list[str]:
     """A phrase is one key; a single word is its stem, or nothing if it has no subject."""
-    if len(phrase) > 1:
+    if len(phrase) > 1 or (whole and CJK.search(phrase[0])):
         return [key(phrase, language)]
     return stems(phrase[0], language)
 
@@ -73,10 +103,25 @@ def _parts(phrase: tuple[str, ...], language: str | None) -> list[str]:
     return [each for word in phrase for each in stems(word, language)]
 
 
-def _weight(phrase: tuple[str, ...]) -> float:
-    if all(word in LIGHT for word in phrase):
+def _weight(phrase: tuple[str, ...], asked: str | None, *, abroad: bool) -> float:
+    """What a phrase of a question counts for; nothing, if it only asks or carries grammar."""
+    if len(phrase) == 1 and (phrase[0] in ASKS or is_function_word(phrase[0], asked)):
+        return 0.0
+    if phrase in _BOUNDS or all(word in _KINDS or word.removesuffix("s") in _KINDS for word in phrase):
         return LITTLE
-    return _TELLING if _TYPED.fullmatch("".join(phrase)) else 1.0
+    if _TYPED.fullmatch("".join(phrase)):
+        return _TELLING
+    return _weight_abroad(phrase, asked) if abroad else 1.0
+
+
+def _weight_abroad(phrase: tuple[str, ...], asked: str | None) -> float:
+    """What a word counts for where the texts speak another language: as its meaning; little, where that is unknown."""
+    meant = meanings(phrase, asked)
+    if meant and meant <= _KINDS | ASKING:
+        return 0.0 if meant <= ASKING else LITTLE
+    if not meant and CJK.search(phrase[0]):
+        return UNKNOWN if len(_GRAMMAR.sub("", phrase[0])) > 1 else 0.0
+    return 1.0 if meant else UNKNOWN
 
 
 def _joined(text: str) -> dict[str, tuple[str, str]]:

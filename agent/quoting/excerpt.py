@@ -28,6 +28,8 @@ TIED: Final = 0.93
 MOST_ITEMS: Final = 12
 ALIKE: Final = 0.6
 WORTH_COMPARING: Final = 0.7
+RELATED: Final = 0.3
+"""What a unit of another document on the same subject has to cover for its numbers to be compared."""
 
 _BACKWARDS: Final = re.compile(
     r"(?:it|this|that|these|those|they|such|during that|then|otherwise|each|both|he|she"
@@ -36,6 +38,7 @@ _BACKWARDS: Final = re.compile(
 )
 _LEADS_ON: Final = re.compile(r"[:：][*_]{0,2}$")
 _NUMBER: Final = re.compile(r"\d[\d.,:]*")
+_COUNTED: Final = re.compile(r"(\d[\d.,]*)\s+([^\W\d_]{3,})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,7 @@ def choose(asked: Asked, units: Sequence[Unit], *, is_left_out: Callable[[Unit],
         return None
     best = ranked[0]
     main = _around(asked, best, ranked, units)
-    rival = next((found for found in ranked if _contradicts(found, best)), None)
+    rival = next((found for found in ranked if _contradicts(asked, found, best)), None)
     if rival is None:
         return Choice(main=_without(main, is_left_out))
     mine, theirs = (Excerpt(source=found.unit.source, units=(found.unit,)) for found in (best, rival))
@@ -149,9 +152,13 @@ def _with_what_follows(chosen: list[Unit], own: Sequence[Unit]) -> list[Unit]:
     return [*chosen, *led[:MOST_ITEMS]]
 
 
-def _contradicts(found: Ranked, best: Ranked) -> bool:
-    """Whether a unit of another document says nearly the same with other numbers."""
-    if found.score < WORTH_COMPARING * best.score or _document(found.unit) == _document(best.unit):
+def _contradicts(asked: Asked, found: Ranked, best: Ranked) -> bool:
+    """Whether a unit of another document says the same of other numbers, or of the same subject in other words."""
+    if _document(found.unit) == _document(best.unit):
+        return False
+    if asked.wants_number and found.covered >= RELATED and _same_subject(found.unit, best.unit):
+        return _other_amount(best.unit.text, found.unit.text)
+    if found.score < WORTH_COMPARING * best.score:
         return False
     ours, theirs = set(_NUMBER.findall(best.unit.text)), set(_NUMBER.findall(found.unit.text))
     if not ours or not theirs or ours == theirs:
@@ -159,6 +166,21 @@ def _contradicts(found: Ranked, best: Ranked) -> bool:
     one = {stem for stem in text_stems(best.unit.text, None) if not stem[:1].isdigit()}
     other = {stem for stem in text_stems(found.unit.text, None) if not stem[:1].isdigit()}
     return bool(one & other) and len(one & other) >= ALIKE * len(one | other)
+
+
+def _same_subject(one: Unit, other: Unit) -> bool:
+    """Whether two documents say by their titles that they are about the same, maybe in other years."""
+    ours, theirs = (
+        {stem for stem in text_stems(unit.source.title.partition(" › ")[0], None) if not stem.isdigit()}
+        for unit in (one, other)
+    )
+    return len(ours & theirs) * 2 >= len(ours | theirs) > 0
+
+
+def _other_amount(one: str, other: str) -> bool:
+    """Whether two texts count the same thing and come to other numbers: 30 days here and 60 days there."""
+    ours, theirs = dict(map(reversed, _COUNTED.findall(one))), dict(map(reversed, _COUNTED.findall(other)))
+    return any(ours[thing] != theirs[thing] for thing in ours.keys() & theirs.keys())
 
 
 def _document(unit: Unit) -> str:

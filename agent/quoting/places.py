@@ -14,7 +14,8 @@ from itertools import pairwise
 from typing import Final
 
 from agent.knowledge.terms import stems
-from agent.quoting.concepts import LITTLE, Concept, concepts_in
+from agent.quoting.concepts import LITTLE, Concept, concepts, concepts_in
+from agent.quoting.measures import counts
 from agent.quoting.units import Unit
 from verification.answer import Source
 
@@ -31,6 +32,9 @@ SIMILAR: Final = 0.7
 OTHER: Final = 0.85
 """What a word counts for by where it stands; a longer or shorter form of it, and another word for it, count less."""
 
+MISSED: Final = 2.5
+"""A thing that is asked for by a noun and named nowhere near weighs that many times what it would."""
+
 PAIRS: Final = 0.2
 """What it adds when words that are neighbours in the question are neighbours here."""
 
@@ -40,6 +44,9 @@ ENTITLED: Final = 0.15
 
 LEADING: Final = 0.06
 """What it adds to be what a section begins with."""
+
+_APART: Final = frozenset({"item", "row"})
+"""What stands in another line of a list or a table is said of something else."""
 
 _PREFIX: Final = 5
 
@@ -59,6 +66,7 @@ class Places:
             self._frequency.update(here | self._named(unit.source.title))
             self._blocks.setdefault((unit.source, unit.block), set()).update(here)
             self._sources.setdefault(unit.source, set()).update(here)
+        self._single = [word for word in self._frequency if len(word) >= _PREFIX and " " not in word]
         spoken = (unit for unit in reversed(units) if not unit.is_field)
         self._leading = frozenset({unit.source: unit for unit in spoken}.values())
 
@@ -99,22 +107,42 @@ class Places:
         own = self._named(unit.text)
         if unit.is_field and not self._asks_for_name(unit, weights):
             return sum(weight * self._standing(each, ((UNASKED, own),)) for each, weight in weights.items()) / total
+        insists = not any(each.weight > 1 and self._stands(each, unit) >= IN_TITLE for each in weights)
+        held = 0.0
+        for each, weight in weights.items():
+            stands = self._stands(each, unit)
+            held += weight * stands
+            if insists and each.is_noun and self._is_missed(stands, unit):
+                total += (MISSED - 1) * weight
+        return held / total
+
+    def lacks(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:
+        """Whether a thing that is asked for, and not only a kind of answer, is named nowhere near a unit."""
+        return any(each.weight >= 1 and self._is_missed(self._stands(each, unit), unit) for each in weights)
+
+    def _stands(self, concept: Concept, unit: Unit) -> float:
+        """What a thing counts for by where it stands, seen from a unit."""
         near = (
-            (IN_TEXT, own),
+            (IN_TEXT, self._named(unit.text)),
             (IN_CONTEXT, self._named(unit.context)),
             (IN_TITLE, self._named(unit.source.title)),
         )
         far = ((IN_BLOCK, self._blocks[unit.source, unit.block]), (IN_SOURCE, self._sources[unit.source]))
-        held = (
-            weight * (self._standing(each, near) or next((value for value, held in far if each.key in held), 0.0))
-            for each, weight in weights.items()
-        )
-        return sum(held) / total
+        return self._standing(concept, near) or next((value for value, held in far if concept.key in held), 0.0)
+
+    def _is_missed(self, stands: float, unit: Unit) -> bool:
+        return stands <= (IN_BLOCK if unit.kind in _APART else IN_SOURCE)
 
     def names(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:
         """Whether a unit itself, or what stands right above it, names anything asked for."""
         near = ((IN_TEXT, self._named(unit.text)), (IN_CONTEXT, self._named(unit.context)))
         return any(self._standing(each, near) for each in weights)
+
+    def counts(self, unit: Unit, wanted: tuple[str, ...]) -> bool:
+        """Whether a unit says how many there are of what is wanted; of nothing, every unit does."""
+        things = concepts(" ".join(wanted), self._language)
+        keys = frozenset(word for thing in things for each in (thing.key, *thing.others) for word in each.split())
+        return not keys or counts(unit.text, keys)
 
     def _asks_for_name(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:
         label = self._named(unit.text.partition(":")[0])
@@ -127,15 +155,15 @@ class Places:
                 best = max(best, value)
             elif not concept.others.isdisjoint(held):
                 best = max(best, value * OTHER)
-            elif not self._alike(concept.key).isdisjoint(held):
+            elif (concept.parts and concept.parts <= held) or not self._alike(concept.key).isdisjoint(held):
                 best = max(best, value * SIMILAR)
         return best
 
     def _alike(self, stem: str) -> frozenset[str]:
         """Words that are this one with more or less behind it: compounds, endings the stemmer left."""
         if stem not in self._similar:
-            long = [other for other in self._frequency if len(other) >= _PREFIX] if len(stem) >= _PREFIX else []
-            self._similar[stem] = frozenset(o for o in long if stem.startswith(o) or o.startswith(stem))
+            compared = self._single if len(stem) >= _PREFIX and " " not in stem else []
+            self._similar[stem] = frozenset(o for o in compared if stem.startswith(o) or o.startswith(stem))
         return self._similar[stem]
 
     def _named(self, text: str) -> frozenset[str]:

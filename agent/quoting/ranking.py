@@ -16,6 +16,7 @@ from typing import Final
 from agent.knowledge.terms import stems, subject_tokens, words
 from agent.query import ASKS
 from agent.quoting.concepts import Concept, concepts
+from agent.quoting.measures import LENGTH_ASKED, TAKES, counted, has_measure, wants_number
 from agent.quoting.places import Places
 from agent.quoting.units import Unit
 from verification.language import detect
@@ -30,14 +31,6 @@ MOST_CHARS: Final = 2_000
 MOST_WORDS: Final = 60
 """A question has fewer; what has more is something pasted, and would only cost time."""
 
-_NUMBER_ASKED: Final = re.compile(
-    r"\bhow (?:many|much|long|often|soon|quickly|fast|far|old|big|large|high|late|early)\b|\bwhen\b|\bwhat time\b"
-    r"|\b(?:times|hours|dates)\b"
-    r"|\b(?:limit|amount|maximum|minimum|deadline|price|cost|budget|number)\b"
-    r"|\b(?:wie ?viele?|wie (?:lange|oft|hoch|schnell)|wann|combien|quand|cuánt[oa]s?|cuándo|berapa|kapan)\b"
-    r"|何日|何時|いくら|いつ|多少|几|多久|何时",
-    re.IGNORECASE,
-)
 _PROCEDURE_ASKED: Final = re.compile(
     r"\bhow (?:do|can|should|must|to|does one)\b|\bwhat (?:should|must|do) (?:i|we)\b|\bwhat (?:now|are the steps)\b"
     r"|\bsteps\b"
@@ -57,34 +50,8 @@ _DEFINITION: Final = re.compile(
     re.IGNORECASE,
 )
 _DIGIT: Final = re.compile(r"\d")
-_AMOUNT: Final = re.compile(
-    r"\d|[一二三四五六七八九十百]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|once|twice|every|each|daily|weekly"
-    r"|monthly|yearly|never|always|until|before|after|during|unlimited|half|jede[rsn]?|täglich"
-    r"|wöchentlich|monatlich|nie|bis|ein(?:e|en|er|mal)?|zwei|drei|chaque|jamais|un|une|deux|trois|cada|nunca|una|dos|tres|setiap"
-    r"|satu|dua|tiga|毎日|毎週|毎月)\b",
-    re.IGNORECASE,
-)
-_SPAN: Final = r"(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)"
-_LENGTH_ASKED: Final = re.compile(
-    r"\bhow long\b.*\b(?:takes?|last|lasts|until|need|needs)\b|\bdauer\w*\b", re.IGNORECASE
-)
-_TAKES: Final = re.compile(r"\b(?:takes?|took|lasts?|dauer[nt])\b", re.IGNORECASE)
-_MEASURES: Final = (
-    (
-        _LENGTH_ASKED,
-        re.compile(rf"\d\s*{_SPAN}\b|\b(?:stunden?|minuten?|tage?n?|wochen?|monate?n?|jahre?n?)\b", re.IGNORECASE),
-    ),
-    (
-        re.compile(r"\bhow (?:often|frequently)\b|\bwie oft\b", re.IGNORECASE),
-        re.compile(
-            r"\b(?:every|each|once|twice|never|always|times|daily|weekly|monthly|quarterly|yearly|annually|per|jede\w*|nie)\b"
-            r"|\ba (?:day|week|month|quarter|year)\b",
-            re.IGNORECASE,
-        ),
-    ),
-)
 _NUMBER_BONUS: Final = 1.12
-_NO_AMOUNT: Final = 0.6
+_NO_AMOUNT: Final = 0.5
 _PROCEDURE_BONUS: Final = 1.1
 _STEP_BONUS: Final = 1.2
 _NOBODY: Final = 0.9
@@ -108,7 +75,7 @@ class Asked:
     @property
     def wants_number(self) -> bool:
         """It asks for an amount, a length or a time."""
-        return _NUMBER_ASKED.search(self.text) is not None
+        return wants_number(self.text)
 
     @property
     def wants_procedure(self) -> bool:
@@ -123,19 +90,25 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A unit and its score; ``covered`` is the share of the question without any bonus."""
+    """A unit and its score; ``covered`` is the share of the question without any bonus.
+
+    ``lacks``: a thing that is asked for is named nowhere near.
+    """
 
     unit: Unit
     score: float
     covered: float
+    lacks: bool = False
 
 
 def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
     """All units, best first; among equals the order of the sources decides."""
     asked = Asked(text=asked.text[:MOST_CHARS], completed=asked.completed[:MOST_CHARS])
-    language = _compared_in(asked, units)
+    seen = Counter(detect(source.text) for source in dict.fromkeys(unit.source for unit in units))
+    language = _compared_in(asked, seen)
     places = Places(units, language)
-    weights = {concept: places.rarity(concept) * share for concept, share in _wanted(asked, language).items()}
+    wanted = _wanted(asked, language, frozenset(filter(None, seen)))
+    weights = {concept: places.rarity(concept) * share for concept, share in wanted.items()}
     if not sum(weights.values()):
         return ()
     late = {source: n * _LATE_RANK for n, source in enumerate(dict.fromkeys(unit.source for unit in units))}
@@ -145,12 +118,12 @@ def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
 
 def _judged(asked: Asked, unit: Unit, places: Places, weights: Mapping[Concept, float]) -> Ranked:
     covered, raised = places.covered(unit, weights), places.raised(unit, weights, places.pairs(asked.text))
-    if not _has_measure(asked, unit) or (asked.wants_number and not places.names(unit, weights)):
+    if not _has_measure(asked, unit, places) or (asked.wants_number and not places.names(unit, weights)):
         covered *= _NO_AMOUNT
     score = covered + raised + (DEFINES if defines(asked, unit) else 0.0)
     if asked.wants_number and _DIGIT.search(unit.text):
         score *= _NUMBER_BONUS
-    if _LENGTH_ASKED.search(asked.text) and _TAKES.search(unit.text):
+    if LENGTH_ASKED.search(asked.text) and TAKES.search(unit.text):
         score *= _NUMBER_BONUS
     if (asked.wants_procedure or asked.is_bare) and (unit.kind in {"step", "code"} or "`" in unit.text):
         score *= _STEP_BONUS if unit.kind == "step" else _PROCEDURE_BONUS
@@ -158,14 +131,12 @@ def _judged(asked: Asked, unit: Unit, places: Places, weights: Mapping[Concept, 
         score *= _NOBODY
     if _CONDITION.match(unit.text) and not _CONDITION_ASKED.search(asked.text):
         score *= _ONLY_IF
-    return Ranked(unit=unit, score=score, covered=covered)
+    return Ranked(unit=unit, score=score, covered=covered, lacks=places.lacks(unit, weights))
 
 
-def _has_measure(asked: Asked, unit: Unit) -> bool:
-    """Whether a unit has what is asked for: an amount, a length of time, a frequency."""
-    if asked.wants_number and not _AMOUNT.search(unit.text):
-        return False
-    return all(held.search(unit.text) for wanted, held in _MEASURES if wanted.search(asked.text))
+def _has_measure(asked: Asked, unit: Unit, places: Places) -> bool:
+    """Whether a unit has the kind of thing that is asked for."""
+    return has_measure(asked.text, unit.text, unit.context) and places.counts(unit, counted(asked.text))
 
 
 def defines(asked: Asked, unit: Unit) -> bool:
@@ -179,18 +150,17 @@ def defines(asked: Asked, unit: Unit) -> bool:
     return bool(subject) and opens and _DEFINITION.match(text) is not None
 
 
-def _compared_in(asked: Asked, units: Sequence[Unit]) -> str | None:
+def _compared_in(asked: Asked, seen: Counter[str | None]) -> str | None:
     """The question's language where a source has it, else that of most sources."""
     own = detect(asked.text)
-    seen = Counter(detect(source.text) for source in dict.fromkeys(unit.source for unit in units))
     return own if own in seen or not seen else seen.most_common(1)[0][0]
 
 
-def _wanted(asked: Asked, language: str | None) -> dict[Concept, float]:
+def _wanted(asked: Asked, language: str | None, spoken: frozenset[str]) -> dict[Concept, float]:
     """What is asked for, with its share: the question's own words in full, earlier ones no more than they."""
-    own = {concept: concept.weight for concept in concepts(asked.text, language)[:MOST_WORDS]}
+    own = {concept: concept.weight for concept in concepts(asked.text, language, spoken)[:MOST_WORDS]}
     taken = {concept.key for concept in own}
-    added = concepts(asked.completed, language)[:MOST_WORDS]
+    added = concepts(asked.completed, language, spoken)[:MOST_WORDS]
     earlier = {concept: EARLIER * concept.weight for concept in added if concept.key not in taken}
     before = sum(earlier.values())
     share = min(1.0, sum(own.values()) / before) if own and before else 1.0
