@@ -1,6 +1,7 @@
-"""`orion stats`: what turns came to, for whoever runs Orion.
+"""`orion stats` and `orion dashboards`: what turns came to, for whoever runs Orion.
 
-Promises: says whose figures they are; where what serves Slack has none and a local workspace has, those are shown.
+Promises: says whose figures they are; where what serves Slack has none and a local workspace has, those are shown. A
+dashboard is made once, however often that is asked for.
 """
 
 # ruff: noqa: PLC0415 - each command imports what it needs: `orion verify` must not pay for Redis
@@ -12,6 +13,7 @@ import typer
 from rich.console import Console
 
 from bot.local_prefix import LocalOption, local_ports, prefix_of
+from bot.wrong_use import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
     from redis.asyncio import Redis
@@ -40,6 +42,27 @@ def stats(
     _out.print(summary.table(_name(port)))
     for other in others:
         _err.print(f"The {_name(other)} has figures of its own: orion stats --local {other}", style="dim")
+
+
+@app.command()
+def dashboards() -> None:
+    """Make the dashboard of Orion's figures in Langfuse; what is there already stays as it is."""
+    from bot.cli import EXIT_FAILED, _print_text, _settings
+    from observability.dashboards import NAME, DashboardsError, make_dashboard
+
+    settings = _settings()
+    public, secret = settings.langfuse_public_key, settings.langfuse_secret_key.get_secret_value()
+    if not (public and secret):
+        message = "Set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY (and LANGFUSE_HOST for your own server) first."
+        raise WrongUse(message)
+    try:
+        made = make_dashboard(public_key=public, secret_key=secret, host=settings.langfuse_host)
+    except DashboardsError as error:
+        _err.print(str(error), style="red")
+        raise typer.Exit(EXIT_FAILED) from None
+    for title in made.added:
+        _print_text(f"added  {title}")
+    _print_text(f"The dashboard {NAME} has {len(made.added) + len(made.kept)} charts: {made.url}")
 
 
 async def _read(settings: Settings, days: int, port: int | None) -> tuple[int | None, Summary, list[int]]:
