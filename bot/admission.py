@@ -146,6 +146,15 @@ def must_be_known(letter: Incoming, access: Access) -> bool:
     return not (everybody or letter.user.startswith("B") or letter.user in access.allow_users)
 
 
+def admits(letter: Incoming, access: Access, known: Person | None) -> bool:
+    """Whether this person is let in as far as it can be told without Slack: what it must tell first counts as no."""
+    if not (access.allow_external or letter.vouched or letter.thread.channel.startswith("D")):
+        return False
+    if not must_be_known(letter, access):
+        return True
+    return known is not None and not refusal_of(known, access)
+
+
 def refusal_of(person: Person, access: Access) -> str:
     """Why somebody with such an account is refused, or an empty text."""
     if person.external:

@@ -36,7 +36,6 @@ from bot.memory import Memory
 from bot.observing import Observers
 from bot.outbox import Entry, read_entry
 from bot.patience import Patience
-from bot.reception import DELETED
 from bot.settling import Settling, Unsettled, read_unsettled
 from bot.slack_calls import DeliveryFailed
 from bot.slack_searching import no_tools
@@ -179,7 +178,7 @@ class Answering:
             case "delete":
                 await self._delivery.withdraw(work.place, letter.ts, require)
             case "stop" | "hand_off":
-                pass  # taken care of at the reception, or by ``bot.handing_off``; neither has an answer of its own
+                pass  # taken care of by ``bot.stops`` and ``bot.handing_off``; neither has an answer of its own
             case "question" | "edit" | "help":  # a bare mention may bring a file
                 return await self._question(work)
         return OK
@@ -233,18 +232,24 @@ class Answering:
             return OK
         state = await self._threads.load(work.place)
         await self._save(work, stopped(work.letter.question(), state))
-        if work.lease.stopped != DELETED:
-            with suppress(DeliveryFailed):
-                await self._delivery.say(work.place, say("stopped", work.language), work.letter.ts, work.lease.require)
+        await self._say_stopped(work)
         return OK
 
     async def _let_go(self, work: Work) -> None:
-        """The question was taken back while it waited: who saw it wait is told; what was shown goes."""
-        if await self._mailbox.marked(work.claimed.thread, work.waits):
+        """The question was taken back while it waited: whoever stopped it is told; what was shown goes."""
+        await self._say_stopped(work)
+        with suppress(DeliveryFailed):
+            await self._delivery.drop_placeholders(work.place, work.ticket())
+        await self._clear(work)
+
+    async def _say_stopped(self, work: Work) -> None:
+        """Once for a stop, under the first question that it took back; of a deleted one nothing is said."""
+        stop = await self._withdrawals.stopped_at(work.letter)
+        if not stop or await self._withdrawals.gone(work.letter):
+            return
+        if await self._mailbox.mark(work.claimed, f"stopped:{stop}", work.letter.ts) == work.letter.ts:
             with suppress(DeliveryFailed):
                 await self._delivery.say(work.place, say("stopped", work.language), work.letter.ts, work.lease.require)
-                await self._delivery.drop_placeholders(work.place, work.ticket())
-        await self._clear(work)
 
     async def _decided(self, work: Work) -> Entry | None:
         """What an earlier try decided to say."""

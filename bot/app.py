@@ -43,16 +43,17 @@ from bot.open_redis import open_redis
 from bot.open_slack import open_slack
 from bot.patience import Patience
 from bot.pausing import Pausing
-from bot.people import People
+from bot.people import KnownPeople, People
 from bot.queueing import Queueing
 from bot.recalling import Recalling
-from bot.reception import Cancel, Reception
+from bot.reception import Reception
 from bot.settings import Settings
 from bot.slack_app import SocketFront, Workspace, build_app
 from bot.slack_searching import SlackSearching
+from bot.stops import Cancel, LateStops, StopDesk, Stops
 from bot.thread_reader import ThreadReader
 from bot.turn_record import TurnRecords
-from bot.turns import DRAIN_S, Turns
+from bot.turns import DRAIN_S, Handle, OnDead, Turns
 from bot.vectors import vectors_meanwhile
 from bot.views import Collection, HomeFigures
 from bot.wording import SUGGESTED_PROMPTS
@@ -230,38 +231,45 @@ class _Desks:
         answering = Answering(
             self.engine, delivery, memory=memory, observers=self.observers, asker=asker, patience=self.patience
         )
-        handing_off = HandingOff(
-            answering.handle,
-            answering.tell_dead,
-            helpers=Helpers(handoff=self.handoff, calls=calls, workspace=workspace, delivery=delivery),
-            mailbox=memory.mailbox,
-            records=self.observers.records,
-            redis=self.redis,
+        helpers = Helpers(handoff=self.handoff, calls=calls, workspace=workspace, delivery=delivery)
+        handle, tell_dead = self._way_to(answering, helpers, people)
+        return Desk(
+            workspace=workspace,
+            delivery=delivery,
+            language_of=people.speaks,
+            handle=handle,
+            tell_dead=tell_dead,
         )
-        allowance = Allowance(
-            handing_off.handle, means=self.means, memory=memory, people=people, delivery=delivery
+
+    def _way_to(self, answering: Answering, helpers: Helpers, people: People) -> tuple[Handle, OnDead]:
+        """What a letter meets before it is answered, from the last to the first."""
+        memory, delivery = self.memory, helpers.delivery
+        handing_off = HandingOff(
+            answering.handle, answering.tell_dead,
+            helpers=helpers, mailbox=memory.mailbox, records=self.observers.records, redis=self.redis,
         )  # fmt: skip
+        allowance = Allowance(handing_off.handle, means=self.means, memory=memory, people=people, delivery=delivery)
         bystanders = Bystanders(allowance.handle, threads=memory.threads, people=people, delivery=delivery)
-        admission = Admission(
+        late_stops = LateStops(
             bystanders.handle, handing_off.tell_dead,
+            stops=Stops(memory, memory.mailbox.cancel), memory=memory, people=people, delivery=delivery,
+        )  # fmt: skip
+        admission = Admission(
+            late_stops.handle, late_stops.tell_dead,
             access=self.access, memory=memory, people=people, delivery=delivery,
         )  # fmt: skip
         recalling = Recalling(
             admission.handle, admission.tell_dead, standings=memory.standings, reader=delivery.reader
         )  # fmt: skip
-        return Desk(
-            workspace=workspace,
-            delivery=delivery,
-            language_of=people.speaks,
-            handle=recalling.handle,
-            tell_dead=recalling.tell_dead,
-        )
+        return recalling.handle, recalling.tell_dead
 
     def office(self, admins: frozenset[str], workspaces: Workspaces, cancel: Cancel) -> Office:
         """What the listeners of all workspaces hand things to."""
         delivery = delivery_of(workspaces)
+        memory, known = self.memory, KnownPeople(self.redis, prefix=self.prefix)
+        stop_desk = StopDesk(Stops(memory, cancel), memory, access=self.access, known=known)
         served = Served(self.redis, prefix=self.prefix)
-        reception = Reception(self.memory.mailbox, self.memory.withdrawals, cancel, served=served)
+        reception = Reception(memory, cancel, stop_desk=stop_desk, served=served)
         admin_chat = AdminChat(
             reception.receive,
             admins=admins,

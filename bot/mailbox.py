@@ -89,6 +89,14 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A message of a mailbox, as it lies there."""
+
+    id: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cancellation:
     """A wish that the turn of this message end."""
 
@@ -287,23 +295,13 @@ class Mailbox:
         value = await self._redis.get(self.mark_key(thread, name))
         return None if value is None else str(value)
 
-    async def stored_as(self, thread: str, event_id: str) -> str | None:
-        """The id of the message that an event was stored as; None if the event is unknown."""
-        value = await self._redis.get(self.seen_key(thread, event_id))
-        return None if value is None else str(value)
+    async def cancel(self, thread: str, reason: str, *, message_id: str) -> None:
+        """Tell all workers to interrupt the turn of this message.
 
-    async def cancel(self, thread: str, reason: str, *, message_id: str = "") -> None:
-        """Tell all workers to interrupt the thread's running turn (with ``message_id``: only if it is that message)."""
-        # The wish travels while turns come and go: it names what it means, or it would hit the next one.
-        message_id = message_id or await self._at_head(thread)
-        if message_id:
-            wish = json.dumps({"thread": thread, "reason": reason, "message_id": message_id})
-            await self._redis.publish(self.cancel_channel(), wish)
-
-    async def _at_head(self, thread: str) -> str:
-        """The id of the thread's first message, which is the one that runs if any does; empty when there is none."""
-        entry = await self._redis.lindex(f"{self.shard_of(thread)}:mb:{thread}", 0)
-        return split_entry(str(entry))[0] if entry else ""
+        The wish travels while turns come and go: it names what it means, or it would hit the next one.
+        """
+        wish = json.dumps({"thread": thread, "reason": reason, "message_id": message_id})
+        await self._redis.publish(self.cancel_channel(), wish)
 
     async def hurry(self, thread: str) -> None:
         """A message of this thread that waits for a later try is due now: somebody took it back."""
@@ -336,10 +334,11 @@ class Mailbox:
                 found.append(Waiting(thread=thread, id=message_id, body=body, place=int(place)))
         return found
 
-    async def holds(self, thread: str, message_id: str) -> bool:
-        """Whether this message still waits or is in work."""
+    async def stored(self, thread: str) -> list[Stored]:
+        """What waits or is in work in a thread, in order; if a turn runs there, it is the first one's."""
         entries = await self._redis.lrange(f"{self.shard_of(thread)}:mb:{thread}", 0, -1)
-        return any(split_entry(str(entry))[0] == message_id for entry in entries)
+        parts = [split_entry(str(entry)) for entry in entries]
+        return [Stored(id=message_id, body=body) for message_id, _, body in parts]
 
     async def depth(self) -> Depth:
         """How much there is to do, over all shards."""

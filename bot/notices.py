@@ -15,7 +15,7 @@ Notice = Literal[
     "user_refused", "channel_refused", "guest", "external_person", "external_channel", "unknown_person",
     "unknown_channel", "checking", "budget_user", "budget_channel", "budget_workspace", "budget_renewed", "paused",
     "paused_now", "resumed_now", "beside", "ask_human", "human_asked", "hand_off_confirm", "yes", "no", "handed_off",
-    "hand_off_head", "hand_off_failed", "hand_off_where",
+    "hand_off_head", "hand_off_failed", "hand_off_where", "nothing_runs",
 ]
 # fmt: on
 
@@ -210,6 +210,15 @@ _NOTICES: dict[Notice, tuple[str, str, str, str, str, str, str]] = {
         "{who} meminta bantuan manusia: saya tidak dapat menjawab ini dari dokumen.",
         "{who} が担当者の回答を求めています。文書からはお答えできませんでした。",
         "{who} 需要真人帮助：我无法根据文档回答这个问题。",
+    ),
+    "nothing_runs": (
+        "I am not working on anything here, so there is nothing to stop.",
+        "Ich arbeite hier an nichts, es gibt also nichts anzuhalten.",
+        "Je ne travaille sur rien ici, il n'y a donc rien à arrêter.",
+        "No estoy trabajando en nada aquí, así que no hay nada que detener.",
+        "Saya tidak sedang mengerjakan apa pun di sini, jadi tidak ada yang perlu dihentikan.",
+        "ここで実行中のものはないため、停止するものはありません。",
+        "我在这里没有正在处理的内容，因此没有可停止的。",
     ),
     "hand_off_where": (
         "Open the thread",

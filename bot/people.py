@@ -36,17 +36,29 @@ class Person:
     language: str = ""
 
 
-class People:
-    """Looks up people and channels of one workspace. ``prefix`` keeps one Orion's memory apart from another's."""
+class KnownPeople:
+    """What Slack said of people lately, of any workspace. ``prefix`` keeps one Orion's memory apart from another's."""
 
-    def __init__(self, calls: SlackCalls, redis: Redis, *, prefix: str = "orion") -> None:
-        self._calls = calls
+    def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
         self._redis = redis
         self._prefix = prefix
 
     def person_key(self, team: str, user: str) -> str:
         """Where it stands what Slack said of a person."""
         return f"{self._prefix}:person:{team}:{user}"
+
+    async def known(self, team: str, user: str) -> Person | None:
+        """What was found out within the last hour; Slack is not asked."""
+        stored = await self._redis.get(self.person_key(team, user))
+        return None if stored is None else _remembered(str(stored))
+
+
+class People(KnownPeople):
+    """Looks up people and channels of one workspace."""
+
+    def __init__(self, calls: SlackCalls, redis: Redis, *, prefix: str = "orion") -> None:
+        super().__init__(redis, prefix=prefix)
+        self._calls = calls
 
     def channel_key(self, team: str, channel: str) -> str:
         """Where it stands whether a channel is shared with others."""
@@ -63,11 +75,6 @@ class People:
     async def not_told(self, team: str, user: str, subject: str) -> None:
         """It could not be told after all: the next time counts."""
         await self._redis.delete(self.told_key(team, user, subject))
-
-    async def known(self, team: str, user: str) -> Person | None:
-        """What was found out within the last hour; Slack is not asked."""
-        stored = await self._redis.get(self.person_key(team, user))
-        return None if stored is None else _remembered(str(stored))
 
     async def language(self, team: str, user: str) -> str | None:
         """What this person uses Slack in, as far as it is known already."""

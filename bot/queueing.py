@@ -61,7 +61,7 @@ class Queueing:
         try:
             delivery = await self._delivery_of(letter.thread.team)
             await self._show(delivery, letter, waiting.place)
-            if not await self._mailbox.holds(waiting.thread, waiting.id):
+            if all(one.id != waiting.id for one in await self._mailbox.stored(waiting.thread)):
                 await self._take_back(delivery, letter)
         except DeliveryFailed as failure:
             log.info("queue_not_shown", thread=waiting.thread, reason=failure.reason)

@@ -16,7 +16,7 @@ import traceback
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import structlog
@@ -126,7 +126,9 @@ class Turn:
         if not self.task.done():
             return None  # it resists its cancellation: whoever gets the lease next must not meet it
         if not self.task.cancelled():
-            return self.task.result()
+            ending = self.task.result()
+            # Taken back while it was about to rest: there is nothing left to wait for.
+            return replace(ending, after_s=0.0) if self.lease.stopped else ending
         if self.why == "stopped":
             return OK  # the person wants no answer any more
         if not self.lease.held():
@@ -178,14 +180,13 @@ class Turns:
         self._stopping.set()
         self._changed.set()
 
-    async def cancel(self, thread: str, reason: str, *, message_id: str = "") -> None:
-        """Interrupt the thread's running turn, here or on any worker; with ``message_id`` only if it is that message.
+    async def cancel(self, thread: str, reason: str, *, message_id: str) -> None:
+        """Interrupt the turn of this message, here or on any worker.
 
-        Its message counts as ended, unless the handler itself returns another ending. Raises ``RedisError``.
+        It counts as ended, unless the handler itself returns another ending. Raises ``RedisError``.
         """
-        stopped = self._stop_turns(thread, reason, message_id)
-        # Named, the echo of this wish, which reaches us too, cannot hit the turn that comes next.
-        await self._mailbox.cancel(thread, reason, message_id=message_id or stopped)
+        self._stop_turn(thread, reason, message_id)
+        await self._mailbox.cancel(thread, reason, message_id=message_id)
 
     async def run(self) -> None:
         """Work until ``stop``. A Redis that is away is waited for; anything raised is a bug or our cancellation."""
@@ -351,7 +352,7 @@ class Turns:
             heed_cancellation()
             try:
                 async for wish in self._mailbox.cancellations(self.listening.set):
-                    self._stop_turns(wish.thread, wish.reason, wish.message_id)
+                    self._stop_turn(wish.thread, wish.reason, wish.message_id)
             except RedisError as error:
                 LOG.warning("cancellations_unheard", error_type=type(error).__name__)
                 await asyncio.sleep(OUTAGE_FIRST_S * 5)
@@ -368,16 +369,13 @@ class Turns:
             except Exception as error:  # noqa: BLE001 (the wall of the turn)
                 LOG.error("sweep_crashed", error_type=type(error).__name__, places=places(error))  # noqa: TRY400 (a traceback quotes texts)
 
-    def _stop_turns(self, thread: str, reason: str, message_id: str) -> str:
-        """Interrupt what runs of this thread; returns the message's id, empty when nothing did."""
-        stopped = ""
+    def _stop_turn(self, thread: str, reason: str, message_id: str) -> None:
+        """Interrupt the turn of this message, if it runs here."""
         for turn in list(self._running):
-            if turn.claimed.thread == thread and message_id in ("", turn.claimed.id):
+            if (turn.claimed.thread, turn.claimed.id) == (thread, message_id):
                 LOG.info("turn_stopped", **about(turn.claimed), reason=reason)
                 turn.lease.stop(reason)
                 turn.interrupt("stopped")
-                stopped = turn.claimed.id
-        return stopped
 
 
 def about(claimed: Claimed) -> dict[str, str | int]:

@@ -52,7 +52,13 @@ class Withdrawals:
 
     async def wanted(self, letter: Incoming) -> bool:
         """Whether this question still wants an answer."""
+        return not (await self.gone(letter) or await self.stopped_at(letter))
+
+    async def stopped_at(self, letter: Incoming) -> str:
+        """The ts of the stop that came after this question; empty where none did."""
         stop = await self._redis.get(self.stop_key(letter.thread))
-        if stop and sort_key(letter.event_ts or letter.ts) < sort_key(str(stop)):
-            return False
-        return not await self._redis.exists(self.gone_key(letter.thread, letter.ts))
+        return str(stop) if stop and sort_key(letter.event_ts or letter.ts) < sort_key(str(stop)) else ""
+
+    async def gone(self, letter: Incoming) -> bool:
+        """Whether this question was deleted."""
+        return bool(await self._redis.exists(self.gone_key(letter.thread, letter.ts)))

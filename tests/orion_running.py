@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import SecretStr
 
@@ -32,6 +32,7 @@ from tests.waiting import wait_until
 MENTION = f"<@{BOT_USER}>"
 CHANNEL = "C0HELP"
 DIRECT = "D0ORION"
+Part = Literal["whole", "front", "worker"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +89,12 @@ async def running(
     patience: Patience | None = None,
     strictness: Strictness = LENIENT,
     inhabited: LocalWorkspace | None = None,
+    part: Part = "whole",
 ) -> AsyncIterator[Setting]:
-    """Orion at work over Socket Mode or signed HTTP, in a workspace of its own or in one that runs already."""
+    """Orion at work over Socket Mode or signed HTTP, in a workspace of its own or in one that runs already.
+
+    Of two processes over one Redis one may only take events, the other only work on what is stored.
+    """
     async with AsyncExitStack() as stack:
         desk = RecordDesk()
         workspace = inhabited or LocalWorkspace(DocsFolder(roots=(docs,)), desk.load, strictness=strictness)
@@ -99,20 +104,28 @@ async def running(
         inside = settings_for(settings, workspace)
         corpus = corpus_of(inside, (docs,), docs_url=f"{workspace.url}/docs/")
         orion = await stack.enter_async_context(
-            open_orion(inside, corpus, concurrency=50, socket=mode == "socket", prefix=prefix, patience=patience)
+            open_orion(
+                inside,
+                corpus,
+                concurrency=50,
+                socket=mode == "socket" and part != "worker",
+                prefix=prefix,
+                patience=patience,
+            )
         )
         desk.records = orion.records
-        if mode == "http":
+        if mode == "http" and part != "worker":
             door = SlackDoor(app=orion.app, signing_secret=workspace.signing_secret)
             pages = Pages(checks=orion.checks, metrics=orion.metrics)
             port = await stack.enter_async_context(serve_pages(build(pages, door)))
             workspace.events_url = f"http://127.0.0.1:{port}/slack/events"
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(orion.turns.run())]
+            tasks = [group.create_task(orion.turns.run())] if part != "front" else []
             if orion.socket:
                 tasks.append(group.create_task(orion.socket.run()))
                 await wait_until(orion.socket.ready, "the socket is connected")
-            tasks.append(group.create_task(orion.catching_up.run()))
+            if part != "worker":
+                tasks.append(group.create_task(orion.catching_up.run()))
             try:
                 yield Setting(workspace=workspace, orion=orion)
             finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +28,16 @@ from bot.answering import Answering
 from bot.catching_up import Served
 from bot.delivery import Ticket
 from bot.engine import Engine
-from bot.intake import Incoming
+from bot.intake import Access, Incoming
 from bot.lease import Lease, LeaseLost
 from bot.mailbox import Claimed, Mailbox
-from bot.memory import memory_over
+from bot.memory import Memory, memory_over
 from bot.observing import open_observers
+from bot.people import KnownPeople
 from bot.reception import Reception
 from bot.settling import SETTLE_S
 from bot.slack_calls import DeliveryFailed, SlackCalls
+from bot.stops import Cancel, StopDesk, Stops
 from bot.turns import OK, Ending
 from bot.withdrawals import Withdrawals
 from bot.work import turn_id_of
@@ -55,9 +57,7 @@ class Desk:
 
     slack: Slack
     model: ScriptedModel
-    mailbox: Mailbox
-    threads: ThreadStore
-    withdrawals: Withdrawals
+    memory: Memory
     answering: Answering
     cancelled: list[tuple[str, str, str]]
     redis: Redis
@@ -70,11 +70,27 @@ class Desk:
         return letter
 
     @property
+    def mailbox(self) -> Mailbox:
+        return self.memory.mailbox
+
+    @property
+    def threads(self) -> ThreadStore:
+        return self.memory.threads
+
+    @property
+    def withdrawals(self) -> Withdrawals:
+        return self.memory.withdrawals
+
+    @property
     def reception(self) -> Reception:
-        async def cancel(thread: str, reason: str, *, message_id: str = "") -> None:
+        async def cancel(thread: str, reason: str, *, message_id: str) -> None:
             self.cancelled.append((thread, reason, message_id))
 
-        return Reception(self.mailbox, self.withdrawals, cancel)
+        return self.reception_with(cancel)
+
+    def reception_with(self, cancel: Cancel, served: Served | None = None) -> Reception:
+        stop_desk = StopDesk(Stops(self.memory, cancel), self.memory, access=Access(), known=KnownPeople(self.redis))
+        return Reception(self.memory, cancel, stop_desk=stop_desk, served=served)
 
     async def claim(self) -> tuple[Claimed, Lease]:
         (claimed,) = await self.mailbox.claim("w", 1)
@@ -93,6 +109,8 @@ class Desk:
             task = group.create_task(self.answering.handle(claimed, lease))
             await wait_until(when, "the moment to interrupt")
             if stop:
+                letter = Incoming.from_json(claimed.body)
+                await self.withdrawals.stop(replace(letter, event_ts="9999999999.000000"))
                 lease.stop(stop)
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -131,9 +149,7 @@ async def desk(
         yield Desk(
             slack=slack,
             model=model,
-            mailbox=mailbox,
-            threads=memory.threads,
-            withdrawals=memory.withdrawals,
+            memory=memory,
             answering=answering,
             cancelled=[],
             redis=redis,
@@ -186,8 +202,10 @@ async def test_a6_a_question_that_still_waits_is_stopped_too_and_once(tmp_path: 
         place, ts = at.slack.ask()
         await at.store(ts, place)
         letter = await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
-        assert at.cancelled == [(str(place), "stopped", "")]
+        (question,) = await at.mailbox.stored(str(place))
+        assert at.cancelled == [(str(place), "stopped", question.id)]
         assert await at.handle() == OK
+        assert [text[:7] for text in at.said(place)] == ["Stopped"]
         assert at.model.decided == []
         await at.reception.receive(letter)
         assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
@@ -202,10 +220,10 @@ async def test_h3_a_question_stored_but_not_acknowledged_is_served_when_slack_se
         letter = await at.store(ts, place)  # and then Redis went away, or the process died
         served = Served(redis_client)
 
-        async def cancel(thread: str, reason: str, *, message_id: str = "") -> None:
+        async def cancel(thread: str, reason: str, *, message_id: str) -> None:
             raise AssertionError((thread, reason, message_id))
 
-        await Reception(at.mailbox, at.withdrawals, cancel, served=served).receive(letter)
+        await at.reception_with(cancel, served).receive(letter)
         assert await served.latest(9) == [place]
 
 
@@ -217,19 +235,20 @@ async def test_a6_a_stop_that_redis_cut_short_counts_when_slack_sends_it_again(
         await at.store(ts, place)
         refused = ["once"]
 
-        async def cancel(thread: str, reason: str, *, message_id: str = "") -> None:
+        async def cancel(thread: str, reason: str, *, message_id: str) -> None:
             if refused:
                 raise RedisConnectionError(refused.pop())
             at.cancelled.append((thread, reason, message_id))
 
-        reception = Reception(at.mailbox, at.withdrawals, cancel)
+        reception = at.reception_with(cancel)
         said = at.slack.server.post("U0YOU", CHANNEL, "stop", ts)
         stop = Incoming(kind="stop", thread=place, user="U0YOU", ts=said, addressed="direct", event_ids=("evt:T1:1",))
         with pytest.raises(RedisConnectionError):
             await reception.receive(stop)
         for _ in range(2):
             await reception.receive(stop)
-        assert at.cancelled == [(str(place), "stopped", "")]
+        (question,) = await at.mailbox.stored(str(place))
+        assert at.cancelled == [(str(place), "stopped", question.id)]
 
 
 async def test_a6_a_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client: Redis) -> None:
