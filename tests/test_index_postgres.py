@@ -38,35 +38,53 @@ def shared(postgres_url: str) -> Iterator[tuple[PostgresIndex, str]]:
         opened.erase()
 
 
-def counted(url: str, schema: str) -> tuple[dict[str, int], tuple[int, int]]:
-    """How many passages have each word, and the totals, as they are kept."""
+def stored(url: str, schema: str) -> tuple[dict[str, bytes], int]:
+    """The data of each word, and how many passages there are."""
     place = sql.Identifier(schema)
     with psycopg.connect(url) as connection:
-        words = connection.execute(sql.SQL("SELECT word, passages FROM {}.terms WHERE passages > 0").format(place))
-        totals = connection.execute(sql.SQL("SELECT passages, words FROM {}.totals").format(place)).fetchone()
+        words = connection.execute(sql.SQL("SELECT word, data FROM {}.postings").format(place))
+        totals = connection.execute(sql.SQL("SELECT passages FROM {}.totals").format(place)).fetchone()
         assert totals is not None
-        return dict(words.fetchall()), totals
+        return dict(words.fetchall()), totals[0]
 
 
-def test_d2_the_count_of_words_stays_true(
+def test_d2_what_is_removed_leaves_no_word_behind(
+    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
+) -> None:
+    index, schema = shared
+    index.index([docs])
+    before = stored(postgres_url, schema)
+    (docs / "b.md").write_text("Beta opens too")
+    (docs / "c.md").write_text("Gamma opens")
+    index.index([docs])
+    with_others = stored(postgres_url, schema)
+    assert (len(with_others[0]["open"]), with_others[1], before[1]) == (3 * len(before[0]["open"]), 3, 1)
+    (docs / "b.md").unlink()
+    (docs / "c.md").unlink()
+    index.index([docs])
+    assert stored(postgres_url, schema) == before
+
+
+def test_d2_after_much_was_written_the_database_looks_at_its_tables(
     shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index, schema = shared
-    (docs / "b.md").write_text("Beta opens too")
-    index.index([docs])
-    assert counted(postgres_url, schema)[0]["open"] == 2
-    (docs / "b.md").write_text("Beta closes")
-    index.index([docs])
-    kept = counted(postgres_url, schema)
-    assert (kept[0]["open"], kept[0]["close"], kept[1]) == (1, 1, (2, 11))
     monkeypatch.setattr(postgres_shelf, "_MANY_PASSAGES", 0)  # a limit, not behaviour
-    (docs / "c.md").write_text("Gamma opens")
     index.index([docs])
-    recounted = counted(postgres_url, schema)
-    assert (recounted[0]["open"], recounted[0]["gamma"], recounted[1]) == (2, 1, (3, 14))
-    (docs / "c.md").unlink()
+    with psycopg.connect(postgres_url) as connection:
+        known = connection.execute("SELECT tablename FROM pg_stats WHERE schemaname = %s", (schema,))
+        assert ("postings",) in known.fetchall()
+
+
+def test_h3_tables_of_another_version_beneath_a_process_are_told(
+    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
+) -> None:
+    index, schema = shared
     index.index([docs])
-    assert counted(postgres_url, schema) == kept
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP TABLE {}.postings").format(sql.Identifier(schema)))
+    with pytest.raises(KnowledgeAwayError, match="UndefinedTable"):
+        index.search("canteen")
 
 
 def test_d2_an_older_version_is_made_anew(shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path) -> None:

@@ -9,13 +9,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from agent.knowledge import index_sqlite
 from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.passage import IndexReport
+from agent.knowledge.passage import IndexReport, KnowledgeAwayError
+from agent.knowledge.sqlite_shelf import transaction
 
 
 @pytest.fixture
@@ -64,6 +65,72 @@ def test_d2_a_new_schema_starts_anew(tmp_path: Path, docs: Path) -> None:
     assert again.index([docs]).added == 2
 
 
+_VERSION_2 = """
+CREATE TABLE documents (
+  number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, id TEXT NOT NULL, title TEXT NOT NULL,
+  updated_at TEXT NOT NULL, digest TEXT NOT NULL, audience TEXT NOT NULL, source TEXT NOT NULL, url TEXT NOT NULL,
+  place TEXT NOT NULL, chunks INTEGER NOT NULL, text TEXT NOT NULL
+);
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE VIRTUAL TABLE passages USING fts5(
+  title, heading, text, grams, name UNINDEXED, anchor UNINDEXED, line UNINDEXED, page UNINDEXED,
+  tokenize = 'porter unicode61 remove_diacritics 2'
+);
+INSERT INTO documents VALUES (1, 'k', 'a.md', 'Alpha', '', 'd', 'public', 's', '', '', 1, 'The canteen');
+INSERT INTO passages (rowid, title, text) VALUES (1 << 20, 'Alpha', 'The canteen');
+PRAGMA user_version = 2;
+"""
+"""The tables of the first release, which ranked by FTS5."""
+
+
+def test_d2_an_index_of_the_first_release_is_made_anew(tmp_path: Path, docs: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "k.db")) as connection:
+        connection.executescript(_VERSION_2)
+    index = SqliteIndex.open(tmp_path / "k.db")
+    assert index.documents() == ()
+    assert index.index([docs]).added == 2
+    assert [passage.document for passage in index.search("canteen")] == ["a.md"]
+
+
+def test_h3_tables_of_another_version_beneath_a_process_are_told(
+    index: SqliteIndex, tmp_path: Path, docs: Path
+) -> None:
+    index.index([docs])
+    with closing(sqlite3.connect(tmp_path / "home/knowledge.db")) as newer:
+        newer.executescript("DROP TABLE postings; PRAGMA user_version = 999")
+    for ask in (lambda: index.search("canteen"), lambda: index.index([])):
+        with pytest.raises(KnowledgeAwayError, match="another version"):
+            ask()
+
+
+def test_d2_a_fault_that_no_version_explains_stays_what_it_is(index: SqliteIndex) -> None:
+    with pytest.raises(sqlite3.OperationalError), index.beside() as connection:
+        connection.execute("SELECT * FROM nothing")
+
+
+def test_d2_a_number_is_never_given_again(index: SqliteIndex, docs: Path) -> None:
+    index.index([docs])
+    before = {number for number, _ in index.by_words("canteen opens deploys", 9)}
+    (docs / "sub/b.md").write_text("# Beta\n\nDeploys open again.\n")
+    (docs / "a.md").unlink()
+    index.index([docs])
+    assert before.isdisjoint(number for number, _ in index.by_words("canteen opens deploys", 9))
+
+
+def test_d2_what_is_removed_leaves_no_word_behind(index: SqliteIndex, docs: Path) -> None:
+    def stored() -> tuple[list[tuple[str, bytes]], int]:
+        with index.beside() as connection:
+            rows = connection.execute("SELECT word, data FROM postings ORDER BY word").fetchall()
+            return rows, connection.execute("SELECT passages FROM totals").fetchone()[0]
+
+    index.index([docs / "sub"])
+    before = stored()
+    index.index([docs / "sub", docs])
+    assert stored()[1] > before[1]
+    index.index([docs / "sub"])
+    assert stored() == before
+
+
 def test_d2_a_damaged_index_is_set_aside(tmp_path: Path, docs: Path) -> None:
     path = tmp_path / "k.db"
     path.write_text("this is no database, and long enough not to be taken for an empty one" * 40)
@@ -83,7 +150,7 @@ def test_d2_an_interrupted_transaction_is_undone(index: SqliteIndex, docs: Path)
     with index._connection() as connection:
 
         def interrupted() -> None:
-            with index_sqlite._transaction(connection):
+            with transaction(connection):
                 connection.execute("DELETE FROM documents")
                 raise KeyboardInterrupt
 

@@ -1,38 +1,50 @@
-"""What PostgreSQL indexes: the words that FTS5 would, and nothing that could be syntax."""
+"""What the indexes hold of a passage: stems and pairs, each with what it says there."""
 
 from __future__ import annotations
-
-import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.lexemes import as_query, indexed, lexemes, phrases_of
-
-_LEXEMES = re.compile(r"(?:'[^\W_]+':\d+(?:,\d+)*(?: |$))*")
+from agent.knowledge.lexemes import impacts, lexemes, words_of
+from agent.knowledge.postings import MOST_IMPACT
 
 
 def test_d2_words_become_stems_without_case_and_accents() -> None:
     assert lexemes("Cafés open, re-opening v2.3_s") == ["cafe", "open", "re", "open", "v2", "3", "s"]
 
 
-def test_d2_titles_and_headings_count_twice() -> None:
-    entry = indexed("Beta", "Beta › Lunch", "Lunch at noon")
-    assert entry.vector == "'beta':1,10 'lunch':11,20 'at':21 'noon':22"
-    assert (entry.length, entry.counts) == (6, {"beta": 4, "lunch": 3})
+def test_d2_a_word_says_more_in_a_heading_and_in_a_short_text() -> None:
+    text = "Lunch is served at noon." + 50 * " There is a canteen on every floor of the house."
+    said = impacts("Handbook", "Handbook › Lunch", text)
+    assert said["lunch"] > said["noon"]
+    assert impacts("", "", "Lunch is served at noon.")["noon"] > said["noon"]
+    assert impacts("", "", f"{text} noon noon")["noon"] > said["noon"]
 
 
 def test_f9_chinese_japanese_and_thai_are_pairs() -> None:
-    assert set(indexed("", "", "有給休暇 วันลา").words) >= {"有給", "給休", "休暇", "วั", "ลา"}
-    assert phrases_of("休暇") == [("休暇",)]
+    assert set(impacts("", "", "有給休暇 วันลา")) >= {"有給", "給休", "休暇", "วั", "ลา"}
+    assert words_of("休暇") == ["休暇"]
 
 
 def test_d2_identifiers_are_looked_for_whole_and_in_parts() -> None:
-    assert phrases_of("FH-2002") == [("fh", "2002"), ("fh",), ("2002",)]
-    assert as_query(("fh", "2002")) == "'fh' <-> '2002'"
+    assert words_of("FH-2002") == ["fh 2002", "fh", "2002"]
+    assert words_of("state-of-the-art") == ["state of", "of the", "the art", "state", "art"]
+    assert set(impacts("", "", "see (FH-2002), not FH/2003.")) == {
+        "see", "fh", "2002", "fh 2002", "not", "2003", "fh 2003"
+    }  # fmt: skip
+
+
+def test_d2_what_ends_an_identifier_parts_it() -> None:
+    assert not [word for word in impacts("", "", 'one, two; "three" (four) five|six. Seven') if " " in word]
 
 
 @given(st.text(max_size=200), st.text(max_size=80))
-def test_d2_no_text_is_syntax(text: str, title: str) -> None:
-    assert _LEXEMES.fullmatch(indexed(title, title, text).vector)
-    assert all(lexeme.isalnum() for phrase in phrases_of(text) for lexeme in phrase)
+def test_d2_any_text_has_words_and_each_says_something(text: str, title: str) -> None:
+    said = impacts(title, title, text)
+    assert all(1 <= impact <= MOST_IMPACT for impact in said.values())
+    assert all(part and not part.isspace() for word in said for part in word.split(" "))
+
+
+@given(st.text(st.characters(codec="ascii"), max_size=60))
+def test_d2_what_is_written_is_found_as_it_is_asked(text: str) -> None:
+    assert set(words_of(text)) <= set(impacts("", "", text))

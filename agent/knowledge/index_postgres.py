@@ -1,4 +1,4 @@
-"""The index that several machines share: PostgreSQL, a ``tsvector`` a passage under GIN, ranked close to BM25.
+"""The index that several machines share: PostgreSQL, ranked as on one machine.
 
 Promises: any text is a valid query; readers never wait for a writer; one process builds at a time, and being killed
 while building leaves the last committed batch. A database that is away is a ``KnowledgeAwayError`` within seconds, and
@@ -8,12 +8,10 @@ its own schema, and never log a query or a text.
 
 from __future__ import annotations
 
-import math
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,10 +32,10 @@ from agent.knowledge.found import (
     spread,
 )
 from agent.knowledge.index_run import IndexRun
-from agent.knowledge.lexemes import Phrase, as_query, phrases_of
+from agent.knowledge.lexemes import words_of
 from agent.knowledge.meaning import Meaning, Ranked, best_of
 from agent.knowledge.passage import Document, Holding, IndexReport, KnowledgeAwayError, Passage, Source
-from agent.knowledge.postgres_shelf import PostgresShelf, prepare
+from agent.knowledge.postgres_shelf import PostgresShelf, by_words, prepare
 
 log = structlog.get_logger()
 
@@ -53,19 +51,14 @@ _OPTIONS: Final[dict[str, Any]] = {
     "tcp_user_timeout": 20_000,
     "application_name": "orion",
 }
-_AWAY: Final = (psycopg.OperationalError, psycopg.InterfaceError)
+_AWAY: Final = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    # another version of Orion has made the tables anew beneath this one
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedColumn,
+)
 
-_RARE_PASSAGES: Final = 500
-"""Passages are looked at for the rarest words of a query until there are about as many as this; what common words
-add is counted on those. A passage that has only the common ones is no better than they are."""
-_PAIRED: Final = 4
-"""So many of the common ones count where two of them stand together."""
-_SATURATION: Final = 1.2
-_LENGTH_SHARE: Final = 0.75
-"""BM25's usual parameters, and those of FTS5."""
-
-_KNOWN_WORDS: Final = "SELECT word, passages FROM terms WHERE word = ANY(%s) AND passages > 0"
-_TOTALS: Final = "SELECT passages, words FROM totals"
 _FOUND: Final = f"""
 SELECT {PASSAGE_COLUMNS}, (SELECT value FROM settings WHERE name = 'docs_url')
 FROM unnest(%s::bigint[], %s::float8[]) WITH ORDINALITY AS found (number, score, place)
@@ -139,11 +132,11 @@ class PostgresIndex:
 
     def by_words(self, query: str, most: int) -> Sequence[Ranked]:
         """The numbers of the passages that have words of ``query``, best first. Raises ``KnowledgeAwayError``."""
-        phrases = phrases_of(query)
-        if not phrases or most < 1:
+        words = words_of(query)
+        if not words or most < 1:
             return ()
         with self._connection() as connection:
-            return _ranked(connection, phrases, most)
+            return by_words(connection, words, most)
 
     def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[Passage, ...]:
         """The first ``limit`` of these in their order, no text twice; numbers that are gone are left out."""
@@ -252,61 +245,3 @@ def _telling() -> Iterator[None]:
 
 def _documents(text: str, where: str = "") -> sql.SQL:
     return sql.SQL(_DOCUMENTS.format(text=text, where=where))
-
-
-def _ranked(connection: Connection[Any], phrases: Sequence[Phrase], most: int) -> list[tuple[int, float]]:
-    """Number and score of the best passages."""
-    words = list({lexeme for phrase in phrases for lexeme in phrase})
-    held: dict[str, int] = dict(connection.execute(_KNOWN_WORDS, (words,)).fetchall())
-    present = sorted((min(held[word] for word in phrase), phrase) for phrase in phrases if held.keys() >= set(phrase))
-    if not present:
-        return []
-    passages, total = connection.execute(_TOTALS).fetchone() or (0, 0)
-    statement = _statement(present, passages=max(passages, *held.values()), mean=total / passages if passages else 1.0)
-    rows = connection.execute(statement, {"candidates": _candidates(present), "most": most})
-    return [(number, score) for number, score in rows]
-
-
-def _candidates(present: Sequence[tuple[int, Phrase]]) -> str:
-    """Any of the rarest phrases, or two of the next ones together."""
-    seen = 0
-    rarest: list[str] = []
-    for count, phrase in present:
-        if rarest and seen + count > _RARE_PASSAGES:
-            break
-        seen += count
-        rarest.append(f"({as_query(phrase)})")
-    common = [as_query(phrase) for _, phrase in present[len(rarest) :][:_PAIRED]]
-    pairs = [f"({one} & {other})" for one, other in combinations(common, 2)]
-    return " | ".join([*rarest, *pairs])
-
-
-def _statement(present: Sequence[tuple[int, Phrase]], *, passages: int, mean: float) -> sql.Composed:
-    """BM25: for each phrase how rare it is times how often a passage has it, which counts less in a long passage."""
-    shares = sql.SQL(" + ").join(_share(phrase, _rarity(count, passages)) for count, phrase in present)
-    return sql.SQL(
-        "SELECT number, {shares} AS score "
-        "FROM (SELECT number, words, counts, {k} * (1 - {b} + {b} * length / {mean}) AS norm FROM passages "
-        "WHERE words @@ %(candidates)s::tsquery OFFSET 0) AS candidate ORDER BY score DESC, number LIMIT %(most)s"
-    ).format(
-        shares=shares,
-        k=sql.Literal(_SATURATION),
-        b=sql.Literal(_LENGTH_SHARE),
-        mean=sql.Literal(max(float(mean), 1.0)),
-    )
-
-
-def _share(phrase: Phrase, rarity: float) -> sql.Composed:
-    """What one phrase adds: ``f (k + 1) / (f + norm)``, written so that the number of occurrences is read once."""
-    return sql.SQL(
-        "CASE WHEN words @@ {phrase}::tsquery "
-        "THEN {most} * (1 - norm / (coalesce((counts ->> {word})::float8, 1) + norm)) ELSE 0 END"
-    ).format(
-        phrase=sql.Literal(as_query(phrase)),
-        most=sql.Literal(rarity * (_SATURATION + 1)),
-        word=sql.Literal(phrase[0]),
-    )
-
-
-def _rarity(count: int, passages: int) -> float:
-    return math.log(1 + (passages - count + 0.5) / (count + 0.5))

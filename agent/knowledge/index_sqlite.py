@@ -1,4 +1,4 @@
-"""The index of one machine: SQLite with FTS5 (porter stems, title and heading weigh more).
+"""The index of one machine: a file of SQLite.
 
 Promises: any text is a valid query; readers never wait for the writer; being killed while indexing leaves the last
 committed batch, and the next run goes on from there. The file holds nothing that indexing again would not bring back,
@@ -13,7 +13,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
@@ -31,50 +31,29 @@ from agent.knowledge.found import (
     passage_of,
     spread,
 )
-from agent.knowledge.fts_query import grams, match_expression
-from agent.knowledge.index_run import MOST_PASSAGES, NOTE, IndexRun, Known, Parsed
+from agent.knowledge.index_run import IndexRun
+from agent.knowledge.lexemes import words_of
 from agent.knowledge.meaning import Meaning, Ranked, best_of
-from agent.knowledge.passage import Document, Holding, IndexReport, Passage, Source
+from agent.knowledge.passage import Document, Holding, IndexReport, KnowledgeAwayError, Passage, Source
+from agent.knowledge.sqlite_shelf import SqliteShelf, by_words, is_current, prepare, transaction
 
 log = structlog.get_logger()
 
-VERSION: Final = 4
-"""Grows with the schema and with anything that changes what the same bytes become."""
-
-_SCHEMA: Final = """
-CREATE TABLE documents (
-  number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, id TEXT NOT NULL, title TEXT NOT NULL,
-  updated_at TEXT NOT NULL, digest TEXT NOT NULL, audience TEXT NOT NULL, source TEXT NOT NULL, url TEXT NOT NULL,
-  place TEXT NOT NULL, chunks INTEGER NOT NULL, text TEXT NOT NULL
-);
-CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE passage_vectors (number INTEGER PRIMARY KEY, digest BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS vectors (digest BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
-CREATE VIRTUAL TABLE passages USING fts5(
-  title, heading, text, grams, name UNINDEXED, anchor UNINDEXED, line UNINDEXED, page UNINDEXED,
-  tokenize = 'porter unicode61 remove_diacritics 2'
-);
-"""
-_BY_WORDS: Final = """
-SELECT rowid, -rank FROM passages
-WHERE passages MATCH ? AND rank MATCH 'bm25(2.0, 2.0, 1.0, 1.0)' ORDER BY rank LIMIT ?
-"""
-"""Ranks without touching a text: only what is returned is read."""
 _FOUND: Final = f"""
 WITH found AS (
   SELECT key AS place, json_extract(value, '$[0]') AS number, json_extract(value, '$[1]') AS score FROM json_each(?)
 )
 SELECT {PASSAGE_COLUMNS}, (SELECT value FROM settings WHERE name = 'docs_url')
-FROM found JOIN passages p ON p.rowid = found.number JOIN documents d ON d.number = found.number >> 20
+FROM found JOIN passages p ON p.number = found.number JOIN documents d ON d.number = found.number >> 20
 ORDER BY found.place
 """  # noqa: S608 - the columns are a constant
 _DOCUMENTS: Final = f"""
 SELECT {DOCUMENT_COLUMNS}, {{text}}, (SELECT value FROM settings WHERE name = 'docs_url')
 FROM documents {{where}} ORDER BY id
 """  # noqa: S608 - the columns are a constant
-_NOTES: Final = "SELECT name, value FROM settings WHERE substr(name, 1, length(:prefix)) = :prefix ORDER BY name"
 _WAIT_S: Final = 30.0
 _AGAIN_S: Final = 0.02
+_REMADE: Final = "made anew by another version"
 
 
 class SqliteIndex:
@@ -118,9 +97,9 @@ class SqliteIndex:
     ) -> IndexReport:
         """Make the index hold exactly the documents under ``roots``; a root that is not there keeps what it had."""
         with self._writing, self._connection() as connection:
-            with _transaction(connection):
+            with transaction(connection):
                 connection.execute("REPLACE INTO settings VALUES ('docs_url', ?)", (docs_url,))
-            return IndexRun(_Shelf(connection), progress).take_all(roots)
+            return IndexRun(SqliteShelf(connection), progress).take_all(roots)
 
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
         """The best passages for the words of ``query``, best first, none twice. With ``meaning``, for that as well."""
@@ -128,12 +107,11 @@ class SqliteIndex:
 
     def by_words(self, query: str, most: int) -> Sequence[Ranked]:
         """The numbers of the passages that have words of ``query``, best first."""
-        expression = match_expression(query)
-        if not expression or most < 1:
+        words = words_of(query)
+        if not words or most < 1:
             return ()
         with self._connection() as connection:
-            found = connection.execute(_BY_WORDS, (expression, most)).fetchall()
-        return sorted(found, key=lambda ranked: (-ranked[1], ranked[0]))
+            return by_words(connection, words, most)
 
     def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[Passage, ...]:
         """The first ``limit`` of these in their order, no text twice; numbers that are gone are left out."""
@@ -165,30 +143,25 @@ class SqliteIndex:
     def notes(self, prefix: str) -> dict[str, str]:
         """What runs noted under names that begin so."""
         with self._connection() as connection:
-            return _Shelf(connection).notes(prefix)
+            return SqliteShelf(connection).notes(prefix)
 
     @contextmanager
     def beside(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
         """A connection, for what else is kept beside the passages; to ``write`` it is one transaction."""
-        with self._connection() as connection, _transaction(connection) if write else nullcontext():
+        with self._connection() as connection, transaction(connection) if write else nullcontext():
             yield connection
 
     def _prepare(self) -> None:
         with self._connection() as connection:
             _write_ahead(connection)
-            with _transaction(connection):
-                version = connection.execute("PRAGMA user_version").fetchone()[0]
-                if version == VERSION:
-                    return
-                for name in ("documents", "settings", "passages", "passage_vectors"):
-                    connection.execute(f"DROP TABLE IF EXISTS {name}")
-                for statement in filter(str.strip, _SCHEMA.split(";")):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+            prepare(connection)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one thread at a time; idle ones are used again."""
+        """A connection for one thread at a time; idle ones are used again.
+
+        Raises ``KnowledgeAwayError`` where another version of Orion has made the tables anew beneath this one.
+        """
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
@@ -198,86 +171,15 @@ class SqliteIndex:
         try:
             yield connection
             healthy = True
+        except sqlite3.OperationalError:
+            if is_current(connection):
+                raise
+            raise KnowledgeAwayError(_REMADE) from None
         finally:
             if healthy and not self._closed.is_set():
                 self._idle.put(connection)
             else:
                 connection.close()
-
-
-class _Shelf:
-    """The tables, over one connection."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def known(self) -> dict[str, Known]:
-        """What is there, by key."""
-        rows = self._connection.execute("SELECT key, digest, id, audience, url FROM documents")
-        return {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
-
-    def notes(self, prefix: str) -> dict[str, str]:
-        """What runs noted under names that begin so."""
-        rows = self._connection.execute(_NOTES, {"prefix": f"{NOTE}{prefix}"})
-        return {name.removeprefix(NOTE): value for name, value in rows}
-
-    def note(self, notes: Mapping[str, str]) -> None:
-        """Store these notes; an empty one is removed."""
-        with _transaction(self._connection):
-            for name, value in notes.items():
-                self._connection.execute("DELETE FROM settings WHERE name = ?", (f"{NOTE}{name}",))
-                if value:
-                    self._connection.execute("INSERT INTO settings VALUES (?, ?)", (f"{NOTE}{name}", value))
-
-    def put(self, batch: Sequence[Parsed]) -> None:
-        """Store these in place of what has their keys."""
-        with _transaction(self._connection):
-            for parsed in batch:
-                _store(self._connection, parsed)
-
-    def drop(self, keys: Sequence[str]) -> None:
-        """Remove these."""
-        with _transaction(self._connection):
-            for key in keys:
-                _remove(self._connection, key)
-
-
-def _store(connection: sqlite3.Connection, parsed: Parsed) -> None:
-    _remove(connection, parsed.file.key)
-    document = parsed.document
-    cursor = connection.execute(
-        "INSERT INTO documents (key, id, title, updated_at, digest, audience, source, url, place, chunks, text) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            parsed.file.key,
-            parsed.file.id,
-            document.title,
-            document.updated_at,
-            document.digest,
-            parsed.file.audience,
-            parsed.file.source,
-            parsed.file.url,
-            parsed.file.place,
-            len(parsed.chunks),
-            document.text,
-        ),
-    )
-    first = (cursor.lastrowid or 0) << 20
-    connection.executemany(
-        "INSERT INTO passages (rowid, title, heading, text, grams, name, anchor, line, page) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            (first + n, document.title, c.path, c.text, grams(c.path, c.text), c.heading, c.anchor, c.line, c.page)
-            for n, c in enumerate(parsed.chunks)
-        ),
-    )
-
-
-def _remove(connection: sqlite3.Connection, key: str) -> None:
-    for (number,) in connection.execute("SELECT number FROM documents WHERE key = ?", (key,)).fetchall():
-        first = number << 20
-        connection.execute("DELETE FROM passages WHERE rowid BETWEEN ? AND ?", (first, first + MOST_PASSAGES - 1))
-        connection.execute("DELETE FROM documents WHERE number = ?", (number,))
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
@@ -292,20 +194,6 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(_AGAIN_S)
         else:
             return
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    done = False
-    try:
-        yield
-        done = True
-    finally:
-        if done:
-            connection.commit()
-        else:
-            connection.rollback()
 
 
 def _set_aside(path: Path) -> None:

@@ -1,72 +1,76 @@
-"""The tables of the shared index, and how a build writes them.
+"""The tables of the shared index: how a build writes them, and which passages have the words of a query.
 
-Promises: each batch is one transaction; how many passages have a word is kept beside them, since PostgreSQL does not
-know it. Must never be used without the lock that lets one process build at a time.
+Promises: each batch is one transaction; a passage's number is never given to another one. What is stored of words is
+taken away again by the same rules that made it, so ``VERSION`` must grow with them. Must never be written without the
+lock that lets one process build at a time.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import psycopg
 from psycopg import Connection, sql
-from psycopg.types.json import Json
 
 from agent.knowledge.index_run import NOTE, Known, Parsed
-from agent.knowledge.lexemes import Indexed, indexed
+from agent.knowledge.lexemes import impacts
+from agent.knowledge.postings import Changes, best
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 """Grows with the tables and with anything that changes what the same bytes become."""
 
-_TABLES: Final = ("passage_vectors", "passages", "documents", "terms", "totals", "settings")
+_TABLES: Final = ("passage_vectors", "passages", "documents", "postings", "terms", "totals", "settings")
 _SCHEMA: Final = """
 CREATE TABLE settings (name text PRIMARY KEY, value text NOT NULL);
-CREATE TABLE totals (passages bigint NOT NULL, words bigint NOT NULL);
-CREATE TABLE terms (word text COLLATE "C" PRIMARY KEY, passages bigint NOT NULL) WITH (fillfactor = 70);
+CREATE TABLE totals (passages bigint NOT NULL, place bigint NOT NULL);
 CREATE TABLE documents (
-  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL UNIQUE, id text NOT NULL,
+  number bigint PRIMARY KEY, key text NOT NULL UNIQUE, id text NOT NULL,
   title text NOT NULL, updated_at text NOT NULL, digest text NOT NULL, audience text NOT NULL, source text NOT NULL,
   url text NOT NULL, place text NOT NULL, chunks integer NOT NULL, text text NOT NULL
 );
 CREATE TABLE passages (
-  number bigint PRIMARY KEY, document bigint NOT NULL, name text NOT NULL, text text NOT NULL, anchor text NOT NULL,
-  line integer NOT NULL, page integer NOT NULL, length integer NOT NULL, words tsvector NOT NULL, counts jsonb NOT NULL
+  number bigint PRIMARY KEY, document bigint NOT NULL, path text NOT NULL, name text NOT NULL, anchor text NOT NULL,
+  line integer NOT NULL, page integer NOT NULL, text text NOT NULL
 );
-ALTER TABLE passages ALTER COLUMN words SET STORAGE MAIN, ALTER COLUMN counts SET STORAGE MAIN;
-CREATE INDEX passages_words ON passages USING gin (words) WITH (fastupdate = off);
-CREATE INDEX passages_document ON passages (document);
+CREATE TABLE postings (
+  block bigint NOT NULL, word text COLLATE "C" NOT NULL, data bytea NOT NULL, PRIMARY KEY (word, block)
+) WITH (fillfactor = 60);
+ALTER TABLE postings ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE TABLE passage_vectors (number bigint PRIMARY KEY, digest bytea NOT NULL);
 CREATE TABLE IF NOT EXISTS vectors (digest bytea PRIMARY KEY, vector bytea NOT NULL);
-INSERT INTO totals VALUES (0, 0);
+INSERT INTO totals VALUES (0, 1);
 """
+"""A document's number is the place of its first passage; ``totals.place`` is the next one, and never goes back."""
+
+_TOTALS: Final = "SELECT passages FROM totals"
+_POSTINGS: Final = "SELECT word, block, data FROM postings WHERE word = ANY(%s)"
+_NUMBERS: Final = """
+SELECT ranked.at, (SELECT max(number) FROM documents WHERE number <= ranked.at)
+FROM unnest(%s::bigint[]) AS ranked (at)
+"""
+_PLACE: Final = "UPDATE totals SET passages = passages + %s, place = place + %s RETURNING place"
 _INSERT: Final = """
-INSERT INTO documents (key, id, title, updated_at, digest, audience, source, url, place, chunks, text)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING number
+INSERT INTO documents (number, key, id, title, updated_at, digest, audience, source, url, place, chunks, text)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
-_COPY: Final = "COPY passages (number, document, name, text, anchor, line, page, length, words, counts) FROM STDIN"
-_ADD_WORDS: Final = """
-INSERT INTO terms SELECT * FROM unnest(%s::text[], %s::bigint[])
-ON CONFLICT (word) DO UPDATE SET passages = terms.passages + excluded.passages
+_COPY: Final = "COPY passages (number, document, path, name, anchor, line, page, text) FROM STDIN"
+_OF_DOCUMENTS: Final = """
+SELECT p.document + p.number - (p.document << 20), d.title, p.path, p.text
+FROM documents d JOIN passages p ON p.number >= d.number << 20 AND p.number < (d.number + 1) << 20
+WHERE d.number = ANY(%s)
 """
 _GONE: Final = "SELECT number FROM documents WHERE key = ANY(%s)"
-_TAKE_WORDS: Final = """
-UPDATE terms SET passages = terms.passages - gone.passages
-FROM (SELECT lexeme, count(*) AS passages FROM passages, unnest(words) WHERE document = ANY(%s) GROUP BY lexeme) gone
-WHERE terms.word = gone.lexeme
+_REMOVE: Final = """
+DELETE FROM passages p USING unnest(%s::bigint[]) AS gone (number)
+WHERE p.number >= gone.number << 20 AND p.number < (gone.number + 1) << 20
 """
-_TAKE_TOTALS: Final = """
-UPDATE totals SET passages = totals.passages - gone.passages, words = totals.words - gone.words
-FROM (SELECT count(*) AS passages, coalesce(sum(length), 0) AS words FROM passages WHERE document = ANY(%s)) gone
+_BLOCK: Final = "SELECT word, data FROM postings WHERE word = ANY(%s) AND block = %s"
+_REVISE: Final = """
+INSERT INTO postings (block, word, data) SELECT %s, revised.* FROM unnest(%s::text[], %b::bytea[]) AS revised
+ON CONFLICT (word, block) DO UPDATE SET data = excluded.data
 """
-_RECOUNT: Final = (
-    "TRUNCATE terms",
-    "INSERT INTO terms SELECT word, ndoc FROM ts_stat(format('SELECT words FROM %I.passages', current_schema()))",
-    "DELETE FROM settings WHERE name = 'recount'",
-)
 _MANY_PASSAGES: Final = 2_000
-"""Beyond so many in one run it is cheaper to count all words once at its end."""
+"""After so many in one run the database is told to look at its tables again."""
 
 
 def prepare(connection: Connection[Any], schema: str) -> None:
@@ -87,6 +91,16 @@ def _version(connection: Connection[Any]) -> str:
         return ""
     found = connection.execute("SELECT value FROM settings WHERE name = 'version'").fetchone()
     return str(found[0]) if found else ""
+
+
+def by_words(connection: Connection[Any], words: Sequence[str], most: int) -> list[tuple[int, float]]:
+    """The numbers of the best passages for these words, best first."""
+    (passages,) = connection.execute(_TOTALS).fetchone() or (0,)
+    found = connection.execute(_POSTINGS, (list(words),), binary=True)
+    ranked = best(found, passages=passages, most=most)
+    rows = connection.execute(_NUMBERS, ([place for place, _ in ranked],))
+    numbers = {place: (document << 20) + place - document for place, document in rows if document}
+    return [(numbers[place], score) for place, score in ranked if place in numbers]
 
 
 class PostgresShelf:
@@ -115,64 +129,64 @@ class PostgresShelf:
 
     def put(self, batch: Sequence[Parsed]) -> None:
         """Store these in place of what has their keys."""
+        by_key = {parsed.file.key: parsed for parsed in batch}
         with self._connection.transaction():
-            self._remove([parsed.file.key for parsed in batch])
-            held: Counter[str] = Counter()
-            lengths = 0
-            with self._connection.cursor() as cursor:
-                numbers = [self._document(cursor, parsed) for parsed in batch]
-                with cursor.copy(_COPY) as copy:
-                    for number, parsed in zip(numbers, batch, strict=True):
-                        for row, entry in _rows(number, parsed):
-                            copy.write_row(row)
-                            held.update(entry.words)
-                            lengths += entry.length
-            self._count(held, passages=sum(len(parsed.chunks) for parsed in batch), words=lengths)
+            changes = Changes()
+            self._remove(list(by_key), changes)
+            numbered = [(self._document(parsed), parsed) for parsed in by_key.values()]
+            with self._connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+                for number, parsed in numbered:
+                    for row in _rows(number, parsed, changes):
+                        copy.write_row(row)
+            self._write(changes)
 
     def drop(self, keys: Sequence[str]) -> None:
         """Remove these."""
         with self._connection.transaction():
-            self._remove(keys)
+            changes = Changes()
+            self._remove(keys, changes)
+            self._write(changes)
 
     def settle(self) -> None:
-        """Count all words anew where a run wrote so much that it did not keep count, also an earlier one."""
-        if self._connection.execute("SELECT 1 FROM settings WHERE name = 'recount'").fetchone():
-            with self._connection.transaction():
-                for statement in _RECOUNT:
-                    self._connection.execute(statement)
-            self._connection.execute("ANALYZE passages")
+        """Make room and new statistics after a run that wrote much: the server would come to it later by itself."""
+        if self._written > _MANY_PASSAGES:
+            for table in ("documents", "passages", "postings"):
+                self._connection.execute(sql.SQL("VACUUM (ANALYZE) {}").format(sql.Identifier(table)))
 
-    def _document(self, cursor: psycopg.Cursor[Any], parsed: Parsed) -> int:
-        file, document = parsed.file, parsed.document
+    def _document(self, parsed: Parsed) -> int:
+        file, document, passages = parsed.file, parsed.document, len(parsed.chunks)
+        (place,) = self._connection.execute(_PLACE, (passages, max(1, passages))).fetchone() or (0,)
+        number = int(place) - max(1, passages)
         about = (file.key, file.id, document.title, document.updated_at, document.digest)
         origin = (file.audience, file.source, file.url, file.place)
-        found = cursor.execute(_INSERT, (*about, *origin, len(parsed.chunks), document.text)).fetchone()
-        return int(found[0]) if found else 0
-
-    def _count(self, held: Counter[str], *, passages: int, words: int) -> None:
-        self._connection.execute(
-            "UPDATE totals SET passages = passages + %s, words = words + %s",
-            (passages, words),
-        )
+        self._connection.execute(_INSERT, (number, *about, *origin, passages, document.text))
         self._written += passages
-        if self._written <= _MANY_PASSAGES:
-            self._connection.execute(_ADD_WORDS, (list(held), list(held.values())))
-        else:
-            self._connection.execute("INSERT INTO settings VALUES ('recount', 'yes') ON CONFLICT DO NOTHING")
+        return number
 
-    def _remove(self, keys: Sequence[str]) -> None:
+    def _remove(self, keys: Sequence[str], changes: Changes) -> None:
         numbers = [number for (number,) in self._connection.execute(_GONE, (list(keys),))]
         if not numbers:
             return
-        for statement in (_TAKE_WORDS, _TAKE_TOTALS):
-            self._connection.execute(statement, (numbers,))
-        self._connection.execute("DELETE FROM passages WHERE document = ANY(%s)", (numbers,))
+        passages = self._connection.execute(_OF_DOCUMENTS, (numbers,)).fetchall()
+        for place, title, path, text in passages:
+            changes.gone(place, impacts(title, path, text))
+        self._connection.execute(_REMOVE, (numbers,))
         self._connection.execute("DELETE FROM documents WHERE number = ANY(%s)", (numbers,))
+        self._connection.execute("UPDATE totals SET passages = passages - %s", (len(passages),))
+
+    def _write(self, changes: Changes) -> None:
+        for block, words in changes.blocks():
+            held = dict(self._connection.execute(_BLOCK, (list(words), block), binary=True).fetchall())
+            revised = {word: changes.revised(block, word, held.get(word, b"")) for word in words}
+            kept = {word: data for word, data in revised.items() if data}
+            self._connection.execute(_REVISE, (block, list(kept), list(kept.values())))
+            gone = [word for word in words if word not in kept]
+            self._connection.execute("DELETE FROM postings WHERE word = ANY(%s) AND block = %s", (gone, block))
 
 
-def _rows(number: int, parsed: Parsed) -> Iterator[tuple[tuple[Any, ...], Indexed]]:
-    """The rows of a document's passages, each with what is counted of it."""
-    for at, chunk in enumerate(parsed.chunks):
-        entry = indexed(parsed.document.title, chunk.path, chunk.text)
-        place = (chunk.heading, chunk.text, chunk.anchor, chunk.line, chunk.page)
-        yield ((number << 20) + at, number, *place, entry.length, entry.vector, Json(entry.counts)), entry
+def _rows(number: int, parsed: Parsed, changes: Changes) -> Iterator[tuple[Any, ...]]:
+    """The rows of a document's passages; what their words say is noted beside."""
+    for n, chunk in enumerate(parsed.chunks):
+        changes.come(number + n, impacts(parsed.document.title, chunk.path, chunk.text))
+        place = (chunk.heading, chunk.anchor, chunk.line, chunk.page)
+        yield (number << 20) + n, number, chunk.path, *place, chunk.text

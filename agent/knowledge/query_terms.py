@@ -1,8 +1,8 @@
-"""What a person wrote becomes an FTS5 expression.
+"""What to look for of what a person wrote.
 
-Promises: every term is quoted, so no text can act as query syntax; words without a subject are dropped unless nothing
-would be left; identifiers are looked for whole and in parts. Chinese and Japanese, which the tokenizer leaves as one
-long word, are looked for as character pairs.
+Promises: any text; words without a subject are dropped unless nothing would be left; identifiers are looked for whole
+and in parts; Chinese, Japanese and Thai, which have no spaces, as character pairs. Must never take longer for a pasted
+log than for a long question.
 """
 
 from __future__ import annotations
@@ -14,15 +14,10 @@ from agent.knowledge.terms import is_function_word, subject_tokens, tokens
 from verification.language import detect
 
 MAX_TERMS: Final = 60
-"""More terms than this come from a pasted log, not from a question; each costs a walk through the index."""
+"""More terms than this come from a pasted log, not from a question; each is read from the index."""
 
 CJK_RUN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
 _WORD: Final = re.compile(r"[^\W_]+")
-
-
-def match_expression(query: str) -> str:
-    """An OR of quoted terms, or nothing where the query has no word at all."""
-    return " OR ".join(f'"{term}"' for term in query_terms(query))
 
 
 def query_terms(query: str) -> list[str]:

@@ -1,0 +1,154 @@
+"""Which passages have a word, and how much it says there: packed into blocks, kept by any storage, ranked by BM25.
+
+Promises: pure; the same passages and scores whatever stores the blocks; exact: what is skipped could not have come
+among the best. Places only grow: what is written later stands behind what stands there, so that every block stays in
+order. Must never hold anything of one storage engine.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+BLOCK: Final = 4_096
+"""Places in a block. A change rewrites a block of each of its words; a search reads all blocks of each of its words."""
+MOST_IMPACT: Final = 255
+_BYTES: Final = 3
+
+Posting = tuple[int, int]
+"""A place inside a block, and the impact there, 1 to ``MOST_IMPACT``."""
+
+
+class Changes:
+    """What one transaction does to the blocks."""
+
+    def __init__(self) -> None:
+        self._come: dict[int, dict[str, list[Posting]]] = {}
+        self._gone: dict[int, set[int]] = {}
+
+    def come(self, place: int, impacts: Mapping[str, int]) -> None:
+        """A passage with these words is written. Places come in rising order."""
+        block, inside = divmod(place, BLOCK)
+        words = self._come.setdefault(block, {})
+        for word, impact in impacts.items():
+            words.setdefault(word, []).append((inside, impact))
+
+    def gone(self, place: int, words: Iterable[str]) -> None:
+        """A passage that had these words is removed."""
+        block, inside = divmod(place, BLOCK)
+        self._gone.setdefault(block, set()).add(inside)
+        touched = self._come.setdefault(block, {})
+        for word in words:
+            touched.setdefault(word, [])
+
+    def blocks(self) -> Iterable[tuple[int, Sequence[str]]]:
+        """Each block that changes, with the words that change in it, in order."""
+        return [(block, sorted(words)) for block, words in sorted(self._come.items())]
+
+    def revised(self, block: int, word: str, data: bytes) -> bytes:
+        """What a word's block becomes; nothing where no passage of it has the word any more."""
+        come = self._come[block][word]
+        gone = self._gone.get(block)
+        places, impacts = _unpacked(data)
+        if gone:
+            kept = [(place, impact) for place, impact in zip(places, impacts, strict=True) if place not in gone]
+            places, impacts = array("H", [place for place, _ in kept]), bytes(impact for _, impact in kept)
+        places.extend(place for place, _ in come)
+        return _packed(places, impacts + bytes(impact for _, impact in come))
+
+
+def _packed(places: array[int], impacts: bytes) -> bytes:
+    return _little(places).tobytes() + impacts
+
+
+def _unpacked(data: bytes) -> tuple[array[int], bytes]:
+    count = len(data) // _BYTES
+    places = array("H")
+    places.frombytes(data[: 2 * count])
+    return _little(places), data[2 * count :]
+
+
+def _little(places: array[int]) -> array[int]:
+    """Lowest byte first on every machine: several may share the blocks."""
+    if sys.byteorder == "big":  # pragma: no cover - no such machine runs the tests
+        places = array("H", places)
+        places.byteswap()
+    return places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Term:
+    """A word of the query: what one step of its impact is worth, and its blocks as first place, places, impacts."""
+
+    worth: float
+    blocks: Sequence[tuple[int, array[int], bytes]]
+
+    def most(self) -> float:
+        """The most that the word can add to any passage."""
+        return self.worth * max(max(impacts) for _, _, impacts in self.blocks)
+
+
+def best(found: Iterable[tuple[str, int, bytes]], *, passages: int, most: int) -> list[tuple[int, float]]:
+    """The ``most`` best places with their scores, best first, out of word, block and data for the words of a query.
+
+    ``passages`` is how many there are in all: the fewer of them have a word, the more it counts.
+    """
+    terms = _terms(found, passages)
+    left = [0.0]
+    for term in reversed(terms):
+        left.append(left[-1] + term.most())
+    left.reverse()
+    scores: dict[int, float] = {}
+    at, bar = 0, 0.0
+    for at, term in enumerate(terms):
+        bar = heapq.nlargest(most, scores.values())[-1] if len(scores) >= most else 0.0
+        if bar > left[at]:
+            break
+        _add_all(term, scores)
+    else:
+        at = len(terms)
+    scores = {place: score for place, score in scores.items() if score + left[at] >= bar}
+    _add_to_known(terms[at:], scores)
+    ranked = heapq.nsmallest(most, ((-score, place) for place, score in scores.items()))
+    return [(place, -score) for score, place in ranked]
+
+
+def _terms(found: Iterable[tuple[str, int, bytes]], passages: int) -> list[_Term]:
+    """The words that any passage has, rarest first."""
+    held: dict[str, list[tuple[int, array[int], bytes]]] = {}
+    for word, block, data in found:
+        held.setdefault(word, []).append((block * BLOCK, *_unpacked(data)))
+    counted = sorted((sum(len(places) for _, places, _ in blocks), word) for word, blocks in held.items())
+    return [_Term(worth=_rarity(count, passages) / MOST_IMPACT, blocks=held[word]) for count, word in counted]
+
+
+def _rarity(count: int, passages: int) -> float:
+    return math.log(1 + (max(passages, count) - count + 0.5) / (count + 0.5))
+
+
+def _add_all(term: _Term, scores: dict[int, float]) -> None:
+    """Every passage that has the word."""
+    worth = [term.worth * impact for impact in range(MOST_IMPACT + 1)]
+    known = scores.get
+    for first, places, impacts in term.blocks:
+        for place, impact in zip(places, impacts, strict=True):
+            scores[first + place] = known(first + place, 0.0) + worth[impact]
+
+
+def _add_to_known(terms: Sequence[_Term], scores: dict[int, float]) -> None:
+    """Only passages that are in already: what has none of the rarer words can no longer be among the best."""
+    by_block: dict[int, list[int]] = {}
+    for place in scores:
+        by_block.setdefault(place - place % BLOCK, []).append(place)
+    for term in terms:
+        for first, places, impacts in term.blocks:
+            for place in by_block.get(first, ()):
+                at = bisect_left(places, place - first)
+                if at < len(places) and places[at] == place - first:
+                    scores[place] += term.worth * impacts[at]

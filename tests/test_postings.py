@@ -1,0 +1,100 @@
+"""Blocks of postings: what is written is found, what is removed is gone, and skipping changes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.knowledge.postings import BLOCK, MOST_IMPACT, Changes, best
+
+Passages = dict[int, Mapping[str, int]]
+
+_IMPACTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, MOST_IMPACT), min_size=1)
+
+
+class Blocks:
+    """Storage in memory, as the indexes use theirs."""
+
+    def __init__(self) -> None:
+        self.data: dict[tuple[int, str], bytes] = {}
+
+    def write(self, changes: Changes) -> None:
+        for block, words in changes.blocks():
+            for word in words:
+                data = changes.revised(block, word, self.data.pop((block, word), b""))
+                if data:
+                    self.data[block, word] = data
+
+    def of(self, *words: str) -> Iterator[tuple[str, int, bytes]]:
+        return ((word, block, data) for (block, word), data in sorted(self.data.items()) if word in words)
+
+
+def stored(passages: Passages) -> Blocks:
+    blocks, changes = Blocks(), Changes()
+    for place, impacts in sorted(passages.items()):
+        changes.come(place, impacts)
+    blocks.write(changes)
+    return blocks
+
+
+def plainly(passages: Passages, query: str, most: int) -> list[tuple[int, float]]:
+    """The same ranking without blocks and without skipping."""
+    held = {word: [place for place, impacts in passages.items() if word in impacts] for word in query}
+    ranked = [
+        (
+            place,
+            sum(
+                math.log(1 + (len(passages) - len(held[word]) + 0.5) / (len(held[word]) + 0.5)) * impacts[word]
+                for word in query
+                if word in impacts
+            )
+            / MOST_IMPACT,
+        )
+        for place, impacts in passages.items()
+        if any(word in impacts for word in query)
+    ]
+    return sorted(ranked, key=lambda each: (-round(each[1], 9), each[0]))[:most]
+
+
+@given(st.dictionaries(st.integers(1, 3 * BLOCK), _IMPACTS, max_size=60), st.integers(1, 12))
+def test_d2_what_is_skipped_would_not_have_been_among_the_best(passages: Passages, most: int) -> None:
+    found = best(stored(passages).of(*"abcde"), passages=len(passages), most=most)
+    expected = plainly(passages, "abcde", most)
+    assert [score for _, score in found] == pytest.approx([score for _, score in expected])
+    scores = dict(plainly(passages, "abcde", len(passages)))
+    assert all(score == pytest.approx(scores[place]) for place, score in found)
+
+
+def test_d2_equal_passages_come_in_their_order() -> None:
+    found = best(stored({place: {"a": 9} for place in (5, 2, 9_000)}).of("a"), passages=3, most=2)
+    assert [place for place, _ in found] == [2, 5]
+
+
+def test_d2_common_words_are_read_only_where_rarer_ones_stand() -> None:
+    passages: Passages = {place: {"a": 100} for place in range(1, 9_000)}
+    passages |= {place: {"a": 100, "b": 200} for place in (17, 5_000, 8_999)}
+    passages[9_500] = {"b": 200}
+    found = best(stored(passages).of("a", "b"), passages=len(passages), most=4)
+    assert [place for place, _ in found] == [17, 5_000, 8_999, 9_500]
+
+
+def test_d2_what_no_passage_has_is_not_looked_for() -> None:
+    assert best([], passages=0, most=3) == []
+
+
+@given(st.dictionaries(st.integers(1, 3 * BLOCK), _IMPACTS, min_size=1, max_size=30), st.data())
+def test_d2_a_passage_that_is_removed_leaves_nothing(passages: Passages, data: st.DataObject) -> None:
+    gone = data.draw(st.sets(st.sampled_from(sorted(passages))))
+    blocks, changes = stored(passages), Changes()
+    for place in gone:
+        changes.gone(place, passages[place])
+    for place in sorted(passages):
+        if place in gone:
+            changes.come(place + 4 * BLOCK, passages[place])
+    blocks.write(changes)
+    kept = {place + 4 * BLOCK if place in gone else place: impacts for place, impacts in passages.items()}
+    assert blocks.data == stored(kept).data

@@ -1,0 +1,42 @@
+"""Questions become what to look for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.knowledge.query_terms import MAX_TERMS, grams, query_terms
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("What is the meal limit?", ["meal", "limit"]),
+        ("How do I use the vault?", ["use", "vault"]),
+        ("Wie benutze ich den Tresor?", ["benutze", "Tresor"]),
+        ("What is it?", ["What", "is", "it"]),
+        ("error FH-2002", ["error", "FH 2002", "FH", "2002"]),
+        ("the --force flag", ["force", "flag"]),
+        ('say "hi" OR NOT', ["say", "hi"]),
+        ("有給休暇", ["有給", "給休", "休暇"]),
+        ("本", ["本"]),
+        ("API的限制", ["的限", "限制", "API"]),
+        ("?!", []),
+    ],
+)
+def test_d2_questions_become_terms(query: str, terms: list[str]) -> None:
+    assert query_terms(query) == terms
+
+
+@given(st.text(max_size=200))
+def test_d2_terms_are_words_only(query: str) -> None:
+    assert all(term.replace(" ", "").isalnum() or grams(term) for term in query_terms(query))
+
+
+def test_d2_a_pasted_log_is_cut() -> None:
+    assert len(query_terms(" ".join(f"word{n}" for n in range(500)))) == MAX_TERMS
+
+
+def test_f9_pairs_are_only_of_scripts_without_spaces() -> None:
+    assert grams("plain", "日本語 text 本") == "日本 本語 本"
