@@ -25,8 +25,8 @@ from tests.openai_server import GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenA
 from verification.judgement import UNCONFIRMED
 
 SURE = "Each key may send 120 requests a minute [1]."
-DOUBTFUL = "Clients ought to slow down whenever the API grows impatient [1]."
-MORE = "Anybody impolite gets turned away by the API at once [1]."
+DOUBTFUL = "Clients ought to slow down whenever they become impatient [1]."
+MORE = "Anybody impolite gets turned away at once [1]."
 EVIDENCE = "Above that the API answers with error 429."
 QUICK = Timeouts(reply=0.3, retries=0)
 

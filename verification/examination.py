@@ -20,7 +20,6 @@ from verification.injection import orders_in, without_orders
 from verification.language import detect
 from verification.names import name_findings
 from verification.number_check import number_findings
-from verification.overlap import overlap_findings
 from verification.passages import Passage, analyse
 from verification.polarity import polarity_findings
 from verification.quotes import quote_findings
@@ -93,7 +92,6 @@ class Grounds:
         yield from shift_findings(evidence)
         yield from attribution_findings(evidence)
         yield from name_findings(evidence)
-        yield from overlap_findings(evidence)
 
     def bearing_out(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
         """The numbers of those sources, ``but`` left out, that by themselves bear the claim out."""

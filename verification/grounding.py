@@ -1,9 +1,8 @@
 """Does what the answer claims stand in what it cites (``claim_supported``)?
 
 Promises: a claim is checked against all it cites together; only precise evidence (numbers, dates, quotes, identifiers,
-URLs, a name or a negation in the place of another, no common word at all) is an error, little overlap a suspicion and
-no more. Each finding says which source and what stands there instead. Must never use overlap between different
-languages. Pure and linear.
+URLs, a name or a negation in the place of another) is an error, word overlap is a suspicion and no more. Each finding
+says which source and what stands there instead. Must never use overlap between different languages. Pure and linear.
 """
 
 from __future__ import annotations
