@@ -22,10 +22,9 @@ PORT ?= 8765
 	@$(PYTHON) -m venv .venv
 	@touch $@
 
-# -q, not -qq: a network that hangs is told by pip.
 .venv/.runtime: .venv/.python requirements.txt pyproject.toml
-	@echo "Installing $$(grep -c '^[a-z].*==' requirements.txt) packages: about a minute, longer over a slow network …"
-	@$(PY) -m pip install -q --no-compile --disable-pip-version-check --require-hashes -r requirements.txt
+	@echo "Installing $$(grep -c '^[a-z].*==' requirements.txt) packages: about a minute; several mean a slow network or none …"
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements.txt
 	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@echo "Installed. The first start takes a few seconds longer than later ones."
 	@touch $@
