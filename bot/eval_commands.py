@@ -68,7 +68,8 @@ def retrieval(
 ) -> None:
     """Ranking: {docs: {id: {title, text}}, queries: {id: text}, qrels: {query: {doc: gain}}}.
 
-    Over PostgreSQL where ORION_KNOWLEDGE_URL is set (in a schema of its own that is removed), else over SQLite.
+    Over PostgreSQL where ORION_KNOWLEDGE_URL is set (in a schema of its own that is removed), else over SQLite; by
+    meaning as well where ORION_SEMANTIC is set, whose vectors take some minutes for thousands of documents.
     """
     from agent.knowledge.passage import KnowledgeAwayError
     from bot.eval_retrieval import evaluate_retrieval
@@ -76,7 +77,9 @@ def retrieval(
 
     _quiet()
     try:
-        report = evaluate_retrieval(file, database=load_settings().knowledge_url.get_secret_value())
+        settings = load_settings()
+        database = settings.knowledge_url.get_secret_value()
+        report = evaluate_retrieval(file, database=database, semantic=settings.semantic)
     except (KnowledgeAwayError, ValueError):
         message = "The database that ORION_KNOWLEDGE_URL names cannot be used. Check it, or leave it away for SQLite."
         raise WrongUse(message) from None

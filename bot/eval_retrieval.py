@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from agent.knowledge.index_postgres import PostgresIndex
 from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.passage import KnowledgeIndex
+from agent.knowledge.semantic_extra import SemanticUnavailableError, give_meaning
 from bot.eval_rows import percentile
 from bot.verify_text import read_json
 from bot.wrong_use import WrongUse
@@ -41,22 +41,25 @@ class Collection:
     qrels: Mapping[str, Gains]
 
 
-def evaluate_retrieval(path: Path, *, database: str = "") -> dict[str, Any]:
-    """The report on one file, over SQLite or a PostgreSQL's own passing schema.
+def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") -> dict[str, Any]:
+    """The report on one file, over SQLite or a PostgreSQL's own passing schema; ``semantic`` is a model, or nothing.
 
-    Raises ``WrongUse`` where the file is not of the form that the contract names, ``KnowledgeAwayError`` where the
-    database cannot be used.
+    Raises ``WrongUse`` where the file is not of the form that the contract names or the model is not there,
+    ``KnowledgeAwayError`` where the database cannot be used.
     """
     collection = read_collection(path)
     asked = {
         number: text for number, text in collection.queries.items() if any(collection.qrels.get(number, {}).values())
     }
     with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, _index(Path(folder), database) as index:
+        if semantic:
+            _give_meaning(index, semantic)
         rankings, times = _searched(collection, asked, Path(folder), index)
     scores = [_scores(rankings[number], collection.qrels[number]) for number in asked]
     return {
         "file": path.name,
         "index": "postgresql" if database else "sqlite",
+        "semantic": bool(semantic),
         "docs": len(collection.docs),
         "queries": len(asked),
         "ndcg_at_10": _mean([score[0] for score in scores]),
@@ -98,13 +101,15 @@ def recall(ranking: Sequence[str], gains: Gains, depth: int = RECALL_DEPTH) -> f
 
 
 def _searched(
-    collection: Collection, asked: Mapping[str, str], folder: Path, index: KnowledgeIndex
+    collection: Collection, asked: Mapping[str, str], folder: Path, index: SqliteIndex | PostgresIndex
 ) -> tuple[dict[str, tuple[str, ...]], list[float]]:
     """The ranked document ids of each query, and the milliseconds that each search took."""
     names = _written(collection.docs, folder / "docs")
     rankings: dict[str, tuple[str, ...]] = {}
     times: list[float] = []
     index.index([folder / "docs"])
+    if index.meaning:
+        index.meaning.make()
     for number, query in asked.items():
         began = time.perf_counter()
         passages = index.search(query, limit=PASSAGES)
@@ -113,8 +118,15 @@ def _searched(
     return rankings, times
 
 
+def _give_meaning(index: SqliteIndex | PostgresIndex, model: str) -> None:
+    try:
+        give_meaning(index, model)
+    except SemanticUnavailableError as error:
+        raise WrongUse(str(error)) from None
+
+
 @contextmanager
-def _index(folder: Path, database: str) -> Iterator[KnowledgeIndex]:
+def _index(folder: Path, database: str) -> Iterator[SqliteIndex | PostgresIndex]:
     """An index that nothing else uses, and of which nothing stays."""
     if not database:
         in_file = SqliteIndex.open(folder / "index.sqlite3")

@@ -27,6 +27,8 @@ log = structlog.get_logger()
 
 WORDS_WEIGHT: Final = 1.0
 MEANING_WEIGHT: Final = 1.0
+UNRELATED: Final = 0.2
+"""A cosine up to this says nothing: any two texts of one language have as much."""
 _MADE_AT_ONCE: Final = 32
 """Passages between two commits, some three seconds of a core: what being killed loses, and how soon it stops."""
 _READ_AT_ONCE: Final = 4_096
@@ -65,7 +67,7 @@ class SemanticRanks:
         cosines = known.vectors @ self._encoder.question(query)
         best = np.argpartition(-cosines, min(most, len(cosines) - 1))[:most]
         best = best[np.lexsort((known.numbers[best], -cosines[best]))]
-        return [(int(known.numbers[at]), float(cosines[at])) for at in best]
+        return [(int(known.numbers[at]), float(cosines[at])) for at in best if cosines[at] > UNRELATED]
 
     def make(self, *, progress: Callable[[int, int], None] | None = None, stop: threading.Event | None = None) -> int:
         """Make the vectors that are missing; how many passages got one. Nothing while another process is at it.
