@@ -96,6 +96,7 @@ class Answering:
         self._delivery = delivery
         self._mailbox = memory.mailbox
         self._threads = memory.threads
+        self._standings = memory.standings
         self._withdrawals = memory.withdrawals
         self._observers = observers
         self._asker = asker or Asker()
@@ -315,9 +316,12 @@ class Answering:
     async def _known_state(self, work: Work) -> ThreadState | None:
         """What is remembered of the thread; None when an edit is of no interest any more (A3)."""
         state = await self._threads.load(work.place)
-        if work.letter.kind == "edit":
-            return before_latest(state, work.letter.ts) or _as_new(state, work.letter)
-        return state
+        if work.letter.kind != "edit":
+            return state
+        if (before := before_latest(state, work.letter.ts)) is not None:
+            return before
+        muted = work.letter.addressed != "mention" and await self._standings.of(work.place) == "muted"
+        return None if muted else _as_new(state, work.letter)
 
     async def _with_earlier(self, work: Work, state: ThreadState) -> ThreadState:
         """The thread as it stands before this question; one that is not remembered is read from Slack (A2)."""

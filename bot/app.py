@@ -226,7 +226,7 @@ class _Desks:
             offers_human=partial(offers_human, self.handoff),
             language_of=people.language,
             files_of=Attachments(client, calls, delivery.reader).of,
-            tools_of=SlackSearching(client, calls).tools,
+            tools_of=SlackSearching(client, calls, token_of=memory.tokens.of).tools,
         )
         answering = Answering(
             self.engine, delivery, memory=memory, observers=self.observers, asker=asker, patience=self.patience

@@ -44,6 +44,8 @@ _KINDS: Final[Mapping[str, str]] = {
     "turn": "turn records",
     "standing": "notes about threads",
     "stranger": "notes about threads",
+    "standing_at": "notes about threads",
+    "action_token": "notes about threads",
     "stop": "notes about threads",
     "gone": "notes about threads",
     "person": "notes about the person",

@@ -118,7 +118,9 @@ class Listeners:
             return
         if letter.kind == "mute":
             await self._office.standings.mute(letter.thread)
-        elif letter.addressed != "follow_up" and letter.kind in {"question", "help", "edit"}:
+        elif letter.addressed != "follow_up" and letter.kind in {"question", "help"}:
+            await self._office.standings.engage(letter.thread)
+        elif letter.addressed == "mention" and letter.kind == "edit":  # one in a muted direct chat unmutes nothing
             await self._office.standings.engage(letter.thread)
 
     async def feedback_given(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:

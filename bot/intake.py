@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from agent.conversation import Question, ThreadKey
 from bot.payload import mapping, objects, string
+from bot.plain_text import plain_text
 
 Kind = Literal["question", "help", "stop", "mute", "edit", "delete", "hand_off"]
 Addressed = Literal["mention", "direct", "follow_up"]
@@ -28,10 +29,8 @@ _TS = re.compile(r"\d{1,20}(\.\d{1,10})?")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _USER_MENTION = re.compile(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>")
 _GROUP_MENTION = re.compile(r"<!(?:subteam\^|here|channel|everyone)")
-_TOKEN = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 LETTER_SCHEMA = 1
 """Grows when an older Orion could no longer make sense of a letter; new fields with a default need no new number."""
-_LONGEST_TEXT = 40_000  # Slack's own limit for a message
 _LONGEST_TOKEN = 4_000
 _CHANNEL_TYPES = {"D": "im", "G": "group"}
 
@@ -110,8 +109,8 @@ class Incoming:
         return Question(thread=self.thread, user=self.user, text=self.text, ts=self.ts, mentioned=self.mentioned)
 
     def to_json(self) -> str:
-        """One line of JSON that ``from_json`` reads back to an equal letter."""
-        fields = asdict(self)
+        """One line of JSON that ``from_json`` reads back, without the token: that is kept apart, for minutes."""
+        fields = asdict(replace(self, action_token=""))
         fields["mentioned"] = sorted(self.mentioned)
         fields["schema"] = LETTER_SCHEMA
         return json.dumps(fields, separators=(",", ":"))
@@ -157,29 +156,6 @@ class Refused(Ignored):
         return replace(letter, refused=self.reason, text="", mentioned=frozenset(), action_token="")
 
 
-def plain_text(text: str, own_user: str = "") -> str:
-    """Slack's wire text as a person reads it: own mention stripped, links and channels plain, entities decoded.
-
-    Mentions of others stay ``<@U…>``: that is how an answer may name them again.
-    """
-    spoken = _TOKEN.sub(lambda token: _plain_token(token, own_user), text)
-    for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
-        spoken = spoken.replace(entity, character)
-    return spoken.strip()[:_LONGEST_TEXT]
-
-
-def _plain_token(token: re.Match[str], own_user: str) -> str:
-    sigil, body, label = token[1], token[2], token[3] or ""
-    if sigil == "@":
-        return "" if body == own_user else f"<@{body}>"
-    if sigil == "#":
-        return f"#{label}" if label else f"<#{body}>"
-    if sigil == "!":
-        return label or "@" + body.partition("^")[0]
-    shown = body.removeprefix("mailto:")
-    return shown if not label or label in body else f"{label} ({shown})"
-
-
 def read(envelope: object, own: Own, access: Access) -> Incoming | Ignored:
     """An Events API envelope as a letter, or why it is ignored. Follow-ups still need ``settle``."""
     event = mapping(envelope, "event")
@@ -210,6 +186,7 @@ def settle(letter: Incoming, standing: Standing) -> Incoming | Ignored:
         return replace(letter, unproven=True)
     if letter.addressed == "follow_up" and standing in {"unknown", "lost"}:
         return Ignored(reason="not_addressed")
+    # An edit goes on: it may be of a question that was answered before (``bot.answering`` knows).
     if standing == "muted" and letter.kind in {"question", "help", "mute"}:
         return Ignored(reason="muted")
     return letter
@@ -334,6 +311,7 @@ def _letter(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, acce
 
 
 def _files(event: Mapping[str, Any], message: Mapping[str, Any]) -> Files:
+    # A mention comes without its files; only the message itself tells, hence one reading call for each (decision 8).
     if any(objects(message, "files")):
         return "some"
     return "unknown" if string(event, "type") == "app_mention" else "none"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 
 from agent.thread_store import ThreadStore
+from bot.action_tokens import ActionTokens
 from bot.mailbox import Mailbox
 from bot.standing import Standings
 from bot.withdrawals import Withdrawals
@@ -24,6 +25,7 @@ class Memory:
     threads: ThreadStore
     standings: Standings
     withdrawals: Withdrawals
+    tokens: ActionTokens
 
 
 def memory_over(redis: Redis, mailbox: Mailbox, *, prefix: str = "orion") -> Memory:
@@ -33,4 +35,5 @@ def memory_over(redis: Redis, mailbox: Mailbox, *, prefix: str = "orion") -> Mem
         threads=ThreadStore(redis, prefix=prefix),
         standings=Standings(redis, prefix=prefix),
         withdrawals=Withdrawals(redis, prefix=prefix),
+        tokens=ActionTokens(redis, prefix=prefix),
     )

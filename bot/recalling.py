@@ -68,7 +68,10 @@ class Recalling:
         known = await self._standings.of(letter.thread)
         if known in {"unknown", "muted"}:
             return known
+        if (told := await self._standings.at(letter.thread, letter.ts)) is not None:
+            return told
         found = await standing_in_slack(self._reader, letter.thread, before=letter.ts)
+        await self._standings.note_at(letter.thread, letter.ts, found)
         log.info("standing_recalled", thread=str(letter.thread), standing=found)
         if known == "lost":
             await self._note(letter.thread, found)

@@ -26,6 +26,7 @@ class Reception:
     def __init__(self, memory: Memory, cancel: Cancel, *, stop_desk: StopDesk, served: Served | None = None) -> None:
         self._mailbox = memory.mailbox
         self._withdrawals = memory.withdrawals
+        self._tokens = memory.tokens
         self._cancel = cancel
         self._stop_desk = stop_desk
         self._served = served
@@ -37,6 +38,7 @@ class Reception:
             return
         if letter.kind == "delete":
             await self._withdraw(letter)
+        await self._tokens.keep(letter)
         thread = str(letter.thread)
         keys = letter.event_ids or (f"ts:{thread}:{letter.ts}",)
         said = letter.event_ts or letter.ts

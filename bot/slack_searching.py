@@ -7,7 +7,7 @@ question itself and what bots wrote is no evidence. Must never keep or log what 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -15,9 +15,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.tools.slack_search import Find, Said, SlackSearchFailed, SlackSearchTool
 from agent.tools.tool import Tool
-from bot.intake import Incoming, plain_text
+from bot.intake import Incoming
 from bot.manifest import SEARCH_SCOPE
 from bot.payload import mapping, objects, string
+from bot.plain_text import plain_text
 from bot.slack_calls import DeliveryFailed, SlackCalls
 from bot.slack_tokens import try_bot_token
 
@@ -31,28 +32,40 @@ _NOT_GRANTED: Final = frozenset(
 )
 
 
+async def _its_own(letter: Incoming) -> str:
+    """The token that the letter itself brought."""
+    return letter.action_token
+
+
 async def no_tools(_letter: Incoming) -> tuple[Tool, ...]:
     """No question brings a tool of its own."""
     return ()
 
 
 class SlackSearching:
-    """Searches one workspace."""
+    """Searches one workspace. ``token_of`` finds a question's token; an empty one is none."""
 
     def __init__(
-        self, client: AsyncWebClient, calls: SlackCalls, *, clock: Callable[[], float] = time.monotonic
+        self,
+        client: AsyncWebClient,
+        calls: SlackCalls,
+        *,
+        token_of: Callable[[Incoming], Awaitable[str]] = _its_own,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._calls = calls
+        self._token_of = token_of
         self._clock = clock
         self._granted = False
         self._known_until = 0.0
 
     async def tools(self, letter: Incoming) -> tuple[Tool, ...]:
         """The tool for this question, or none."""
-        if not letter.action_token or not await self._grants():
+        token = await self._token_of(letter)
+        if not token or not await self._grants():
             return ()
-        return (SlackSearchTool(self._finder(letter)),)
+        return (SlackSearchTool(self._finder(letter, token)),)
 
     async def _grants(self) -> bool:
         """Whether the workspace gave Orion the scope; asked once in a while. A Slack that is away has not."""
@@ -64,11 +77,11 @@ class SlackSearching:
     def _remember(self, *, granted: bool, for_s: float) -> None:
         self._granted, self._known_until = granted, self._clock() + for_s
 
-    def _finder(self, letter: Incoming) -> Find:
+    def _finder(self, letter: Incoming, token: str) -> Find:
         async def find(query: str, limit: int) -> Sequence[Said]:
             body = {
                 "query": query,
-                "action_token": letter.action_token,
+                "action_token": token,
                 "content_types": ["messages"],
                 "channel_types": ["public_channel"],
                 "limit": limit,

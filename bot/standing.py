@@ -17,6 +17,8 @@ from bot.intake import Standing
 
 KEPT_S = 30 * 86_400
 STRANGER_S = 3_600
+AT_S = 86_400
+_STANDINGS: tuple[Standing, ...] = ("unknown", "engaged", "muted")
 
 
 class Standings:
@@ -34,6 +36,10 @@ class Standings:
     def stranger_key(self, thread: ThreadKey) -> str:
         """Where it stands that Orion never spoke in this thread."""
         return f"{self._prefix}:stranger:{thread}"
+
+    def at_key(self, thread: ThreadKey, ts: str) -> str:
+        """Where it stands what Slack said of the thread as it was before one message."""
+        return f"{self._prefix}:standing_at:{thread}:{ts}"
 
     def since_key(self) -> str:
         """Where it stands since when this Redis remembers, in seconds since 1970. It stays for ever."""
@@ -71,6 +77,15 @@ class Standings:
     async def pass_by(self, thread: ThreadKey) -> None:
         """Slack says that Orion never spoke here; nobody need look again for an hour."""
         await self._redis.set(self.stranger_key(thread), "1", ex=STRANGER_S)
+
+    async def at(self, thread: ThreadKey, ts: str) -> Standing | None:
+        """What Slack said of the thread as it was before the message ``ts``; None where it was not asked yet."""
+        found = await self._redis.get(self.at_key(thread, ts))
+        return next((standing for standing in _STANDINGS if standing == str(found)), None)
+
+    async def note_at(self, thread: ThreadKey, ts: str, standing: Standing) -> None:
+        """Slack was asked: a message that waits and is looked at again and again need not ask anew."""
+        await self._redis.set(self.at_key(thread, ts), standing, ex=AT_S)
 
 
 def _began(thread: ThreadKey) -> float:

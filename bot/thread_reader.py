@@ -15,8 +15,9 @@ from typing import Any, Final
 import structlog
 
 from agent.conversation import Message, ThreadKey
-from bot.intake import Own, plain_text
+from bot.intake import Own
 from bot.payload import mapping, objects, string
+from bot.plain_text import plain_text
 from bot.slack_calls import DeliveryFailed, SlackCalls
 
 ANSWER_EVENT: Final = "orion_answer"

@@ -313,3 +313,18 @@ async def test_i1_unsigned_request_is_refused_and_nothing_is_asked(tmp_path: Pat
             headers = {"X-Slack-Request-Timestamp": "soon", "X-Slack-Signature": "v0=00"}
             async with attacker.post(setting.workspace.events_url, data=b"{}", headers=headers) as reply:
                 assert reply.status == 401
+
+
+async def test_a1_an_edit_in_a_muted_direct_chat_gets_no_answer(setting: Setting) -> None:
+    setting.ask("mute", channel=DIRECT)
+    await wait_until(lambda: setting.workspace.messages(DIRECT)[-1].get("bot_id"), "it is muted")
+    ts = setting.ask(LIMIT, channel=DIRECT)
+    setting.workspace.edit(DIRECT, ts, f"{LIMIT} Please.")
+    events = setting.workspace.workspace.deliveries.log
+    await wait_until(lambda: all(event.acknowledged for event in events), "both have arrived")
+
+    async def quiet() -> bool:
+        return (await setting.orion.mailbox.depth()).messages == 0
+
+    await wait_until(quiet, "both are done with")
+    assert answers(setting.workspace, ts, DIRECT, DIRECT) == []

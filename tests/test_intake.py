@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.conversation import ThreadKey
-from bot.intake import Access, Ignored, Incoming, Own, Refused, Standing, plain_text, read, settle
+from bot.intake import Access, Ignored, Incoming, Own, Refused, Standing, read, settle
 
 OWN = Own(user="UORION", bot="BORION")
 OPEN = Access()
@@ -313,22 +313,6 @@ def test_a12_external_channels_are_refused_unless_opened() -> None:
     found = read(shared, OWN, Access(allow_external=True))
     assert isinstance(found, Incoming)
     assert found.thread.team == "T1"
-
-
-@pytest.mark.parametrize(
-    ("wire", "plain"),
-    [
-        ("<@UORION|orion> a &lt;b&gt; &amp;amp; c", "a <b> &amp; c"),
-        ("see <https://x.example/a?b=1&amp;c=2>", "see https://x.example/a?b=1&c=2"),
-        ("see <https://x.example/a|the page>", "see the page (https://x.example/a)"),
-        ("<http://x.example|x.example>", "http://x.example"),
-        ("<mailto:a@b.example|a@b.example>", "a@b.example"),
-        ("ask <@UBEN> in <#C9|ops> or <#C8>", "ask <@UBEN> in #ops or <#C8>"),
-        ("<!here> at <!date^1700000000^{date}|Nov 14>", "@here at Nov 14"),
-    ],
-)
-def test_a1_text_reads_as_the_person_wrote_it(wire: str, plain: str) -> None:
-    assert plain_text(wire, "UORION") == plain
 
 
 def test_i2_an_escaped_mention_names_nobody() -> None:

@@ -1,0 +1,23 @@
+"""Slack's wire text as a person reads it (A1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.plain_text import plain_text
+
+
+@pytest.mark.parametrize(
+    ("wire", "plain"),
+    [
+        ("<@UORION|orion> a &lt;b&gt; &amp;amp; c", "a <b> &amp; c"),
+        ("see <https://x.example/a?b=1&amp;c=2>", "see https://x.example/a?b=1&c=2"),
+        ("see <https://x.example/a|the page>", "see the page (https://x.example/a)"),
+        ("<http://x.example|x.example>", "http://x.example"),
+        ("<mailto:a@b.example|a@b.example>", "a@b.example"),
+        ("ask <@UBEN> in <#C9|ops> or <#C8>", "ask <@UBEN> in #ops or <#C8>"),
+        ("<!here> at <!date^1700000000^{date}|Nov 14>", "@here at Nov 14"),
+    ],
+)
+def test_a1_text_reads_as_the_person_wrote_it(wire: str, plain: str) -> None:
+    assert plain_text(wire, "UORION") == plain
