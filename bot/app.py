@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -29,11 +31,13 @@ from bot.budgets import Budgets, Limits
 from bot.bystanders import Bystanders
 from bot.catching_up import CatchingUp, Door, Served
 from bot.clicks import Feedback
+from bot.corpus import Corpus
 from bot.delivery import Delivery
-from bot.engine import Corpus, Engine, known_documents, open_engine
+from bot.engine import Engine, open_engine
 from bot.handing_off import HandingOff, Helpers, offers_human
 from bot.handlers import Listeners, Office, register
 from bot.intake import Access
+from bot.knowledge_figures import knowledge_figures
 from bot.mailbox import Mailbox
 from bot.memory import Memory, memory_over
 from bot.newer_versions import NewerVersions
@@ -51,6 +55,7 @@ from bot.settings import Settings
 from bot.slack_app import SocketFront, Workspace, build_app
 from bot.slack_searching import SlackSearching
 from bot.stops import Cancel, LateStops, StopDesk, Stops
+from bot.syncing import Syncing
 from bot.thread_reader import ThreadReader
 from bot.turn_record import TurnRecords
 from bot.turns import DRAIN_S, Handle, OnDead, Turns
@@ -81,6 +86,7 @@ class Orion:
     circuits: Sequence[CircuitBreaker] = ()
     installing: InstallPages | None = None
     pausing: Pausing | None = None
+    syncing: Syncing | None = None
 
     async def paused(self) -> bool:
         """Whether an admin paused Orion; False also when Redis does not tell."""
@@ -100,9 +106,23 @@ class Orion:
             metrics.queue(messages=math.nan, dead=math.nan)
         else:
             metrics.queue(messages=depth.messages, dead=depth.dead)
+        await self._knowledge()
         for circuit in sorted(self.circuits, key=lambda one: one.is_open):  # of several an open one is shown
             metrics.circuit(circuit.far_end, is_open=circuit.is_open)
         return metrics.render()[0]
+
+    async def _knowledge(self) -> None:
+        """What the index holds, asked for when the page is."""
+        known, unknown = None, math.nan
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                known = await knowledge_figures(self.engine.index)
+        self.observers.metrics.knowledge(
+            documents=known.documents if known else unknown,
+            passages=known.passages if known else unknown,
+            unread=known.failures if known else unknown,
+            sync_age=time.time() - known.synced if known and known.synced else unknown,
+        )
 
     async def checks(self) -> dict[str, bool]:
         """What must be up before questions can be answered."""
@@ -166,8 +186,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         reading, delivery = Reading(slack.workspaces), delivery_of(slack.workspaces)
         turns = Turns(
             mailbox, NewerVersions(reading.handle, memory.threads).handle, on_dead=reading.tell_dead,
-            concurrency=max(1, concurrency), drain_s=drain_s,
-            sweep=Queueing(mailbox, delivery).sweep,
+            concurrency=max(1, concurrency), drain_s=drain_s, sweep=Queueing(mailbox, delivery).sweep,
         )  # fmt: skip
         app = build_app(slack.client, slack.workspaces)
         if slack.installations is not None:
@@ -188,7 +207,22 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             circuits=desks.circuits,
             installing=slack.installing,
             pausing=means.pausing,
+            syncing=_syncing(settings, corpus, engine, observers),
         )
+
+
+def _syncing(settings: Settings, corpus: Corpus, engine: Engine, observers: Observers) -> Syncing | None:
+    """The background sync, unless it is off or there is nothing to bring up to date."""
+    if not (settings.sync_minutes and corpus.names):
+        return None
+    return Syncing(
+        corpus=corpus,
+        index=engine.index,
+        every_s=settings.sync_minutes * 60,
+        count=observers.metrics.synced,
+        json=not sys.stderr.isatty(),
+        debug=settings.debug,
+    )
 
 
 async def _engine(stack: AsyncExitStack, settings: Settings, corpus: Corpus, patience: Patience) -> Engine:
@@ -335,12 +369,14 @@ def _limits(settings: Settings) -> Limits:
 
 async def home_figures(engine: Engine, observers: Observers) -> HomeFigures:
     """What App Home shows: what Orion knows, and how well it does."""
-    documents = await known_documents(engine.index)
+    known = await knowledge_figures(engine.index)
     counted = await observers.stats.read(SHOWN_DAYS)
-    newest = max((document.updated_at for document in documents), default="")
     return HomeFigures(
-        collections=(Collection(name="", documents=len(documents), size=0),) if documents else (),
-        newest=newest,
+        collections=(Collection(name="", documents=known.documents, size=known.size),)
+        if known and known.documents
+        else (),
+        newest=max((source.held.newest for source in known.sources), default="") if known else "",
+        synced=known.synced if known else None,
         pass_rate=counted.pass_rate,
         answered=counted.answered,
         partial=counted.partial,

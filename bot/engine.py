@@ -25,14 +25,10 @@ from agent.events import Emit
 from agent.extractive_model import ExtractiveModel
 from agent.judge import Judge
 from agent.knowledge.git_source import GitSource
-from agent.knowledge.index_postgres import PostgresIndex
-from agent.knowledge.index_sqlite import SqliteIndex
 from agent.knowledge.meaning import Meaning
-from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, KnowledgeIndex, PutOff, Source
-from agent.knowledge.semantic_extra import SemanticUnavailableError, give_meaning
+from agent.knowledge.passage import Document, IndexReport, KnowledgeAwayError, KnowledgeIndex, Source
 from agent.knowledge.slack_export import SlackExport
 from agent.knowledge.sync_lock import only_one_syncs
-from agent.knowledge.web_source import WebSource
 from agent.loop import run_turn
 from agent.model import Model
 from agent.openai_model import JUDGE_TIMEOUTS, OpenAIModel, Timeouts
@@ -43,6 +39,7 @@ from agent.tools.knowledge import for_viewers, knowledge_tools
 from agent.tools.llm_generate import LlmGenerate
 from agent.tools.slack_search import SLACK_SEARCH
 from agent.tools.tool import Tool
+from bot.corpus import Corpus, OwnIndex, index_of
 from bot.patience import Patience
 from bot.settings import Settings
 from bot.toolbox import open_toolbox
@@ -51,38 +48,9 @@ from bot.wrong_use import WrongUse
 
 log = structlog.get_logger()
 
-OwnIndex = SqliteIndex | PostgresIndex
-
 SYNC_WAIT_S = 30.0
 """Seconds to wait for another process that brings the index up to date: more than folders take, less than web sites."""
 _GIT_DOCS = re.compile(r"(?P<folder>[^@:]+)(?:@(?P<ref>[^@:]+))?(?::(?P<inside>[^:]*))?")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus:
-    """Which documents: the folders, the index they go into, the prefix that turns a path into a link.
-
-    ``database`` is the address of a PostgreSQL that several machines share; without one it is the file ``index_path``.
-    ``sources`` are repositories, exports and web sites. ``semantic`` is the model for search by meaning: a folder,
-    ``on`` for the installed one, or nothing.
-    """
-
-    roots: tuple[Path, ...]
-    index_path: Path
-    docs_url: str = ""
-    database: str = ""
-    sources: tuple[Source, ...] = ()
-    semantic: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What the folders and sources are called where their states are kept."""
-        return (*(str(root.expanduser().resolve()) for root in self.roots), *(source.key for source in self.sources))
-
-    def read_by(self, *, fetch: bool) -> list[Path | Source]:
-        """What a run reads; what lies in the web stays as it is unless the run may ``fetch``."""
-        sources = (PutOff(key=s.key) if isinstance(s, WebSource) and not fetch else s for s in self.sources)
-        return [*self.roots, *sources]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,31 +173,10 @@ async def open_index(
     """
     async with AsyncExitStack() as stack:
         with _writable(corpus.index_path):
-            index = await asyncio.to_thread(_index_of, corpus)
+            index = await asyncio.to_thread(index_of, corpus)
             stack.push_async_callback(asyncio.to_thread, index.close)
             report = await _synced(index, corpus, progress, fetch=fetch, wait_s=wait_s)
         yield index, report
-
-
-def _index_of(corpus: Corpus) -> OwnIndex:
-    index = _shared(corpus.database) if corpus.database else SqliteIndex.open(corpus.index_path)
-    if corpus.semantic:
-        try:
-            give_meaning(index, corpus.semantic)
-        except SemanticUnavailableError as error:
-            index.close()
-            raise WrongUse(str(error)) from None
-    return index
-
-
-def _shared(address: str) -> PostgresIndex:
-    try:
-        return PostgresIndex(address)
-    except ValueError:
-        message = (
-            "ORION_KNOWLEDGE_URL is no address of a PostgreSQL. One looks like postgresql://user:password@host/name."
-        )
-        raise WrongUse(message) from None
 
 
 async def _synced(
@@ -261,7 +208,7 @@ async def _open_patiently(corpus: Corpus) -> AsyncIterator[tuple[OwnIndex, Index
         async with open_index(corpus) as opened:
             yield opened
         return
-    index = await asyncio.to_thread(_index_of, corpus)
+    index = await asyncio.to_thread(index_of, corpus)
     try:
         try:
             report = await _synced(index, corpus)

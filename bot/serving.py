@@ -179,13 +179,14 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
         socket = group.create_task(orion.socket.run(), name="slack-socket") if orion.socket else None
         turns = group.create_task(orion.turns.run(), name="turns") if work else None
         ears = group.create_task(orion.catching_up.run(), name="catching-up") if takes_events else None
+        sync = group.create_task(orion.syncing.run(), name="syncing") if orion.syncing else None
         gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
         documents = await known_documents(orion.engine.index)
         log.info("orion_started", model=orion.engine.model.name, documents=len(documents))
         await stopping.asked.wait()
         log.info("orion_stopping", in_flight=orion.turns.in_flight)
-        for task in filter(None, (socket, ears)):
+        for task in filter(None, (socket, ears, sync)):
             task.cancel()
         orion.turns.stop()
         if turns:

@@ -16,8 +16,8 @@ ViewPhrase = Literal[
     "passed", "failed", "against", "repaired", "numbers", "model", "turn", "not_empty", "minimum_length",
     "no_markdown_bold", "no_blockquotes", "mrkdwn", "no_broadcast", "addresses_question", "coherent", "cites_sources",
     "citation_resolves", "claim_supported", "no_secrets", "no_injection", "home_paused", "home_intro", "home_knows",
-    "home_nothing", "home_document", "home_documents", "home_newest", "home_does", "home_no_answers", "home_rate",
-    "home_counts", "home_try",
+    "home_nothing", "home_document", "home_documents", "home_newest", "home_synced", "home_does", "home_no_answers",
+    "home_rate", "home_counts", "home_try",
 ]
 # fmt: on
 
@@ -282,6 +282,15 @@ _PHRASES: dict[ViewPhrase, tuple[str, str, str, str, str, str, str]] = {
         "Yang terbaru berubah {age}.",
         "最新の更新：{age}。",
         "最近一次更新：{age}。",
+    ),
+    "home_synced": (
+        "Last brought up to date: {when}.",
+        "Zuletzt abgeglichen: {when}.",
+        "Dernière mise à jour : {when}.",
+        "Última sincronización: {when}.",
+        "Terakhir disinkronkan: {when}.",
+        "最終同期：{when}。",
+        "上次同步：{when}。",
     ),
     "home_does": (
         "How I do",

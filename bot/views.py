@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any, Literal, get_args
 
 from bot.blocks import LONGEST_TEXT, Block, button, clipped, context, section
@@ -37,12 +37,13 @@ class Collection:
 class HomeFigures:
     """What App Home shows; counts are of the last ``days`` days.
 
-    ``newest`` is when the newest document changed, an ISO 8601 date or timestamp; ``pass_rate`` is 0 to 1, None
-    before the first answer.
+    ``newest`` is when the newest document changed, an ISO 8601 date or timestamp; ``synced`` when the documents were
+    last brought up to date, in seconds since 1970; ``pass_rate`` is 0 to 1, None before the first answer.
     """
 
     collections: tuple[Collection, ...]
     newest: str = ""
+    synced: float | None = None
     pass_rate: float | None = None
     answered: int = 0
     partial: int = 0
@@ -71,6 +72,8 @@ def home_view(figures: HomeFigures, today: date, language: str | None = None) ->
     places = [f"• {_place(place, language)}" for place in figures.collections]
     changed = age(figures.newest, today, language)
     newest = [shown("home_newest", language, age=changed)] if changed else []
+    if figures.synced:
+        newest.append(shown("home_synced", language, when=_moment(figures.synced)))
     knows = clipped([*(places or [f"• {shown('home_nothing', language)}"]), *newest], _ROOM, language)
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": "Orion"}},
@@ -82,6 +85,12 @@ def home_view(figures: HomeFigures, today: date, language: str | None = None) ->
         {"type": "actions", "elements": [button(shown("home_try", language), TRY_ACTION, "home")]},
     ]
     return {"type": "home", "blocks": blocks}
+
+
+def _moment(seconds: float) -> str:
+    """A time as Slack shows it to each reader, in the own time zone and language."""
+    plain = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"<!date^{int(seconds)}^{{date_short_pretty}} {{time}}|{plain}>"
 
 
 def _place(place: Collection, language: str | None) -> str:

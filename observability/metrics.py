@@ -20,6 +20,7 @@ class Metrics:
         self._declare_turns()
         self._declare_model_and_tools()
         self._declare_slack()
+        self._declare_knowledge()
 
     def _declare_turns(self) -> None:
         to = self.registry
@@ -68,6 +69,33 @@ class Metrics:
             ["method", "error"],
             registry=to,
         )
+
+    def _declare_knowledge(self) -> None:
+        to = self.registry
+        self.documents = Gauge("orion_knowledge_documents", "Documents in the index.", registry=to)
+        self.passages = Gauge("orion_knowledge_passages", "Passages that they fall into.", registry=to)
+        self.unread = Gauge(
+            "orion_knowledge_unread",
+            "Documents that could not be read when their source was last gone over.",
+            registry=to,
+        )
+        self.sync_age_seconds = Gauge(
+            "orion_knowledge_sync_age_seconds", "Time since the source that waits longest was gone over.", registry=to
+        )
+        self.syncs = Counter(
+            "orion_knowledge_syncs", "Runs of the background sync, by how they ended.", ["how"], registry=to
+        )
+
+    def knowledge(self, *, documents: float, passages: float, unread: float, sync_age: float) -> None:
+        """What the index holds, as it stands right now; not a number (``nan``) where nobody can tell."""
+        self.documents.set(documents)
+        self.passages.set(passages)
+        self.unread.set(unread)
+        self.sync_age_seconds.set(sync_age)
+
+    def synced(self, how: str) -> None:
+        """A run of the background sync ended."""
+        self.syncs.labels(how).inc()
 
     def circuit(self, far_end: str, *, is_open: bool) -> None:
         """Whether this far end is being left alone right now."""

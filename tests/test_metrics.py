@@ -22,6 +22,19 @@ def test_g3_the_page_holds_every_metric_with_its_help() -> None:
     } <= families.keys()  # fmt: skip
 
 
+def test_g3_the_page_tells_what_the_index_holds_and_how_old_it_is() -> None:
+    metrics = Metrics()
+    metrics.knowledge(documents=3, passages=9, unread=1, sync_age=60.5)
+    metrics.synced("failed")
+    page = metrics.render()[0].decode()
+    samples = {s.name: s.value for family in text_string_to_metric_families(page) for s in family.samples}
+    assert samples["orion_knowledge_documents"] == 3
+    assert samples["orion_knowledge_passages"] == 9
+    assert samples["orion_knowledge_unread"] == 1
+    assert samples["orion_knowledge_sync_age_seconds"] == 60.5
+    assert samples["orion_knowledge_syncs_total"] == 1
+
+
 def test_g3_two_sets_do_not_share_a_registry() -> None:
     one, two = Metrics(), Metrics()
     one.deliveries.labels(how="posted").inc()

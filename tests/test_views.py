@@ -129,6 +129,7 @@ def test_a10_home_shows_what_orion_knows_and_how_it_does() -> None:
             Collection(name="wiki", documents=4, size=0),
         ),
         newest="2026-11-21T08:00:00+00:00",
+        synced=1_763_712_000.9,
         pass_rate=0.9731,
         answered=40,
         partial=1,
@@ -141,6 +142,8 @@ def test_a10_home_shows_what_orion_knows_and_how_it_does() -> None:
     assert view["type"] == "home"
     assert "• handbook &amp; co: 1,500 documents, 3.0 MB\n• runbooks: 3 documents, 2 KB\n• wiki: 4 documents\n" in seen
     assert "The newest changed today." in seen
+    moment = "<!date^1763712000^{date_short_pretty} {time}|2025-11-21 08:00 UTC>"
+    assert f"Last brought up to date: {moment}." in seen
     assert "97.3% of my answers passed every rule in 7 days." in seen
     assert "40 answered, 1 partial, 1 failed, 2 refused" in seen
     assert view["blocks"][-1]["elements"][0]["action_id"] == "orion_try"

@@ -1,0 +1,83 @@
+"""Which documents, and the index that they go into; what it takes to bring one up to date with the other.
+
+Promises: as little is loaded as reading documents needs: the background sync starts a process of this alone. Must never
+read a setting, and never know of a model, Slack or Redis.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.knowledge.index_postgres import PostgresIndex
+from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.passage import IndexReport, PutOff, Source
+from agent.knowledge.semantic_extra import SemanticUnavailableError, give_meaning
+from agent.knowledge.source_state import PREFIX, due_at, states_of
+from agent.knowledge.sync_lock import only_one_syncs
+from agent.knowledge.web_source import WebSource
+from bot.wrong_use import WrongUse
+
+OwnIndex = SqliteIndex | PostgresIndex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """Which documents: the folders, the index they go into, the prefix that turns a path into a link.
+
+    ``database`` is the address of a PostgreSQL that several machines share; without one it is the file ``index_path``.
+    ``sources`` are repositories, exports and web sites. ``semantic`` is the model for search by meaning: a folder,
+    ``on`` for the installed one, or nothing.
+    """
+
+    roots: tuple[Path, ...]
+    index_path: Path
+    docs_url: str = ""
+    database: str = ""
+    sources: tuple[Source, ...] = ()
+    semantic: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the folders and sources are called where their states are kept."""
+        return (*(str(root.expanduser().resolve()) for root in self.roots), *(source.key for source in self.sources))
+
+    def read_by(self, *, fetch: bool) -> list[Path | Source]:
+        """What a run reads; what lies in the web stays as it is unless the run may ``fetch``."""
+        sources = (PutOff(key=s.key) if isinstance(s, WebSource) and not fetch else s for s in self.sources)
+        return [*self.roots, *sources]
+
+
+def bring_up_to_date(corpus: Corpus, *, every_s: float) -> IndexReport | None:
+    """Everything there is, web sites too; None where another process does it, or did within ``every_s`` seconds.
+
+    Blocks. Raises ``WrongUse``, ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
+    """
+    with closing(index_of(corpus)) as index, only_one_syncs(corpus.index_path, corpus.database, wait_s=0) as alone:
+        if not alone or due_at(states_of(index.notes(PREFIX)), corpus.names, every_s) > time.time():
+            return None
+        return index.index(corpus.read_by(fetch=True), docs_url=corpus.docs_url)
+
+
+def index_of(corpus: Corpus) -> OwnIndex:
+    """The index of this corpus, opened. Raises ``WrongUse``, ``OSError`` and ``sqlite3.Error``."""
+    index = _shared(corpus.database) if corpus.database else SqliteIndex.open(corpus.index_path)
+    if corpus.semantic:
+        try:
+            give_meaning(index, corpus.semantic)
+        except SemanticUnavailableError as error:
+            index.close()
+            raise WrongUse(str(error)) from None
+    return index
+
+
+def _shared(address: str) -> PostgresIndex:
+    try:
+        return PostgresIndex(address)
+    except ValueError:
+        message = (
+            "ORION_KNOWLEDGE_URL is no address of a PostgreSQL. One looks like postgresql://user:password@host/name."
+        )
+        raise WrongUse(message) from None
