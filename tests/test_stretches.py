@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification import dates, identifiers, injection, numbers, stretches, targets
-from verification.stretches import Tokens, around, is_spaced
+from verification.stretches import Tokens, around, is_spaced, openings
 
 PIECES = (
     *(
@@ -90,7 +90,7 @@ def test_f1_stretches_are_in_order_and_apart(text: str) -> None:
 @given(TEXTS)
 def test_f1_tokens_are_those_that_may_open_something(text: str) -> None:
     every = [match.span() for match in numbers._TOKEN.finditer(text)]
-    tokens = Tokens(text, numbers._TOKEN, lambda _: True, hyphenated=True)
+    tokens = Tokens(text, numbers._TOKEN, openings(text, lambda _: True), hyphenated=True)
     found = []
     token = tokens.after(0)
     while token:
@@ -101,7 +101,7 @@ def test_f1_tokens_are_those_that_may_open_something(text: str) -> None:
 
 @given(TEXTS)
 def test_f1_unwanted_words_are_passed_over(text: str) -> None:
-    tokens = Tokens(text, dates._TOKEN, lambda _: False)
+    tokens = Tokens(text, dates._TOKEN, openings(text, lambda _: False))
     token = tokens.after(0)
     while token:
         assert token.group()[0].isdecimal() or not is_spaced(text)
@@ -110,8 +110,7 @@ def test_f1_unwanted_words_are_passed_over(text: str) -> None:
 
 def test_f1_many_wanted_words_are_found_in_one_walk() -> None:
     text = " ".join(f"word{letter}" for letter in "abcdefghijklmnop")
-    tokens = Tokens(text, dates._TOKEN, lambda _: True)
-    assert [text[at:].split()[0] for at in tokens._starts or ()] == text.split()
+    assert [text[at:].split()[0] for at in openings(text, lambda _: True) or ()] == text.split()
 
 
 @pytest.mark.parametrize(

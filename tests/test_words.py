@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification import words
-from verification.words import folded_words, stem_list, stem_sets, terms
+from verification.words import stem_list, stem_sets, terms, word_lists
 
 TEXTS = st.one_of(
     st.text(max_size=80),
@@ -25,12 +25,13 @@ def test_f1_stems_in_a_row_are_those_of_the_terms(text: str, language: str | Non
 @given(TEXTS, LANGUAGES, st.integers(0, 80))
 def test_f1_stems_of_a_span_are_those_of_its_words(text: str, language: str | None, cut: int) -> None:
     spans = [(0, cut), (cut, len(text))]
-    assert stem_sets(text, language, spans) == [frozenset(stem_list(text[a:b], language)) for a, b in spans]
+    lists = word_lists(text, spans)
+    assert stem_sets(lists, language) == [frozenset(stem_list(text[a:b], language)) for a, b in spans]
 
 
 @given(TEXTS)
-def test_f1_the_set_of_words_is_that_of_the_terms(text: str) -> None:
-    assert folded_words(text) == {term.word for term in terms(text, None)}
+def test_f1_the_words_are_those_of_the_terms(text: str) -> None:
+    assert word_lists(text, [(0, len(text))]) == [[term.word for term in terms(text, None)]]
 
 
 def test_a_long_life_does_not_fill_the_memory_with_stems() -> None:

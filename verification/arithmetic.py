@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import date
 from itertools import combinations
 
@@ -52,7 +51,7 @@ def may_follow(quantity: Quantity, evidence: Evidence) -> bool:
 
     Where the claim says that it is a sum, what was counted may have other names: titles and cups are trophies.
     """
-    counted = replace(quantity, noun="") if quantity.unit is None and _CUES.search(evidence.claim.text) else quantity
+    counted = quantity._replace(noun="") if quantity.unit is None and _CUES.search(evidence.claim.text) else quantity
     return any(_same(quantity, sum(amounts)) for amounts in _sums(counted, evidence))
 
 
@@ -78,8 +77,7 @@ def _near(evidence: Evidence) -> Iterator[list[Quantity]]:
 
 
 def _inside(hit: Hit) -> list[Quantity]:
-    span = hit.sentence
-    return [q for q in hit.source.passage.quantities if span.start <= q.start < span.end][:_MOST]
+    return [q for q in hit.source.passage.quantities if hit.start <= q.start < hit.end][:_MOST]
 
 
 def _alike(quantity: Quantity, others: list[Quantity]) -> list[float]:
@@ -170,7 +168,7 @@ def _is_span_of_days(quantity: Quantity, evidence: Evidence) -> bool:
     if quantity.unit is None or quantity.unit.dimension != "time" or min(days, default=0) < 1:
         return False
     for hit in evidence.hits[:_NEAR]:
-        inside = [m for m in hit.source.passage.moments if hit.sentence.start <= m.start < hit.sentence.end]
+        inside = [m for m in hit.source.passage.moments if hit.start <= m.start < hit.end]
         ordinals = sorted({ordinal for moment in inside[:_MOST] for ordinal in _ordinal(moment)})
         if any(b - a in days or b - a + 1 in days for a, b in combinations(ordinals, 2)):
             return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.number_check import matches, same_kind
@@ -47,6 +48,9 @@ def attribution_findings(evidence: Evidence) -> Iterator[Finding]:
     if len(hits) == 1 and _is_whole(hits[0].passage):
         return
     claimed = [part for part in _parts(evidence.claim, evidence.claim.terms) if part.numbers or part.names]
+    nearest = _parts(hits[0].passage, hits[0].passage.terms) if claimed else []
+    # What the nearest sentence gives to the very same is given to nothing else.
+    claimed = [mine for mine in claimed if not any(_is_the_same(mine, part) for part in nearest)]
     if not claimed:
         return
     theirs = [(hit, part) for hit in hits for part in _parts(hit.passage, hit.passage.terms)][:_MOST_PARTS]
@@ -57,11 +61,23 @@ def attribution_findings(evidence: Evidence) -> Iterator[Finding]:
             return
 
 
+def _is_the_same(mine: _Part, part: _Part) -> bool:
+    """Whether a part has all that this one has: its stems, its numbers and its names."""
+    return (
+        mine.stems <= part.stems
+        and all(any(matches(quantity, other) for other in part.numbers) for quantity in mine.numbers)
+        and all(any(name <= other for other in part.names) for name in mine.names)
+    )
+
+
 def _parts(passage: Passage, terms: Sequence[Term]) -> list[_Part]:
     """The parts of a sentence, cut at commas, semicolons and words like "and"."""
+    text = passage.text
+    may_part = "," in text or ";" in text
     cut: list[list[Term]] = [[]]
     for term in terms:
-        if cut[-1] and (term.word in _JOINING or _JOINT.search(passage.text, cut[-1][-1].end, term.start)):
+        last = cut[-1][-1].end if cut[-1] else term.start
+        if cut[-1] and (term.word in _JOINING or (may_part and _JOINT.search(text, last, term.start))):
             cut.append([])
         cut[-1].append(term)
     return [_part(passage, part) for part in cut[:_MOST_PARTS] if part]
@@ -77,19 +93,24 @@ def _part(passage: Passage, terms: Sequence[Term]) -> _Part:
     numbers = tuple(q for q in passage.quantities if start <= q.start < end)
     names = [] if passage.language == "de" else _names(passage, terms)
     apart = frozenset[str]().union(*names)
-    others = (t for t in terms if not any(q.start <= t.start < q.end or t.word == q.noun for q in numbers))
-    stems = frozenset(t.stem for t in others if t.stem) - apart
+    others = [t for t in terms if not _belongs(t, numbers)] if numbers else terms
+    stems = frozenset([t.stem for t in others if t.stem]) - apart
     return _Part(stems=stems, numbers=numbers, names=tuple(names), start=start, end=end)
+
+
+def _belongs(term: Term, numbers: Sequence[Quantity]) -> bool:
+    """Whether the word is part of a number or what it counts."""
+    return any(q.start <= term.start < q.end or term.word == q.noun for q in numbers)
 
 
 def _names(passage: Passage, terms: Sequence[Term]) -> list[frozenset[str]]:
     """The runs of words with capitals; the first word of a sentence is one only with another behind it."""
-    runs: list[list[Term]] = [[]]
-    for term in terms:
-        if not (term.capital and term.stem) or (runs[-1] and passage.text[runs[-1][-1].end : term.start] != " "):
+    capital = [term for term in terms if term.capital and term.stem]
+    runs = [capital[:1]]
+    for before, term in pairwise(capital):
+        if passage.text[before.end : term.start] != " ":
             runs.append([])
-        if term.capital and term.stem:
-            runs[-1].append(term)
+        runs[-1].append(term)
     return [frozenset(t.stem for t in run) for run in runs if len(run) >= _FULL_NAME]
 
 

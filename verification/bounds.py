@@ -36,6 +36,8 @@ _BEFORE_CJK: dict[Bound, tuple[str, ...]] = {
     "~": ("約", "およそ", "大约", "约", "大概", "近"),
 }
 _PHRASES: dict[str, Bound] = {phrase: sign for sign, phrases in _BEFORE.items() for phrase in phrases.split("|")}
+_LAST_WORDS = frozenset(phrase.rpartition(" ")[2] for phrase in _PHRASES)
+_MARKS = "*_~(,.;:"
 _AFTER: tuple[tuple[Bound, str], ...] = (
     (">=", r"or (?:more|longer|above|over)|and (?:more|above)|oder mehr|ou plus|o más|atau lebih|以上|\+"),
     ("<=", r"or (?:less|fewer|below|under)|oder weniger|ou moins|o menos|atau kurang|以下|以内|以內|まで"),
@@ -61,8 +63,9 @@ def _before(lead: str) -> Bound:
     words = lead.rstrip("$€£¥ (").casefold().split()
     if words and words[-1] in _ARTICLES:
         words.pop()
-    for length in range(min(_LONGEST_PHRASE, len(words)), 0, -1):
-        sign = _PHRASES.get(" ".join(words[-length:]).strip("*_~(,.;:"))
+    may_bound = bool(words) and words[-1].strip(_MARKS) in _LAST_WORDS
+    for length in range(min(_LONGEST_PHRASE, len(words)), 0, -1) if may_bound else ():
+        sign = _PHRASES.get(" ".join(words[-length:]).strip(_MARKS))
         if sign:
             return sign
     if words and not words[-1].isascii():

@@ -127,7 +127,7 @@ def _instead(moment: Moment, evidence: Evidence) -> tuple[int, str] | None:
     """The date of the same kind in the sentences nearest to the claim, and the source that has it."""
     for hit in evidence.hits[:3]:
         for other in hit.source.passage.moments:
-            inside = hit.sentence.start <= other.start < hit.sentence.end
+            inside = hit.start <= other.start < hit.end
             if (
                 inside
                 and _kind(other) == _kind(moment)

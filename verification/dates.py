@@ -7,12 +7,12 @@ readings. Must never resolve a relative date ("next Friday", "today") and never 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from verification.calendar_words import MONTHS, WEAK, WEEKDAYS
-from verification.stretches import Tokens
+from verification.stretches import Tokens, openings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +88,9 @@ _CLOCK = re.compile(
 # Who names a time zone writes the hours of the day through.
 _ZONE = re.compile(r"\s?\(?(?:UTC|GMT|Z|CES?T|MES?Z|WIB|JST)\b")
 _INDONESIAN_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[.:](?P<minute>[0-5]\d))?")
-# What stands behind the digits of an hour, of a day before its month, or of a date in digits alone.
-_BEHIND_DIGITS = re.compile(r"\s?[-./:年月時点點apuho]", re.IGNORECASE)
+# What stands behind the digits of an hour or of a date in digits alone, and behind a year that more follows.
+_BEHIND_DIGITS = re.compile(r"\s?(?:[-./:年月時点點]|[ap]\.?\s?m\b|Uhr|h\s?\d|o['’]clock)", re.IGNORECASE)
+_BEHIND_YEAR = re.compile(r"[-–/.]|\s?年")
 _CJK_HALF = re.compile(r"(午前|午後|上午|下午|晚上|早上)\s?$")
 _CJK_WEEKDAY = re.compile(
     "|".join(word for word in sorted(WEEKDAYS, key=len, reverse=True) if not "a" <= word[0] <= "ÿ")
@@ -101,24 +102,28 @@ _Reader = Callable[[str, int], Iterator[Moment]]
 """Reads what begins at a place of a text: usually nothing."""
 
 
-def moments(text: str) -> tuple[Moment, ...]:
-    """The dates, times, years, months and days of the week written in ``text``, in order of their start."""
+def moments(text: str, starts: Sequence[int] | None = None) -> tuple[Moment, ...]:
+    """The dates, times, years, months and days of the week written in ``text``, in order of their start.
+
+    ``starts`` are its ``openings`` for ``is_calendar_word``, others among them, where they are known already.
+    """
     found: list[Moment] = []
-    tokens = Tokens(text, _TOKEN, _is_calendar_word)
-    token = tokens.after(0)
+    if starts is None:
+        starts = openings(text, is_calendar_word)
+    # Where nothing but digits may open anything, no month is spelled.
+    named = starts is None or not all(text[start].isdecimal() for start in starts)
+    tokens = Tokens(text, _TOKEN, starts)
+    token = tokens.behind(0)
     while token:
-        position = token.end()
-        reader = _at_digits if token.group()[0].isdigit() else _at_word
-        readings = tuple(reader(text, token))
-        if readings:
-            found.extend(readings)
-            position = readings[-1].end
-        token = tokens.after(position)
+        readings = _at_digits(text, token, named=named) if token.group()[0].isdigit() else tuple(_at_word(text, token))
+        found += readings
+        token = tokens.after(readings[-1].end) if readings else tokens.behind(token.end())
     return tuple(found)
 
 
 @lru_cache(maxsize=20_000)
-def _is_calendar_word(word: str) -> bool:
+def is_calendar_word(word: str) -> bool:
+    """Whether a run of letters may open a date or a time."""
     folded = word.casefold()
     return _glued_month(word) > 0 or folded in MONTHS or folded in WEEKDAYS or folded in _NAMED_TIMES
 
@@ -133,32 +138,35 @@ def _int(value: str | None) -> int | None:
     return int(value) if value else None
 
 
-def _at_digits(text: str, token: re.Match[str]) -> Iterator[Moment]:
+def _at_digits(text: str, token: re.Match[str], *, named: bool) -> tuple[Moment, ...]:
     """The first pattern that fits at a run of digits; digits glued to a number or a word before them are no date."""
-    start = token.start()
+    start, end = token.span()
     before = text[start - 1] if start else " "
-    if len(token.group()) > _YEAR_DIGITS or before in "$€£¥#_" or (before.isascii() and before.isalpha()):
-        return
+    if end - start > _YEAR_DIGITS or before in "$€£¥#_" or (before.isascii() and before.isalpha()):
+        return ()
     glued = before in _GLUE and start > 1 and text[start - 2].isalnum()
     if glued and before not in "-/":
-        return
-    for read in _readers(text, start, token.end()):
+        return ()
+    for read in _readers(text, start, end, named=named):
         readings = tuple(read(text, start)) if not glued or read in {_clock, _year} else ()
         if readings:
-            yield from readings
-            return
+            return readings
+    return ()
 
 
-def _readers(text: str, start: int, end: int) -> tuple[_Reader, ...]:
-    """What can be read at these digits, by how many they are and what stands beside them: "30 %" is no date."""
+def _readers(text: str, start: int, end: int, *, named: bool) -> tuple[_Reader, ...]:
+    """What can be read at these digits, by how many they are and what stands beside them: "30 %" is no date.
+
+    ``named`` tells whether a month may be spelled somewhere in the text.
+    """
     digits = end - start
     if digits == _YEAR_DIGITS:
-        return _iso, _cjk, _years, _year
+        return (_iso, _cjk, _years, _year) if _BEHIND_YEAR.match(text, end) else (_year,)
     if digits > _SHORT_YEAR_DIGITS:
         return ()
     if _BEHIND_DIGITS.match(text, end) or _is_indonesian_hour(text, start):
         return _cjk, _numeric, _day_month, _clock, _dotted
-    return (_day_month,)
+    return (_day_month,) if named else ()
 
 
 def _is_indonesian_hour(text: str, start: int) -> bool:

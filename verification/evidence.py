@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NamedTuple
+
+from propcache.api import cached_property
 
 from verification.answer import Severity
 from verification.identifiers import stands_in
-from verification.passages import Passage, Sentence
+from verification.passages import Passage, joined
 from verification.words import Term, normalised, terms
 
 Kind = Literal["number", "date", "quote", "identifier", "url", "name", "polarity", "relation", "overlap"]
@@ -39,11 +40,6 @@ class Finding:
     remedy: str
 
 
-def _joined(sets: list[frozenset[str]]) -> frozenset[str]:
-    """The union; of one set, the set itself, for most claims cite one source."""
-    return sets[0] if len(sets) == 1 else frozenset[str]().union(*sets)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cited:
     """One cited source, read."""
@@ -57,18 +53,39 @@ class Hit(NamedTuple):
 
     source: Cited
     place: int
-    sentence: Sentence
     share: float
+
+    @property
+    def start(self) -> int:
+        """Where the sentence begins in its source."""
+        return self.source.passage.spans[self.place][0]
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.source.passage.spans[self.place][1]
+
+    @property
+    def stems(self) -> frozenset[str]:
+        """The stems that it holds."""
+        return self.source.passage.sentence_stems[self.place]
 
     @property
     def text(self) -> str:
         """The sentence as the source has it."""
-        return self.source.passage.text[self.sentence.start : self.sentence.end]
+        passage = self.source.passage
+        start, end = passage.spans[self.place]
+        return passage.text[start:end]
 
     @property
     def passage(self) -> Passage:
         """The sentence read by itself."""
         return self.source.passage.sentence(self.place)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words that it holds, case-folded."""
+        return frozenset(self.source.passage.sentence_words[self.place])
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -89,22 +106,22 @@ class Evidence:
     def same_language(self) -> bool:
         """False if claim and sources are surely in different languages: then word overlap says nothing."""
         mine = self.claim.language
-        return any(mine is None or c.passage.language in {None, mine} for c in self.cited)
+        return any(mine is None or cited.passage.language in {None, mine} for cited in self.cited)
 
     @cached_property
     def stems(self) -> frozenset[str]:
         """All stems of the cited sources."""
-        return _joined([cited.passage.stems for cited in self.cited])
+        return joined([cited.passage.stems for cited in self.cited])
 
     @cached_property
     def words(self) -> frozenset[str]:
         """All words of the cited sources, case-folded."""
-        return _joined([cited.passage.words for cited in self.cited])
+        return joined([cited.passage.words for cited in self.cited])
 
     @cached_property
     def prefixes(self) -> frozenset[str]:
         """The first letters of each longer stem of the cited sources."""
-        return _joined([cited.passage.prefixes for cited in self.cited])
+        return joined([cited.passage.prefixes for cited in self.cited])
 
     @cached_property
     def recall(self) -> float:
@@ -115,7 +132,7 @@ class Evidence:
     @cached_property
     def held(self) -> tuple[dict[int, int], ...]:
         """For each cited source how many of the claim's stems its sentences hold."""
-        return tuple(cited.passage.holding(self.claim.stems) for cited in self.cited)
+        return tuple([cited.passage.holding(self.claim.stems) for cited in self.cited])
 
     @cached_property
     def hits(self) -> tuple[Hit, ...]:
@@ -123,11 +140,7 @@ class Evidence:
         mine = self.claim.stems
         shared = [(-count, place, index) for place, held in enumerate(self.held) for index, count in held.items()]
         shared.sort()
-        return tuple(self._hit(place, index, -count / len(mine)) for count, place, index in shared[:NEAREST])
-
-    def _hit(self, place: int, index: int, share: float) -> Hit:
-        cited = self.cited[place]
-        return Hit(cited, index, cited.passage.sentences[index], share)
+        return tuple([Hit(self.cited[place], index, -count / len(mine)) for count, place, index in shared[:NEAREST]])
 
     def near(self) -> Iterator[Passage]:
         """The sentences nearest to the claim: what stands there need not be looked for in all of the source."""

@@ -7,8 +7,10 @@ the claim's words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 
 from verification.answer import Claim, Draft, Source
 from verification.attribution import attribution_findings
@@ -31,6 +33,8 @@ from verification.verbatim import is_recited
 _BORNE_OUT = 0.75
 _FEWEST_STEMS = 2
 _MORE = 0.1
+
+_Check = Callable[[Evidence], Iterator[Finding]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,17 +85,24 @@ class Grounds:
             claim=claim, cited=tuple(_like(claim, self.sources[number]) for number in numbers), known=self.known
         )
 
-    def against(self, evidence: Evidence) -> Iterator[Finding]:
-        """Everything that speaks against the claim, precise evidence first."""
-        yield from number_findings(evidence)
-        yield from date_findings(evidence)
-        yield from quote_findings(evidence)
-        yield from identifier_findings(evidence, self.urls)
-        yield from polarity_findings(evidence)
-        yield from rhythm_findings(evidence)
-        yield from shift_findings(evidence)
-        yield from attribution_findings(evidence)
-        yield from name_findings(evidence)
+    def against(self, claims: Sequence[Evidence]) -> list[tuple[Finding, ...]]:
+        """For each claim everything that speaks against it, precise evidence first. Each check looks at all of them."""
+        found = [[tuple(check(evidence)) for evidence in claims] for check in self._checks]
+        return [tuple(chain.from_iterable(findings)) for findings in zip(*found, strict=True)]
+
+    @property
+    def _checks(self) -> tuple[_Check, ...]:
+        return (
+            number_findings,
+            date_findings,
+            quote_findings,
+            partial(identifier_findings, urls=self.urls),
+            polarity_findings,
+            rhythm_findings,
+            shift_findings,
+            attribution_findings,
+            name_findings,
+        )
 
     def bearing_out(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
         """The numbers of those sources, ``but`` left out, that by themselves bear the claim out."""
@@ -120,7 +131,8 @@ class Grounds:
         evidence = self.evidence(claim, (number,))
         if not evidence.same_language or evidence.recall < _BORNE_OUT:
             return False
-        return not any(self.against(evidence)) and score(evidence, ()) >= least
+        spoken_against = any(True for check in self._checks for _ in check(evidence))
+        return not spoken_against and score(evidence, ()) >= least
 
 
 def grounds(draft: Draft, text: str) -> Grounds:

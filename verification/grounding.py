@@ -8,6 +8,7 @@ says which source and what stands there instead. Must never use overlap between 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from verification.answer import Claim, Violation
 from verification.code_check import code_findings
@@ -16,6 +17,7 @@ from verification.examination import Grounds
 from verification.score import SUPPORTED, score
 
 _LONGEST_WORDS = 200
+_AT_ONCE = 64
 
 
 def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
@@ -24,29 +26,48 @@ def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ..
     Spans of what is found are those of the claims. A claim that cites nothing that exists is "suspicious": other rules
     fail it.
     """
-    judged: list[Claim] = []
-    violations: list[Violation] = []
-    for claim in claims:
-        cited = grounds.real(claim.cited)
-        if not cited:
-            judged.append(replace(claim, supported="suspicious", score=0.0))
-            continue
-        if grounds.recites(claim, cited):
-            judged.append(claim)  # as it came: supported, with the highest score
-            continue
+    found: list[_Grounded] = []
+    for start in range(0, len(claims), _AT_ONCE):
+        found += _together(grounds, claims[start : start + _AT_ONCE])
+    return tuple(claim for claim, _ in found), tuple(violation for _, against in found for violation in against)
+
+
+_Grounded = tuple[Claim, list[Violation]]
+"""A claim as it was judged, and what was found against it."""
+
+
+def _together(grounds: Grounds, claims: tuple[Claim, ...]) -> list[_Grounded]:
+    """Some claims, each step done for all of them before the next one: what has just run is quick to run again."""
+    cited = [grounds.real(claim.cited) for claim in claims]
+    told = [_told_at_once(grounds, claim, numbers) for claim, numbers in zip(claims, cited, strict=True)]
+    left = [(claim, numbers) for claim, numbers, known in zip(claims, cited, told, strict=True) if known is None]
+    passages = [grounds.read(claim) for claim, _ in left]
+    evidence = [grounds.evidence(passage, numbers) for passage, (_, numbers) in zip(passages, left, strict=True)]
+    findings = grounds.against(evidence)
+    scores = [score(*each) for each in zip(evidence, findings, strict=True)]
+    opinions = [_judged(claim, value, found) for (claim, _), value, found in zip(left, scores, findings, strict=True)]
+    looked_at = map(partial(_grounded, grounds), opinions, evidence, findings)
+    return [known or next(looked_at) for known in told]
+
+
+def _told_at_once(grounds: Grounds, claim: Claim, cited: tuple[int, ...]) -> _Grounded | None:
+    """A claim without sources, code, or one that is recited; None where the words must be looked at."""
+    if not cited:
+        return replace(claim, supported="suspicious", score=0.0), []
+    if claim.code:
         evidence = grounds.evidence(grounds.read(claim), cited)
-        if claim.code:
-            findings = tuple(code_findings(evidence, grounds.texts, grounds.urls))
-            judged.append(_judged(claim, 1.0, findings))
-            violations.extend(_violation(judged[-1], finding, ()) for finding in findings)
-            continue
-        findings = tuple(grounds.against(evidence))
-        opinion = _judged(claim, score(evidence, findings), findings)
-        against = _violations(grounds, opinion, evidence, findings)
-        # Words of another language say nothing, but another source that bears them out does.
-        judged.append(replace(opinion, supported="suspicious") if against and opinion.supported == "yes" else opinion)
-        violations.extend(against)
-    return tuple(judged), tuple(violations)
+        findings = tuple(code_findings(evidence, grounds.texts, grounds.urls))
+        judged = _judged(claim, 1.0, findings)
+        return judged, [_violation(judged, finding, ()) for finding in findings]
+    return (claim, []) if grounds.recites(claim, cited) else None  # as it came: supported, with the highest score
+
+
+def _grounded(grounds: Grounds, opinion: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> _Grounded:
+    """What was found as violations. A claim in another language may still be suspected then."""
+    against = _violations(grounds, opinion, evidence, findings)
+    # Words of another language say nothing, but another source that bears them out does.
+    doubtful = bool(against) and opinion.supported == "yes"
+    return replace(opinion, supported="suspicious") if doubtful else opinion, against
 
 
 def _judged(claim: Claim, value: float, findings: tuple[Finding, ...]) -> Claim:

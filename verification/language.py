@@ -8,8 +8,9 @@ reject a text by itself: other languages than the seven are ``None``.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Final
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no type information
@@ -30,7 +31,9 @@ _KANA_LETTER: Final = re.compile(f"[{_KANA}]+")
 _HAN_LETTER: Final = re.compile(f"[{_HAN}]+")
 _CJK_RUN: Final = re.compile(f"[{_HAN}]+|[\u30a1-\u30fa\u30fc-\u30ff]+")
 _CJK_SUBJECT: Final = re.compile(f"[{_HAN}\u30a1-\u30fa\u30fc-\u30ff]+")
-_NO_LETTERS: Final = dict.fromkeys(code for code in range(128) if not chr(code).isalpha())
+_NO_LETTERS: Final = bytes(code for code in range(128) if not chr(code).isalpha())
+# For the bytes of ASCII text: every sign becomes a blank.
+_GAPS: Final = bytes(code if chr(code).isalnum() else ord(" ") for code in range(128)).ljust(256)
 _LETTER: Final = re.compile(r"[^\W\d_]+")
 _WORD: Final = re.compile(r"[^\W_]+")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
@@ -64,7 +67,7 @@ def _told(text: str, *, sure: bool) -> str | None:
     sample = _NOISE.sub(" ", text)
     if "@" in sample:
         sample = _MAIL.sub(" ", sample)
-    letters = len(sample.translate(_NO_LETTERS)) if sample.isascii() else _count(_LETTER, sample)
+    letters = len(sample.encode().translate(None, _NO_LETTERS)) if sample.isascii() else _count(_LETTER, sample)
     if not letters:
         return None
     latin = letters
@@ -101,7 +104,7 @@ def _by_words(sample: str, *, short: bool, margin: float) -> str | None:
 
     A short text must consist of them by half, and no other language may have half as many.
     """
-    words = _WORD.findall(sample)
+    words = sample.encode().translate(_GAPS).decode().split() if sample.isascii() else _WORD.findall(sample)
     scores = _scores(words, sample)
     best = max(scores, key=scores.__getitem__)
     led, second = scores.pop(best), max(scores.values())
@@ -117,9 +120,7 @@ def _by_words(sample: str, *, short: bool, margin: float) -> str | None:
 def _scores(words: list[str], sample: str) -> dict[str, float]:
     """Each language's function words seen, plus up to a fifth of the words' number for letters that speak for it."""
     scores: dict[str, float] = dict.fromkeys(_LISTED, 0)
-    for word in filter(_SPEAKING.__contains__, words):
-        for name in _SPEAKING[word]:
-            scores[name] += 1
+    scores |= Counter(chain.from_iterable(filter(None, map(_SPEAKING.get, words))))
     if not sample.isascii():
         present = set(sample)
         for name, letters in LETTERS.items():

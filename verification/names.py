@@ -30,7 +30,7 @@ def name_findings(evidence: Evidence) -> Iterator[Finding]:
 
 def _absent(mine: Sequence[Term], evidence: Evidence) -> Iterator[tuple[int, int]]:
     """Runs of unknown names as first and last index."""
-    opening = {_first_in(mine, sentence.start) for sentence in evidence.claim.sentences}
+    opening = {_first_in(mine, start) for start, _ in evidence.claim.spans}
     claim = evidence.claim
     elsewhere = [(found.start, found.end) for found in claim.identifiers[:MOST]]
     elsewhere += [(found.start, found.end) for found in claim.moments[:MOST]]

@@ -41,6 +41,8 @@ _MONTH_DAYS = (30.0, 30.4375, 31.0, 28.0)
 def number_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each number of the claim that the cited sources do not bear out."""
     mine = evidence.claim.quantities[:MOST]
+    if all(_is_in_best(quantity, evidence) for quantity in mine):
+        return
     known = [quantity for quantity in mine if quantity.weak or _is_known(quantity, evidence)]
     starts = {quantity.start for quantity in known}
     for quantity in mine:
@@ -57,9 +59,14 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
         yield _finding(quantity, evidence)
 
 
+def _is_in_best(quantity: Quantity, evidence: Evidence) -> bool:
+    """Whether the sentence nearest to the claim has the number: most stand there."""
+    return evidence.best is not None and any(matches(quantity, other) for other in evidence.best.passage.quantities)
+
+
 def _is_exact(quantity: Quantity, evidence: Evidence) -> bool:
     """True if the number itself, not only one near it, stands in what is cited or known."""
-    unbound = replace(quantity, bound="")
+    unbound = quantity._replace(bound="")
     return any(matches(unbound, other) for passage in evidence.passages for other in passage.quantities)
 
 
@@ -71,7 +78,7 @@ def _is_misplaced(quantity: Quantity, evidence: Evidence) -> bool:
     # The sentence alone is soon read; the whole source only where the number is not in it.
     if any(matches(quantity, other) for other in hit.passage.quantities):
         return False
-    inside = [q for q in hit.source.passage.quantities if hit.sentence.start <= q.start < hit.sentence.end]
+    inside = [q for q in hit.source.passage.quantities if hit.start <= q.start < hit.end]
     if any(matches(quantity, other) for other in inside) or follows(quantity, evidence):
         return False
     if any(matches(quantity, other) for known in evidence.known for other in known.quantities):
@@ -86,8 +93,7 @@ def _converts(quantity: Quantity, known: Quantity) -> bool:
 
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
-    best = evidence.best  # most stand there, and its numbers are looked at in any case
-    if best and any(matches(quantity, other) for other in best.passage.quantities):
+    if _is_in_best(quantity, evidence):
         return True
     end = 0 if quantity.period else _end_of_what_is_counted(quantity, evidence.claim.text)
     if end and evidence.is_written_near(quantity.start, end):
@@ -152,7 +158,7 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
         return not told_apart and _any_close(claimed, claimed.readings, other.readings)
     if claimed.unit.dimension == other.unit.dimension:
         converted = claimed.unit.factor != other.unit.factor and claimed.unit.dimension in _MEASURED
-        return _any_close(replace(claimed, bound="~") if converted else claimed, claimed.amounts(), other.amounts())
+        return _any_close(claimed._replace(bound="~") if converted else claimed, claimed.amounts(), other.amounts())
     if {claimed.unit.dimension, other.unit.dimension} == {"time", "months"}:
         return _same_span(claimed, other)
     return {claimed.unit.dimension, other.unit.dimension} == _DEGREES and _same_warmth(claimed, other)
@@ -194,7 +200,7 @@ def _is_other_money(claimed: Quantity, other: Quantity) -> bool:
 def _same_rate(claimed: Quantity, other: Quantity) -> bool:
     """True if both say the same amount for the same time: 1,200 a year is 100 a month."""
     mine, theirs = _seconds(claimed.period), _seconds(other.period)
-    bare, known = replace(claimed, period=None), replace(other, period=None)
+    bare, known = claimed._replace(period=None), other._replace(period=None)
     if mine == theirs:
         return matches(bare, known)
     if (claimed.unit and claimed.unit.dimension) != (other.unit and other.unit.dimension):
@@ -279,7 +285,7 @@ def _may_be_right(quantity: Quantity, evidence: Evidence, *, instead: bool) -> b
 
 def _is_counted_there(quantity: Quantity, evidence: Evidence) -> bool:
     """True if the sources have the number and count something with it: what, is for somebody else to compare."""
-    bare = replace(quantity, unit=None, period=None)
+    bare = quantity._replace(unit=None, period=None)
     return any(matches(bare, other) for cited in evidence.cited for other in cited.passage.quantities if not other.unit)
 
 
@@ -291,7 +297,7 @@ def _may_be_counted(quantity: Quantity) -> bool:
 def instead(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:
     """The number that stands in the place of this one: same unit or noun, in the sentences nearest to the claim."""
     for hit in evidence.hits[:3]:
-        inside = [q for q in hit.source.passage.quantities if hit.sentence.start <= q.start < hit.sentence.end]
+        inside = [q for q in hit.source.passage.quantities if hit.start <= q.start < hit.end]
         for other in inside:
             if same_kind(quantity, other) and not any(
                 matches(mine, other) for mine in evidence.claim.quantities[:MOST]

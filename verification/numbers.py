@@ -7,14 +7,14 @@ versions and identifiers are no quantities: whoever found them hands their spans
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from verification.bounds import Bound, bound
 from verification.number_words import CJK_NUMERAL, FRACTIONS, JOINERS, WEAK_WORDS, WORDS, is_number_word, read, read_cjk
 from verification.part_units import HALVES, PERIODS, part_of_a_unit
-from verification.stretches import Tokens
+from verification.stretches import Tokens, openings
 from verification.units import CURRENCIES, GLUED_SCALES, SCALES, UNITS, Unit
 
 _TOKEN = re.compile(r"\d+|[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -30,6 +30,7 @@ _CENTURY = re.compile(
     r"(?:st|nd|rd|th|\.|e|er|ème)?[ -](?:century|centuries|Jahrhunderts?|siècles?|siglos?)\b|世紀|世纪", re.IGNORECASE
 )
 _CURRENCY_BEFORE = re.compile(r"(?:([$€£¥₹])|\b(USD|EUR|GBP|CHF|IDR|Rp)\.?)\s?$")
+_CURRENCY_ENDS = frozenset("$€£¥₹DRPFp.")
 # "a second" is a time where nothing follows that it could be the second of.
 _ENDS_THERE = r"(?=\s*(?:$|[.,;:!?)\[|]|(?:are|is|and|or|at|on|in|with)\b))"
 _RATE = re.compile(
@@ -73,8 +74,7 @@ _DIGITS_BEHIND = 12  # 百分之 may be followed by digits, which are a token of
 _LONGEST_CJK_UNIT = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
+class Quantity(NamedTuple):
     """One number.
 
     ``readings``: its values, scale included (two for an ambiguous 1,205). ``unit`` is None where the word after it is
@@ -101,25 +101,35 @@ class Quantity:
         return tuple(reading * factor for reading in self.readings)
 
 
-def quantities(text: str, language: str | None = None, taken: bytes | bytearray | None = None) -> tuple[Quantity, ...]:
-    """The quantities of ``text`` in order. ``taken`` marks characters (non-zero) that belong to something else."""
+def quantities(
+    text: str,
+    language: str | None = None,
+    taken: Sequence[tuple[int, int]] = (),
+    starts: Sequence[int] | None = None,
+) -> tuple[Quantity, ...]:
+    """The quantities of ``text`` in order. ``taken`` are spans that belong to something else.
+
+    ``starts`` are its ``openings`` for ``may_count``, others among them, where they are known already.
+    """
     found: list[Quantity] = []
-    occupied = taken if taken is not None else bytes(len(text))
-    tokens = Tokens(text, _TOKEN, _may_count, hyphenated=True)
-    token = tokens.after(0)
+    if starts is None:
+        starts = openings(text, may_count)
+    occupied = bytearray(len(text))
+    for start, end in taken:
+        occupied[start:end] = b"\x01" * (end - start)
+    tokens = Tokens(text, _TOKEN, starts, hyphenated=True)
+    token = tokens.behind(0)
     while token:
-        position = token.end()
+        quantity = None
         if not occupied[token.start()]:
             quantity = _at(text, token, language or "en") or (None if language else _in_any_language(text, token))
-            if quantity:
-                found.append(quantity)
-                position = quantity.end
-        token = tokens.after(position)
-    return tuple(_shared_units(text, found))
+        found += [quantity] if quantity else []
+        token = tokens.after(quantity.end) if quantity else tokens.behind(token.end())
+    return tuple(_shared_units(text, found) if len(found) > 1 else found)
 
 
 @lru_cache(maxsize=20_000)
-def _may_count(word: str) -> bool:
+def may_count(word: str) -> bool:
     """Whether a run of letters may open a number, in whichever language."""
     folded = word.casefold()
     return folded in _OPENING_WORDS or any(is_number_word(folded, language) for language in WORDS)
@@ -148,14 +158,14 @@ def _in_words(text: str, token: re.Match[str], language: str) -> Quantity | None
     folded = word.casefold()
     if folded in FRACTIONS:
         quantity = _quantity(text, token.span(), (FRACTIONS[folded],), unit=UNITS["%"], worded=True)
-        return replace(quantity, weak=True)
+        return quantity._replace(weak=True)
     head = folded.split("-", 1)[0]
     if is_number_word(head, language):
         return _words(text, token, language)
     if head in WEAK_WORDS:
         span = (token.start(), token.start() + len(head))
         quantity = _quantity(text, span, (WEAK_WORDS[head],), worded=True)
-        return replace(quantity, weak=not (head in _DOZENS and quantity.unit))
+        return quantity._replace(weak=not (head in _DOZENS and quantity.unit))
     return None
 
 
@@ -164,7 +174,7 @@ def _in_any_language(text: str, token: re.Match[str]) -> Quantity | None:
     head = token.group().casefold().split("-", 1)[0]
     spoken = next((language for language in WORDS if is_number_word(head, language)), None)
     quantity = _words(text, token, spoken) if spoken else None
-    return replace(quantity, weak=True) if quantity else None
+    return quantity._replace(weak=True) if quantity else None
 
 
 def _digits(text: str, start: int) -> Quantity | None:
@@ -213,12 +223,12 @@ def _grouped(written: str, separator: str) -> tuple[float, ...]:
 
 
 def _currency_before(text: str, start: int) -> Unit | None:
-    match = _CURRENCY_BEFORE.search(text, max(0, start - 5), start)
+    last = text[max(0, start - 2) : start].rstrip()[-1:]
+    match = _CURRENCY_BEFORE.search(text, max(0, start - 5), start) if last in _CURRENCY_ENDS else None
     return UNITS[(match[1] or match[2]).casefold()] if match else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tail:
+class _Tail(NamedTuple):
     """What follows a numeral: its scale, its unit or noun, and where the unit ends."""
 
     factor: float
@@ -231,11 +241,7 @@ def _quantity(
     text: str, span: tuple[int, int], readings: tuple[float, ...], *, unit: Unit | None = None, worded: bool = False
 ) -> Quantity:
     start, end = span
-    tail = (
-        _tail(text, end)
-        if unit is None or unit.dimension in CURRENCIES
-        else _Tail(factor=1, unit=None, noun="", end=end)
-    )
+    tail = _tail(text, end) if unit is None or unit.dimension in CURRENCIES else _Tail(1.0, None, "", end)
     return Quantity(
         start=start,
         end=tail.end,
@@ -265,11 +271,14 @@ def with_period(text: str, quantity: Quantity) -> str:
 
 
 def _tail(text: str, end: int) -> _Tail:
-    factor, end = _scale(text, end)
-    link = _OF.match(text, end) if factor != 1 else None
-    match = _AFTER.match(text, link.end() - 1 if link and text[link.end() - 1] == " " else link.end() if link else end)
+    match = _AFTER.match(text, end)
+    factor, end = _scale(match, end) if match else (1.0, end)
+    if factor != 1:
+        link = _OF.match(text, end)
+        behind = link.end() if link else end
+        match = _AFTER.match(text, behind - 1 if link and text[behind - 1] == " " else behind)
     if match is None:
-        return _Tail(factor=factor, unit=None, noun="", end=end)
+        return _Tail(factor, None, "", end)
     word = match["word"].rstrip(".")
     unit, length = _unit(text, match, word)
     if unit is None and (later := _LATER_UNIT.match(text, match.end())) and word.casefold() not in _BINDING:
@@ -277,14 +286,11 @@ def _tail(text: str, end: int) -> _Tail:
         unit = unit if unit and unit.dimension in {"time", "months"} else None
         length = later.end() - match.start("word") if unit else 0
     noun = "" if unit else word.casefold()
-    return _Tail(factor=factor, unit=unit, noun=noun, end=match.start("word") + length if unit else end)
+    return _Tail(factor, unit, noun, match.start("word") + length if unit else end)
 
 
-def _scale(text: str, end: int) -> tuple[float, int]:
-    """The factor of a scale word at ``end`` ("1.2k", "3 million", "5万") and where it ends; 1 if there is none."""
-    match = _AFTER.match(text, end)
-    if match is None:
-        return 1.0, end
+def _scale(match: re.Match[str], end: int) -> tuple[float, int]:
+    """The factor of a scale word behind a number ("1.2k", "3 million", "5万") and where it ends; 1 if it is none."""
     start, word = match.start("word"), match["word"]
     if start == end and word in GLUED_SCALES:
         return GLUED_SCALES[word], match.end()
@@ -387,8 +393,8 @@ def _shared_units(text: str, found: list[Quantity]) -> Iterator[Quantity]:
         following = found[index + 1] if index + 1 < len(found) else None
         bare = quantity.unit is None and following is not None and following.unit is not None
         if bare and following and _RANGE.fullmatch(text, quantity.end, following.start):
-            yield replace(quantity, unit=following.unit, noun="", period=quantity.period or following.period)
+            yield quantity._replace(unit=following.unit, noun="", period=quantity.period or following.period)
         elif following and not quantity.period and _AND.fullmatch(text, quantity.end, following.start):
-            yield replace(quantity, period=following.period)
+            yield quantity._replace(period=following.period)
         else:
             yield quantity

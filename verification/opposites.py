@@ -73,6 +73,8 @@ def _pairs(listed: str) -> dict[str, frozenset[str]]:
 
 
 OPPOSITES: dict[str, dict[str, frozenset[str]]] = {language: _pairs(pairs) for language, pairs in _OPPOSITES.items()}
+HAVING_OPPOSITES: dict[str, frozenset[str]] = {language: frozenset(table) for language, table in OPPOSITES.items()}
+"""The words of each table."""
 OPPOSITES_CJK: dict[str, tuple[tuple[str, str], ...]] = {
     "ja": (
         ("有効", "無効"),
@@ -202,6 +204,11 @@ def _relations(listed: str) -> dict[str, tuple[tuple[str, str], ...]]:
     return table
 
 
+DENIALS: dict[str, frozenset[str]] = {language: DENYING[language] | NEGATIONS[language] for language in DENYING}
+"""Negations and words of negative force together."""
+
 RELATIONS: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
     language: _relations(listed) for language, listed in _RELATIONS.items()
 }
+RELATING: dict[str, frozenset[str]] = {language: frozenset(table) for language, table in RELATIONS.items()}
+"""The words of each table."""

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from functools import lru_cache
+from itertools import chain, compress, pairwise
+from string import ascii_letters
 
 import sentencex  # type: ignore[import-untyped]  # ships no types
+from propcache.api import cached_property
 
 from verification.calendar_words import MONTHS
-from verification.dates import Moment, moments
+from verification.dates import Moment, is_calendar_word, moments
 from verification.identifiers import Identifier, identifiers
 from verification.language import detect
-from verification.numbers import Quantity, quantities
-from verification.words import Term, capital_stems, folded_words, normalised, stem_sets, terms
+from verification.numbers import Quantity, may_count, quantities
+from verification.stretches import openings
+from verification.words import Term, capital_stems, normalised, stem_sets, terms, word_lists
 
 _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
@@ -31,21 +34,14 @@ _FEW = 100
 _STRETCH = 2_000
 # Nothing but words and signs that end no sentence, and at most one mark that does, at the end.
 _UNPARTED = re.compile(r"[\w ,()\[\]*•`/'\"=+@#$%&|<>{}~^\\–-]*+[.!?]?")
-_LINE = re.compile(r"[^\n]+")
 _ABBREVIATED = re.compile(
     r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx)\.\s*$"
 )
-_LONGEST_ABBREVIATION = 6
+# The last word of each.
+_LAST_WORDS = "Nr No B h bzw ca etc vs Dr St Mr Mrs Ms Prof Inc g e p pp Art Abs approx"
+_ABBREVIATED_SO = frozenset(_LAST_WORDS.split())
 _DAY_ENDS = re.compile(r"(?<![\d.,:])\d{1,2}\.\s*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
-
-
-class Sentence(NamedTuple):
-    """One sentence of a passage: its span and the stems it holds. A long source has hundreds of them."""
-
-    start: int
-    end: int
-    stems: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +67,19 @@ class Passage:
         return tuple(terms(self.text, self.language))
 
     @cached_property
-    def sentences(self) -> tuple[Sentence, ...]:
-        """The sentences in order."""
-        spans = list(sentence_spans(self.text, self.language))
-        stems = stem_sets(self.text, self.language, spans)
-        return tuple(Sentence(start, end, held) for (start, end), held in zip(spans, stems, strict=True))
+    def spans(self) -> list[tuple[int, int]]:
+        """Where the sentences begin and end, in order."""
+        return sentence_spans(self.text, self.language)
+
+    @cached_property
+    def sentence_words(self) -> list[list[str]]:
+        """The words of each sentence, case-folded; pairs of letters for Chinese and Japanese."""
+        return word_lists(self.text, self.spans)
+
+    @cached_property
+    def sentence_stems(self) -> list[frozenset[str]]:
+        """The stems of each sentence."""
+        return stem_sets(self.sentence_words, self.language)
 
     @cached_property
     def _read(self) -> dict[int, Passage]:
@@ -86,7 +90,7 @@ class Passage:
         """One sentence read by itself."""
         found = self._read.get(index)
         if found is None:
-            start, end, _ = self.sentences[index]
+            start, end = self.spans[index]
             found = self._read[index] = analyse(self.text[start:end], self.language)
         return found
 
@@ -94,16 +98,16 @@ class Passage:
     def _places(self) -> Mapping[str, Sequence[int]]:
         """For each stem the sentences that hold it, as indexes in order."""
         found: defaultdict[str, list[int]] = defaultdict(list)
-        for index, sentence in enumerate(self.sentences):
-            for stem in sentence.stems:
+        for index, stems in enumerate(self.sentence_stems):
+            for stem in stems:
                 found[stem].append(index)
         return found
 
     def holding(self, stems: frozenset[str]) -> dict[int, int]:
         """How many of the stems each sentence holds, by its index; sentences that hold none are left out."""
-        if len(self.sentences) <= _FEW:  # an index would cost more than it saves
-            shared = enumerate(len(stems & sentence.stems) for sentence in self.sentences)
-            return {index: count for index, count in shared if count}
+        if len(self.sentence_stems) <= _FEW:  # an index would cost more than it saves
+            shared = list(map(len, map(stems.__and__, self.sentence_stems)))
+            return dict(compress(enumerate(shared), shared))
         counts: dict[int, int] = {}
         places = self._places
         for stem in stems & places.keys():
@@ -114,12 +118,12 @@ class Passage:
     @cached_property
     def stems(self) -> frozenset[str]:
         """All stems."""
-        return frozenset[str]().union(*(sentence.stems for sentence in self.sentences))
+        return joined(self.sentence_stems)
 
     @cached_property
     def words(self) -> frozenset[str]:
         """All words, case-folded."""
-        return folded_words(self.text)
+        return frozenset(chain.from_iterable(self.sentence_words))
 
     @cached_property
     def prefixes(self) -> frozenset[str]:
@@ -139,11 +143,9 @@ class Passage:
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
         """The numbers, those inside identifiers and dates left out."""
-        taken = bytearray(len(self.text))
-        spans = [(i.start, i.end) for i in self.identifiers if i.kind != "code"]
-        for start, end in [*spans, *((m.start, m.end) for m in self.moments)]:
-            taken[start:end] = b"\x01" * (end - start)
-        return quantities(self.text, self.language, taken)
+        taken = [(found.start, found.end) for found in self.identifiers if found.kind != "code"]
+        taken += [(found.start, found.end) for found in self.moments]
+        return quantities(self.text, self.language, taken, self._starts)
 
     @cached_property
     def years(self) -> frozenset[int]:
@@ -162,11 +164,26 @@ class Passage:
 
     @cached_property
     def _apart(self) -> tuple[tuple[Identifier, ...], tuple[Moment, ...]]:
-        return _apart(identifiers(self.text), moments(self.text), len(self.text))
+        return _apart(identifiers(self.text), moments(self.text, self._starts), len(self.text))
+
+    @cached_property
+    def _starts(self) -> list[int] | None:
+        """Where a date or a number may begin."""
+        return openings(self.text, _may_open)
 
     def window(self, index: int) -> frozenset[str]:
         """The stems of the sentence at ``index`` and of those right behind it."""
-        return frozenset[str]().union(*(sentence.stems for sentence in self.sentences[index : index + WINDOW]))
+        return joined(self.sentence_stems[index : index + WINDOW])
+
+
+@lru_cache(maxsize=20_000)
+def _may_open(word: str) -> bool:
+    return is_calendar_word(word) or may_count(word)
+
+
+def joined(sets: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The union; of one set, the set itself, for most claims are one sentence and cite one source."""
+    return sets[0] if len(sets) == 1 else frozenset[str]().union(*sets)
 
 
 def readable(text: str) -> str:
@@ -177,31 +194,51 @@ def readable(text: str) -> str:
     return cleaned.translate(_FULLWIDTH) if _FULLWIDTH_SIGN.search(cleaned) else cleaned
 
 
-def sentence_spans(text: str, language: str | None) -> Iterator[tuple[int, int]]:
+def sentence_spans(text: str, language: str | None) -> list[tuple[int, int]]:
     """The sentences of ``text``, line by line, as spans without white space at their ends."""
-    for line in _LINE.finditer(text):
-        start = position = line.start()
-        if _UNPARTED.fullmatch(line.group()):
-            yield from _trimmed(text, start, line.end())
-            continue
-        for piece in _pieces(line.group(), language or "en"):
-            position += len(piece)
-            if position < line.end() and is_broken(text, start, position):
-                continue
-            yield from _trimmed(text, start, position)
-            start = position
-        yield from _trimmed(text, start, line.end())
+    found: list[tuple[int, int]] = []
+    position = 0
+    for line in text.split("\n"):
+        start, end = position, position + len(line)
+        position = end + 1
+        cuts = (
+            [start, end]
+            if ". " not in line and _UNPARTED.fullmatch(line)
+            else _cuts(text, start, line, language or "en")
+        )
+        for begin, stop in pairwise(cuts):
+            piece = text[begin:stop]
+            if bare := piece.lstrip():
+                found.append((stop - len(bare), stop - len(bare) + len(bare.rstrip())))
+    return found
 
 
-def _pieces(line: str, language: str) -> Iterator[str]:
+def _cuts(text: str, start: int, line: str, language: str) -> list[int]:
+    """The places in the text where a line of it begins, is cut into sentences and ends."""
+    cuts = [start]
+    position = start
+    end = start + len(line)
+    for piece in _pieces(line, language):
+        position += len(piece)
+        if position < end and not is_broken(text, cuts[-1], position):
+            cuts.append(position)
+    cuts.append(end)
+    return cuts
+
+
+def _pieces(line: str, language: str) -> list[str]:
     """The line as the splitter cuts it; handed over a bounded stretch at a time, for it is quadratic in some runs."""
+    if len(line) <= _STRETCH:
+        return sentencex.segment(language, line)  # type: ignore[no-any-return]  # a list of strings
+    pieces: list[str] = []
     start = 0
     while start < len(line):
         end = start + _STRETCH
         if end < len(line):
             end = max(line.rfind(" ", start, end), line.rfind("。", start, end)) + 1 or end
-        yield from sentencex.segment(language, line[start:end])
+        pieces += sentencex.segment(language, line[start:end])
         start = end
+    return pieces
 
 
 def is_broken(text: str, start: int, position: int) -> bool:
@@ -210,21 +247,15 @@ def is_broken(text: str, start: int, position: int) -> bool:
     ending = text[tail:position].rstrip()
     if not ending.endswith("."):
         return False
-    word = ending[:-1].rpartition(" ")[2]
-    if len(word) > _LONGEST_ABBREVIATION and word.isalpha():
+    before = ending[:-1]
+    word = before[len(before.rstrip(ascii_letters)) :]
+    if word not in _ABBREVIATED_SO and not before[-1:].isdecimal():
         return False
     if _ABBREVIATED.search(text, tail, position):
         return True
     following = _NEXT_WORD.match(text, position)
     is_day = following is not None and (following[1].casefold() in MONTHS or following[1][0].islower())
     return is_day and bool(_DAY_ENDS.search(text, tail, position))
-
-
-def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    piece = text[start:end]
-    bare = piece.lstrip()
-    if bare:
-        yield end - len(bare), end - len(bare) + len(bare.rstrip())
 
 
 @lru_cache(maxsize=512)
@@ -253,4 +284,4 @@ def _apart(
 
 def prefixes(stems: Iterable[str]) -> frozenset[str]:
     """The first letters of the longer stems: what begins alike is probably the same word."""
-    return frozenset(stem[:PREFIX] for stem in stems if len(stem) >= PREFIX)
+    return frozenset([stem[:PREFIX] for stem in stems if len(stem) >= PREFIX])

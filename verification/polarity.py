@@ -14,7 +14,16 @@ from typing import NamedTuple
 from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.number_check import matches
 from verification.numbers import Quantity
-from verification.opposites import NEGATIONS, NEGATIONS_CJK, ONLY, OPPOSITES, OPPOSITES_CJK, PART, WHOLE
+from verification.opposites import (
+    HAVING_OPPOSITES,
+    NEGATIONS,
+    NEGATIONS_CJK,
+    ONLY,
+    OPPOSITES,
+    OPPOSITES_CJK,
+    PART,
+    WHOLE,
+)
 from verification.passages import Passage
 from verification.words import Term
 
@@ -75,7 +84,7 @@ def polarity_findings(evidence: Evidence) -> Iterator[Finding]:
 def _turned(evidence: Evidence, hit: Hit, bounds: Sequence[Finding]) -> Finding | None:
     """What the claim turns round against this sentence; None if it does not."""
     language = evidence.claim.language or hit.source.passage.language or "en"
-    if language not in OPPOSITES_CJK and not _may_turn(evidence.claim.words, hit.passage.words, language):
+    if language not in OPPOSITES_CJK and not _may_turn(evidence.claim.words, hit.words, language):
         return None
     turns = list(_turns_cjk(evidence, hit, language) if language in OPPOSITES_CJK else _turns(evidence, hit, language))
     opposite = [turn for turn in turns if turn.there]
@@ -92,13 +101,11 @@ def _turned(evidence: Evidence, hit: Hit, bounds: Sequence[Finding]) -> Finding 
 def _may_turn(mine: frozenset[str], theirs: frozenset[str], language: str) -> bool:
     """Whether the two sentences have words between which a turn could be found: most pairs have none."""
     table = NEGATIONS[language]
-    if not (table.isdisjoint(mine) and table.isdisjoint(theirs)) or any(
-        _is_short_negation(word) for words in (mine, theirs) for word in words if word[-1] == "t"
-    ):
+    if not (table.isdisjoint(mine) and table.isdisjoint(theirs)) or any(map(_is_short_negation, mine | theirs)):
         return True
     only_mine = mine - theirs
     opposites = OPPOSITES[language]
-    if any(not opposites[word].isdisjoint(theirs) for word in only_mine & opposites.keys()):
+    if any(not opposites[word].isdisjoint(theirs) for word in only_mine & HAVING_OPPOSITES[language]):
         return True
     return not WHOLE[language].isdisjoint(only_mine) or not ONLY[language].isdisjoint(only_mine)
 
@@ -107,7 +114,7 @@ def _share_without(evidence: Evidence, hit: Hit, turns: Sequence[_Turn]) -> floa
     """The share of the claim's words in the sentence, the turned words left out: they cannot stand there."""
     spans = [(turn.start, turn.end) for turn in turns]
     stems = {t.stem for t in evidence.claim.terms if t.stem and not any(t.start < b and a < t.end for a, b in spans)}
-    return len(stems & hit.sentence.stems) / len(stems) if stems else 0.0
+    return len(stems & hit.stems) / len(stems) if stems else 0.0
 
 
 def _finding(evidence: Evidence, hit: Hit, turn: _Turn, share: float) -> Finding:
@@ -314,8 +321,7 @@ def _bounds(evidence: Evidence) -> Iterator[Finding]:
 def _is_other_side(quantity: Quantity, passage: Passage, other: Quantity, evidence: Evidence) -> bool:
     """Whether one of the two sentences negates or makes an exception, and the other does not."""
     mine = evidence.claim.text
-    sentence = next((s for s in passage.sentences if s.start <= other.start < s.end), None)
-    theirs = passage.text[sentence.start : sentence.end] if sentence else ""
+    theirs = next((passage.text[start:end] for start, end in passage.spans if start <= other.start < end), "")
     counts = [len(_EXCEPTING.findall(NO_MORE.sub(" ", text))) % 2 for text in (mine, theirs)]
     return counts[0] != counts[1] and quantity.bound != "~"
 

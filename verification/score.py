@@ -61,7 +61,7 @@ def _overlap(evidence: Evidence) -> float:
     whole = worst = 1.0
     if not stems <= known:
         whole = _share(stems, known, evidence.prefixes)
-        worst = min(_share(s.stems, known, evidence.prefixes) for s in evidence.claim.sentences if s.stems)
+        worst = min([_share(held, known, evidence.prefixes) for held in evidence.claim.sentence_stems if held])
     absent = sum(1 for name in evidence.claim.capitals if name not in known and name[:PREFIX] not in evidence.prefixes)
     return (whole + 2 * worst + _window(evidence)) / 4 - _PER_NAME * min(_MOST_NAMES, absent)
 
@@ -79,7 +79,7 @@ def _window(evidence: Evidence) -> float:
     """The best share that a few neighbouring sentences of one source hold."""
     stems = evidence.claim.stems
     best = 0.0
-    if any(count == len(stems) for held in evidence.held for count in held.values()):
+    if any(len(stems) in held.values() for held in evidence.held):
         return 1.0
     for cited, held in zip(evidence.cited, evidence.held, strict=True):
         for index in _closest(cited.passage, stems, held):
@@ -94,7 +94,7 @@ _NOTHING: frozenset[str] = frozenset()
 def _closest(passage: Passage, stems: frozenset[str], held: dict[int, int]) -> list[int]:
     """Where the windows begin that hold most of the stems; those before it in the text first."""
     # No window holds more than its sentences do one by one; those that hold none may hold words that begin alike.
-    most = dict.fromkeys(range(min(_CLOSELY, len(passage.sentences))), 0)
+    most = dict.fromkeys(range(min(_CLOSELY, len(passage.spans))), 0)
     for place, count in held.items():
         for index in range(max(0, place - WINDOW + 1), place + 1):
             most[index] = most.get(index, 0) + count

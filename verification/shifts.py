@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from verification.evidence import Evidence, Finding, Hit, Kind
-from verification.opposites import DENYING, NEGATIONS, ONLY, OPPOSITES, PREFIXES, RELATIONS
+from verification.opposites import DENIALS, HAVING_OPPOSITES, ONLY, OPPOSITES, PREFIXES, RELATING, RELATIONS
 from verification.polarity import NO_MORE, UNTIL
 from verification.words import Term, stem, stem_list
 
@@ -45,9 +46,9 @@ def shift_findings(evidence: Evidence) -> Iterator[Finding]:
     if not near:
         return
     yield from _denials(evidence, near[0], language)
-    if _may_relate(evidence.claim.words, near, RELATIONS[language]):
+    if _may_relate(evidence.claim.words, near, language):
         yield from _related(evidence, near, RELATIONS[language])
-    if _is_rearranged(evidence.claim.stems, near[0].sentence.stems):
+    if _is_rearranged(evidence.claim.stems, near[0].stems):
         yield from _exchanged(evidence, near[0])
 
 
@@ -68,14 +69,14 @@ def _denials(evidence: Evidence, hit: Hit, language: str) -> Iterator[Finding]:
     new = evidence.claim.words - evidence.words
     if not new:
         return
-    denying = DENYING[language] | NEGATIONS[language]
+    denying = DENIALS[language]
     found = next((word for word in sorted(new) if word in denying or _is_prefixed(word, evidence, language)), "")
     # "Not until" and "no more than" deny nothing.
     if not found or NO_MORE.search(evidence.claim.text) or not UNTIL.isdisjoint(evidence.claim.words):
         return
-    theirs = hit.passage.words
+    theirs = hit.words
     # Two turns say the same again: "not open" where the sentence has "closed".
-    turned = any(not OPPOSITES[language][word].isdisjoint(theirs) for word in new & OPPOSITES[language].keys())
+    turned = any(not OPPOSITES[language][word].isdisjoint(theirs) for word in new & HAVING_OPPOSITES[language])
     if turned or not theirs.isdisjoint(denying | ONLY[language] | _EXCEPTING) or any(map(_is_short, theirs)):
         return
     term = next((term for term in evidence.claim.terms if term.word == found), None)
@@ -104,12 +105,13 @@ _Table = dict[str, tuple[tuple[str, str], ...]]
 """For each word of relation its kinds and what it says of each."""
 
 
-def _may_relate(words: frozenset[str], near: Sequence[Hit], table: _Table) -> bool:
+def _may_relate(words: frozenset[str], near: Sequence[Hit], language: str) -> bool:
     """Whether a near sentence has a word of relation that says another thing than one of these: most have not."""
-    mine = {relation for word in words & table.keys() for relation in table[word]}
+    table, relating = RELATIONS[language], RELATING[language]
+    mine = {relation for word in words & relating for relation in table[word]}
     if not mine:
         return False
-    theirs = {relation for hit in near for word in hit.passage.words & table.keys() for relation in table[word]}
+    theirs = {relation for hit in near for word in hit.words & relating for relation in table[word]}
     return any(kind == other and value != said for kind, value in mine for other, said in theirs)
 
 
@@ -153,7 +155,7 @@ def _is_rearranged(mine: frozenset[str], theirs: frozenset[str]) -> bool:
 
 def _exchanged(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
     """Who does and who is done to exchanged: of the same words three stand in opposite order."""
-    if _PASSIVE.isdisjoint(evidence.claim.words) != _PASSIVE.isdisjoint(hit.passage.words):
+    if _PASSIVE.isdisjoint(evidence.claim.words) != _PASSIVE.isdisjoint(hit.words):
         return
     mine = stem_list(evidence.claim.text, evidence.claim.language)[:_MOST_WORDS]
     theirs = stem_list(hit.text, hit.source.passage.language)[:_MOST_WORDS]
@@ -169,5 +171,6 @@ def _exchanged(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
 
 def _falls(order: Sequence[int]) -> bool:
     """Whether three of the places, one after another, go backwards."""
-    inner = enumerate(order[1:-1], start=1)
-    return any(max(order[:at]) > place > min(order[at + 1 :]) for at, place in inner)
+    highest = list(accumulate(order, max))
+    lowest = list(accumulate(reversed(order), min))[::-1]
+    return any(above > place > below for above, place, below in zip(highest, order[1:], lowest[2:], strict=False))

@@ -7,8 +7,7 @@ whole text would find. Must never decide what stands there. Linear in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
@@ -47,53 +46,15 @@ def is_spaced(text: str) -> bool:
     return text.isascii() or not _SPACED.search(text)
 
 
-class Tokens:
-    """The tokens of a text that may open something, one after another: runs of digits and wanted runs of letters.
+def openings(text: str, wanted: Callable[[str], bool]) -> list[int] | None:
+    """Where runs of digits and wanted runs of letters begin; None in Chinese and Japanese, where a run is no word.
 
-    ``token`` must match runs of digits and runs of letters, the latter perhaps with others behind hyphens
-    (``hyphenated``). ``wanted`` is asked once for each different run of letters. In Chinese and Japanese, where a run
-    is no word, every token may open something.
+    ``wanted`` is asked once for each different run of letters.
     """
-
-    __slots__ = ("_hyphenated", "_next", "_starts", "_text", "_token")
-
-    def __init__(
-        self, text: str, token: re.Pattern[str], wanted: Callable[[str], bool], *, hyphenated: bool = False
-    ) -> None:
-        self._text = text
-        self._token = token
-        self._hyphenated = hyphenated
-        self._starts = _openings(text, wanted) if is_spaced(text) else None
-        self._next = 0
-
-    def after(self, position: int) -> re.Match[str] | None:
-        """The first of them that does not begin before ``position``; positions must not go back."""
-        starts = self._starts
-        if starts is None or self._is_inside(position):
-            return self._token.search(self._text, position)
-        while self._next < len(starts) and (starts[self._next] < position or self._is_joined(position)):
-            self._next += 1
-        return self._token.match(self._text, starts[self._next]) if self._next < len(starts) else None
-
-    def _is_inside(self, position: int) -> bool:
-        """Whether a run goes on at ``position``: what is left of it is a token as well."""
-        around_it = self._text[position - 1 : position + 1] if position else ""
-        if len(around_it) < 2 or not around_it.isalnum():  # noqa: PLR2004 - a character on either side
-            return False
-        return around_it.isdecimal() or all(map(is_letter, around_it))
-
-    def _is_joined(self, position: int) -> bool:
-        """Whether letters come next that stand behind a hyphen and so inside a longer token."""
-        start = self._starts[self._next] if self._starts else 0
-        if not self._hyphenated or start - 2 < position or self._text[start - 1] != "-":
-            return False
-        return is_letter(self._text[start]) and is_letter(self._text[start - 2])
-
-
-def _openings(text: str, wanted: Callable[[str], bool]) -> list[int]:
-    """Where runs of digits and wanted runs of letters begin."""
+    if not is_spaced(text):
+        return None
     if len(text) <= _SHORT:
-        return [start for start, run in _runs(text) if run[0].isdecimal() or wanted(run)]
+        return [m.start() for m in _RUN.finditer(text) if (run := m.group()).isdecimal() or wanted(run)]
     found = [match.start() for match in _DIGITS.finditer(text)]
     hot = {word for word in set(_LETTERS.findall(text)) if wanted(word)}
     if len(hot) > _FEW:
@@ -104,10 +65,48 @@ def _openings(text: str, wanted: Callable[[str], bool]) -> list[int]:
     return sorted(found)
 
 
-@lru_cache(maxsize=2)
-def _runs(text: str) -> list[tuple[int, str]]:
-    """The runs of a short text with their places. Remembered: its dates and its numbers are asked for in turn."""
-    return [(match.start(), match.group()) for match in _RUN.finditer(text)]
+class Tokens:
+    """The tokens of a text that may open something, one after another: those that begin at ``starts``.
+
+    ``token`` must match runs of digits and runs of letters, the latter perhaps with others behind hyphens
+    (``hyphenated``). Without ``starts`` (None) every token may open something.
+    """
+
+    __slots__ = ("_hyphenated", "_left", "_text", "_token")
+
+    def __init__(
+        self, text: str, token: re.Pattern[str], starts: Iterable[int] | None, *, hyphenated: bool = False
+    ) -> None:
+        self._text = text
+        self._token = token
+        self._hyphenated = hyphenated
+        self._left = None if starts is None else iter(starts)
+
+    def behind(self, position: int) -> re.Match[str] | None:
+        """The first that does not begin before ``position``, the end of a token or 0; positions must not go back."""
+        if self._left is None:
+            return self._token.search(self._text, position)
+        for start in self._left:
+            if start >= position and not (self._hyphenated and self._is_joined(start, position)):
+                return self._token.match(self._text, start)
+        return None
+
+    def after(self, position: int) -> re.Match[str] | None:
+        """Like ``behind`` for any position: where it lies inside a run, what is left of that is a token as well."""
+        return self._token.search(self._text, position) if self._is_inside(position) else self.behind(position)
+
+    def _is_inside(self, position: int) -> bool:
+        """Whether a run goes on at ``position``."""
+        around_it = self._text[position - 1 : position + 1] if position else ""
+        if len(around_it) < 2 or not around_it.isalnum():  # noqa: PLR2004 - a character on either side
+            return False
+        return around_it.isdecimal() or all(map(is_letter, around_it))
+
+    def _is_joined(self, start: int, position: int) -> bool:
+        """Whether letters begin at ``start`` that stand behind a hyphen and so inside a longer token."""
+        if start - 2 < position or self._text[start - 1] != "-":
+            return False
+        return is_letter(self._text[start]) and is_letter(self._text[start - 2])
 
 
 def _whole(text: str, word: str) -> Iterator[int]:

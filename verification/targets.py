@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final, Literal
 from urllib.parse import unquote, urlsplit
+
+from propcache.api import cached_property
 
 from verification.answer import Draft, Repair
 from verification.reading import prose
