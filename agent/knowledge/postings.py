@@ -30,7 +30,7 @@ class Changes:
 
     def __init__(self) -> None:
         self._come: dict[int, dict[str, list[Posting]]] = {}
-        self._gone: dict[int, set[int]] = {}
+        self._gone: dict[int, dict[str, list[int]]] = {}
 
     def come(self, place: int, impacts: Mapping[str, int]) -> None:
         """A passage with these words is written. Places come in rising order."""
@@ -42,32 +42,30 @@ class Changes:
     def gone(self, place: int, words: Iterable[str]) -> None:
         """A passage that had these words is removed."""
         block, inside = divmod(place, BLOCK)
-        self._gone.setdefault(block, set()).add(inside)
-        touched = self._come.setdefault(block, {})
+        places = self._gone.setdefault(block, {})
         for word in words:
-            touched.setdefault(word, [])
+            places.setdefault(word, []).append(inside)
 
     def blocks(self) -> Iterable[tuple[int, Sequence[str]]]:
         """Each block that changes, with the words that change in it, in order."""
-        return [(block, sorted(words)) for block, words in sorted(self._come.items())]
+        for block in sorted(self._come.keys() | self._gone.keys()):
+            yield block, sorted(self._come.get(block, {}).keys() | self._gone.get(block, {}).keys())
 
     def revised(self, block: int, word: str, data: bytes) -> bytes:
         """What a word's block becomes; nothing where no passage of it has the word any more."""
-        come = self._come[block][word]
-        gone = self._gone.get(block)
-        places, impacts = _unpacked(data)
-        if gone:
-            kept = [(place, impact) for place, impact in zip(places, impacts, strict=True) if place not in gone]
-            places, impacts = array("H", [place for place, _ in kept]), bytes(impact for _, impact in kept)
-        places.extend(place for place, _ in come)
-        return _packed(places, impacts + bytes(impact for _, impact in come))
-
-
-def _packed(places: array[int], impacts: bytes) -> bytes:
-    return _little(places).tobytes() + impacts
+        places, held = _unpacked(data)
+        impacts = bytearray(held)
+        for place in self._gone.get(block, {}).get(word, ()):
+            at = bisect_left(places, place)
+            del places[at], impacts[at]
+        for place, impact in self._come.get(block, {}).get(word, ()):
+            places.append(place)
+            impacts.append(impact)
+        return _little(places).tobytes() + impacts
 
 
 def _unpacked(data: bytes) -> tuple[array[int], bytes]:
+    """The places in order, and the impact at each."""
     count = len(data) // _BYTES
     places = array("H")
     places.frombytes(data[: 2 * count])
