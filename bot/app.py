@@ -96,6 +96,10 @@ class Orion:
         except (RedisError, TimeoutError):
             return False
 
+    def left_alone(self) -> list[str]:
+        """The far ends (``model``, ``slack``) that keep failing and are not called for a while."""
+        return sorted({circuit.far_end for circuit in self.circuits if circuit.is_open})
+
     async def metrics(self) -> bytes:
         """The page for Prometheus; the queue's depth is asked for when the page is."""
         metrics = self.observers.metrics

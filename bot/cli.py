@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import os
 import sys
 import unicodedata
 from collections.abc import Coroutine, Sequence
@@ -21,12 +20,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import structlog
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from bot.dead_letter_commands import app as dead_letters_app
 from bot.eval_commands import app as eval_app
 from bot.figures_commands import app as figures_app
+from bot.index_commands import app as index_app
 from bot.people_commands import app as people_app
 from bot.wrong_use import WrongUse
 
@@ -43,6 +41,7 @@ app = typer.Typer(
 )
 app.add_typer(eval_app, name="eval")
 app.add_typer(dead_letters_app, name="dead-letters")
+app.add_typer(index_app)
 app.add_typer(people_app)
 app.add_typer(figures_app)
 out = Console()
@@ -159,80 +158,6 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
 
 
 @app.command()
-def index(
-    folders: Annotated[list[Path] | None, typer.Argument(help="Folders in place of those in ORION_DOCS.")] = None,
-) -> None:
-    """Bring the document index up to date; only what changed is read again.
-
-    Afterwards it holds exactly these folders and the repositories and exports that are configured: others leave it.
-    """
-    _run(_index(_settings(), folders or []))
-
-
-async def _index(settings: Settings, folders: Sequence[Path]) -> None:
-    from bot.engine import corpus_of, open_index
-    from bot.vectors import make_vectors
-
-    corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
-    named = [*map(str, corpus.roots), *(source.key for source in corpus.sources)]
-    if not named:
-        message = "There is nothing to index. Name folders: orion index DIR, or set ORION_DOCS or ORION_GIT_DOCS."
-        raise WrongUse(message)
-    async with open_index(corpus, progress=lambda path: err.print(path, style="dim")) as (opened, report):
-        held = len(await asyncio.to_thread(opened.documents))
-        having, every = await make_vectors(
-            opened.meaning, lambda n, of: err.print(f"vectors: {n} of {of}", style="dim")
-        )
-    _print_text(
-        f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged.\n"
-        f"The index holds {held} document{'' if held == 1 else 's'}, exactly those of {', '.join(named)}."
-    )
-    if every:
-        _print_text(f"{having} of {every} passages can be found by meaning.")
-    for path, reason in report.failed:
-        err.print(f"Not read: {path}: {reason}", style="yellow")
-    if folders and settings.docs and {f.resolve() for f in settings.docs} != {f.resolve() for f in folders}:
-        kept = os.pathsep.join(map(str, settings.docs))
-        err.print(f"ORION_DOCS names {kept}: the next command will bring the index back to that.", style="yellow")
-
-
-@app.command()
-def docs(as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
-    """List the documents Orion knows: those under ORION_DOCS, else those of the last `orion index`."""
-    _run(_docs(_settings(), as_json=as_json))
-
-
-async def _docs(settings: Settings, *, as_json: bool) -> None:
-    from bot.engine import corpus_of, open_index
-
-    async with open_index(corpus_of(settings)) as (opened, _):
-        documents = await asyncio.to_thread(opened.documents)
-    if as_json:
-        _print_json(
-            [
-                {
-                    "id": d.id,
-                    "title": d.title,
-                    "url": d.url,
-                    "updated_at": d.updated_at,
-                    "audience": d.audience,
-                    "passages": d.passages,
-                }
-                for d in documents
-            ]
-        )
-        return
-    if not documents:
-        _print_text("No documents yet. Name folders: orion index DIR, or set ORION_DOCS or ORION_GIT_DOCS.")
-        return
-    table = Table("document", "title", "updated", "for", "passages")
-    for document in documents:
-        names = (Text(document.id), Text(document.title))
-        table.add_row(*names, document.updated_at, document.audience, str(document.passages))
-    out.print(table)
-
-
-@app.command()
 def doctor() -> None:
     """Check tokens, Redis, model, Langfuse and knowledge, and say what to do about each."""
     from bot.addresses import wrong_addresses
@@ -337,12 +262,13 @@ def _run(work: Coroutine[Any, Any, Result]) -> Result:
 
     from agent.knowledge.passage import KnowledgeAwayError
     from bot.embedded_redis import EmbeddedRedisError
+    from bot.redis_url import plain_cause
     from bot.stopping import EndedAtOnce
 
     try:
         return asyncio.run(work)
     except RedisError as error:
-        message = f"Redis cannot be used ({_cause(error)}). Check REDIS_URL; `orion doctor` says more."
+        message = f"Redis cannot be used ({plain_cause(error)}). `orion doctor` says more."
     except EmbeddedRedisError as error:
         message = str(error)
     except KnowledgeAwayError as error:
@@ -352,11 +278,6 @@ def _run(work: Coroutine[Any, Any, Result]) -> Result:
         raise typer.Exit(EXIT_INTERRUPTED) from None
     err.print(message, style="red")
     raise typer.Exit(EXIT_FAILED)
-
-
-def _cause(error: Exception) -> str:
-    """The kind of failure: its text may quote the URL with its password."""
-    return type(error).__name__
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

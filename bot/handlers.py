@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import structlog
+from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
 from slack_bolt.response import BoltResponse
 
@@ -23,6 +24,7 @@ from bot.blocks import FEEDBACK_ACTION, HAND_OFF_ACTION, TRUST_ACTION
 from bot.delivery import Delivery
 from bot.intake import Access, Ignored, Incoming, Own, Refused, Standing, read, settle
 from bot.payload import string
+from bot.redis_url import plain_cause
 from bot.slack_calls import DeliveryFailed
 from bot.views import TRY_ACTION, HomeFigures
 from bot.wording import help_text
@@ -189,7 +191,8 @@ class Listeners:
 
     async def failed(self, error: Exception) -> BoltResponse:
         """What a listener raised: no ack goes out, so Slack sends it again. Never the error's text: it may quote."""
-        _log.error("listener_failed", error_type=type(error).__name__)
+        cause = {"cause": plain_cause(error)} if isinstance(error, RedisError) else {}
+        _log.error("listener_failed", error_type=type(error).__name__, **cause)
         return BoltResponse(status=500, body="")
 
     async def _politely(self, context: AsyncBoltContext, gesture: Callable[[Delivery], Awaitable[None]]) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import hmac
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -38,12 +38,14 @@ Checks = Callable[[], Awaitable[Mapping[str, bool]]]
 class Pages:
     """What the pages show. ``checks`` names what must be up before questions can be answered.
 
-    ``paused`` tells of an admin's order: Orion is as ready as ever to take questions, so it fails no check.
+    ``paused`` tells of an admin's order, ``left_alone`` of far ends that keep failing: Orion is as ready as ever to
+    take questions, so neither fails a check.
     """
 
     checks: Checks
     metrics: Callable[[], Awaitable[bytes]]
     paused: Callable[[], Awaitable[bool]] | None = None
+    left_alone: Callable[[], Sequence[str]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +116,9 @@ class _Front:
         checks = dict(await self._pages.checks())
         ready = all(checks.values())
         paused = {"paused": await self._pages.paused()} if self._pages.paused else {}
-        return web.json_response({"ready": ready, "checks": checks, **paused}, status=200 if ready else 503)
+        alone = list(self._pages.left_alone())
+        shown = {"ready": ready, "checks": checks, "left_alone": alone, **paused}
+        return web.json_response(shown, status=200 if ready else 503)
 
     async def metrics(self, _: web.Request) -> web.Response:
         return web.Response(body=await self._pages.metrics(), headers={"Content-Type": _METRICS_TYPE})

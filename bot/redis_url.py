@@ -48,6 +48,8 @@ PLAIN_CAUSES = {
     "MovedError": "this Redis is a node of a cluster: write redis+cluster://host:port,…",
     "MasterNotFoundError": "the Sentinels name no primary (a fail-over under way, or another service name)",
     "ClusterDownError": "the cluster is down or failing over",
+    "ConnectionError": "Redis cannot be reached: is it up, and is REDIS_URL right?",
+    "TimeoutError": "Redis does not answer in time",
 }
 # What passes when Redis is back, or has a primary again; any other error is a fault of the command or of its caller.
 OUTAGES = (RedisConnectionError, RedisTimeoutError, ReadOnlyError, ClusterDownError)

@@ -196,7 +196,7 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
 
 @asynccontextmanager
 async def _pages(orion: Orion, host: str, port: int, door: SlackDoor | None = None) -> AsyncIterator[int]:
-    pages = Pages(checks=orion.checks, metrics=orion.metrics, paused=orion.paused)
+    pages = Pages(checks=orion.checks, metrics=orion.metrics, paused=orion.paused, left_alone=orion.left_alone)
     async with AsyncExitStack() as stack:
         try:
             bound = await stack.enter_async_context(serve_pages(build(pages, door), host=host, port=port))

@@ -215,6 +215,8 @@ class Turns:
             heed_cancellation()
             try:
                 await self._claim_some(turns)
+                if pause_s > OUTAGE_FIRST_S:
+                    LOG.info("redis_back")
                 pause_s = OUTAGE_FIRST_S
             except RedisError as error:
                 kind, cause = type(error).__name__, plain_cause(error)

@@ -1,8 +1,9 @@
 """One event per line, without content and without secrets (G1). Knows structlog and the standard library's logging.
 
 Promises: a field that carries a text is replaced by its length, an exception by its type and where it happened; only
-debug adds the first 100 characters. Secrets are redacted in every field. Libraries are heard from WARNING on, and their
-texts, which may quote a request, are treated as content too. Must never raise because of what is logged.
+debug adds the first 100 characters. Secrets are redacted in every field. Libraries are heard from WARNING on, each
+line of their source once a minute at most, and their texts, which may quote a request, are treated as content too. Must
+never raise because of what is logged.
 """
 
 from __future__ import annotations
@@ -33,6 +34,15 @@ SHOWN_IN_DEBUG = 100
 LONGEST = 300
 FRAMES = 6
 # What these say below WARNING may quote tokens, prompts and bodies; a bad signature is logged with its body at INFO.
+AGAIN_S = 60.0
+MOST_REMEMBERED = 1_000
+# What an operator should make of a library's line whatever it says.
+_NOTES = {
+    "langfuse": "traces may be lost; answers are not affected",
+    "opentelemetry": "traces may be lost; answers are not affected",
+    "slack_bolt": "the connection to Slack; /readyz says whether it stands",
+    "slack_sdk": "the connection to Slack; /readyz says whether it stands",
+}
 LIBRARIES = ("slack_bolt", "slack_sdk", "aiohttp", "openai", "httpx", "httpx2", "langfuse", "opentelemetry", "urllib3")
 
 
@@ -52,6 +62,7 @@ def configure(*, json: bool, debug: bool, level: str = "INFO", stream: TextIO | 
     handler = logging.StreamHandler(out)
     handler.setLevel(logging.WARNING)
     handler.setFormatter(_LibraryFormatter([*shared, _renderer(json=json)], debug=debug))
+    handler.addFilter(_Repeats())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -121,6 +132,27 @@ def _current(given: object) -> BaseException | None:
     return sys.exc_info()[1] if given else None
 
 
+class _Repeats(logging.Filter):
+    """Lets each line of a library's source through once a minute; the next one says how many were held back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: dict[tuple[str, str, int], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether this one is to be shown; sets its ``held_back``."""
+        line = (record.name, record.pathname, record.lineno)
+        then, held = self._shown.get(line, (record.created - AGAIN_S, 0))
+        if 0 <= record.created - then < AGAIN_S:
+            self._shown[line] = (then, held + 1)
+            return False
+        if len(self._shown) >= MOST_REMEMBERED:
+            self._shown.clear()
+        self._shown[line] = (record.created, 0)
+        record.held_back = held
+        return True
+
+
 class _LibraryFormatter(logging.Formatter):
     """A library's record as an event: where it was logged, and its text only in debug.
 
@@ -143,6 +175,10 @@ class _LibraryFormatter(logging.Formatter):
         }
         if record.args and isinstance(record.msg, str):
             event["template"] = record.msg
+        if note := _NOTES.get(record.name.partition(".")[0]):
+            event["note"] = note
+        if held := getattr(record, "held_back", 0):
+            event["held_back"] = held
         if self._debug:
             event["text"] = text
         for process in self._processors:

@@ -92,7 +92,7 @@ def test_redis_that_is_away_is_told_without_its_password(command: list[str], ter
     terminal.set(REDIS_URL="redis://:hunter2@127.0.0.1:9")
     done = terminal.orion(*command)
     assert done.code == 1
-    assert "Redis cannot be used (ConnectionError)" in done.err
+    assert "Redis cannot be used (Redis cannot be reached: is it up, and is REDIS_URL right?)" in done.err
     assert "hunter2" not in done.err
 
 
@@ -167,8 +167,15 @@ def test_index_holds_exactly_what_was_named_and_says_so(terminal: Terminal) -> N
     done = terminal.orion("index", "other")
     assert "1 added, 0 changed, 1 removed" in done.out
     assert "Not read: broken.pdf" in done.err
-    assert [d["id"] for d in terminal.orion("docs", "--json").json] == ["o.md"]
-    assert "Other" in terminal.orion("docs").out
+    known = terminal.orion("docs", "--json").json
+    assert [d["id"] for d in known["documents"]] == ["o.md"]
+    (source,) = known["sources"]
+    assert (source["kind"], source["where"], source["documents"], source["passages"]) == ("folder", str(other), 1, 1)
+    assert source["not_read"] == [{"document": "broken.pdf", "reason": "is a damaged PDF"}]
+    assert source["synced_at"].startswith("20")
+    shown = terminal.orion("docs")
+    assert "Other" in shown.out
+    assert "Not read: broken.pdf: is a damaged PDF" in shown.err
 
 
 def test_index_says_when_the_settings_name_other_folders(terminal: Terminal) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import pytest
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 from slack_bolt.async_app import AsyncApp
 from structlog.testing import capture_logs
 
@@ -61,13 +62,14 @@ class Ledger:
     feedback: list[Feedback] = field(default_factory=list)
     fates: list[str] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
+    raises: Exception = field(default_factory=ConnectionError)
 
     async def store(self, letter: Incoming) -> None:
         self.tries += 1
         await self.gate.wait()
         if self.closed:
             self.closed -= 1
-            raise ConnectionError
+            raise self.raises
         self.letters.append(letter)
 
     async def keep(self, feedback: Feedback) -> None:
@@ -360,6 +362,18 @@ async def test_g1_a_failing_listener_logs_its_kind_and_no_text(opened: Opened) -
         {"event": "listener_failed", "error_type": "ConnectionError", "log_level": "error"}
     ]
     assert "confidential" not in str(lines)
+
+
+async def test_g1_a_redis_that_is_away_is_told_as_that(opened: Opened) -> None:
+    with capture_logs() as lines:
+        async with opened() as running:
+            running.ledger.raises = RedisConnectionError("Error 111 connecting to hunter2")
+            running.ledger.closed = 1
+            running.slack.ask("confidential words", CHAT)
+            await running.heard()
+    (told,) = (line for line in lines if line["event"] == "listener_failed")
+    assert told["cause"].startswith("Redis cannot be reached")
+    assert "hunter2" not in str(lines)
 
 
 async def test_h3_an_app_that_acknowledges_first_is_refused(redis_client: Redis) -> None:

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -87,7 +88,10 @@ async def test_g3_the_three_pages_stand_in_every_mode() -> None:
         async with session.get("/healthz") as page:
             assert (page.status, await page.json()) == (200, {"alive": True})
         async with session.get("/readyz") as page:
-            assert (page.status, await page.json()) == (200, {"ready": True, "checks": {"redis": True, "slack": True}})
+            assert (page.status, await page.json()) == (
+                200,
+                {"ready": True, "checks": {"redis": True, "slack": True}, "left_alone": []},
+            )
         async with session.get("/metrics") as page:
             assert (page.status, page.content_type, await page.text()) == (200, "text/plain", "orion_turns_total 1\n")
         async with session.post("/slack/events", data=event()) as page:
@@ -97,6 +101,12 @@ async def test_g3_the_three_pages_stand_in_every_mode() -> None:
 async def test_g3_not_ready_names_what_is_missing() -> None:
     async with front(shown=pages(ready=False)) as session, session.get("/readyz") as page:
         assert (page.status, (await page.json())["checks"]) == (503, {"redis": True, "slack": False})
+
+
+async def test_g3_a_far_end_that_is_left_alone_is_named_and_no_reason_not_to_take_questions() -> None:
+    shown = replace(pages(), left_alone=lambda: ["model"])
+    async with front(shown=shown) as session, session.get("/readyz") as page:
+        assert (page.status, (await page.json())["left_alone"]) == (200, ["model"])
 
 
 async def test_i1_a_signed_event_is_heard_and_acknowledged() -> None:

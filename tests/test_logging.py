@@ -13,7 +13,7 @@ import structlog
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from observability.logging import configure
+from observability.logging import MOST_REMEMBERED, configure
 
 TEXT = "the merger is called Bluebird"
 TOKEN = "xoxb-1234567890-abcdefghij"
@@ -123,11 +123,35 @@ def test_g1_libraries_are_heard_from_warning_on_and_without_their_texts(stream: 
     assert [line["level"] for line in told] == ["warning", "error", "error", "error"]
     assert told[0] | {"at": "", "where": ""} == {
         "event": "library_log", "logger": "slack_bolt.AsyncApp", "level": "warning", "template": "failed for %s",
-        "text_length": len(TEXT) + 11, "at": "", "where": "",
+        "text_length": len(TEXT) + 11, "at": "", "where": "", "note": told[0]["note"],
     }  # fmt: skip
     assert "template" not in told[1]
     assert told[2]["error_type"] == "ValueError"
     assert TEXT not in stream.getvalue()
+
+
+def test_g2_a_langfuse_that_is_away_is_one_line_a_minute_that_says_what_it_means(stream: io.StringIO) -> None:
+    configure(json=True, debug=False, stream=stream)
+    library, moments = logging.getLogger("langfuse"), iter([100.0, 101.0, 159.9, 160.0, 161.0, 90.0])
+
+    def failed(created: float) -> None:
+        record = library.makeRecord("langfuse", logging.ERROR, "score_consumer.py", 204, "lost %s", (TEXT,), None)
+        record.created = created
+        library.handle(record)
+
+    for moment in moments:
+        failed(moment)
+    told = lines(stream)
+    assert [line.get("held_back", 0) for line in told] == [0, 2, 1]  # a clock that was set back holds nothing back
+    assert {line["note"] for line in told} == {"traces may be lost; answers are not affected"}
+
+
+def test_g1_what_is_remembered_of_repeats_is_bounded(stream: io.StringIO) -> None:
+    configure(json=True, debug=False, stream=stream)
+    library = logging.getLogger("somebody")
+    for number in [*range(MOST_REMEMBERED + 1), 0]:
+        library.handle(library.makeRecord("somebody", logging.ERROR, "a.py", number, "failed", (), None))
+    assert len(lines(stream)) == MOST_REMEMBERED + 2  # the first was forgotten, not remembered for ever
 
 
 def test_g1_debug_shows_the_beginning_of_a_librarys_text(stream: io.StringIO) -> None:

@@ -14,6 +14,7 @@ from redis.exceptions import (
     ResponseError,
 )
 from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bot.redis_cluster import Cluster
 from bot.redis_url import client_of, impatient, is_cluster, plain_cause
@@ -101,7 +102,9 @@ async def test_h3_a_cluster_nobody_answers_for_is_an_outage() -> None:
         (ResponseError("MISCONF Errors writing to the AOF file: No space left on device"), "cannot write to its disk"),
         (OutOfMemoryError("command not allowed"), "maxmemory"),
         (MovedError("1 10.0.0.1:7000"), "redis+cluster://"),
-        (RedisConnectionError("Error 111 connecting to hunter2"), "ConnectionError"),
+        (RedisConnectionError("Error 111 connecting to hunter2"), "cannot be reached"),
+        (RedisTimeoutError("Timeout reading from hunter2"), "does not answer in time"),
+        (ResponseError("ERR of hunter2"), "ResponseError"),
     ],
 )
 def test_what_went_wrong_is_said_in_words_and_quotes_nothing(error: RedisError, words: str) -> None:
