@@ -17,11 +17,12 @@ from agent.budget import Usage
 from agent.model import DecideContext, Decision, ModelError, ModelErrorKind, WriteContext, WriteStream
 from agent.own_words import from_own_words
 from agent.prompts import NOT_FOUND
-from agent.query import search_query, wider_query
+from agent.query import query_abroad, search_query, wider_query
 from agent.quoting.answering import quoted_answer, quoted_list
 from agent.quoting.catalogue import asks_for_documents, document_of, is_about
 from agent.quoting.wording import small_talk
 from agent.tools.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, LIST_TITLE, SEARCH
+from verification.language import detect
 
 _PIECE: Final = 24
 """Characters that arrive at once: small, so that what reads the stream is used as with a server."""
@@ -69,14 +70,20 @@ class ExtractiveModel:
 
 
 def _next_query(context: DecideContext) -> str:
-    """The question's own words, then once more with other words for the same things; nothing where none is needed."""
+    """The question's own words, then other words for the same things, then those of other languages.
+
+    Nothing where no more is needed: other languages are tried only where nothing was found in the question's own.
+    """
     question, history = context.question.text, context.history
     searches = sum(result.tool == SEARCH for result in context.results)
     if small_talk(question) or _is_made_to_order(question) or (searches and asks_for_documents(question)):
         return ""
     if searches == 0:
         return "" if context.sources else search_query(question, history)
-    return wider_query(question, history) if searches == 1 else ""
+    spoken = {detect(source.text) for source in context.sources}
+    abroad = query_abroad(question, history) if spoken.isdisjoint({"en", detect(question)}) else ""
+    left = list(filter(None, (wider_query(question, history), abroad)))
+    return left[searches - 1] if searches <= len(left) else ""
 
 
 def _asked_for(context: DecideContext) -> str:

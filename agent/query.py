@@ -81,6 +81,12 @@ def wider_query(question: str, history: tuple[Message, ...]) -> str:
     return " ".join([query, *added]) if added else ""
 
 
+def query_abroad(question: str, history: tuple[Message, ...]) -> str:
+    """The question in the words of all other languages, where it names anything they have a word for."""
+    query = search_query(question, history)
+    return " ".join(other_words(query, foreign=True))
+
+
 def _other_forms(query: str) -> Iterator[str]:
     """``3000`` for ``3,000`` and the reverse, ``FH-2002`` for ``FH2002``, ``SEV1`` for ``sev 1``."""
     for found in _NUMBER.finditer(query):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.quoting.concepts import LITTLE, concepts, concepts_in
+from agent.quoting.concepts import LITTLE, UNKNOWN, concepts, concepts_in
 from verification.language import detect
 
 
@@ -66,3 +66,34 @@ def test_b_what_a_text_names_it_has(text: str) -> None:
     language = detect(text) or "en"
     here = concepts_in(text, language)
     assert all(concept.key in here or concept.written & here for concept in concepts(text, language))
+
+
+def test_f9_what_is_asked_in_another_language_is_compared_as_its_meaning() -> None:
+    (hotel, night) = (each for each in concepts("Wie viel kostet ein Hotel pro Nacht?", "en") if each.weight == 1.0)
+    assert "hotel" in {hotel.key, *hotel.written}
+    assert "night" in night.written
+    assert night.is_noun
+    assert {each.weight for each in concepts("Wie oft wird der Quirlfloh gefüttert?", "en")} == {UNKNOWN}
+
+
+def test_f9_a_run_without_spaces_names_what_it_means() -> None:
+    (probation,) = (each for each in concepts("試用期間はどのくらいですか？", "en") if each.weight == 1.0)
+    assert "probat" in probation.written
+    assert "試用期間" in concepts_in("試用期間は6か月です。", "ja")
+    assert "試用期間" in {form for each in concepts("How long is the probation period?", "ja") for form in each.written}
+
+
+def test_b_a_verb_and_its_particle_stay_together() -> None:
+    keys = {each.key for each in concepts("Can I carry it over?", "en")}
+    assert "carri over" in keys
+    switch = concepts("How do I switch on a flag?", "en")[0]
+    assert switch.parts <= concepts_in("Flags are switched with a tool.", "en")
+
+
+def test_b_a_bound_or_a_kind_of_answer_weighs_little() -> None:
+    assert weights("Up to which sum may I spend money?") == {
+        "up to": LITTLE,
+        "sum": LITTLE,
+        "spend": LITTLE,
+        "money": LITTLE,
+    }

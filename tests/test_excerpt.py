@@ -63,6 +63,24 @@ def test_b_other_numbers_in_the_same_document_or_of_other_things_are_no_contradi
     assert choice.other is not None
 
 
+def test_b_two_versions_of_a_document_contradict_each_other_in_other_words() -> None:
+    def sources(*titles: str) -> list[Source]:
+        texts = ("Attach the photograph and submit the claim within 30 days.", "Hand in every receipt within 60 days.")
+        return [Source(id=n, title=titles[n], url=f"http://d/{n}", text=text) for n, text in enumerate(texts)]
+
+    def other(*titles: str) -> Choice | None:
+        units = [unit for source in sources(*titles) for unit in units_of(source)]
+        question = "Within how many days must I submit a receipt?"
+        return choose(Asked(text=question), units, is_left_out=lambda _: False)
+
+    choice = other("Expenses › Handing in", "Expenses 2024 › Receipts")
+    assert choice is not None
+    assert choice.other is not None
+    alone = other("Expenses", "Gardening for all")
+    assert alone is not None
+    assert alone.other is None
+
+
 def test_b_nothing_that_fits_is_no_choice() -> None:
     assert chosen("What is the meal limit?", "Cats sleep.") is None
     assert chosen("What is the meal limit?") is None

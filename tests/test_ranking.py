@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.quoting.excerpt import THRESHOLD
 from agent.quoting.ranking import Asked, Ranked, rank
 from agent.quoting.units import units_of
 from verification.answer import Source
@@ -116,3 +117,23 @@ def test_f9_a_question_too_short_to_tell_takes_the_sources_language() -> None:
 def test_b_any_text_ranks_within_bounds(question: str, text: str) -> None:
     for found in ranked(question, Source(id=1, title="T", text=text)):
         assert 0.0 <= found.covered <= 1.0001
+
+
+def test_d2_a_question_for_the_newest_prefers_the_newest_document() -> None:
+    old = Source(id=1, title="A", text="The price is 5 euros.", updated_at="2020-01-01")
+    new = Source(id=2, title="B", text="The price is 6 euros.", updated_at="2026-01-01")
+    assert best("What is the price?", old, new) == "The price is 5 euros."
+    assert best("What is the current price?", old, new) == "The price is 6 euros."
+
+
+def test_b_a_thing_that_is_asked_for_and_named_nowhere_near_counts_against() -> None:
+    text = (Source(id=1, title="API", text="The rate limit of the public API is 600 requests a minute."),)
+    assert ranked("What is the rate limit of the public API?", *text)[0].covered > THRESHOLD
+    assert ranked("What is the rate limit of the sandbox?", *text)[0].covered < THRESHOLD
+    assert ranked("How many partners does the public API have?", *text)[0].covered < THRESHOLD
+
+
+def test_b_what_stands_in_another_row_is_said_of_something_else() -> None:
+    table = "| Machine | Cost |\n|---|---|\n| Lathe | 5 euros |\n| Mill | 6 euros |"
+    found = ranked("What does the lathe with the mill cost?", Source(id=1, title="Shop", text=table))[0]
+    assert found.lacks

@@ -22,7 +22,7 @@ LANGUAGES: Final = ("en", "de", "fr", "es", "id", "ja", "zh")
 _LONGEST: Final = 4
 _LONGEST_RUN: Final = 8
 _SHORTEST_PART: Final = 3
-_SCRIPTS: Final = re.compile(rf"{CJK.pattern}+|[^\W_]+")
+_SCRIPTS: Final = re.compile(rf"{CJK.pattern}+|(?:(?!{CJK.pattern})[^\W_])+")
 _LINKS: Final = ("", "s", "es", "n", "en", "er")
 """What German puts between the parts of a compound."""
 

@@ -14,7 +14,7 @@ from typing import Final
 from agent.knowledge.terms import ASKING, CJK, LIGHT, is_function_word, stems
 from agent.knowledge.thesaurus import key, meanings, named, phrases, same_thing
 from agent.query import ASKS
-from agent.quoting.nouns import nouns
+from agent.quoting.nouns import is_verb, nouns
 from verification.function_words import CJK_FUNCTION
 from verification.language import detect
 
@@ -69,13 +69,15 @@ def concepts(text: str, language: str | None, spoken: frozenset[str] = frozenset
     found: dict[str, Concept] = {}
     asked = detect(text)
     insisted = nouns(text) if asked in {"en", None} else frozenset()
-    abroad = asked is not None and asked != language
+    abroad = asked is not None and language is not None and asked != language
     for phrase in named(text, asked) if asked in _UNSPACED and abroad else phrases(text, asked):
         weight = _weight(phrase, asked, abroad=abroad)
         for each in _keys(phrase, language, whole=abroad) if weight else ():
             written = frozenset(form for form, parts in joined.items() if phrase[0] in parts)
             others = same_thing(phrase, language, asked, spoken)
-            is_noun = not insisted.isdisjoint(phrase)
+            if abroad:  # a translation is the thing itself
+                written, others = written | others, frozenset()
+            is_noun = _is_insisted(phrase, asked) if abroad else not insisted.isdisjoint(phrase)
             parts = frozenset(stems(" ".join(phrase), language)) if len(phrase) > 1 else frozenset()
             found[each] = Concept(key=each, others=others, written=written, parts=parts, weight=weight, is_noun=is_noun)
     return tuple(found.values())
@@ -86,6 +88,8 @@ def concepts_in(text: str, language: str | None) -> frozenset[str]:
     """The keys of all things that a text names."""
     found = phrases(text, language)
     here = {each for phrase in found for each in (*_keys(phrase, language), *_parts(phrase, language))}
+    if language in _UNSPACED:
+        here.update(key(phrase, language) for phrase in named(text, language))
     return frozenset(here.union(_joined(text)))
 
 
@@ -122,6 +126,12 @@ def _weight_abroad(phrase: tuple[str, ...], asked: str | None) -> float:
     if not meant and CJK.search(phrase[0]):
         return UNKNOWN if len(_GRAMMAR.sub("", phrase[0])) > 1 else 0.0
     return 1.0 if meant else UNKNOWN
+
+
+def _is_insisted(phrase: tuple[str, ...], asked: str | None) -> bool:
+    """Whether what a foreign word means is a noun."""
+    meant = meanings(phrase, asked)
+    return bool(meant) and not any(is_verb(each) for each in meant)
 
 
 def _joined(text: str) -> dict[str, tuple[str, str]]:

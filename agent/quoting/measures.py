@@ -33,7 +33,7 @@ _COURSE_ASKED: Final = re.compile(
 _AMOUNT: Final = re.compile(
     r"\d|[一二三四五六七八九十百]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|once|twice|every"
     r"|each|daily|weekly"
-    r"|monthly|yearly|never|always|until|before|after|during|unlimited|half|jede[rsn]?|täglich"
+    r"|monthly|yearly|never|always|free|none|nothing|until|before|after|during|unlimited|half|jede[rsn]?|täglich"
     r"|wöchentlich|monatlich|nie|bis|ein(?:e|en|er|mal)?|zwei|drei|chaque|jamais|un|une|deux|trois|cada|nunca"
     r"|una|dos|tres|setiap"
     r"|satu|dua|tiga|毎日|毎週|毎月)\b",
@@ -189,7 +189,7 @@ def has_measure(question: str, text: str, heading: str = "") -> bool:
 
     ``heading`` may say of which colours or days the text below it is.
     """
-    if wants_number(question) and not _AMOUNT.search(text) and not _DATE.search(text):
+    if wants_number(question) and not _AMOUNT.search(text) and not _DATE.search(f"{heading} {text}"):
         return False
     return all(
         held.search(text)
@@ -220,10 +220,10 @@ def counted(question: str) -> tuple[str, ...]:
 
 def counts(text: str, keys: frozenset[str]) -> bool:
     """Whether a number in a text is followed by one of these stems, or stands behind it in a table or a field."""
-    said = words(text)
-    for at, word in enumerate(said):
-        if word.isdigit() or word in _COUNTS:
-            near = said[at + 1 : at + 1 + _REACH]
+    for part in re.split(r"[;:.]\s", text):
+        said = words(part)
+        for at, word in enumerate(said):
+            near = said[at + 1 : at + 1 + _REACH] if word.isdigit() or word in _COUNTS else []
             if any(stem(each) in keys for each in near):
                 return True
     return any(stem(name) in keys for field in re.findall(r"([^:;]+): [^;]*\d", text) for name in words(field))

@@ -76,7 +76,6 @@ GENERIC: Final = frozenset(
 
 
 _MIXED: Final = re.compile(r"\d[^\W\d]|[^\W\d]\d")
-_NOT_INSISTED: Final = VERBS | GENERIC
 _DETERMINERS: Final = frozenset("the a an our your my their its his her this that these those of for".split())  # noqa: SIM905 - as above
 
 
@@ -107,4 +106,13 @@ def _is_noun(word: str, *, describes: bool) -> bool:
         return False
     if re.search(r"(?:ed|ly)$", word) or (word.endswith("ing") and not describes):
         return False
-    return {word, word.removesuffix("s"), word.removesuffix("es")}.isdisjoint(_NOT_INSISTED)
+    return not is_verb(word) and GENERIC.isdisjoint(_singular(word))
+
+
+def is_verb(word: str) -> bool:
+    """Whether an English word, in lower case, may be a verb in its plain form."""
+    return not VERBS.isdisjoint(_singular(word))
+
+
+def _singular(word: str) -> set[str]:
+    return {word, word.removesuffix("s"), word.removesuffix("es")}

@@ -38,6 +38,7 @@ _SPLIT_UNSPACED: Final = re.compile(r"(?<=[?？。])\s*(?=\S)|[、，；](?:ま�
 _ASKS_UNSPACED: Final = re.compile(
     r"[何誰几哪谁]|いくら|いつ|どこ|どの|どれ|どう|なぜ|多[少久长大]|什么|怎么|如何|ですか|ますか|吗|[?？]"
 )
+_ASKS: Final = re.compile(rf"{_INTERROGATIVE}|[?？]", re.IGNORECASE)
 _TWO: Final = {
     name: re.compile(rf"\s+(?:{joins})\s+", re.IGNORECASE)
     for name, joins in (("en", "and"), ("de", "und|sowie"), ("fr", "et"), ("es", "y|e"), ("id", "dan|serta"))
@@ -54,7 +55,7 @@ def questions(text: str) -> list[str]:
     if unspaced:
         asks = all(_ASKS_UNSPACED.search(piece) for piece in pieces)
     else:
-        asks = all(set(words(piece)) & ASKS or "?" in piece for piece in pieces[:1])
+        asks = all(set(words(piece)) & ASKS or _ASKS.search(piece) for piece in pieces[:1])
     return pieces[:MOST] if pieces and asks else [text]
 
 
@@ -65,7 +66,9 @@ def two_things(text: str) -> tuple[str, str] | None:
     if not found or set(words(text[found.end() :])) & ASKS:
         return None
     before, behind = text[: found.start()], text[found.end() :]
-    start = _start_of_last(before, language)
+    first = _TOKEN.match(behind)
+    again = f" {first[0]} " if first and _is_small(first[0], language) else ""
+    start = before.rindex(again) + 1 if again and again in before else _start_of_last(before, language)
     end = _end_of_first(behind, language)
     if start is None or end is None:
         return None

@@ -32,7 +32,7 @@ SIMILAR: Final = 0.7
 OTHER: Final = 0.85
 """What a word counts for by where it stands; a longer or shorter form of it, and another word for it, count less."""
 
-MISSED: Final = 2.5
+MISSED: Final = 2.0
 """A thing that is asked for by a noun and named nowhere near weighs that many times what it would."""
 
 PAIRS: Final = 0.2

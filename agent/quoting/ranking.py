@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from agent.knowledge.recency import asks_for_newest
 from agent.knowledge.terms import stems, subject_tokens, words
 from agent.query import ASKS
 from agent.quoting.concepts import Concept, concepts
@@ -63,6 +64,8 @@ _CONDITION_ASKED: Final = re.compile(
     r"\b(?:when|if|happens?|after|now|wenn|falls|passiert|si|lorsque|cuando|jika|bila)\b", re.IGNORECASE
 )
 _LATE_RANK: Final = 0.005
+_FRESH: Final = 0.15
+"""What it adds to be of the newest document, where the newest is asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +115,19 @@ def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
     if not sum(weights.values()):
         return ()
     late = {source: n * _LATE_RANK for n, source in enumerate(dict.fromkeys(unit.source for unit in units))}
+    fresh = _freshness(asked, units)
     found = [_judged(asked, unit, places, weights) for unit in units]
-    return tuple(sorted(found, key=lambda each: late[each.unit.source] - each.score))
+    return tuple(
+        sorted(found, key=lambda each: late[each.unit.source] - each.score - fresh.get(each.unit.source.updated_at, 0))
+    )
+
+
+def _freshness(asked: Asked, units: Sequence[Unit]) -> dict[str, float]:
+    """What a source's date adds: something, where the question is for the newest, else nothing."""
+    if not asks_for_newest(asked.text):
+        return {}
+    dates = sorted({unit.source.updated_at for unit in units} - {""})
+    return {date: _FRESH * place / len(dates) for place, date in enumerate(dates, start=1)}
 
 
 def _judged(asked: Asked, unit: Unit, places: Places, weights: Mapping[Concept, float]) -> Ranked:
@@ -151,9 +165,10 @@ def defines(asked: Asked, unit: Unit) -> bool:
 
 
 def _compared_in(asked: Asked, seen: Counter[str | None]) -> str | None:
-    """The question's language where a source has it, else that of most sources."""
+    """The question's language where a source has it or none can be told, else that of most sources."""
     own = detect(asked.text)
-    return own if own in seen or not seen else seen.most_common(1)[0][0]
+    told = Counter({language: count for language, count in seen.items() if language})
+    return own if own in told or not told else told.most_common(1)[0][0]
 
 
 def _wanted(asked: Asked, language: str | None, spoken: frozenset[str]) -> dict[Concept, float]:

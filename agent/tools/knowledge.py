@@ -15,6 +15,7 @@ import structlog
 
 from agent.audience import Viewers
 from agent.knowledge.passage import Document, KnowledgeAwayError, KnowledgeReader, Passage
+from agent.knowledge.recency import asks_for_newest, freshest_first
 from agent.knowledge.seen_by import SeenBy
 from agent.tools.tool import Tool, ToolResult, ToolSpec
 from verification.answer import Source
@@ -88,7 +89,9 @@ class SearchTool(_KnowledgeTool):
     async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source a passage."""
         limit = int(arguments.get("limit", 8))
-        found = await asyncio.to_thread(self.index.search, str(arguments["query"]), limit=limit)
+        query = str(arguments["query"])
+        found = await asyncio.to_thread(self.index.search, query, limit=limit)
+        found = freshest_first(found) if asks_for_newest(query) else found
         lines = [f"{p.label} ({p.document}, {_place(p)}, updated {p.updated_at})" for p in found]
         return ToolResult(
             call_id=call_id,

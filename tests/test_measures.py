@@ -1,0 +1,85 @@
+"""Kinds of answers: what is asked for, and whether a text has it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.quoting.measures import counted, counts, has_measure, wants_number
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many are there?",
+        "When is lunch?",
+        "And since when?",
+        "What is the limit?",
+        "Wie lange dauert es?",
+        "Combien de jours ?",
+        "¿Cuánto cuesta?",
+        "Berapa hari?",
+        "ホテルはいくらですか",
+        "会议几点开始",
+    ],
+)
+def test_f9_a_question_for_a_number_is_known(question: str) -> None:
+    assert wants_number(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["Who decides?", "What happens if the limit is reached?", "Where do I go when I leave?", "Wer zahlt?"]
+)
+def test_b_a_limit_that_is_only_mentioned_is_not_asked_for(question: str) -> None:
+    assert not wants_number(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "has", "lacks"),
+    [
+        ("How long is it valid?", "It is valid for 90 days.", "It is closed by 18:00."),
+        ("How long must it be?", "It has 16 characters.", "It is for two."),
+        ("How often is it run?", "It runs every night.", "It runs at 02:00."),
+        ("How much does it cost?", "It costs 5 euros.", "It takes 5 days."),
+        ("What does it cost?", "It is free.", "It is 5 metres high."),
+        ("When are drills?", "In April and October.", "On the roof."),
+        ("When was it built?", "It was built in 1987.", "It is built after 5 minutes."),
+        ("What time does it open?", "It opens at 9 am.", "It opens after 2 days."),
+        ("Who approves it?", "The release captain approves.", "It needs a signature."),
+        ("Who is the security lead?", "Our lead is Dora Lind.", "The security lead decides."),
+        ("What is the name of the lead?", "She is Dora Lind.", "The lead has a name."),
+        ("What is the phone number of the desk?", "Call 0551 4432.", "Call the desk."),
+        ("What is the e-mail address?", "Write to a@b.example.", "Write a mail."),
+        ("Which colour is the badge?", "It is green.", "It is round."),
+        ("How many failed yesterday?", "On 2026-01-02 5 failed.", "At most 5 may fail."),
+        ("Wie lange gilt es?", "Es gilt 90 Tage.", "Es gilt bei 5 Personen."),
+        ("酒店多少钱？", "每晚140欧元。", "有18个房间。"),
+    ],
+)
+def test_f9_a_text_has_the_kind_that_is_asked_for_or_has_it_not(question: str, has: str, lacks: str) -> None:
+    assert has_measure(question, has)
+    assert not has_measure(question, lacks)
+
+
+def test_b_a_heading_may_say_of_which_day_and_a_label_who() -> None:
+    assert has_measure("When was it released?", "It was released.", "2026-01-02")
+    assert has_measure("Who is the owner?", "Owner: the edge lead")
+    assert not has_measure("Who is the security lead?", "Owner: the security lead")
+
+
+def test_b_what_is_counted_follows_how_many() -> None:
+    assert counted("How many parking spaces are there?") == ("parking", "spaces")
+    assert counted("How many on the partner plan?") == ()
+    assert counted("How many SEV1 incidents?") == ("incidents",)
+    assert counted("How much is it?") == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["There are 18 parking spaces.", "It has a single space.", "Spaces: 18", "two free spaces"]
+)
+def test_b_a_number_counts_what_follows_it_or_what_labels_it(text: str) -> None:
+    assert counts(text, frozenset({"space"}))
+
+
+@pytest.mark.parametrize("text", ["Spaces are free for 2 hours.", "No number of anything", "Room: 5; Other: spaces"])
+def test_b_a_number_of_something_else_does_not_count(text: str) -> None:
+    assert not counts(text, frozenset({"space"}))

@@ -1,0 +1,48 @@
+"""Which words of a question must be named by what is quoted."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.knowledge.terms import words
+from agent.quoting.nouns import is_verb, nouns
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Where are the backups of the billing database stored?", {"backups", "billing", "database"}),
+        ("How long must a password be?", {"password"}),
+        ("How long is an idempotency key remembered?", {"idempotency", "key"}),
+        ("How many kilograms may a private parcel weigh?", {"kilograms", "private", "parcel"}),
+        ("Who is the manager of the laboratory?", {"manager", "laboratory"}),
+        ("Can I bring my dog?", {"dog"}),
+        ("When does version 3 end?", {"version", "3"}),
+    ],
+)
+def test_b_nouns_and_what_describes_them_are_insisted_on(question: str, expected: set[str]) -> None:
+    assert nouns(question) == expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How do we deploy?", "What is the deadline?", "What should I do if it fails?", "How is it signed?", "SEV1?", ""],
+)
+def test_b_verbs_kinds_and_identifiers_are_not(question: str) -> None:
+    assert nouns(question) == frozenset()
+
+
+def test_b_a_word_that_may_be_a_verb_is_told_in_its_plain_forms() -> None:
+    assert is_verb("approve")
+    assert is_verb("approves")
+    assert is_verb("watches")
+    assert not is_verb("manager")
+
+
+@given(st.text(max_size=200))
+def test_b_every_noun_stands_in_the_question(question: str) -> None:
+    assert nouns(question) <= {part for word in words(question) for part in (word, *word.split())} | {
+        token.lower() for token in question.split()
+    } or all(noun in question.lower() for noun in nouns(question))
