@@ -7,6 +7,7 @@ Must never read a text.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,13 +59,13 @@ class KnowledgeFigures:
         return min((source.state.synced for source in self.sources), default=0.0) or None
 
 
-def figures_of(index: KnowledgeIndex) -> KnowledgeFigures:
-    """What there is. Raises ``KnowledgeAwayError``."""
+def figures_of(index: KnowledgeIndex, names: Sequence[str] = ()) -> KnowledgeFigures:
+    """What there is, and the sources of these ``names`` also where nothing is. Raises ``KnowledgeAwayError``."""
     holdings = {holding.source: holding for holding in index.holdings()}
     states = states_of(index.notes(PREFIX))
     nothing = {"documents": 0, "passages": 0, "oldest": "", "newest": ""}
     found = []
-    for name in {**holdings, **states}:
+    for name in {*holdings, *states, *names}:
         prefix, _, rest = name.partition(":")
         kind, where = (prefix, rest) if prefix in _KINDS else ("folder", name)
         held = holdings.get(name) or Holding(source=name, **nothing)  # type: ignore[arg-type]  # each of its own kind
