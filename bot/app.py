@@ -52,8 +52,9 @@ from bot.queueing import Queueing
 from bot.recalling import Recalling
 from bot.reception import Reception
 from bot.settings import Settings
-from bot.slack_app import SocketFront, Workspace, build_app
+from bot.slack_app import Workspace, build_app
 from bot.slack_searching import SlackSearching
+from bot.socket_front import SocketFront
 from bot.stops import Cancel, LateStops, StopDesk, Stops
 from bot.syncing import Syncing
 from bot.thread_reader import ThreadReader

@@ -8,7 +8,7 @@ it Bolt acknowledges first and listens later. Must never wait for an answer to b
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ from agent.phrases import say
 from bot import clicks
 from bot.blocks import FEEDBACK_ACTION, HAND_OFF_ACTION, TRUST_ACTION
 from bot.delivery import Delivery
-from bot.intake import Access, Ignored, Incoming, Own, Refused, Standing, read, settle
+from bot.intake import Access, Addressed, Ignored, Incoming, Kind, Own, Refused, Standing, read, settle
 from bot.payload import string
 from bot.redis_url import plain_cause
 from bot.slack_calls import DeliveryFailed
@@ -31,6 +31,12 @@ from bot.wording import help_text
 from verification.language import detect
 
 _ANY = re.compile(".*")
+# What addresses Orion: an edit only where it mentions, for one in a muted direct chat unmutes nothing.
+_ENGAGING: Mapping[Addressed, Collection[Kind]] = {
+    "mention": ("question", "help", "edit"),
+    "direct": ("question", "help"),
+    "follow_up": (),
+}
 _log = structlog.get_logger()
 
 
@@ -120,9 +126,7 @@ class Listeners:
             return
         if letter.kind == "mute":
             await self._office.standings.mute(letter.thread)
-        elif letter.addressed != "follow_up" and letter.kind in {"question", "help"}:
-            await self._office.standings.engage(letter.thread)
-        elif letter.addressed == "mention" and letter.kind == "edit":  # one in a muted direct chat unmutes nothing
+        elif letter.kind in _ENGAGING[letter.addressed]:
             await self._office.standings.engage(letter.thread)
 
     async def feedback_given(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:

@@ -8,10 +8,9 @@ would lose the event.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -19,7 +18,6 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import structlog
-from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
@@ -32,7 +30,6 @@ from observability.loopback import is_loopback
 SLACK_API_URL: Final = "https://slack.com/api/"
 _CALL_TIMEOUT_S: Final = 20.0
 _MOST_CONNECTIONS: Final = 100
-_CLOSE_S: Final = 2.0
 _log = structlog.get_logger()
 
 
@@ -171,36 +168,3 @@ def build_app(client: AsyncWebClient, workspaces: Authorizes) -> AsyncApp:
         ignoring_self_events_enabled=False,
         attaching_conversation_kwargs_enabled=False,
     )
-
-
-class SocketFront:
-    """Socket Mode: one WebSocket to Slack, renewed by the SDK whenever it breaks."""
-
-    def __init__(self, app: AsyncApp, app_token: str, *, ping_interval_s: float = 10.0) -> None:
-        self._app = app
-        self._app_token = app_token
-        self._ping_interval_s = ping_interval_s
-        self._handler: AsyncSocketModeHandler | None = None
-
-    async def ready(self) -> bool:
-        """Whether events can arrive right now."""
-        return self._handler is not None and await self._handler.client.is_connected()
-
-    async def run(self) -> None:
-        """Connects and stays until cancelled. A Slack that is away is tried again for ever: ``ready`` tells."""
-        handler = AsyncSocketModeHandler(
-            self._app, self._app_token, logger=library_logger(), ping_interval=self._ping_interval_s
-        )
-        handler.client.proxy = self._app.client.proxy
-        self._handler = handler
-        try:
-            await handler.connect_async()  # type: ignore[no-untyped-call]  # the library left it unannotated
-            _log.info("slack_socket_connected")
-            await asyncio.Event().wait()
-        finally:
-            self._handler = None
-            with suppress(aiohttp.ClientError, OSError):  # TimeoutError is an OSError
-                async with asyncio.timeout(_CLOSE_S):  # a peer that never says goodbye must not hold up the end
-                    await handler.close_async()  # type: ignore[no-untyped-call]  # the library left it unannotated
-            await handler.client.aiohttp_client_session.close()
-            _log.info("slack_socket_closed")

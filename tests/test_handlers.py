@@ -24,7 +24,8 @@ from bot.local.limits import Strictness
 from bot.local.roster import TEAM_ID
 from bot.manifest import EVENTS_PATH
 from bot.people import People
-from bot.slack_app import SocketFront, build_app
+from bot.slack_app import build_app
+from bot.socket_front import SocketFront
 from bot.standing import Standings
 from bot.view_phrases import shown
 from bot.views import Collection, HomeFigures
