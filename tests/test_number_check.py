@@ -72,3 +72,41 @@ def test_f1_a_near_number_of_another_sentence_does_not_bear_out_what_this_one_de
         "83 seconds"
     ]
     assert "error" not in {each.severity for each in found(source, right.replace("30", "90"))}
+
+
+PAGED = "The primary acknowledges a page within 5 minutes, the secondary after 10 minutes."
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (PAGED, "The primary acknowledges a page within an hour"),
+        (PAGED, "The primary acknowledges a page within one hour"),
+        (PAGED, "The primary acknowledges a page within zero minutes"),
+        (PAGED, "The primary acknowledges a page within 5–15 minutes"),
+        ("Restores take between 20 and 40 minutes.", "Restores take between 40 and 60 minutes"),
+        ("Restores take 20 to 40 minutes.", "Restores take 40 to 60 minutes"),
+        ("Keys are valid for 90 days.", "Keys are valid for 90 [1] months"),
+        ("Die Prüfung dauert 5 Minuten.", "Die Prüfung ist innerhalb einer Stunde vorbei"),
+        ("研修予算は年間1200ユーロです。", "研修予算は年間一万二千ユーロです"),
+        ("培训预算为每年1200欧元。", "培训预算为每年一万二千欧元"),
+    ],
+)
+def test_f1_a_number_in_disguise_is_compared_too(source: str, text: str) -> None:
+    assert [each.severity for each in found(source, text)] == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Pages are acknowledged within 60 minutes.", "Pages are acknowledged within an hour"),
+        ("Report it within one hour.", "Report it within an hour"),
+        ("Report it within 24 hours.", "Report it within a day"),
+        ("The month has two weeks of leave.", "Within the first month there are two weeks of leave"),
+        ("The fee is 20 euros, for groups 40 euros.", "The fee is 20 euros and 40 euros for groups, 60 euros in total"),
+        ("The trial starts at zero cost.", "The trial has zero cost"),
+        ("年间预算为12000欧元。", "年间预算为一万二千欧元"),
+    ],
+)
+def test_f1_the_same_number_in_disguise_passes(source: str, text: str) -> None:
+    assert "error" not in [each.severity for each in found(source, text)]

@@ -29,6 +29,10 @@ _CUES = re.compile(
     re.IGNORECASE,
 )
 _PAIRS = re.compile(r"(?: [^\W\d_]+)?[ -](?:pairs?|Paare?n?|paires?|pares|pasang)\b", re.IGNORECASE)
+_LINKS = frozenset({*"-–—~〜～至到", "to", "bis", "à", "a", "hasta", "sampai", "hingga", "から"})
+_AND_LINKS = frozenset({"and", "und", "et", "y", "dan"})
+_BETWEEN = re.compile(r"\b(?:between|zwischen|entre|antara)\s\D{0,3}$", re.IGNORECASE)
+_REACH = 16
 _NEAR = 3
 _MOST = 24
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*•◦]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
@@ -51,7 +55,10 @@ def may_follow(quantity: Quantity, evidence: Evidence) -> bool:
 
     Where the claim says that it is a sum, what was counted may have other names: titles and cups are trophies.
     """
-    counted = quantity._replace(noun="") if quantity.unit is None and _CUES.search(evidence.claim.text) else quantity
+    text = evidence.claim.text
+    if any(_is_range(text, other, quantity) for other in evidence.claim.quantities[:_MOST] if other != quantity):
+        return False
+    counted = quantity._replace(noun="") if quantity.unit is None and _CUES.search(text) else quantity
     return any(_same(quantity, sum(amounts)) for amounts in _sums(counted, evidence))
 
 
@@ -93,7 +100,8 @@ def _alike(quantity: Quantity, others: list[Quantity]) -> list[float]:
 
 def _results(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
     reckoned = bool(_CUES.search(evidence.claim.text))
-    mine = [q.amounts()[0] for q in evidence.claim.quantities[:_MOST] if q is not quantity]
+    text, others = evidence.claim.text, evidence.claim.quantities[:_MOST]
+    mine = [q.amounts()[0] for q in others if q is not quantity and not _is_range(text, q, quantity)]
     for group in _near(evidence):
         amounts = _alike(quantity, group)
         if len(amounts) > 1 and (reckoned or all(amount in mine for amount in amounts)):
@@ -107,6 +115,15 @@ def _results(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
             yield from _shares(group)
         yield from _parts(group)
     yield from _paired(evidence)
+
+
+def _is_range(text: str, one: Quantity, other: Quantity) -> bool:
+    """True for the two ends of a range ("5 to 15", "between 40 and 60"): neither is reckoned from the other."""
+    first, last = sorted((one, other), key=lambda quantity: quantity.start)
+    link = text[first.end : last.start].strip().casefold()
+    if link in _LINKS:
+        return True
+    return link in _AND_LINKS and bool(_BETWEEN.search(text, max(0, first.start - _REACH), first.start))
 
 
 def _paired(evidence: Evidence) -> Iterator[float]:

@@ -21,7 +21,7 @@ from verification.units import CURRENCIES, OTHER_COINS, UNITS, Unit
 _APPROXIMATE = 0.1
 _COUNTED = 5
 # Converting miles to kilometres or pounds to kilograms rounds; days to hours does not.
-_MEASURED = frozenset({"length", "mass", "volume"})
+_MEASURED = frozenset({"length", "length 2", "length 3", "mass", "volume"})
 _DEGREES = frozenset({"celsius", "fahrenheit"})
 _SPANS = frozenset({"time", "months"})
 _SAME_SENTENCE = 0.75

@@ -67,6 +67,7 @@ _CJK_SCALES = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "萬": 10_000
 CJK_NUMERAL = re.compile(f"[{''.join(_CJK_DIGITS)}{''.join(_CJK_SCALES)}]+")
 
 _SMALL = {
+    0: "zero null zéro cero nol",
     1: "one first 1st eins ein eine einen einem einer erste ersten erster erstes un une premier première uno una "
     "primer primero primera satu pertama",
     2: "second zweite zweiten zweiter zweites deuxième segunda kedua",
@@ -91,6 +92,10 @@ _SMALL = {
 }
 # Words that count or rank but may as well be an article: they bear a number out and are never held against a claim.
 WEAK_WORDS: dict[str, float] = {word: float(value) for value, words in _SMALL.items() for word in words.split()}
+COUNTING = frozenset(["dozen", "dutzend", "douzaine", "docena", "zero", "null", "zéro", "cero", "nol"])
+"""Those that count for certain before a unit."""
+ONES = frozenset(["one", "ein", "eine", "einen", "einem", "einer", "un", "une", "uno", "una", "satu"])
+"""Those that count in a deadline: "within one hour"."""
 FRACTIONS: dict[str, float] = {
     word: percent
     for percent, words in {

@@ -12,8 +12,21 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from verification.bounds import Bound, bound
-from verification.number_words import CJK_NUMERAL, FRACTIONS, JOINERS, WEAK_WORDS, WORDS, is_number_word, read, read_cjk
-from verification.part_units import HALVES, PERIODS, part_of_a_unit
+from verification.number_words import (
+    CJK_NUMERAL,
+    COUNTING,
+    FRACTIONS,
+    JOINERS,
+    ONES,
+    WEAK_WORDS,
+    WORDS,
+    is_number_word,
+    read,
+    read_cjk,
+)
+from verification.part_units import HALVES, a_unit_within, part_of_a_unit
+from verification.powers import raised, raised_unit
+from verification.rates import period, rate_end
 from verification.stretches import Tokens, openings
 from verification.units import CURRENCIES, GLUED_SCALES, SCALES, UNITS, Unit
 
@@ -25,39 +38,12 @@ _NUMERAL = re.compile(
     r"|(?P<plain>\d+(?:[.,]\d+)?)"
 )
 _FRACTION_CJK = re.compile(r"\s?分[の之]\s?(?P<top>\d+)")
-_AFTER = re.compile(r"[ \u00a0\u202f]?-?(?P<word>[%％‰°€$£¥₹](?:[CF]\b)?|[^\W\d_]+\.?(?:[-/][^\W\d_]+)*)")
+_AFTER = re.compile(r"[ \u00a0\u202f]{0,6}-?(?P<word>[%％‰°€$£¥₹](?:[CF]\b)?|[^\W\d_]+\.?(?:[-/][^\W\d_]+)*)")
 _CENTURY = re.compile(
     r"(?:st|nd|rd|th|\.|e|er|ème)?[ -](?:century|centuries|Jahrhunderts?|siècles?|siglos?)\b|世紀|世纪", re.IGNORECASE
 )
 _CURRENCY_BEFORE = re.compile(r"(?:([$€£¥₹])|\b(USD|EUR|GBP|CHF|IDR|Rp)\.?)\s?$")
 _CURRENCY_ENDS = frozenset("$€£¥₹DRPFp.")
-# "a second" is a time where nothing follows that it could be the second of.
-_ENDS_THERE = r"(?=\s*(?:$|[.,;:!?)\[|]|(?:are|is|and|or|at|on|in|with)\b))"
-_RATE = re.compile(
-    r"(?:\s(?!(?:per|pro|par|por|an?|each|every|in|im|the|and|or|for|to|of)\b)[^\W\d_]+){0,2}"
-    rf"(?:\s?/\s?(?P<unit>{PERIODS}|s|min|h|d)\b"
-    r"|\s(?:per|an?|each|every|pro|je|im|in der|am|par|à la|al|a la|por|cada|setiap)"
-    rf"\s(?P<every>(?:{PERIODS}|night|nacht|nuit|noche|malam))(?<!\san second)(?:(?<!\sa second)|{_ENDS_THERE})\b"
-    r"(?!\s(?:\d{4}|ago|later|earlier|before|after))"
-    r"|\s(?P<adverb>hourly|daily|weekly|monthly|quarterly|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\b)",
-    re.IGNORECASE,
-)
-_ADVERBS = {
-    **dict.fromkeys(("night", "nacht", "nuit", "noche", "malam"), "day"),
-    "hourly": "hour",
-    "daily": "day",
-    "weekly": "week",
-    "monthly": "month",
-    "quarterly": "quarters",
-    "yearly": "year",
-    "annually": "year",
-    "täglich": "day",
-    "wöchentlich": "week",
-    "monatlich": "month",
-    "jährlich": "year",
-    "an": "ans",
-    "quarter": "quarters",
-}
 _OF = re.compile(r"\s(?:of|de|d[’'])\s?")
 # "30 calendar days", "5 working days": the unit may stand behind an adjective.
 _LATER_UNIT = re.compile(r"[ \u00a0](?P<word>[^\W\d_]{3,})")
@@ -69,7 +55,6 @@ _BINDING = frozenset(_BINDING_WORDS.split())
 _TWO_WORDS = {"pour": "cent", "por": "ciento", "per": "cent"}
 _SPACES = frozenset(" -\u00a0")
 _MAX_DIGITS, _TWO = 18, 2
-_DOZENS = frozenset({"dozen", "dutzend", "douzaine", "docena"})
 _DIGITS_BEHIND = 12  # 百分之 may be followed by digits, which are a token of their own
 _LONGEST_CJK_UNIT = 4
 
@@ -135,14 +120,14 @@ def may_count(word: str) -> bool:
     return folded in _OPENING_WORDS or any(is_number_word(folded, language) for language in WORDS)
 
 
-_OPENING_WORDS = frozenset({word.partition("-")[0] for word in (*FRACTIONS, *HALVES, *WEAK_WORDS)})
+_OPENING_WORDS = frozenset({word.partition("-")[0] for word in (*FRACTIONS, *HALVES, *WEAK_WORDS, "a", "an")})
 
 
 def _at(text: str, token: re.Match[str], language: str) -> Quantity | None:
     word = token.group()
     if word[0].isdigit():
         return _digits(text, token.start())
-    if part := part_of_a_unit(text, token.start()):
+    if part := part_of_a_unit(text, token.start()) or a_unit_within(text, token.start()):
         value, unit, end = part
         of = bound(text, token.start(), end)
         return Quantity(start=token.start(), end=end, readings=(value,), unit=unit, bound=of, worded=True)
@@ -165,8 +150,14 @@ def _in_words(text: str, token: re.Match[str], language: str) -> Quantity | None
     if head in WEAK_WORDS:
         span = (token.start(), token.start() + len(head))
         quantity = _quantity(text, span, (WEAK_WORDS[head],), worded=True)
-        return quantity._replace(weak=not (head in _DOZENS and quantity.unit))
+        return quantity._replace(weak=not (quantity.unit and (head in COUNTING or _is_deadline(head, quantity))))
     return None
+
+
+def _is_deadline(head: str, quantity: Quantity) -> bool:
+    """True for "within one hour": there the one is a number."""
+    spans = quantity.unit is not None and quantity.unit.dimension in {"time", "months"}
+    return spans and quantity.bound == "<=" and head in ONES
 
 
 def _in_any_language(text: str, token: re.Match[str]) -> Quantity | None:
@@ -197,7 +188,8 @@ def _digits(text: str, start: int) -> Quantity | None:
     century = _CENTURY.match(text, match.end())
     if century and match.group().isdigit():
         return Quantity(start=start, end=century.end(), readings=readings, noun="century", century=True)
-    return _quantity(text, match.span(), readings, unit=_currency_before(text, start))
+    readings, end = raised(text, match.end(), readings)
+    return _quantity(text, (start, end), readings, unit=_currency_before(text, start))
 
 
 def _readings(match: re.Match[str]) -> tuple[float, ...]:
@@ -251,23 +243,14 @@ def _quantity(
         bound=bound(text, start, tail.end),
         worded=worded,
         scaled=tail.factor != 1,
-        period=_period(text, tail.end),
+        period=period(text, tail.end),
     )
-
-
-def _period(text: str, end: int) -> Unit | None:
-    """The span of time behind an amount that makes it a rate; None without one."""
-    match = _RATE.match(text, end)
-    if match is None:
-        return None
-    word = (match["unit"] or match["every"] or match["adverb"]).casefold()
-    return UNITS.get(_ADVERBS.get(word, word))
 
 
 def with_period(text: str, quantity: Quantity) -> str:
     """The amount as ``text`` has it, with the span of time that makes it a rate."""
-    match = _RATE.match(text, quantity.end) if quantity.period else None
-    return text[quantity.start : match.end() if match else quantity.end].strip()
+    end = rate_end(text, quantity.end) if quantity.period else quantity.end
+    return text[quantity.start : end].strip()
 
 
 def _tail(text: str, end: int) -> _Tail:
@@ -286,7 +269,8 @@ def _tail(text: str, end: int) -> _Tail:
         unit = unit if unit and unit.dimension in {"time", "months"} else None
         length = later.end() - match.start("word") if unit else 0
     noun = "" if unit else word.casefold()
-    return _Tail(factor, unit, noun, match.start("word") + length if unit else end)
+    unit, end = raised_unit(text, match.start("word") + length, unit) if unit else (unit, end)
+    return _Tail(factor, unit, noun, end)
 
 
 def _scale(match: re.Match[str], end: int) -> tuple[float, int]:
@@ -343,7 +327,9 @@ _CJK_EXPRESSION = re.compile(
     rf"百分之(?P<percent>\d+(?:\.\d+)?|{CJK_NUMERAL.pattern})"
     rf"|(?P<bottom>{CJK_NUMERAL.pattern})分[の之](?P<top>{CJK_NUMERAL.pattern})"
     r"|(?P<half>半分|一半|半数)"
-    rf"|(?P<numeral>{CJK_NUMERAL.pattern})(?P<counter>[名人個个件回次台本社つ階层条項项份种種位倍割行頁页章]|(?=[日月年時时分秒週周天小円元万億億か个個]))?"
+    rf"|(?P<numeral>{CJK_NUMERAL.pattern})"
+    r"(?P<counter>[名人個个件回次台本社つ階层条項项份种種位倍割行頁页章]"
+    r"|(?=[日月年時时分秒週周天小円元万億億か个個]|ユーロ|ドル|パーセント|キロ|メートル|バイト|欧元|美元|美金|日元|人民币|公里))?"
 )
 _NOT_NUMERALS = frozenset(
     {"十分", "一人", "一部", "一個", "一个", "一次", "一回", "一件", "一条", "一种", "一種", "一位", "一項", "一项"}

@@ -54,6 +54,13 @@ _LENGTH: dict[float, str] = {
     0.3048: "ft foot feet pied pieds kaki",
     1609.344: "mi mile miles meile meilen milles milla millas マイル 英里 mph",
 }
+_AREA: dict[float, str] = {
+    1e-6: "mm²",
+    1e-4: "cm²",
+    1: "m² sqm quadratmeter quadratmetern 平方メートル 平方米",
+    1e6: "km² quadratkilometer quadratkilometern 平方キロメートル 平方公里",
+}
+_SPACE: dict[float, str] = {1e-9: "mm³", 1e-6: "cm³", 1e9: "km³", 1: "m³ kubikmeter kubikmetern 立方メートル 立方米"}
 _MASS: dict[float, str] = {
     0.001: "mg milligram milligrams milligramm",
     1: "g gram grams gramm gramme grammes gramo gramos グラム 克",
@@ -92,6 +99,8 @@ def _table() -> dict[str, Unit]:
         "months": _MONTHS,
         "bytes": _BYTES,
         "length": _LENGTH,
+        "length 2": _AREA,
+        "length 3": _SPACE,
         "mass": _MASS,
         "ratio": _RATIO,
         "points": _POINTS,

@@ -1,0 +1,48 @@
+"""Powers of numbers and of lengths, and what only looks like one."""
+
+from __future__ import annotations
+
+import pytest
+
+from verification.answer import Draft, Source
+from verification.passages import analyse
+from verification.rules import check
+
+
+@pytest.mark.parametrize(
+    ("text", "readings", "dimension"),
+    [
+        ("10² rows", (100.0,), None),
+        ("2¹⁰ bytes", (1024.0,), "bytes"),
+        ("10^6 rows", (1e6,), None),
+        ("10⁻³ rows", (0.001,), None),
+        ("30¹ days", (30.0,), "time"),  # the mark of a note
+        ("10⁹⁹ rows", (10.0,), None),
+        ("100 m²", (100.0,), "length 2"),
+        ("100 m2.", (100.0,), "length 2"),
+        ("100 m 2", (100.0,), "length"),
+        ("5 m³", (5.0,), "length 3"),
+        ("5 m3", (5.0,), "length 3"),
+        ("100 mètres carrés", (100.0,), "length 2"),
+        ("100 Quadratmeter", (100.0,), "length 2"),
+        ("100 kg²", (100.0,), None),
+    ],
+)
+def test_f1_a_power_is_read_as_one(text: str, readings: tuple[float, ...], dimension: str | None) -> None:
+    quantity = analyse(text, "en").quantities[0]
+    assert quantity.readings == readings
+    assert (quantity.unit.dimension if quantity.unit else None) == dimension
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "wrong"),
+    [
+        ("The table holds 10² rows.", "The table holds 100 rows [1].", "The table holds 10³ rows [1]."),
+        ("The hall measures 100 m².", "The hall measures 100 m2 [1].", "The hall measures 100 m³ [1]."),
+        ("The park measures 2 km².", "The park measures 2,000,000 m² [1].", "The park measures 2 km³ [1]."),
+    ],
+)
+def test_f1_another_power_is_an_error(source: str, right: str, wrong: str) -> None:
+    pages = (Source(id=1, title="", text=source),)
+    assert check(Draft(text=right, sources=pages)).passed
+    assert not check(Draft(text=wrong, sources=pages)).passed

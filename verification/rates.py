@@ -1,0 +1,55 @@
+"""The span of time behind an amount that makes it a rate: "600 requests per minute", "12 a day", "5 euros monthly".
+
+Promises: looks only right behind the amount and past two words at most; what may be an ordinal ("a second try") or a
+date ("a year ago") is no rate. Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verification.part_units import PERIODS
+from verification.units import UNITS, Unit
+
+# "a second" is a time where nothing follows that it could be the second of.
+_ENDS_THERE = r"(?=\s*(?:$|[.,;:!?)\[|]|(?:are|is|and|or|at|on|in|with)\b))"
+_RATE = re.compile(
+    r"(?:\s(?!(?:per|pro|par|por|an?|each|every|in|im|the|and|or|for|to|of)\b)[^\W\d_]+){0,2}"
+    rf"(?:\s?/\s?(?P<unit>{PERIODS}|s|min|h|d)\b"
+    r"|\s(?:per|an?|each|every|pro|je|im|in der|am|par|à la|al|a la|por|cada|setiap)"
+    rf"\s(?P<every>(?:{PERIODS}|night|nacht|nuit|noche|malam))(?<!\san second)(?:(?<!\sa second)|{_ENDS_THERE})\b"
+    r"(?!\s(?:\d{4}|ago|later|earlier|before|after))"
+    r"|\s(?P<adverb>hourly|daily|weekly|monthly|quarterly|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\b)",
+    re.IGNORECASE,
+)
+_ADVERBS = {
+    **dict.fromkeys(("night", "nacht", "nuit", "noche", "malam"), "day"),
+    "hourly": "hour",
+    "daily": "day",
+    "weekly": "week",
+    "monthly": "month",
+    "quarterly": "quarters",
+    "yearly": "year",
+    "annually": "year",
+    "täglich": "day",
+    "wöchentlich": "week",
+    "monatlich": "month",
+    "jährlich": "year",
+    "an": "ans",
+    "quarter": "quarters",
+}
+
+
+def period(text: str, end: int) -> Unit | None:
+    """The span of time behind the amount that ends at ``end``; None without one."""
+    match = _RATE.match(text, end)
+    if match is None:
+        return None
+    word = (match["unit"] or match["every"] or match["adverb"]).casefold()
+    return UNITS.get(_ADVERBS.get(word, word))
+
+
+def rate_end(text: str, end: int) -> int:
+    """Where the words for that span of time end; ``end`` without any."""
+    match = _RATE.match(text, end)
+    return match.end() if match else end
