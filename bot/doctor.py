@@ -24,6 +24,7 @@ from bot.embedded_redis import EmbeddedRedisError
 from bot.engine import corpus_of, open_index, open_model
 from bot.handing_off import reach
 from bot.installs import Installations
+from bot.knowledge_figures import KnowledgeFigures, figures_of
 from bot.manifest import BOT_SCOPES, SEARCH_SCOPE
 from bot.open_redis import open_redis
 from bot.open_slack import seal_of
@@ -39,6 +40,8 @@ from bot.wrong_use import WrongUse
 from observability.loopback import is_loopback
 
 ANSWER_TOKENS = 16
+NAMED = 5
+"""So many documents that were not read are named."""
 ANSWERS_WITHIN_S = 12.0
 """Enough for a model that has to be loaded first, short enough to be waited for."""
 SLACK_AWAY = "Check the network, the proxy and SLACK_API_URL."
@@ -184,10 +187,11 @@ async def _paused(redis: Redis) -> list[Check]:
     return [Check(name="Paused", ok=False, detail=detail, remedy="Let Orion go on with `orion resume`.")]
 
 
-async def _knowledge(settings: Settings, _: float) -> list[Check]:
+async def _knowledge(settings: Settings, within_s: float) -> list[Check]:
     try:
-        async with open_index(replace(corpus_of(settings), semantic="")) as (index, report):
-            documents = await asyncio.to_thread(index.documents)
+        corpus = replace(corpus_of(settings), semantic="")
+        async with open_index(corpus, wait_s=within_s) as (index, _):
+            known = await asyncio.to_thread(figures_of, index, corpus.names)
     except KnowledgeAwayError as error:
         remedy = "Check ORION_KNOWLEDGE_URL: address, user, password, and that PostgreSQL runs."
         detail = f"the shared index cannot be used ({error})"
@@ -195,15 +199,26 @@ async def _knowledge(settings: Settings, _: float) -> list[Check]:
     except WrongUse as error:
         remedy = "Name folders that exist in ORION_DOCS, and one that can be written in ORION_HOME."
         return [Check(name="Knowledge", ok=False, detail=str(error), remedy=remedy)]
-    failed = "".join(f"; not read: {path} ({reason})" for path, reason in report.failed)
-    none = "Set ORION_DOCS to your folders, or run `orion index DIR`."
-    check = Check(
+    return [_held(known)]
+
+
+def _held(known: KnowledgeFigures) -> Check:
+    """What there is to answer from, with the first of what was not read."""
+    unread = [f"; not read: {path} ({reason})" for source in known.sources for path, reason in source.state.failed]
+    more = known.failures - len(unread[:NAMED])
+    waiting = [f"; never read: {source.where}" for source in known.sources if not source.state.tried]
+    detail = f"{known.documents} document{'' if known.documents == 1 else 's'}{''.join(unread[:NAMED] + waiting)}"
+    remedy = "Set ORION_DOCS to your folders, or run `orion index DIR`."
+    if unread or known.documents:
+        remedy = "Mend or remove those."
+    if waiting:
+        remedy = "Run `orion index`, or let a running Orion do it: it reads web sites soon after its start."
+    return Check(
         name="Knowledge",
-        ok=bool(documents) and not failed,
-        detail=f"{len(documents)} document{'' if len(documents) == 1 else 's'}{failed}",
-        remedy="Mend or remove those." if documents else none,
+        ok=bool(known.documents) and not unread and not waiting,
+        detail=detail + (f"; {more} more: `orion docs` names them" if more else ""),
+        remedy=remedy,
     )
-    return [check]
 
 
 async def _model(settings: Settings, within_s: float) -> list[Check]:

@@ -274,3 +274,21 @@ async def test_a12_a_pause_is_shown_with_its_reason(tmp_path: Path, redis_url: s
     assert "orion resume" in found["Paused"].remedy
     await Pausing(redis_client).resume()
     assert "Paused" not in await checks(settings_in(tmp_path, redis_url))
+
+
+async def test_h4_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "good.md").write_text("# Good\n\nText.\n")
+    for n in range(7):
+        (docs / f"{n}.md").write_bytes(b"")
+    web = frozenset({"http://127.0.0.1:9/handbook"})
+    check = (await checks(settings_in(tmp_path / "home", "", docs=(docs,), web_docs=web)))["Knowledge"]
+    assert not check.ok
+    assert check.detail == (
+        "1 document" + "".join(f"; not read: {n}.md (is empty)" for n in range(5)) + "; never read: "
+        "http://127.0.0.1:9; 2 more: `orion docs` names them"
+    )
+    assert check.remedy.startswith("Run `orion index`")
+    mended = (await checks(settings_in(tmp_path / "home", "", docs=(docs,))))["Knowledge"]
+    assert mended.remedy == "Mend or remove those."
