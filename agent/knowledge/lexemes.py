@@ -24,6 +24,7 @@ from agent.knowledge.query_terms import CJK_RUN, grams, query_terms
 _WORD: Final = re.compile(r"[^\W_]+")
 _JOINED: Final = re.compile(r"[^\W_]+(?:(?:[^\w\s\"'“”„«»‘’`()\[\]{}<>|,;!?]|_)+[^\W_]+)*")
 """Words with nothing between them that ends an identifier."""
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _EDGES: Final = ".,:;()\"'"
 _MOST_CHARS: Final = 200
 """Longer runs of letters are no words."""
@@ -97,7 +98,11 @@ def _plain(text: str) -> str:
     if text.isascii():
         return text.lower()
     apart = unicodedata.normalize("NFKD", CJK_RUN.sub(" ", text))
-    return "".join(c for c in apart if not unicodedata.combining(c)).lower()
+    return _NOT_ASCII.sub(_without_marks, apart).lower()
+
+
+def _without_marks(found: re.Match[str]) -> str:
+    return "".join(c for c in found[0] if not unicodedata.combining(c))
 
 
 @lru_cache(maxsize=100_000)

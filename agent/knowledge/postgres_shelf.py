@@ -16,7 +16,7 @@ from agent.knowledge.index_run import NOTE, Known, Parsed
 from agent.knowledge.lexemes import impacts
 from agent.knowledge.postings import Changes, best
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 """Grows with the tables and with anything that changes what the same bytes become."""
 
 _TABLES: Final = ("passage_vectors", "passages", "documents", "postings", "terms", "totals", "settings")

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-BLOCK: Final = 4_096
+BLOCK: Final = 2_048
 """Places in a block. A change rewrites a block of each of its words; a search reads all blocks of each of its words."""
 MOST_IMPACT: Final = 255
 _BYTES: Final = 3

@@ -16,7 +16,7 @@ from agent.knowledge.index_run import MOST_PASSAGES, NOTE, Known, Parsed
 from agent.knowledge.lexemes import impacts
 from agent.knowledge.postings import BLOCK, Changes, best
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Grows with the schema and with anything that changes what the same bytes become."""
 
 _SCHEMA: Final = """
