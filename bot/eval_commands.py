@@ -18,10 +18,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from bot.local_prefix import LocalOption, prefix_of
 from bot.wrong_use import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
     from bot.eval_compare import Comparison
+    from bot.settings import Settings
 
 app = typer.Typer(no_args_is_help=True, help="Measure Orion on labelled files.")
 
@@ -100,6 +102,37 @@ def answers(
     _quiet()
     settings = check_addresses(load_settings())
     _show(asyncio.run(evaluate_answers(settings, file, docs)), as_json=as_json)
+
+
+@app.command("from-traces")
+def from_traces(
+    out: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="A file that is not there yet.")],
+    outcome: Annotated[list[str] | None, typer.Option(help="Only turns that ended so; may be given again.")] = None,
+    bad: Annotated[bool, typer.Option("--bad", help="Only what somebody found not helpful.")] = False,  # noqa: FBT002 - a flag
+    local: LocalOption = None,
+) -> None:
+    """Questions people asked in the last 30 days, to be labelled with 'expect' for `orion eval answers`."""
+    from bot.cli import _run, _settings
+    from bot.eval_from_traces import OUTCOMES
+
+    if unknown := next((name for name in outcome or () if name not in OUTCOMES), None):
+        message = f"--outcome must be one of {', '.join(OUTCOMES)}, not '{unknown}'."
+        raise WrongUse(message)
+    written = _run(_written(_settings(), out, outcome or [], prefix_of(local), bad_only=bad))
+    rows = f"{written} row{'' if written == 1 else 's'}"
+    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    console.print(
+        f"{out}: {rows}. Add to each 'expect': a list of texts that the answer must hold, or null where Orion should "
+        "refuse. The file holds people's questions and answers: keep it where those may be."
+    )
+
+
+async def _written(settings: Settings, out: Path, outcomes: list[str], prefix: str, *, bad_only: bool) -> int:
+    from bot.eval_from_traces import write_rows
+    from bot.open_redis import open_redis
+
+    async with open_redis(settings) as redis:
+        return await write_rows(redis, out, prefix=prefix, outcomes=outcomes, bad_only=bad_only)
 
 
 @app.command()
