@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -8,17 +9,19 @@ from structlog.testing import capture_logs
 
 from agent.actions import ToolCall
 from agent.budget import Usage
+from agent.model import DecideContext, Decision, WriteContext, WriteStream
 from agent.openai_model import OpenAIModel, Timeouts
 from agent.tools.llm_generate import SPEC, LlmGenerate
 from agent.tools.tool import ToolResult, call_tool
-from tests.openai_server import Scripted, ScriptedOpenAI, fails, says
+from tests.openai_server import CUT, GARBAGE, HANGS, Scripted, ScriptedOpenAI, fails, says
 
 PROMPT = "Write a greeting."
+QUICK = Timeouts(retries=0, reply=1.5)
 
 
 async def generated(script: list[Scripted], **arguments: Any) -> tuple[ToolResult, list[dict[str, Any]]]:
     async with ScriptedOpenAI(generations=script) as server:
-        model = OpenAIModel(base_url=server.url, api_key="k", model="m", timeouts=Timeouts(retries=0))
+        model = OpenAIModel(base_url=server.url, api_key="k", model="m", timeouts=QUICK)
         tool = LlmGenerate(model)
         call = ToolCall(call_id="1", tool="llm_generate", input=arguments)
         result = await call_tool({"llm_generate": tool}, call, timeout_s=5, max_chars=10_000)
@@ -87,6 +90,14 @@ async def test_d1_a_large_context_logs_a_warning() -> None:
         (fails(500, "no"), "LLMError", "configuration"),
         (says("cut", finish="length"), "TokenLimitError", "Shorten the prompt or raise max_tokens"),
         (fails(408, "late"), "TimeoutError", "Try again"),
+        (HANGS, "TimeoutError", "Try again"),
+        (fails(400, "long", "context_length_exceeded"), "TokenLimitError", "Shorten the prompt or raise max_tokens"),
+        (fails(403, "no"), "AuthenticationError", "credentials"),
+        (fails(429, "slow down"), "RateLimitError", "Try again"),
+        (fails(429, "no money", "insufficient_quota"), "QuotaError", "billing"),
+        (says(refusal="I will not."), "RefusalError", "Rephrase"),
+        (CUT, "LLMError", "configuration"),
+        (GARBAGE, "LLMError", "configuration"),
     ],
 )
 async def test_d1_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint: str) -> None:
@@ -128,8 +139,49 @@ async def test_d1_the_tool_checks_its_parameters_also_without_the_wall() -> None
     assert outcome["type"] == "ParameterError"
 
 
+async def test_d1_g1_what_a_server_echoes_of_a_prompt_or_an_answer_is_neither_logged_nor_returned() -> None:
+    secret = "the quince orchard is for sale"
+    for reply in (fails(400, f"bad prompt: {secret}"), fails(500, secret), says(secret, finish="length")):
+        with capture_logs() as logs:
+            result, _ = await generated([reply], prompt=secret, context={"offer": secret})
+        assert not result.ok
+        assert secret not in f"{logs} {result.content} {result.error} {result.hints}"
+
+
+class Echo:
+    """Replies at once: what is left is the tool's own work."""
+
+    name = "echo"
+    quotes_only = False
+
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
+        return prompt[-max_tokens:], Usage(prompt_tokens=int(temperature * 10), completion_tokens=1)
+
+    async def decide(self, context: DecideContext) -> Decision:
+        raise NotImplementedError(context.mission)
+
+    def write(self, context: WriteContext) -> WriteStream:
+        raise NotImplementedError(context.mission)
+
+
+async def test_b4_d1_its_own_work_is_far_below_50_ms_of_processor_time() -> None:
+    tool = LlmGenerate(Echo())
+    context = {"rows": [{"name": f"row {n}", "value": n} for n in range(300)]}
+    call = ToolCall(call_id="1", tool="llm_generate", input={"prompt": PROMPT, "context": context})
+    began = time.process_time()
+    for _ in range(20):
+        assert (await call_tool({"llm_generate": tool}, call, timeout_s=5, max_chars=10_000)).ok
+    assert (time.process_time() - began) / 20 < 0.05
+
+
 def test_d1_the_schema_is_what_was_agreed() -> None:
     properties = SPEC.parameters["properties"]
+    for use in ("formulating replies", "summaries", "formatting data", "translations", "creative text"):
+        assert use in SPEC.description
+    assert properties["prompt"]["type"] == "string"
+    assert "object" in properties["context"]["type"]
+    assert properties["max_tokens"]["type"] == "integer"
+    assert (properties["temperature"]["minimum"], properties["temperature"]["maximum"]) == (0, 1)
     assert SPEC.parameters["required"] == ["prompt"]
     assert list(properties) == ["prompt", "context", "max_tokens", "temperature"]
     assert (properties["max_tokens"]["default"], properties["temperature"]["default"]) == (500, 0.7)
