@@ -113,13 +113,14 @@ def from_traces(
 ) -> None:
     """Questions people asked in the last 30 days, to be labelled with 'expect' for `orion eval answers`."""
     from bot.cli import _run, _settings
-    from bot.eval_from_traces import OUTCOMES
+    from bot.eval_from_traces import OUTCOMES, write_rows
 
     if unknown := next((name for name in outcome or () if name not in OUTCOMES), None):
         message = f"--outcome must be one of {', '.join(OUTCOMES)}, not '{unknown}'."
         raise WrongUse(message)
-    written = _run(_written(_settings(), out, outcome or [], prefix_of(local), bad_only=bad))
-    rows = f"{written} row{'' if written == 1 else 's'}"
+    found = _run(_traced(_settings(), outcome or [], prefix_of(local), bad_only=bad))
+    write_rows(found, out)
+    rows = f"{len(found)} row{'' if len(found) == 1 else 's'}"
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
     console.print(
         f"{out}: {rows}. Add to each 'expect': a list of texts that the answer must hold, or null where Orion should "
@@ -127,12 +128,12 @@ def from_traces(
     )
 
 
-async def _written(settings: Settings, out: Path, outcomes: list[str], prefix: str, *, bad_only: bool) -> int:
-    from bot.eval_from_traces import write_rows
+async def _traced(settings: Settings, outcomes: list[str], prefix: str, *, bad_only: bool) -> list[dict[str, Any]]:
+    from bot.eval_from_traces import read_rows
     from bot.open_redis import open_redis
 
     async with open_redis(settings) as redis:
-        return await write_rows(redis, out, prefix=prefix, outcomes=outcomes, bad_only=bad_only)
+        return await read_rows(redis, prefix=prefix, outcomes=outcomes, bad_only=bad_only)
 
 
 @app.command()

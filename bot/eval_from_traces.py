@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from bot.turn_record import TurnRecords
 from bot.wrong_use import WrongUse
@@ -22,25 +21,24 @@ from bot.wrong_use import WrongUse
 OUTCOMES = ("answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget")
 
 
-async def write_rows(redis: Redis, out: Path, *, prefix: str, outcomes: Collection[str], bad_only: bool) -> int:
-    """Write the rows to ``out``, which must not be there yet; returns how many. No outcomes: all of them."""
-    records = TurnRecords(redis, prefix=prefix)
-    count = 0
+async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad_only: bool) -> list[dict[str, Any]]:
+    """A row for each turn that ended in one of ``outcomes`` (none: however it ended). Raises ``RedisError``."""
+    rows = []
+    async for record in _records(redis, TurnRecords(redis, prefix=prefix), prefix):
+        judged = await _judged(redis, prefix, record["turn_id"])
+        if (not outcomes or record["outcome"] in outcomes) and (judged["bad"] or not bad_only):
+            rows.append(_row(record, judged))
+    return rows
+
+
+def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:
+    """One row a line. Raises ``WrongUse`` where the file is there already."""
     try:
         with out.open("x", encoding="utf-8", errors="replace") as lines:
-            async for record in _records(redis, records, prefix):
-                judged = await _judged(redis, prefix, record["turn_id"])
-                if (outcomes and record["outcome"] not in outcomes) or (bad_only and not judged["bad"]):
-                    continue
-                lines.write(json.dumps(_row(record, judged), ensure_ascii=False) + "\n")
-                count += 1
+            lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     except FileExistsError:
         message = f"{out} is there already, perhaps with labels. Name another file."
         raise WrongUse(message) from None
-    except RedisError:
-        out.unlink()  # half a file would look like a whole one
-        raise
-    return count
 
 
 async def _records(redis: Redis, records: TurnRecords, prefix: str) -> AsyncIterator[dict[str, Any]]:
