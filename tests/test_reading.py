@@ -77,6 +77,17 @@ def test_d2_html_keeps_what_is_said_and_drops_what_surrounds_it() -> None:
         assert gone not in document.text
 
 
+def test_d2_html_of_documentation_builders_keeps_no_signs_beside_headings() -> None:
+    page = '<h1>Install<a class="headerlink" href="#i" title="Link">\u00b6</a></h1><p>Run <a href="/x">it</a>.</p>'
+    document = parse_document("x.html", page.encode(), changed=0)
+    assert (document.title, document.text) == ("Install", "# Install\n\nRun [it](/x).\n")
+
+
+def test_d2_the_title_of_a_page_has_its_entities_read() -> None:
+    page = b"<title>Tom &amp; Jerry</title><p>Text.</p>"
+    assert parse_document("x.html", page, changed=0).title == "Tom & Jerry"
+
+
 def test_d2_html_without_heading_takes_its_title() -> None:
     assert read("x.htm", "<title>Only this</title><p>Text</p>").title == "Only this"
     assert read("x-y.htm", "<p>Text</p>").title == "X y"

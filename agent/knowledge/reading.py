@@ -13,6 +13,7 @@ import re
 import stat
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from html import unescape
 from pathlib import Path
 from typing import Final, Literal
 
@@ -51,7 +52,10 @@ _HTML: Final = ConversionOptions(
     autolinks=False,
     skip_images=True,
     max_depth=400,
-    exclude_selectors=["script", "style", "nav", "footer", "aside", "form", "template", "noscript", "svg", "iframe"],
+    exclude_selectors=[
+        *("script", "style", "nav", "footer", "aside", "form", "template", "noscript", "svg", "iframe"),
+        *("a.headerlink", "a.anchor", "a.hash-link"),  # the signs beside headings that builders of documentation add
+    ],
 )
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?P<fields>(?:.*\n){0,60}?)---[ \t]*(?:\n|\Z)")
 _FIELD: Final = re.compile(r"^(?P<name>[A-Za-z_-]+):[ \t]*(?P<value>.*?)[ \t]*$", re.MULTILINE)
@@ -225,7 +229,7 @@ def _html(page: str, data: bytes, fallback: str, changed: float) -> ReadDocument
         msg = "is HTML that cannot be taken apart"
         raise ReadError(msg) from error
     named = _HTML_TITLE.search(page)
-    title = _one_line(named["text"]) if named else fallback
+    title = _one_line(unescape(named["text"])) if named else fallback
     return _plain(_clean(text), data, form="markdown", title=title, changed=changed)
 
 
