@@ -9,27 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import random
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from rich.table import Table
 
-from agent.actions import Respond, ToolCall
-from agent.budget import Budget, Usage
-from agent.conversation import Question, ThreadKey
-from agent.loop import run_turn
-from agent.model import DecideContext, Decision, WriteContext, WriteStream
 from agent.tag_stream import DraftReader
-from agent.thread_state import ThreadState
-from agent.tools.tool import ToolResult, ToolSpec, call_tool
 from bot.bench_texts import answer_text, turn
-from verification.answer import Source
+from bot.bench_turns import turn_figures
 from verification.mrkdwn import repair
 from verification.rules import check
 
@@ -46,12 +37,6 @@ THINKING_S = (0.3, 2.0)
 
 QUICK: dict[str, Any] = {"repeats": 1, "largest_kb": 10, "turns": 3, "thinking_s": (0.0, 0.01)}
 """Settings for a look that takes seconds."""
-
-
-def evidence() -> tuple[Source, ...]:
-    """Eight sources, of which the first holds what the paced model says."""
-    first, *others = turn(0).sources
-    return (replace(first, text=f"The replica takes over within 90 seconds. {first.text}"), *others)
 
 
 def median_ms(*works: Callable[[], object], repeats: int = REPEATS) -> list[float]:
@@ -78,7 +63,7 @@ def bench(
         "verification": _verification(repeats),
         "linearity": _linearity(repeats, largest_kb),
         "stream": _stream(repeats),
-        "turn": asyncio.run(_turns(turns, thinking_s)),
+        "turn": asyncio.run(turn_figures(turns, thinking_s)),
     }
 
 
@@ -173,96 +158,6 @@ def _stream(repeats: int) -> dict[str, Any]:
 
     spent = median_ms(read, repeats=repeats)[0]
     return {"chunks": len(pieces), "microseconds_per_chunk": round(spent * 1000 / len(pieces), 2)}
-
-
-class PacedModel:
-    """Thinks for a while and then says one verified sentence. ``thought_s`` is how long it took in all, in seconds."""
-
-    name = "paced"
-    quotes_only = False
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self.thought_s = 0.0
-
-    async def _think(self) -> None:
-        began = time.perf_counter()
-        await asyncio.sleep(self._seconds)
-        self.thought_s += time.perf_counter() - began
-
-    async def decide(self, context: DecideContext) -> Decision:
-        """Respond."""
-        await self._think()
-        return Decision(action=Respond(), usage=Usage(model_calls=1, prompt_tokens=len(context.mission)))
-
-    def write(self, context: WriteContext) -> WriteStream:
-        """One sentence, in pieces."""
-        return WriteStream(pieces=self._pieces(len(context.sources)), usage=Usage(model_calls=1))
-
-    async def _pieces(self, count: int) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
-        await self._think()
-        text = f"<thinking>{count} sources.</thinking><answer>The replica takes over within 90 seconds [1].</answer>"
-        for start in range(0, len(text), 8):
-            yield "content", text[start : start + 8]
-
-    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
-        """The beginning of the prompt."""
-        await self._think()
-        return prompt[: max_tokens if temperature else 1], Usage()
-
-
-class EvidenceTool:
-    """A search that finds the same eight passages at once."""
-
-    spec = ToolSpec(
-        name="search",
-        description="Finds passages.",
-        parameters={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
-    )
-
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """The passages."""
-        return ToolResult(call_id=call_id, tool="search", ok=True, content=str(len(arguments)), sources=evidence())
-
-
-async def _turns(at_once: int, thinking_s: tuple[float, float]) -> dict[str, Any]:
-    """Many turns at once in one process, their models as uneven as real ones: what Orion adds to each (B4)."""
-    tool = EvidenceTool()
-    tool_ms = sorted([await _tool_call(tool) for _ in range(200)])
-    alone = sorted([await _turn(tool, number, 0.0) for number in range(40)])
-    paces = random.Random(7)  # noqa: S311 - the same uneven models in every run
-    async with asyncio.TaskGroup() as group:
-        running = [group.create_task(_turn(tool, number, paces.uniform(*thinking_s))) for number in range(at_once)]
-    together = sorted(task.result() for task in running)
-    return {
-        "tool_call_p50_ms": _share(tool_ms, 0.5),
-        "tool_call_p95_ms": _share(tool_ms, 0.95),
-        "turn_alone_p50_ms": _share(alone, 0.5),
-        "turns_at_once": at_once,
-        "added_to_a_turn_p50_ms": _share(together, 0.5),
-        "added_to_a_turn_p95_ms": _share(together, 0.95),
-    }
-
-
-async def _tool_call(tool: EvidenceTool) -> float:
-    began = time.perf_counter()
-    call = ToolCall(call_id="b", tool="search", input={"query": "fail-over"})
-    await call_tool({"search": tool}, call, timeout_s=5, max_chars=10_000)
-    return (time.perf_counter() - began) * 1000
-
-
-async def _turn(tool: EvidenceTool, number: int, thinking_s: float) -> float:
-    """Milliseconds that a turn took beyond its model's own time."""
-    thread = ThreadKey(team="T", channel="C", thread_ts=str(number))
-    asked = Question(thread=thread, user="U", text="How fast does the replica take over?", ts=str(number))
-    model = PacedModel(thinking_s)
-    began = time.perf_counter()
-    await run_turn(asked, ThreadState(), model=model, tools={"search": tool}, budget=Budget(), emit=lambda _: None)
-    return (time.perf_counter() - began - model.thought_s) * 1000
-
-
-def _share(ordered: list[float], share: float) -> float:
-    return round(ordered[min(len(ordered) - 1, int(len(ordered) * share))], 3)
 
 
 def bench_table(results: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from bot import bench, bench_texts
+from bot import bench, bench_texts, bench_turns
 from bot.bench_texts import turn
 from verification.answer import Draft
 from verification.rules import check
@@ -30,6 +30,14 @@ def test_every_part_gives_its_figures(figures: dict[str, dict[str, float]]) -> N
     assert set(figures["stream"]) == {"chunks", "microseconds_per_chunk"}
     assert figures["turn"]["turns_at_once"] == 3
     assert {"added_to_a_turn_p50_ms", "added_to_a_turn_p95_ms", "tool_call_p95_ms"} <= set(figures["turn"])
+
+
+def test_b4_each_part_of_a_turn_has_its_own_figures_at_many_turns_at_once(
+    figures: dict[str, dict[str, float]],
+) -> None:
+    parts = ("state_load", "decide", "tool_call", "write", "state_save")
+    for part in parts:
+        assert figures["turn"][f"{part}_at_once_p50_ms"] <= figures["turn"][f"{part}_at_once_p95_ms"]
 
 
 def test_figures_are_numbers_above_zero(figures: dict[str, dict[str, float]]) -> None:
@@ -76,7 +84,7 @@ def test_answers_have_the_length_asked_for() -> None:
 
 
 def test_the_paced_model_says_what_stands_in_the_evidence() -> None:
-    assert check(Draft(text="The replica takes over within 90 seconds [1].", sources=bench.evidence())).passed
+    assert check(Draft(text="The replica takes over within 90 seconds [1].", sources=bench_turns.evidence())).passed
 
 
 def test_medians_are_of_each_work_alone() -> None:
