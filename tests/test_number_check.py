@@ -110,3 +110,23 @@ def test_f1_a_number_in_disguise_is_compared_too(source: str, text: str) -> None
 )
 def test_f1_the_same_number_in_disguise_passes(source: str, text: str) -> None:
     assert "error" not in [each.severity for each in found(source, text)]
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "is_error"),
+    [
+        ("The film closes the series of books.", "There are four films", True),
+        ("The plan is by the council.", "There are two plans by the council", True),
+        ("Backups are made every 6 hours.", "Backups are made four times a day", False),
+        ("Call the desk, or write a mail.", "There are three ways: call the desk or write a mail", False),
+        ("The film closes the series. The other film opens it.", "There are two films in the series", False),
+        ("Anna and Tom close the office.", "The two close the office", False),
+    ],
+)
+def test_f1_a_small_number_counts_what_is_listed_not_what_is_named_less_often(
+    source: str,
+    text: str,
+    is_error: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    severities = [each.severity for each in found(source, text) if each.words in {"two", "three", "four"}]
+    assert ("error" in severities) == is_error

@@ -159,7 +159,8 @@ def _parts(group: list[Quantity]) -> Iterator[float]:
 def _is_count(quantity: Quantity, evidence: Evidence) -> bool:
     """True for a small whole number that counts a list or a series of a cited source."""
     value = quantity.readings[0]
-    if quantity.unit is not None or value != int(value) or not 1 < value <= _SMALL_COUNT:
+    ranks = quantity.noun in {"st", "nd", "rd", "th"}
+    if ranks or quantity.unit is not None or value != int(value) or not 1 < value <= _SMALL_COUNT:
         return False
     if any(len(_LIST_MARK.findall(cited.passage.text)) == value for cited in evidence.cited):
         return True

@@ -22,6 +22,7 @@ from verification.injection import orders_in, without_orders
 from verification.language import detect
 from verification.names import name_findings
 from verification.number_check import number_findings
+from verification.ordinals import ordinal_findings
 from verification.passages import Passage, analyse
 from verification.polarity import polarity_findings
 from verification.quotes import quote_findings
@@ -94,6 +95,7 @@ class Grounds:
     def _checks(self) -> tuple[_Check, ...]:
         return (
             number_findings,
+            ordinal_findings,
             date_findings,
             quote_findings,
             partial(identifier_findings, urls=self.urls),

@@ -17,6 +17,7 @@ from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.numbers import Quantity, with_period
 from verification.passages import Passage
 from verification.units import CURRENCIES, OTHER_COINS, UNITS, Unit
+from verification.words import stem
 
 _APPROXIMATE = 0.1
 _COUNTED = 5
@@ -33,6 +34,19 @@ _LATE = re.compile(
     r"\s(?:\w+\s)?(?:\w+\s)?(?:p\.?m|evening|night|afternoon|abends|nachmittags|nachts|soir|après-midi|noche"
     r"|tarde|malam|sore)\b",
     re.IGNORECASE,
+)
+_OF_ALL = re.compile(
+    r"\b(?:all|both|the|these|those|alle|die|diese|les|ces|tous|los|las|estos|todos|ini|itu)\s$", re.IGNORECASE
+)
+_LISTED = re.compile(
+    r"(?:of|or|and|to|times|mal|fois|veces|kali|ways?|options?|steps?|things?|reasons?|kinds?|types?|parts?|points?"
+    r"|cases?|methods?|sorts?|rules?"
+    r"|conditions?|exceptions?|requirements?|levels?|phases?|stages?|groups?|items?|places?|roles?|teams?|people|persons?"
+    r"|members?|names?|players?|categor\w+|approaches|possibilities|arten|optionen|möglichkeiten|schritte\w*|dinge"
+    r"|gründe|teile|punkte|fälle|regeln|bedingungen|stufen|phasen|gruppen|orte|rollen|personen|leute|mitglieder|namen"
+    r"|façons|étapes|choses|raisons|sortes|parties|règles|conditions|personnes|membres|noms|formas|opciones|pasos|cosas"
+    r"|razones|tipos|partes|puntos|casos|reglas|condiciones|personas|miembros|nombres|cara|opsi|langkah|hal|alasan|jenis"
+    r"|bagian|poin|aturan|syarat|orang|anggota|nama)$",
 )
 _MONTH, _ROUND_RATE = 30.4375 * 86_400, 0.02
 _MONTH_DAYS = (30.0, 30.4375, 31.0, 28.0)
@@ -278,7 +292,7 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
 
 
 def _may_be_right(quantity: Quantity, evidence: Evidence, *, instead: bool) -> bool:
-    if not instead and (_may_be_counted(quantity) or _is_counted_there(quantity, evidence)):
+    if not instead and (_may_be_counted(quantity, evidence) or _is_counted_there(quantity, evidence)):
         return True
     return may_follow(quantity, evidence)
 
@@ -289,9 +303,22 @@ def _is_counted_there(quantity: Quantity, evidence: Evidence) -> bool:
     return any(matches(bare, other) for cited in evidence.cited for other in cited.passage.quantities if not other.unit)
 
 
-def _may_be_counted(quantity: Quantity) -> bool:
+def _may_be_counted(quantity: Quantity, evidence: Evidence) -> bool:
     """A small number in words without a unit often counts what the source merely lists."""
-    return quantity.worded and quantity.unit is None and quantity.readings[0] <= _COUNTED
+    small = quantity.worded and quantity.unit is None and quantity.readings[0] <= _COUNTED
+    return small and not _is_more_than_named(quantity, evidence)
+
+
+def _is_more_than_named(quantity: Quantity, evidence: Evidence) -> bool:
+    """True for the two films of a source that names fewer; steps, people and the like are listed, not named."""
+    claim = evidence.claim
+    if not evidence.same_language or claim.language in {"ja", "zh"} or _LISTED.match(quantity.noun):
+        return False
+    if _OF_ALL.search(claim.text, max(0, quantity.start - 8), quantity.start):
+        return False
+    counted = stem(quantity.noun, claim.language or "en") if quantity.noun else ""
+    named = sum(term.stem == counted for cited in evidence.cited for term in cited.passage.terms)
+    return bool(counted) and named < quantity.readings[0]
 
 
 def instead(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:
