@@ -66,7 +66,7 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
             best = attempt
         if attempt.verdict.passed:
             return _pass(progress, attempt)
-        if only_unconfirmed(attempt.verdict):
+        if only_unconfirmed(attempt.verdict) or _away(progress):
             return await _give_up(progress, attempt, judged)
     if best is not None:
         return await _give_up(progress, best, judged)
@@ -191,7 +191,12 @@ def _general(progress: Progress, verdict: Verdict, attempts: int) -> TurnOutcome
 
 
 async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcome:
-    """Keep what is verified; else say gracefully what could not be (F4)."""
+    """Keep what is verified; else say gracefully what could not be (F4).
+
+    While the documents cannot be reached there was nothing to cite: that is no fault of the draft's.
+    """
+    if _away(progress):
+        return failed_knowledge(progress)
     kept = await kept_of(progress, best.draft, best.verdict, judged)
     if kept is None or not kept.passed:
         return Failed(answer=failed_verification(progress, best.verdict, attempts=judged), reason="verification")

@@ -197,7 +197,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         if slack.installations is not None:
             heed_uninstalling(app, slack.installations)
         listeners = register(app, desks.office(settings.admins, slack.workspaces, turns.cancel))
-        front = SocketFront(app, settings.slack_app_token.get_secret_value()) if socket else None
+        app_token = settings.slack_app_token.get_secret_value()
+        front = SocketFront(app, app_token, first_pause_s=patience.socket_pause_s) if socket else None
         door = _door(front, listeners, delivery)
         yield Orion(
             redis=redis,

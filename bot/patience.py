@@ -23,7 +23,8 @@ class Patience:
     before the person is told; ``slack_s``: how long a decided answer waits for a Slack that is away; both in tries
     ``pause_least_s`` to ``pause_most_s`` apart. A model that has said nothing for ``late_s`` is shown to be waited for.
     ``call_s`` bounds the tries of one Slack call, ``attempt_s`` each of them, ``first_pause_s`` lies before the second.
-    A far end that failed ``failures`` times in a row is left alone for ``rest_s``, then for twice as long.
+    A far end that failed ``failures`` times in a row is left alone for ``rest_s``, then for twice as long. Where Slack
+    drops a new socket at once, the next one is asked for ``socket_pause_s`` later, then twice as much.
     """
 
     model: Timeouts = field(default_factory=Timeouts)
@@ -38,6 +39,7 @@ class Patience:
     first_pause_s: float = 0.5
     failures: int = 5
     rest_s: float = 5.0
+    socket_pause_s: float = 1.0
 
     def breaker(self, far_end: str) -> CircuitBreaker:
         """A closed one."""

@@ -25,7 +25,6 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from bot.payload import string
 from bot.slack_app import library_logger
 
-FIRST_PAUSE_S: Final = 1.0
 MOST_PAUSE_S: Final = 30.0
 _CLOSE_S: Final = 2.0
 log = structlog.get_logger()
@@ -96,7 +95,7 @@ class SocketFront:
     """Takes events over Socket Mode. Times in seconds."""
 
     def __init__(
-        self, app: AsyncApp, app_token: str, *, ping_interval_s: float = 10.0, first_pause_s: float = FIRST_PAUSE_S
+        self, app: AsyncApp, app_token: str, *, ping_interval_s: float = 10.0, first_pause_s: float = 1.0
     ) -> None:
         self._app = app
         self._app_token = app_token

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -102,7 +102,10 @@ async def running(
             await workspace.start()
             stack.push_async_callback(workspace.stop)
         inside = settings_for(settings, workspace)
-        corpus = corpus_of(inside, (docs,), docs_url=f"{workspace.url}/docs/")
+        docs_url = f"{workspace.url}/docs/"
+        corpus = corpus_of(inside, (docs,), docs_url=docs_url)
+        if database := inside.knowledge_url.get_secret_value():
+            corpus = replace(corpus, database=database)
         orion = await stack.enter_async_context(
             open_orion(
                 inside,

@@ -10,7 +10,10 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
 
 import psycopg
 from psycopg import sql
@@ -46,3 +49,39 @@ def postgres() -> Iterator[str]:
             finally:
                 with suppress(ProcessLookupError):
                     server.cleanup()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Database:
+    """A database of its own, which can be shut: it then refuses everybody, and cuts off who is there."""
+
+    url: str
+    name: str
+    server_url: str
+
+    def shut(self) -> None:
+        """As a server that is away, for whoever uses this database alone."""
+        self._do(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(sql.Identifier(self.name)))
+        self._do(sql.SQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {}").format(self.name))
+
+    def open(self) -> None:
+        """It is back, with all it had."""
+        self._do(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(sql.Identifier(self.name)))
+
+    def _do(self, statement: sql.Composed) -> None:
+        with psycopg.connect(self.server_url, autocommit=True) as connection:
+            connection.execute(statement)
+
+
+@contextmanager
+def database_in(server_url: str) -> Iterator[Database]:
+    """An empty database of this server, for a test alone."""
+    name = f"orion_{uuid4().hex[:12]}"
+    url = urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    try:
+        yield Database(url=url, name=name, server_url=server_url)
+    finally:
+        with psycopg.connect(server_url, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

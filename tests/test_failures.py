@@ -1,6 +1,6 @@
 """The table in docs/failures.md, row by row: the failure is brought about, what the row says is looked for (H3, I6).
 
-Far ends only are made to fail: the Slack-compatible server and the OpenAI-compatible one.
+Far ends only are made to fail: the Slack-compatible server, the OpenAI-compatible one, a Redis and a PostgreSQL.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,20 +22,30 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 from agent.openai_model import Timeouts
+from bot.local.deliveries import Delivery
 from bot.local.faults import Faults
-from bot.local.limits import LENIENT
+from bot.local.limits import LENIENT, Strictness
 from bot.patience import Patience
+from bot.status import DOCUMENTS_AWAY
 from tests.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
+from tests.postgres_server import Database, database_in
+from tests.redis_fleet import Node, node
+from tests.test_socket_front import crowded
 from tests.waiting import wait_until
 
 TABLE = Path(__file__).parent.parent / "docs" / "failures.md"
 GOOD = says("<answer>Each API key may make 600 requests a minute [1].</answer>")
 CALLS = Timeouts(connect=0.3, reply=1.0, idle=0.5, retries=1, pause=0.01)
 QUICK = Patience(
-    model=CALLS, pause_least_s=0.05, pause_most_s=0.1, call_s=5.0, attempt_s=1.0, first_pause_s=0.01, rest_s=0.05
+    model=CALLS, pause_least_s=0.05, pause_most_s=0.1, call_s=5.0, attempt_s=1.0, first_pause_s=0.01, rest_s=0.05,
+    socket_pause_s=0.05,
 )  # fmt: skip
 IMPATIENT = replace(QUICK, model_s=0.0)
+
+
+# An event that meets a socket on its way out comes again: sooner here than after Slack's minute.
+SOON = replace(LENIENT, retry_delays=(0.0, 1.0, 2.0, 4.0, 8.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,19 +65,41 @@ def rows() -> list[Row]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Scene:
+    """An Orion and the far ends that can be taken away from it."""
+
+    setting: Setting
+    redis: Node | None = None
+    database: Database | None = None
+
+
+async def nothing(_: Scene) -> None:
+    """Nothing more goes wrong."""
+
+
+async def ask_in_channel(scene: Scene) -> str:
+    return scene.setting.ask(f"{MENTION} How many requests per minute may an API key make?")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Failure:
-    """How it is brought about: what the model server sends first, and what goes wrong with Slack."""
+    """How it is brought about: what the model server sends first, and what goes wrong with Slack.
+
+    ``before`` and ``after`` are done round the question. ``needs`` says which far ends are to be taken away.
+    """
 
     decisions: tuple[Scripted, ...] = ()
     drafts: tuple[Scripted, ...] = ()
     slack: Callable[[Faults], None] = lambda _: None
-    before: Callable[[Setting], Any] | None = None
+    before: Callable[[Scene], Awaitable[object]] = nothing
+    ask: Callable[[Scene], Awaitable[str]] = ask_in_channel
+    after: Callable[[Scene], Awaitable[object]] = nothing
     patience: Patience = QUICK
     url: str = ""
-
-
-# An event that meets a socket on its way out comes again: sooner here than after Slack's minute.
-SOON = replace(LENIENT, retry_delays=(0.0, 1.0, 2.0, 4.0, 8.0))
+    mode: str = "socket"
+    needs: frozenset[str] = frozenset()
+    strictness: Strictness = SOON
+    channel: str = CHANNEL
 
 
 def posting(error: str) -> Failure:
@@ -74,13 +107,82 @@ def posting(error: str) -> Failure:
     return Failure(slack=lambda faults: faults.fail("chat.postMessage", error, times=2))
 
 
-async def recycled(setting: Setting) -> None:
+async def recycled(scene: Scene) -> None:
     for reason in ("warning", "refresh_requested"):
-        await reconnected(setting, setting.workspace.workspace.sockets.disconnect(reason))
+        await reconnected(scene.setting, scene.setting.workspace.workspace.sockets.disconnect(reason))
 
 
-async def broken(setting: Setting) -> None:
-    await reconnected(setting, setting.workspace.workspace.sockets.close())
+async def broken(scene: Scene) -> None:
+    await reconnected(scene.setting, scene.setting.workspace.workspace.sockets.close())
+
+
+async def no_place_for_a_socket(scene: Scene) -> None:
+    """Others hold all the sockets that an app may have; one of them goes once Orion asked for another in vain."""
+    front = scene.setting.orion.socket
+    assert front is not None
+    async with crowded(scene.setting.workspace):
+        await wait_until(lambda: opened(scene) >= 4, "Orion asks for another socket")
+        assert not await front.ready()
+    await wait_until(front.ready, "the socket is ready", 20)
+
+
+def opened(scene: Scene) -> int:
+    return sum(call.method == "apps.connections.open" for call in scene.setting.workspace.calls)
+
+
+async def redis_dies(scene: Scene) -> None:
+    assert scene.redis is not None
+    scene.redis.kill()
+
+
+async def redis_comes_back(scene: Scene) -> None:
+    """Once Slack has tried in vain to bring the question."""
+    await wait_until(lambda: any(event.reasons for event in brought(scene)), "Slack got no ack")
+    assert scene.redis is not None
+    scene.redis.start_again()
+
+
+def brought(scene: Scene) -> list[Delivery]:
+    """What became of the events."""
+    return scene.setting.workspace.workspace.deliveries.log
+
+
+async def ask_directly(scene: Scene) -> str:
+    return scene.setting.ask("How many requests per minute may an API key make?", channel=DIRECT)
+
+
+async def served_before(scene: Scene) -> None:
+    """The direct chat is one that Orion serves; then Redis dies."""
+    first = await ask_directly(scene)
+    await scene.setting.answer_to(first, thread=DIRECT, channel=DIRECT)
+    await redis_dies(scene)
+
+
+async def away_for_ten_minutes(scene: Scene) -> None:
+    """Slack gave up; what Redis remembers of Orion's listening is as old as it would be."""
+    await wait_until(lambda: brought(scene)[-1].given_up, "Slack gave up")
+    orion, redis = scene.setting.orion, scene.redis
+    assert redis is not None
+    redis.start_again()
+    await wait_until(lambda: redis.ask("PING"), "Redis is back")
+    await orion.redis.set(orion.catching_up.heartbeat_key, time.time() - 600)
+    await orion.catching_up.beat()
+
+
+async def documents_go(scene: Scene) -> None:
+    assert scene.database is not None
+    await asyncio.to_thread(scene.database.shut)
+
+
+async def documents_come_back(scene: Scene) -> None:
+    await wait_until(lambda: DOCUMENTS_AWAY in statuses(scene.setting), "the person sees what is waited for")
+    assert scene.database is not None
+    await asyncio.to_thread(scene.database.open)
+
+
+def statuses(setting: Setting) -> list[str]:
+    calls = [call for call in setting.workspace.calls if call.method == "assistant.threads.setStatus"]
+    return [str(call.arguments.get("status")) for call in calls]
 
 
 async def reconnected(setting: Setting, breaking: Awaitable[None]) -> None:
@@ -92,6 +194,12 @@ async def reconnected(setting: Setting, breaking: Awaitable[None]) -> None:
     await wait_until(front.ready, "the socket is ready", 20)
 
 
+REDIS_AWAY = Failure(
+    needs=frozenset({"redis"}),
+    before=redis_dies,
+    after=redis_comes_back,
+    strictness=replace(SOON, ack_seconds=1.0),
+)
 NEVER = asyncio.Event()
 NOW = format_datetime(datetime.now(UTC), usegmt=True)
 FAILURES: Mapping[str, Failure] = {
@@ -133,6 +241,7 @@ FAILURES: Mapping[str, Failure] = {
     "slack: blocks refused": Failure(slack=lambda faults: faults.fail("chat.postMessage", "invalid_blocks", times=2)),
     "slack: socket is recycled (`warning`, `refresh_requested`)": Failure(before=recycled),
     "slack: socket breaks without a word": Failure(before=broken),
+    "slack: no place for another socket (`too_many_websockets`)": Failure(before=no_place_for_a_socket),
     "slack: `channel_not_found`": posting("channel_not_found"),
     "slack: `not_in_channel`": posting("not_in_channel"),
     "slack: `is_archived`": posting("is_archived"),
@@ -140,6 +249,22 @@ FAILURES: Mapping[str, Failure] = {
     "slack: `msg_too_long`": posting("msg_too_long"),
     "slack: the token is revoked": Failure(
         slack=lambda faults: faults.fail("chat.postMessage", "token_revoked", times=9)
+    ),
+    "redis: away when the question comes, Socket Mode": REDIS_AWAY,
+    "redis: away when the question comes, HTTP": replace(REDIS_AWAY, mode="http"),
+    "redis: away for longer than Slack sends again": Failure(
+        needs=frozenset({"redis"}),
+        before=served_before,
+        ask=ask_directly,
+        after=away_for_ten_minutes,
+        strictness=replace(LENIENT, ack_seconds=1.0, retry_delays=(0.1,)),
+        channel=DIRECT,
+    ),
+    "knowledge: PostgreSQL away": Failure(
+        needs=frozenset({"knowledge"}), before=documents_go, after=documents_come_back
+    ),
+    "knowledge: PostgreSQL away for longer than a person is let wait": Failure(
+        needs=frozenset({"knowledge"}), before=documents_go, patience=IMPATIENT
     ),
 }
 
@@ -173,7 +298,7 @@ def refused() -> str:
 
 
 @asynccontextmanager
-async def failing(failure: Failure, home: Path, redis_url: str) -> AsyncIterator[Setting]:
+async def failing(failure: Failure, home: Path, far_ends: FarEnds) -> AsyncIterator[Scene]:
     async with AsyncExitStack() as stack:
         decisions, drafts = then(failure.decisions, RESPOND), then(failure.drafts, GOOD)
         server = await stack.enter_async_context(ScriptedOpenAI(decisions=decisions, drafts=drafts))
@@ -181,12 +306,29 @@ async def failing(failure: Failure, home: Path, redis_url: str) -> AsyncIterator
         url = server.url
         if failure.url:
             url = refused() if failure.url == "refused" else stack.enter_context(unopened())
+        redis = await stack.enter_async_context(node(home)) if "redis" in failure.needs else None
+        database = stack.enter_context(database_in(far_ends.postgres())) if "knowledge" in failure.needs else None
         settings = settings_in(
-            home, redis_url, openai_base_url=url, openai_api_key=SecretStr("sk-test-0123456789"), model="scripted"
+            home,
+            f"redis://{redis.address}" if redis else far_ends.redis_url,
+            openai_base_url=url,
+            openai_api_key=SecretStr("sk-test-0123456789"),
+            model="scripted",
+            knowledge_url=SecretStr(database.url if database else ""),
         )
-        setting = await stack.enter_async_context(running(settings, patience=failure.patience, strictness=SOON))
+        setting = await stack.enter_async_context(
+            running(settings, mode=failure.mode, patience=failure.patience, strictness=failure.strictness)
+        )
         NEVER.clear()
-        yield setting
+        yield Scene(setting=setting, redis=redis, database=database)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FarEnds:
+    """What all rows share: an empty Redis, and a PostgreSQL for those that ask for one."""
+
+    redis_url: str
+    postgres: Callable[[], str]
 
 
 @dataclass(kw_only=True)
@@ -197,32 +339,44 @@ class Seen:
     direct: list[dict[str, Any]]
     log: list[str]
     metrics: str
+    statuses: list[str]
     ids: set[str] = field(default_factory=set)
 
 
-async def seen(failure: Failure, home: Path, redis_url: str) -> Seen:
+async def seen(failure: Failure, home: Path, far_ends: FarEnds) -> Seen:
     with capture_logs() as lines:
-        async with failing(failure, home, redis_url) as setting:
-            if failure.before:
-                await failure.before(setting)
+        async with failing(failure, home, far_ends) as scene:
+            setting, channel = scene.setting, failure.channel
+            await failure.before(scene)
             failure.slack(setting.workspace.faults)
-            ts = setting.ask(f"{MENTION} How many requests per minute may an API key make?")
+            ts = await failure.ask(scene)
+            thread = channel if channel == DIRECT else ts
+            await failure.after(scene)
 
             async def over() -> bool:
                 events = [d for d in setting.workspace.workspace.deliveries.log if d.event.get("ts") == ts]
-                ended = events != [] and all(event.acknowledged for event in events)
+                ended = events != [] and all(event.acknowledged or event.given_up for event in events)
                 depth = await setting.orion.mailbox.depth()
                 # A second look at a delivery that was made twice may still lie in the mailbox.
-                told = bool(answers(setting.workspace, ts, ts)) or depth.dead > 0
+                told = bool(answers(setting.workspace, ts, thread, channel)) or depth.dead > 0
                 return ended and told and setting.orion.turns.in_flight == 0
 
             await wait_until(over, "the question is done with", 25)
             page = (await setting.orion.metrics()).decode()
-            found = answers(setting.workspace, ts, ts)
-            direct = [m for m in setting.workspace.messages(DIRECT) if m.get("bot_id")]
-            standing = [m for m in setting.workspace.messages(CHANNEL, ts) if m.get("bot_id")]
-            assert standing == found, "nothing but the answer is left in the thread"
-    return Seen(answers=found, direct=direct, log=[str(line["event"]) for line in lines], metrics=page)
+            found = answers(setting.workspace, ts, thread, channel)
+            said = [
+                m for m in setting.workspace.messages(channel, None if thread == channel else thread) if m["ts"] > ts
+            ]
+            assert [m for m in said if m.get("bot_id")] == found, "nothing but the answer is left in the thread"
+            direct = [m for m in setting.workspace.messages(DIRECT) if m.get("bot_id") and m["ts"] > ts]
+            shown_statuses = statuses(setting)
+    return Seen(
+        answers=found,
+        direct=direct if channel != DIRECT else [],
+        log=[str(line["event"]) for line in lines],
+        metrics=page,
+        statuses=shown_statuses,
+    )
 
 
 def test_the_table_and_the_failures_are_the_same() -> None:
@@ -230,8 +384,13 @@ def test_the_table_and_the_failures_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: re.sub(r"\W+", "-", row.failure))
-async def test_h3_a_far_end_fails_as_the_table_says(row: Row, tmp_path: Path, redis_url: str) -> None:
-    found = await seen(FAILURES[row.failure], tmp_path, redis_url)
+async def test_h3_a_far_end_fails_as_the_table_says(
+    row: Row, tmp_path: Path, redis_url: str, request: pytest.FixtureRequest
+) -> None:
+    far_ends = FarEnds(redis_url=redis_url, postgres=lambda: str(request.getfixturevalue("postgres_url")))
+    found = await seen(FAILURES[row.failure], tmp_path, far_ends)
+    for status in re.findall(r"`([^`]+)`", row.person):
+        assert status in found.statuses
     for name in re.findall(r"`([^`]+)`", row.operator):
         assert name in found.log or name in found.metrics, f"{name} is neither logged nor counted"
     said = re.findall(r'"([^"]+)"', row.person)

@@ -107,7 +107,7 @@ async def crowded(workspace: LocalWorkspace) -> AsyncIterator[None]:
     async with aiohttp.ClientSession() as session:
         others = [await session.ws_connect(url + sockets.new_ticket()) for _ in range(MOST_CONNECTIONS - len(ours))]
         for own in ours:
-            workspace.faults.fail("apps.connections.open")  # it comes back, but not before its place is taken
+            workspace.faults.delay("apps.connections.open", 0.3)  # it comes back, when its place is taken
             await own.socket.close()
             others.append(await session.ws_connect(url + sockets.new_ticket()))
         yield
