@@ -104,7 +104,7 @@ _PHRASES: dict[ViewPhrase, tuple[str, str, str, str, str, str, str]] = {
         "The numbers count all that I read; listed is what the answer cites.",
         "Die Nummern zählen alles, was ich gelesen habe; aufgeführt ist, was die Antwort zitiert.",
         "Les numéros comptent tout ce que j'ai lu ; la liste montre ce que la réponse cite.",
-        "Los números cuentan todo lo que leí; se muestra lo que la respuesta cita.",
+        "Los números cuentan cada fuente que leí; se muestran las que la respuesta cita.",
         "Nomor menghitung semua yang saya baca; yang ditampilkan adalah yang dikutip.",
         "番号は読んだものすべてに付きます。一覧は回答が引用したものです。",
         "编号涵盖我读过的全部内容；此处只列出回答引用的。",
