@@ -197,8 +197,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         if slack.installations is not None:
             heed_uninstalling(app, slack.installations)
         listeners = register(app, desks.office(settings.admins, slack.workspaces, turns.cancel))
-        app_token = settings.slack_app_token.get_secret_value()
-        front = SocketFront(app, app_token, first_pause_s=patience.socket_pause_s) if socket else None
+        front = _socket_front(app, settings, patience) if socket else None
         door = _door(front, listeners, delivery)
         yield Orion(
             redis=redis,
@@ -335,6 +334,10 @@ class _Desks:
     async def _figures(self) -> HomeFigures:
         found = await home_figures(self.engine, self.observers)
         return replace(found, paused=await self.means.pausing.now() is not None)
+
+
+def _socket_front(app: AsyncApp, settings: Settings, patience: Patience) -> SocketFront:
+    return SocketFront(app, settings.slack_app_token.get_secret_value(), first_pause_s=patience.socket_pause_s)
 
 
 def _door(front: SocketFront | None, listeners: Listeners, delivery: DeliveryOf) -> Door:
