@@ -91,7 +91,7 @@ class Hit(NamedTuple):
     def terms(self) -> tuple[Term, ...]:
         """The words of the sentence, with their places in ``text``; stems are those of the source's language."""
         told = self.source.passage.language
-        return self.passage.terms if told else tuple(terms(self.text, told))
+        return self.passage.terms if told else terms(self.text, told)
 
 
 @dataclass(frozen=True, kw_only=True)

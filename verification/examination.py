@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 
 from verification.answer import Claim, Draft, Source
 from verification.attribution import attribution_findings
@@ -34,6 +35,19 @@ from verification.verbatim import is_recited
 _BORNE_OUT = 0.75
 _FEWEST_STEMS = 2
 _MORE = 0.1
+
+_READ_FIRST: tuple[Callable[[Evidence], object], ...] = (
+    attrgetter("claim.spans"),
+    attrgetter("claim.sentence_words"),
+    attrgetter("claim.stems"),
+    attrgetter("claim.words"),
+    attrgetter("hits"),
+    attrgetter("claim.identifiers"),
+    attrgetter("claim.quantities"),
+    attrgetter("claim.capitals"),
+    lambda evidence: evidence.best and evidence.best.passage.identifiers,
+    lambda evidence: evidence.best and evidence.best.passage.quantities,
+)
 
 _Check = Callable[[Evidence], Iterator[Finding]]
 
@@ -88,6 +102,9 @@ class Grounds:
 
     def against(self, claims: Sequence[Evidence]) -> list[tuple[Finding, ...]]:
         """For each claim everything that speaks against it, precise evidence first. Each check looks at all of them."""
+        for read in _READ_FIRST:
+            for evidence in claims:
+                read(evidence)
         found = [[tuple(check(evidence)) for evidence in claims] for check in self._checks]
         return [tuple(chain.from_iterable(findings)) for findings in zip(*found, strict=True)]
 

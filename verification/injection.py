@@ -16,7 +16,7 @@ from typing import Final
 from rapidfuzz import fuzz
 
 from verification.answer import Source, Violation
-from verification.disguises import readings
+from verification.disguises import may_be_disguised, readings
 from verification.reading import Reading
 from verification.targets import links, normal
 
@@ -154,7 +154,10 @@ def orders_in(sources: Sequence[Source]) -> tuple[tuple[Order, ...], ...]:
 @lru_cache(maxsize=64)
 def _one_may_order(texts: tuple[str, ...]) -> bool:
     """Whether one of the texts may give orders: all are looked through at once, for mostly none does."""
-    return _may_order("\n".join(texts)) or any(_may_order(reading) for text in texts for reading in readings(text))
+    together = "\n".join(texts)
+    return _may_order(together) or (
+        may_be_disguised(together) and any(_may_order(reading) for text in texts for reading in readings(text))
+    )
 
 
 @lru_cache(maxsize=256)
@@ -190,7 +193,7 @@ def _may_order(text: str) -> bool:
         folded = folded.replace("\u0131", "i").replace("i\u0307", "i")
         if any(hint in folded for hint in _HINTS_CJK):
             return True
-    words = set(folded.translate(_GAPS).split() if text.isascii() else _WORD.findall(folded))
+    words = set(folded.encode().translate(_GAPS).decode().split() if text.isascii() else _WORD.findall(folded))
     told = not words.isdisjoint(_TELLING) and not words.isdisjoint(_EXACTLY)
     if told or (not words.isdisjoint(_ADDING) and any(part in folded for part in _PARTS)):
         return True
@@ -211,7 +214,8 @@ _BEGINNINGS: Final = (
     *("incluye", "balas", "jawab", "tambahkan", "sertakan", "inst", "im_start", "im_end", "sys", "endoftext", "eot_"),
     *("start_header", "told", "now", *_ROLES),
 )
-_GAPS: Final = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+# For the bytes of ASCII text: every sign but "_" becomes a blank.
+_GAPS: Final = re.sub(rb"\W", b" ", bytes(range(128))).ljust(256)
 _BEGUN: Final = 3
 _BEGUN_SO: Final = frozenset(word[:_BEGUN] for word in _BEGINNINGS)
 _HINTS_CJK: Final = ("無視", "忘れ", "忽略", "无视", "忘记", "とだけ", "リンク", "文を", "只", "添加", "附上", "加上")

@@ -64,7 +64,7 @@ class Passage:
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """The words with their places."""
-        return tuple(terms(self.text, self.language))
+        return terms(self.text, self.language)
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:

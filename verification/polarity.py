@@ -101,7 +101,10 @@ def _turned(evidence: Evidence, hit: Hit, bounds: Sequence[Finding]) -> Finding 
 def _may_turn(mine: frozenset[str], theirs: frozenset[str], language: str) -> bool:
     """Whether the two sentences have words between which a turn could be found: most pairs have none."""
     table = NEGATIONS[language]
-    if not (table.isdisjoint(mine) and table.isdisjoint(theirs)) or any(map(_is_short_negation, mine | theirs)):
+    if not (table.isdisjoint(mine) and table.isdisjoint(theirs)):
+        return True
+    both = " ".join((*mine, *theirs))  # hardly any word has a mark in it
+    if ("'" in both or "’" in both) and any(map(_is_short_negation, mine | theirs)):
         return True
     only_mine = mine - theirs
     opposites = OPPOSITES[language]

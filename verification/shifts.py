@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from verification.evidence import Evidence, Finding, Hit, Kind
@@ -118,6 +118,8 @@ def _may_relate(words: frozenset[str], near: Sequence[Hit], language: str) -> bo
 def _related(evidence: Evidence, near: Sequence[Hit], table: _Table) -> Iterator[Finding]:
     """A word of relation where each near sentence that relates the same word has another of the kind."""
     claimed = list(_governed(evidence.claim.text, evidence.claim.terms[:_MOST_WORDS], table))
+    governed = {one.stem for one in claimed}
+    near = [hit for hit in near if not governed.isdisjoint(hit.stems)]
     theirs = [list(_governed(hit.text, hit.terms[:_MOST_WORDS], table)) for hit in near]
     for one in claimed:
         same = [(hit, other) for hit, found in zip(near, theirs, strict=True) for other in found if _is_of(one, other)]
@@ -157,8 +159,8 @@ def _exchanged(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
     """Who does and who is done to exchanged: of the same words three stand in opposite order."""
     if _PASSIVE.isdisjoint(evidence.claim.words) != _PASSIVE.isdisjoint(hit.words):
         return
-    mine = stem_list(evidence.claim.text, evidence.claim.language)[:_MOST_WORDS]
-    theirs = stem_list(hit.text, hit.source.passage.language)[:_MOST_WORDS]
+    mine = stem_list(chain.from_iterable(evidence.claim.sentence_words), evidence.claim.language)[:_MOST_WORDS]
+    theirs = stem_list(hit.source.passage.sentence_words[hit.place], hit.source.passage.language)[:_MOST_WORDS]
     places: dict[str, int] = {}
     for index, found in enumerate(theirs):
         places.setdefault(found, index)

@@ -21,8 +21,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")
 _CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _SUBJECT_CJK = re.compile("[\u30a1-\u30ff\u3400-\u9fff\uf900-\ufaff々]+")
 # Tables for the bytes of ASCII text, many times faster than those for str: every sign but "'" becomes a blank.
-_GAPS = bytes(ord(letter) if letter.isalnum() or letter == "'" else ord(" ") for letter in map(chr, range(128)))
-_GAPS = _GAPS.ljust(256)
+_GAPS = re.sub(rb"[^A-Za-z0-9']", b" ", bytes(range(128))).ljust(256)
 _FOLDED_GAPS = _GAPS.lower()
 _MOST_KEPT = 50_000
 _EVEN = str.maketrans("’‘“”„«»\u00a0\u2010\u2011\u2012\u2013\u2014\u2212", '\'\'""""" ------')
@@ -38,17 +37,21 @@ class Term(NamedTuple):
     capital: bool
 
 
-def terms(text: str, language: str | None) -> Iterator[Term]:
+def terms(text: str, language: str | None) -> tuple[Term, ...]:
     """The words of ``text`` in order; a run of Chinese or Japanese gives its pairs of letters."""
-    ascii_only = text.isascii()
     known = _stems(language)
-    for match in _TOKEN.finditer(text):
-        word = match.group()
-        start = match.start()
-        if not ascii_only and not word.isascii() and _CJK.search(word):
-            yield from _pairs(word, start)
-        else:
-            yield Term(known[word], word.casefold(), start, start + len(word), word[0].isupper())
+    matches = _TOKEN.finditer(text)
+    if text.isascii() or not _CJK.search(text):
+        return tuple([_term(match, known) for match in matches])
+    found: list[Term] = []
+    for match in matches:
+        found += _pairs(match.group(), match.start()) if _CJK.search(match.group()) else [_term(match, known)]
+    return tuple(found)
+
+
+def _term(match: re.Match[str], known: _Stems) -> Term:
+    word = match.group()
+    return Term(known[word], word.casefold(), match.start(), match.end(), word[0].isupper())
 
 
 def _pairs(word: str, offset: int) -> Iterator[Term]:
@@ -75,9 +78,8 @@ def stem_sets(lists: Iterable[list[str]], language: str | None) -> list[frozense
     return [frozenset(filter(None, map(stem_of, words))) for words in lists]
 
 
-def stem_list(text: str, language: str | None) -> list[str]:
-    """The stems of the words in order; none empty."""
-    (words,) = word_lists(text, [(0, len(text))])
+def stem_list(words: Iterable[str], language: str | None) -> list[str]:
+    """The stems of case-folded words in order; none empty."""
     return list(filter(None, map(_stems(language).__getitem__, words)))
 
 
