@@ -76,3 +76,9 @@ def test_f1_a_table_that_calls_nobody_is_none() -> None:
     assert found(TABLE) == []
     assert found(f"{TABLE}\n| SEV2 | <@U0456EFGH> |", mentions=frozenset({"U0456EFGH"})) == []
     assert found(f"{TABLE}\n| SEV2 | `@here` |") == []
+
+
+@pytest.mark.parametrize(("text", "passes"), [("<@u0123abcd> Keys expire.", False), ("The tag <@param> is old.", True)])
+def test_i3_a_mention_in_small_letters_is_one(text: str, passes: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    found = check(Draft(text=text, own_words=True)).violations
+    assert ("no_broadcast" not in {each.rule for each in found}) == passes

@@ -140,3 +140,22 @@ def test_f1_a_quotation_that_ends_inside_a_word_is_altered() -> None:
     text = 'It says "never delete the backup" [1].'
     _, violations = ground(grounds(Draft(text=text, sources=(source,)), text), claims(text))
     assert [each.words for each in violations] == ["never delete the backup"]
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (
+            "Die Probezeit dauert 6 Monate. Reisekosten werden innerhalb von 30 Tagen erstattet, die Passwörter nicht.",
+            "Die Probezeit dauert sechzehn Monate [1].",
+        ),
+        (
+            "Masa percobaan berlangsung 6 bulan. Biaya diganti dalam 30 hari, dan kata sandi tidak boleh dibagikan.",
+            "Masa percobaan berlangsung enam belas bulan [1].",
+        ),
+    ],
+)
+def test_f9_a_short_claim_is_read_in_the_language_of_the_source_whose_words_it_has(source: str, text: str) -> None:
+    draft = Draft(text=text, question="What do our rules say?", sources=(Source(id=1, title="Page", text=source),))
+    ((claim,), _) = ground(grounds(draft, text), claims(text))
+    assert claim.supported == "no"

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verification.answer import Draft, Source
 from verification.identifiers import Identifier, identifiers, missing_words, nearest, stands_in
+from verification.rules import check
 from verification.words import normalised
 
 
@@ -87,3 +89,14 @@ def test_f1_any_text_is_read_without_trouble(text: str) -> None:
 
 def test_f1_a_severity_with_one_digit_is_an_identifier_and_a_chemical_is_none() -> None:
     assert [found.text for found in identifiers("A SEV5 at EC2 in Q3, CO2 or H2")] == ["SEV5"]
+
+
+def test_f1_a_region_is_a_name_and_stands_in_its_source_or_does_not() -> None:
+    assert [(each.kind, each.text) for each in identifiers("It runs in eu-central-1 and us-east-1a.")] == [
+        ("name", "eu-central-1"),
+        ("name", "us-east-1a"),
+    ]
+    assert identifiers("The on-call engineer has a one-to-one talk, top-10.") == ()
+    page = (Source(id=1, title="", text="Production runs in eu-central-1."),)
+    assert check(Draft(text="Production runs in eu-central-1 [1].", sources=page)).passed
+    assert not check(Draft(text="Production runs in us-east-1 [1].", sources=page)).passed

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from verification.dates import Moment, agrees
 from verification.evidence import MOST, Evidence, Finding
 from verification.passages import Passage
+from verification.words import normalised
 
 _NEGATED = re.compile(
     r"\b(?:no|not|never|nothing|nobody|neither|kein\w*|nicht|nie|pas|aucun\w*|jamais|ningun\w*|nunca|tidak|tak)\b"
@@ -25,6 +26,11 @@ _YEARS_AWAY = re.compile(
     r" (?:years?|Jahre?|ans?|años?) (?:later|after|earlier|before|später|danach|früher|davor|plus tard|après|después"
     r"|antes)\b"
     r"|\b(?P<next>(?:following|next|previous) year)\b",
+    re.IGNORECASE,
+)
+_EMPTY_SPAN = re.compile(
+    r"\b(?:between|from|zwischen|von|entre|de|desde|antara|dari)\s(?P<end>\d{1,4}[:/.-]\d[\d:/.-]*)\s"
+    r"(?:and|to|until|und|bis|et|à|y|a|hasta|dan|sampai|hingga)\s(?P=end)(?![\d:/-])",
     re.IGNORECASE,
 )
 _WORDED = {"two": 2, "zwei": 2, "deux": 2, "dos": 2, "three": 3, "drei": 3, "trois": 3, "tres": 3}
@@ -46,6 +52,22 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
             continue
         seen.add(span)
         yield _finding(moment, evidence)
+    if mine and not seen:
+        yield from _empty_spans(evidence)
+
+
+def _empty_spans(evidence: Evidence) -> Iterator[Finding]:
+    """A span of time that ends where it begins ("between 15:00 and 15:00"), which no source has so."""
+    for match in _EMPTY_SPAN.finditer(evidence.claim.text):
+        if not any(normalised(match.group()) in passage.folded for passage in evidence.passages):
+            yield Finding(
+                kind="date",
+                severity="error",
+                start=match.start(),
+                end=match.end(),
+                detail=f"{match.group()!r} ends where it begins",
+                remedy=f"Give both ends as {evidence.sources_named()} has them, or drop the sentence.",
+            )
 
 
 def _ends_a_season(moment: Moment, text: str) -> bool:

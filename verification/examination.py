@@ -64,12 +64,6 @@ class Grounds:
     urls: frozenset[str]
     said: tuple[str, str]
 
-    @property
-    def spoken(self) -> str | None:
-        """The language of the answer, for claims too short to tell their own."""
-        answer, question = self.said
-        return detect(answer) or detect(question)
-
     def real(self, numbers: Iterable[int]) -> tuple[int, ...]:
         """Those numbers that are sources, each once."""
         return tuple(number for number in dict.fromkeys(numbers) if number in self.sources)
@@ -79,10 +73,10 @@ class Grounds:
 
         "Short answer:" before it is blanked out: no source has these words, and every offset stays.
         """
-        language = detect(claim.text) or self.spoken
-        cited = (self.sources[number].passage.language for number in self.real(claim.cited))
+        cited = [self.sources[number].passage for number in self.real(claim.cited)]
+        language = detect(claim.text) or detect(self.said[0]) or _shared(claim.text, cited) or detect(self.said[1])
         lead = announcement_end(claim.text)
-        return analyse(" " * lead + claim.text[lead:], language or next(cited, None))
+        return analyse(" " * lead + claim.text[lead:], language or next((passage.language for passage in cited), None))
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -170,6 +164,12 @@ def grounds(draft: Draft, text: str) -> Grounds:
 def source_text(source: Source) -> str:
     """All of a source that the model saw and may state: its title and its text."""
     return f"{source.title}\n{source.text}" if source.title else source.text
+
+
+def _shared(text: str, cited: Sequence[Passage]) -> str | None:
+    """The language of a source that has most words of a text too short to tell its own."""
+    words = analyse(text).words
+    return next((passage.language for passage in cited if 2 * len(words & passage.words) > len(words)), None)
 
 
 def _like(claim: Passage, cited: Cited) -> Cited:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from verification.answer import Severity
 from verification.code_check import fillings
+from verification.commands import altered_commands
 from verification.evidence import MOST, Evidence, Finding
 from verification.identifiers import Identifier, missing_words, nearest
 from verification.words import normalised
@@ -35,6 +36,7 @@ def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Fi
         missing = _missing(identifier, texts, urls)
         if missing and not _is_filled_in(identifier, evidence, missing):
             yield _finding(identifier, missing, evidence)
+    yield from altered_commands(evidence)
 
 
 def _is_filled_in(identifier: Identifier, evidence: Evidence, missing: tuple[str, ...]) -> bool:

@@ -30,7 +30,7 @@ _IDENTIFIER = re.compile(
         |(?<![\w-])[\w-]{1,80}\.(?:py|md|ya?ml|json|toml|sh|txt|cfg|conf|ini|log|sql|js|ts|html|css|csv|env|lock|service|pdf|docx|xml
         |tf|go|rs)\b)
     | (?P<name>\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|(?<![\w_])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w_])
-        |(?<!\w)\#[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*\b)
+        |(?<!\w)\#[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*\b|(?<![\w-])[a-z]{2,}(?:-[a-z]{2,}){1,3}-\d{1,2}[a-z]?(?![\w-]))
     | (?P<code_number>\b[A-Z]{1,10}-\d{1,7}\b|\b[A-Z]{1,6}\d{2,7}\b|\b[A-Z]{3,6}\d\b|\b0x[0-9A-Fa-f]+\b)
     | (?P<address>(?<![\w-])(?:[a-z0-9-]{1,63}\.){1,8}
         (?:com|org|net|io|dev|internal|local|example|test|app|ai)\b(?::\d+)?
