@@ -73,6 +73,17 @@ def test_d2_a_repository_that_is_away_keeps_what_was_known(index: KnowledgeIndex
     assert len(index.documents()) == 3
 
 
+def test_d3_without_git_the_repository_is_away_and_the_reason_told(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    walk = Walk()
+    source = GitSource(repository=repository)
+    assert list(source.documents(walk)) == []
+    assert walk.missing == [source.key]
+    assert walk.failed[0][1] == "cannot be read: Git is not installed where Orion runs"
+
+
 @pytest.mark.parametrize("ref", ["--output=/tmp/x", "nowhere", ""])
 def test_d3_a_ref_is_never_an_option(repository: Path, ref: str) -> None:
     walk = Walk()

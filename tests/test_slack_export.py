@@ -94,3 +94,12 @@ def test_d2_what_is_no_export_keeps_what_was_known(index: KnowledgeIndex, export
     report = index.index([source])
     assert (report.removed, [name for name, _ in report.failed]) == (0, [str(export)])
     assert len(index.documents()) == 3
+
+
+def test_d2_a_day_that_is_too_big_is_named_unread(export: Path) -> None:
+    with (export / "ops" / "2026-01-03.json").open("r+b") as file:
+        file.truncate(60_000_000)
+    (export / "ops" / "notes.txt").write_text("no day")
+    walk = Walk()
+    assert len(list(SlackExport(folder=export).documents(walk))) == 3
+    assert walk.failed == [("slack/ops/2026-01-03.json", "is too big")]

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
+from agent.knowledge.index_postgres import PostgresIndex
 from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.passage import KnowledgeAwayError
+from agent.knowledge.passage import IndexReport, KnowledgeAwayError
 from agent.knowledge.source_state import PREFIX
 from agent.knowledge.sync_lock import only_one_syncs
 from agent.knowledge.web_fetch import Manners
@@ -22,7 +26,7 @@ from agent.knowledge.web_source import WebSource
 from bot.corpus import Corpus, bring_up_to_date
 from bot.engine import open_index
 from bot.knowledge_figures import figures_of, knowledge_figures
-from bot.sync_process import ELSEWHERE, FAILED, Order, carry_out
+from bot.sync_process import ELSEWHERE, FAILED, Order, _exactly, _told, carry_out
 from bot.syncing import Syncing
 from tests.waiting import wait_until
 from tests.web_site import LocalSite, Reply, html
@@ -83,6 +87,21 @@ def test_d2_who_comes_too_early_or_second_does_nothing(corpus: Corpus) -> None:
     with only_one_syncs(corpus.index_path, "", wait_s=0):
         assert carry_out(order(corpus, every_s=0)) == ELSEWHERE
     assert carry_out(order(corpus, every_s=0)) == 0
+
+
+def test_h5_the_shared_index_is_brought_up_to_date_once_an_interval(corpus: Corpus, postgres_url: str) -> None:
+    shared = replace(corpus, database=postgres_url)
+    index = PostgresIndex(postgres_url)
+    try:
+        assert bring_up_to_date(shared, every_s=3600) == IndexReport(added=2)
+        assert bring_up_to_date(shared, every_s=3600) is None
+        with only_one_syncs(shared.index_path, postgres_url, wait_s=0):
+            assert bring_up_to_date(shared, every_s=0) is None
+        assert bring_up_to_date(shared, every_s=0) == IndexReport(unchanged=2)
+        assert figures_of(index).documents == 2
+    finally:
+        index.erase()
+        index.close()
 
 
 async def test_d2_nobody_waits_without_end_for_one_that_syncs(corpus: Corpus) -> None:
@@ -182,3 +201,16 @@ def test_d2_a_damaged_note_is_no_state(corpus: Corpus) -> None:
     assert [source.state.tried > 0 for source in figures.sources] == [True, False]
     assert figures.synced is None
     index.close()
+
+
+def test_d2_an_order_that_breaks_off_ends_the_process() -> None:
+    assert _exactly(io.BytesIO(b"abcdef"), 3) == b"abc"  # type: ignore[arg-type]  # reads like an unbuffered file
+    with pytest.raises(SystemExit) as ended:
+        _exactly(io.BytesIO(b"ab"), 3)  # type: ignore[arg-type]  # likewise
+    assert ended.value.code == FAILED
+
+
+def test_g1_a_crash_is_told_without_its_text() -> None:
+    with capture_logs() as logs:
+        _told(ValueError, ValueError("a secret sentence"), None)
+    assert [log["event"] for log in logs] == ["knowledge_sync_crashed"]

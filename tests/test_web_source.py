@@ -178,12 +178,14 @@ def test_d2_every_form_is_read_by_what_the_server_says_it_is(index: KnowledgeInd
         "/script": Reply(body=b"<p>Seen seals.</p><script>var hidden = 1;</script><style>p {}</style>"),
         "/image": Reply(body=b"\x89PNG", kind="image/png"),
         "/feed": Reply(body=b"<rss></rss>", kind="application/xml"),
+        "/torn": Reply(body=b"<urlset><url>", kind="application/xml"),
         "/void": Reply(body=b"", kind="text/html"),
     }
     report = index.index([source(site, site.sitemap(*site.pages))])
     assert sorted((name.rpartition("/")[2], reason) for name, reason in report.failed) == [
         ("feed", "has a form that is not read (application/xml)"),
         ("image", "has a form that is not read (image/png)"),
+        ("torn", "is damaged XML (line 1)"),
         ("void", "is empty"),
     ]
     assert report.added == 10
@@ -247,6 +249,7 @@ def test_d2_a_robots_txt_that_cannot_be_had_keeps_what_was_known(
         ("http://user:secret@localhost/", "is no web address that may be asked for"),
         ("http://local\0host/", "is no web address"),
         ("http://elsewhere.example/", "leads to another site (elsewhere.example)"),
+        ("http://[half/", "leads to another site (%5Bhalf)"),
     ],
 )
 def test_i4_only_web_addresses_of_named_hosts_are_asked(site: LocalSite, entry: str, reason: str) -> None:

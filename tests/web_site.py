@@ -6,6 +6,7 @@ asked for, in order, ``site.headers`` the last request's headers of each path.
 
 from __future__ import annotations
 
+import ssl
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,10 +35,18 @@ def html(text: str, title: str = "Page", *, etag: str = "", modified: str = "") 
     return Reply(body=page.encode(), etag=etag, modified=modified)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """A guest that hangs up is no news."""
+
+
 class LocalSite:
     """The site."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.pages: dict[str, Reply] = {}
         self.asked: list[str] = []
         self.headers: dict[str, dict[str, str]] = {}
@@ -57,8 +66,9 @@ class LocalSite:
             def log_message(self, *_: object) -> None:
                 return
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
+        if self._tls:
+            self._server.socket = self._tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
         return self

@@ -93,7 +93,7 @@ class IndexRun:
             self._go_over(name, self._ground.files([folder], among=[*folders.values()]))
         for name, source in others.items():
             if isinstance(source, PutOff):
-                self._ground.missing.append(name)
+                tuple(source.documents(self._ground))
             else:
                 self._go_over(name, source.documents(self._ground))
         self._shelf.note({f"{PREFIX}{name}": "" for name in self._states if name not in {*folders, *others}})
