@@ -131,6 +131,24 @@ def test_d2_a_passage_without_any_of_the_words_is_found(index: OwnIndex, docs: P
     assert index.search("travel expenses")[0].text == by_hand(index, encoder, "travel expenses")[0][0]
 
 
+def test_d2_what_the_words_found_counts_by_its_nearness_too(
+    index: OwnIndex, docs: Path, encoder: CountingEncoder
+) -> None:
+    for number in range(100):
+        (docs / f"{number}.md").write_text(f"# Leave\n\nDays of leave and days {number}.\n")
+    index.index([docs])
+    index.meaning = ranks = ranks_of(index, encoder)
+    ranks.make()
+    query = "canteen of the office"
+    words, near = index.by_words(query, 80), dict(ranks.nearest(query, 1_000))
+    best = words[0][1]
+    expected = {n: 0.6 * near[n] + 0.4 * dict(words).get(n, 0.0) / best for n in near}
+    found = ranks.ranked(query, words, 10)
+    assert [number for number, _ in found] == sorted(expected, key=lambda n: (-expected[n], n))[:10]
+    assert [score for _, score in found] == pytest.approx([expected[number] for number, _ in found])
+    assert index.search(query, limit=2)[0].text == index.passages(found, 1)[0].text
+
+
 def test_d2_vectors_are_made_for_what_is_new_alone(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
     ranks = ranks_of(index, encoder)
     progress: list[tuple[int, int]] = []

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 Ranked = tuple[int, float]
 """The number of a passage, and a score that grows with relevance."""
+
+COMPARED: Final = 80
+"""How many passages of each ranking are compared at least: the best by both is often not among the first by one."""
 
 
 class Meaning(Protocol):
@@ -44,5 +47,7 @@ class RankedByWords(Protocol):
 
 def best_of(index: RankedByWords, query: str, most: int) -> Sequence[Ranked]:
     """The numbers of the best passages by words, and by meaning where the index has it."""
-    found = index.by_words(query, most)
-    return index.meaning.ranked(query, found, most) if index.meaning and most > 0 else found
+    if index.meaning is None or most < 1:
+        return index.by_words(query, most)
+    deep = max(most, COMPARED)
+    return index.meaning.ranked(query, index.by_words(query, deep), deep)[:most]

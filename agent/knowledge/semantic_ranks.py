@@ -1,4 +1,4 @@
-"""Ranking by meaning: the nearest vectors, fused with what the words found.
+"""Ranking by meaning: the nearest vectors, and how near to the question what the words found is.
 
 Promises: search works while some passages, or all, have no vector yet; vectors are made for new texts only, stored in
 small batches, and what is stored survives being killed. Nearness brings a passage to be looked at; whether it answers
@@ -19,14 +19,12 @@ import structlog
 from numpy.typing import NDArray
 
 from agent.knowledge.meaning import Ranked
-from agent.knowledge.rank_fusion import fused
+from agent.knowledge.score_fusion import fused
 from agent.knowledge.sentence_encoder import SentenceEncoder, Vectors
 from agent.knowledge.vector_shelf import Unplaced, VectorShelf, model_of
 
 log = structlog.get_logger()
 
-WORDS_WEIGHT: Final = 1.0
-MEANING_WEIGHT: Final = 1.0
 UNRELATED: Final = 0.2
 """A cosine up to this says nothing: any two texts of one language have as much."""
 _MADE_AT_ONCE: Final = 32
@@ -37,7 +35,7 @@ _STORED: Final = np.dtype("<f2")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """The vectors as they stood at ``stamp``: row *n* of ``vectors`` belongs to passage ``numbers[n]``."""
+    """The vectors as they stood at ``stamp``: row *n* of ``vectors`` belongs to passage ``numbers[n]``, in order."""
 
     stamp: str = ""
     numbers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -55,19 +53,25 @@ class SemanticRanks:
         self._reading = threading.Lock()
 
     def ranked(self, query: str, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
-        """The best ``most`` passages: what the words found and what is near in meaning, fused by rank."""
-        near = self.nearest(query, most)
-        return fused([(WORDS_WEIGHT, by_words), (MEANING_WEIGHT, near)])[:most] if near else by_words
+        """The best ``most`` of what the words found and what is near in meaning, by both scores together."""
+        known = self._current()
+        if not len(known.numbers) or not query.strip():
+            return by_words
+        cosines = known.vectors @ self._encoder.question(query)
+        near = dict(_nearest(known, cosines, most))
+        found = np.array([number for number, _ in by_words], np.int64)
+        rows = np.searchsorted(known.numbers, found).clip(max=len(known.numbers) - 1)
+        for number, row in zip(found.tolist(), rows.tolist(), strict=True):
+            if known.numbers[row] == number:
+                near[number] = float(cosines[row])
+        return fused(by_words, near)[:most]
 
     def nearest(self, query: str, most: int) -> Sequence[Ranked]:
         """The passages nearest in meaning, nearest first, each with its cosine."""
         known = self._current()
         if not len(known.numbers) or not query.strip():
             return ()
-        cosines = known.vectors @ self._encoder.question(query)
-        best = np.argpartition(-cosines, min(most, len(cosines) - 1))[:most]
-        best = best[np.lexsort((known.numbers[best], -cosines[best]))]
-        return [(int(known.numbers[at]), float(cosines[at])) for at in best if cosines[at] > UNRELATED]
+        return _nearest(known, known.vectors @ self._encoder.question(query), most)
 
     def make(self, *, progress: Callable[[int, int], None] | None = None, stop: threading.Event | None = None) -> int:
         """Make the vectors that are missing; how many passages got one. Nothing while another process is at it.
@@ -143,3 +147,9 @@ class SemanticRanks:
         digests = [digest for (_, digest), here in zip(places, there, strict=True) if here]
         rows_of = {digest: at for at, digest in enumerate(digests)}
         return _Known(stamp=stamp, numbers=numbers, rows=rows_of, vectors=vectors[there])
+
+
+def _nearest(known: _Known, cosines: Vectors, most: int) -> list[Ranked]:
+    best = np.argpartition(-cosines, min(most, len(cosines) - 1))[:most]
+    best = best[np.lexsort((known.numbers[best], -cosines[best]))]
+    return [(int(known.numbers[at]), float(cosines[at])) for at in best if cosines[at] > UNRELATED]
