@@ -78,6 +78,8 @@ def _written(text: str) -> Iterator[Identifier]:
 
 
 def _found(text: str, begin: int, stop: int) -> Iterator[Identifier]:
+    if text[begin:stop].isdecimal():
+        return  # a number: most of what has a sign is one
     for match in _IDENTIFIER.finditer(text, begin, stop):
         kind: Kind = match.lastgroup  # type: ignore[assignment]  # every alternative is one of the kinds
         written = match.group()

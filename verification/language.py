@@ -8,7 +8,6 @@ reject a text by itself: other languages than the seven are ``None``.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import lru_cache
 from itertools import chain, repeat
 from typing import Final
@@ -120,7 +119,8 @@ def _by_words(sample: str, *, short: bool, margin: float) -> str | None:
 def _scores(words: list[str], sample: str) -> dict[str, float]:
     """Each language's function words seen, plus up to a fifth of the words' number for letters that speak for it."""
     scores: dict[str, float] = dict.fromkeys(_LISTED, 0)
-    scores |= Counter(chain.from_iterable(filter(None, map(_SPEAKING.get, words))))
+    said = list(chain.from_iterable(filter(None, map(_SPEAKING.get, words))))
+    scores |= {name: said.count(name) for name in set(said)}
     if not sample.isascii():
         present = set(sample)
         for name, letters in LETTERS.items():

@@ -21,7 +21,8 @@ _REACH = 3
 _DIGITS = re.compile(r"(\d{1,2})(?:st|nd|rd|th)")
 _BREAK = re.compile(r"[.,;:!?()\n]")
 _RANKS = {word: value for word, value in WEAK_WORDS.items() if word not in COUNTING | ONES | {"eins"}}
-_HAS_RANK = re.compile(rf"\d(?:st|nd|rd|th)\b|\b(?:{'|'.join(_RANKS)})\b", re.IGNORECASE)
+_RANK_WORDS = frozenset(_RANKS)
+_IN_DIGITS = re.compile(r"\d(?:st|nd|rd|th)\b", re.IGNORECASE)
 
 
 class _Ranked(NamedTuple):
@@ -35,11 +36,13 @@ class _Ranked(NamedTuple):
 
 def ordinal_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each rank in whose place a near sentence has another."""
-    if not evidence.same_language or not _HAS_RANK.search(evidence.claim.text):
+    claim = evidence.claim
+    ranks = not _RANK_WORDS.isdisjoint(claim.words) or _IN_DIGITS.search(claim.text)
+    if not ranks or not evidence.same_language:
         return
     near = [(hit, list(_ranked(hit.text, hit.terms))) for hit in evidence.hits[:_NEAREST]]
-    compared = {quantity.start for quantity in evidence.claim.quantities if not quantity.weak}  # "17th century", "3rd"
-    for mine in list(_ranked(evidence.claim.text, evidence.claim.terms))[:_MOST]:
+    compared = {quantity.start for quantity in claim.quantities if not quantity.weak}  # "17th century", "3rd"
+    for mine in list(_ranked(claim.text, claim.terms))[:_MOST]:
         if mine.start in compared:
             continue
         other = next(((hit, theirs) for hit, ranks in near for theirs in ranks if mine.stems & theirs.stems), None)
