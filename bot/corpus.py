@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.knowledge.index_postgres import PostgresIndex
@@ -53,9 +53,11 @@ class Corpus:
 def bring_up_to_date(corpus: Corpus, *, every_s: float) -> IndexReport | None:
     """Everything there is, web sites too; None where another process does it, or did within ``every_s`` seconds.
 
-    Blocks. Raises ``WrongUse``, ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
+    What ranks by meaning is not needed to read: it stays unloaded. Blocks. Raises ``WrongUse``,
+    ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
     """
-    with closing(index_of(corpus)) as index, only_one_syncs(corpus.index_path, corpus.database, wait_s=0) as alone:
+    opened = index_of(replace(corpus, semantic=""))
+    with closing(opened) as index, only_one_syncs(corpus.index_path, corpus.database, wait_s=0) as alone:
         if not alone or due_at(states_of(index.notes(PREFIX)), corpus.names, every_s) > time.time():
             return None
         return index.index(corpus.read_by(fetch=True), docs_url=corpus.docs_url)

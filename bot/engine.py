@@ -48,7 +48,7 @@ from bot.wrong_use import WrongUse
 
 log = structlog.get_logger()
 
-SYNC_WAIT_S = 30.0
+SYNC_WAIT_S = 10.0
 """Seconds to wait for another process that brings the index up to date: more than folders take, less than web sites."""
 _GIT_DOCS = re.compile(r"(?P<folder>[^@:]+)(?:@(?P<ref>[^@:]+))?(?::(?P<inside>[^:]*))?")
 
@@ -192,10 +192,12 @@ async def _synced(
         return IndexReport()
 
     def synced() -> IndexReport:
-        with only_one_syncs(corpus.index_path, corpus.database, wait_s=wait_s) as alone:
-            if alone:
-                return index.index(corpus.read_by(fetch=fetch), docs_url=corpus.docs_url, progress=progress)
-        log.info("knowledge_synced_elsewhere")
+        for patience_s in dict.fromkeys((0.0, wait_s)):
+            with only_one_syncs(corpus.index_path, corpus.database, wait_s=patience_s) as alone:
+                if alone:
+                    return index.index(corpus.read_by(fetch=fetch), docs_url=corpus.docs_url, progress=progress)
+            if not patience_s:
+                log.warning("index_brought_up_to_date_elsewhere", waited_for_at_most_s=wait_s)
         return IndexReport()
 
     return await asyncio.to_thread(synced)
