@@ -38,6 +38,11 @@ def found(source: str, claim: str) -> tuple[Violation, ...]:
         ("Requests go from Paris to Berlin.", "Requests go from Berlin to Paris.", "from Berlin"),
         ("An alert may be silenced for 4 hours.", "An alert must be silenced for 4 hours.", "must be silenced"),
         ("Alice reports to Bob.", "Bob reports to Alice.", "Bob reports to Alice"),
+        (
+            "The incident lead informs the security lead.",
+            "The security lead informs the incident lead.",
+            "security lead",
+        ),
         ("Der Antrag geht vor der Prüfung ein.", "Der Antrag geht nach der Prüfung ein.", "nach der Prüfung"),
         ("El precio es de 5 euros con impuestos.", "El precio es de 5 euros sin impuestos.", "sin impuestos"),
         ("Le prix est de 5 euros avec taxes.", "Le prix est de 5 euros sans taxes.", "sans taxes"),
@@ -73,3 +78,7 @@ def test_f6_a_shift_is_never_an_error() -> None:
     shown = found("The price is 5 euros excluding VAT.", "The price is 5 euros including VAT.")
     assert [violation.severity for violation in shown] == ["warning"]
     assert "'excluding VAT' where the answer says 'including VAT'" in shown[0].detail
+
+
+def test_f1_unless_is_not_the_contrary_of_less() -> None:
+    assert found("Sign the form unless you are a contractor.", "Sign the form, less so as a contractor.") == ()

@@ -7,6 +7,7 @@ a source and at a bounded number of sentences and words. Languages written witho
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
@@ -91,9 +92,9 @@ def _is_short(word: str) -> bool:
 
 def _is_prefixed(word: str, evidence: Evidence, language: str) -> bool:
     """Whether the word and one of the sources differ by a negative prefix: unsuitable and suitable."""
-    if len(word) < _LETTERS or stem(word, language) in evidence.stems:
+    if len(word) < _LETTERS or word in _EXCEPTING or stem(word, language) in evidence.stems:
         return False
-    known = evidence.words
+    known = evidence.words - _EXCEPTING  # "unless" is not the contrary of "less"
     return any(
         (word.startswith(prefix) and len(word) - len(prefix) >= _LETTERS and word[len(prefix) :] in known)
         or prefix + word in known
@@ -161,10 +162,10 @@ def _exchanged(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
         return
     mine = stem_list(chain.from_iterable(evidence.claim.sentence_words), evidence.claim.language)[:_MOST_WORDS]
     theirs = stem_list(hit.source.passage.sentence_words[hit.place], hit.source.passage.language)[:_MOST_WORDS]
-    places: dict[str, int] = {}
-    for index, found in enumerate(theirs):
-        places.setdefault(found, index)
-    order = [places.get(found, -1) for found in mine]
+    # A word that stands there twice ("the incident lead", "the security lead") has no one place.
+    counts, counted = Counter(mine), Counter(theirs)
+    places = {found: index for index, found in enumerate(theirs)}
+    order = [places.get(found, -1) for found in mine if counts[found] == 1 and counted[found] <= 1]
     if len(set(order)) == len(order) and _falls(order):
         words = [term for term in evidence.claim.terms if term.stem][:_MOST_WORDS]
         detail = f"source [{hit.source.id}] has these words in another order: {hit.text[:200]}"
