@@ -15,12 +15,15 @@ from agent.conversation import ThreadKey
 from agent.thread_store import ThreadStore
 from bot.admission import admits
 from bot.intake import Access, Incoming, Kind
+from bot.lease import Lease
 from bot.local.roster import Member
-from bot.mailbox import Mailbox
+from bot.mailbox import Claimed, Mailbox
 from bot.memory import Memory, memory_over
 from bot.notices import notice
-from bot.people import KnownPeople, Person
-from bot.stops import StopDesk, Stops
+from bot.people import KnownPeople, People, Person
+from bot.stops import LateStops, StopDesk, Stops
+from bot.turns import OK, Ending
+from tests.local_slack import local_slack
 from tests.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown
 from tests.test_admission import GUEST, whispers
@@ -174,3 +177,28 @@ async def test_a6_their_own_among_others_is_not_theirs_to_stop_alone(memory: Mem
     await put(memory, "question", "edit", user="U2")
     await desk.receive(STOP)
     assert cancelled == []
+
+
+async def test_a6_a_word_to_one_person_that_fails_and_a_stop_that_dies_trouble_nobody(
+    memory: Memory, redis_client: Redis
+) -> None:
+    told: list[str] = []
+
+    async def handle(_: Claimed, __: Lease) -> Ending:
+        raise AssertionError
+
+    async def on_dead(_: Claimed, __: Lease, reason: str) -> None:
+        told.append(reason)
+
+    async with local_slack(patience_s=0.05) as slack:
+        people = People(slack.calls, redis_client)
+        stops = Stops(memory, Cancelled())
+        late = LateStops(handle, on_dead, stops=stops, memory=memory, people=people, delivery=slack.delivery)
+        await memory.mailbox.enqueue(f"{PLACE}:stop", STOP.to_json(), event_ids=["e"])
+        (claimed,) = await memory.mailbox.claim("w", 1)
+        lease = Lease(claimed.leased_until)
+        slack.server.faults.fail("chat.postEphemeral", "channel_not_found")
+        assert await late.handle(claimed, lease) == OK
+        await late.tell_dead(claimed, lease, "a stop")
+        await late.tell_dead(replace(claimed, body="no letter"), lease, "another")
+    assert told == ["another"]
