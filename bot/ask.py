@@ -15,11 +15,11 @@ from typing import Any
 import structlog
 
 from agent.conversation import Question, ThreadKey
-from agent.outcome import Cancelled, TurnOutcome, outcome_name
+from agent.outcome import Cancelled, Refused, TurnOutcome, outcome_name
 from agent.progress import Save, keep_in_memory
 from agent.thread_state import StateNotSaved, ThreadState
 from agent.thread_store import ThreadStore
-from bot.engine import corpus_of, open_engine
+from bot.engine import corpus_of, known_documents, open_engine
 from bot.open_redis import open_redis
 from bot.settings import Settings
 from bot.turn_record import Recorder, repairs_json, sources_json, violations_json
@@ -30,6 +30,7 @@ log = structlog.get_logger()
 EXIT_ANSWERED = 0
 EXIT_OTHER = 3
 TERMINAL_USER = "terminal"
+NO_DOCUMENTS = "name folders: orion ask … --docs DIR, ORION_DOCS, or orion index DIR"
 
 
 async def ask(settings: Settings, question: str, *, docs: Sequence[Path] | None, thread: str) -> dict[str, Any]:
@@ -47,6 +48,8 @@ async def ask(settings: Settings, question: str, *, docs: Sequence[Path] | None,
         outcome, state = await engine.run(asked, state, emit=recorder, save=_saving(store, asked.thread))
         if store:
             await _keep(store, asked.thread, state)
+        if isinstance(outcome, Refused) and not await known_documents(engine.index):
+            log.warning("no_documents", remedy=NO_DOCUMENTS)
     recorder.timings["total"] = (time.monotonic() - started) * 1000
     return _result(outcome, recorder)
 

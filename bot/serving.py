@@ -184,6 +184,8 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
         gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
         documents = await known_documents(orion.engine.index)
         log.info("orion_started", model=orion.engine.model.name, documents=len(documents))
+        if not documents:
+            log.warning("no_documents", remedy="`orion doctor` says what to do about it")
         await stopping.asked.wait()
         log.info("orion_stopping", in_flight=orion.turns.in_flight)
         for task in filter(None, (socket, ears, sync)):

@@ -68,6 +68,13 @@ def test_ask_what_no_document_answers_ends_with_3(terminal: Terminal) -> None:
     assert (done.code, done.json["outcome"]) == (3, "refused")
 
 
+def test_ask_without_any_document_says_where_to_name_some(terminal: Terminal) -> None:
+    done = terminal.orion("ask", QUESTION)
+    assert done.code == 3
+    assert "ORION_DOCS" in done.err
+    assert "ORION_DOCS" not in terminal.orion("ask", "Who was Napoleon?", "--docs", "docs").err
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1"])
 def test_ask_while_the_model_is_down_is_a_failed_turn(url: str, terminal: Terminal) -> None:
     terminal.set(OPENAI_BASE_URL=url)
