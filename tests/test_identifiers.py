@@ -100,3 +100,20 @@ def test_f1_a_region_is_a_name_and_stands_in_its_source_or_does_not() -> None:
     page = (Source(id=1, title="", text="Production runs in eu-central-1."),)
     assert check(Draft(text="Production runs in eu-central-1 [1].", sources=page)).passed
     assert not check(Draft(text="Production runs in us-east-1 [1].", sources=page)).passed
+
+
+@pytest.mark.parametrize(
+    ("needle", "haystack", "stands"),
+    [
+        ("orion", "orion-cli", True),
+        ("--force", "--force-all", False),
+        ("2.4.1", "v2.4.1", True),
+        ("2.4.1", "xv2.4.1", False),
+        ("2.4", "2.4.1", False),
+        ("4.1", "2.4.1", False),
+        ("force", "--force", True),
+        ("-f", "--f", False),
+    ],
+)
+def test_f1_a_whole_name_is_no_part_of_a_longer_one(needle: str, haystack: str, stands: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    assert stands_in(needle, haystack) == stands

@@ -130,3 +130,29 @@ def test_f1_a_small_number_counts_what_is_listed_not_what_is_named_less_often(
 ) -> None:
     severities = [each.severity for each in found(source, text) if each.words in {"two", "three", "four"}]
     assert ("error" in severities) == is_error
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "wrong"),
+    [
+        ("The fee was 80 euros and is now 100 euros.", "The fee rose by 20 euros", "The fee rose by 30 euros"),
+        (
+            "Of 200 applicants, 25 were accepted.",
+            "12.5 % of the applicants were accepted",
+            "50 % of the applicants were accepted",
+        ),
+        ("20 % of the licences are unused.", "80 % of the licences are used", "70 % of the licences are used"),
+        ("The room seats 48 people.", "More than 40 people fit into the room", "More than 30 people fit into the room"),
+        ("The office closes at 20:00.", "The office closes at eight in the evening", "The office closes at nine"),
+        (
+            "The audit is on 5 March. The plan is of 2024.",
+            "The audit is on 5 March 2024",
+            "The audit is on 5 March 2025",
+        ),
+        ("The audit is on 5 March.", "The audit is on 5 March", "The audit is on 5 March 2024"),
+        ("Call the desk, or write a mail.", "There are five ways to reach the desk", "There are six ways to do so"),
+    ],
+)
+def test_f1_what_follows_from_a_number_passes_and_what_nearly_does_fails(source: str, right: str, wrong: str) -> None:
+    assert "error" not in {each.severity for each in found(source, right)}
+    assert "error" in {each.severity for each in found(source, wrong)}

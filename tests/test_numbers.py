@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.number_words import read, read_cjk
 from verification.numbers import Quantity, quantities
+from verification.units import GLUED_SCALES, SCALES, UNITS
 
 
 def only(text: str, language: str | None = "en") -> Quantity:
@@ -188,3 +191,34 @@ def test_f9_any_text_is_read_without_trouble(text: str) -> None:
     for language in (None, "en", "de", "ja"):
         for quantity in quantities(text, language):
             assert 0 <= quantity.start < quantity.end <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("larger", "smaller", "times"),
+    [
+        ("week", "day", 7), ("day", "hour", 24), ("hour", "minute", 60), ("minute", "second", 60),
+        ("second", "ms", 1000),
+        ("year", "month", 12), ("quarters", "month", 3), ("decade", "year", 10), ("century", "decade", 10),
+        ("pb", "tb", 1000), ("tb", "gb", 1000), ("gb", "mb", 1000), ("mb", "kb", 1000), ("kb", "byte", 1000),
+        ("tib", "gib", 1024), ("gib", "mib", 1024), ("mib", "kib", 1024), ("kib", "byte", 1024),
+        ("km", "m", 1000), ("m", "cm", 100), ("cm", "mm", 10), ("mile", "km", 1.609344), ("foot", "inch", 12),
+        ("tonne", "kg", 1000), ("kg", "gram", 1000), ("gram", "mg", 1000), ("kg", "lb", 2.2046226),
+        ("litre", "ml", 1000),
+        ("gallon", "litre", 3.785), ("km²", "m²", 1e6), ("m²", "cm²", 1e4), ("m³", "cm³", 1e6), ("%", "‰", 10),
+        ("割", "%", 10),
+    ],
+)  # fmt: skip
+def test_f9_each_unit_is_so_many_of_the_next(larger: str, smaller: str, times: float) -> None:
+    assert UNITS[larger].dimension == UNITS[smaller].dimension
+    assert UNITS[larger].factor / UNITS[smaller].factor == pytest.approx(times, rel=1e-6)
+
+
+def test_f9_each_scale_is_so_many_of_the_next() -> None:
+    steps = ("hundred", "k", "万", "million", "億", "billion", "trillion")
+    factors = [SCALES[word] for word in steps]
+    assert [after / before for before, after in pairwise(factors)] == [10, 10, 100, 100, 10, 1000]
+    assert (GLUED_SCALES["k"], GLUED_SCALES["M"], GLUED_SCALES["B"]) == (
+        SCALES["k"],
+        SCALES["million"],
+        SCALES["billion"],
+    )
