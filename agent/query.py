@@ -14,6 +14,7 @@ from agent.conversation import Message
 from agent.knowledge.terms import LIGHT, subject_tokens, words
 from agent.knowledge.thesaurus import other_words, phrases
 from verification.calendar_words import MONTHS, WEAK, WEEKDAYS
+from verification.language import detect
 
 MOST_STEPS: Final = 3
 """How many follow-ups in a row are traced back."""
@@ -77,14 +78,19 @@ def _subjects(text: str) -> Iterator[str]:
 def wider_query(question: str, history: tuple[Message, ...]) -> str:
     """The question with other words for the same things and other forms of its numbers, if there are any."""
     query = search_query(question, history)
-    added = [*other_words(query), *_other_forms(query)]
+    added = [*other_words(query, spoken_in(question, history)), *_other_forms(query)]
     return " ".join([query, *added]) if added else ""
 
 
 def query_abroad(question: str, history: tuple[Message, ...]) -> str:
     """The question in the words of all other languages, where it names anything they have a word for."""
     query = search_query(question, history)
-    return " ".join(other_words(query, foreign=True))
+    return " ".join(other_words(query, spoken_in(question, history), foreign=True))
+
+
+def spoken_in(question: str, history: tuple[Message, ...]) -> str | None:
+    """The language of a question; of the questions before it where it is too short to tell."""
+    return detect(question) or next(filter(None, map(detect, _earlier(question, history))), None)
 
 
 def _other_forms(query: str) -> Iterator[str]:

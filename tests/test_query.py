@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.conversation import Message
-from agent.query import search_query, wider_query
+from agent.query import query_abroad, search_query, spoken_in, wider_query
 
 
 def asked(*texts: str) -> tuple[Message, ...]:
@@ -99,3 +99,16 @@ def test_d2_the_wider_query_has_other_words_and_forms(question: str, others: set
 def test_d2_there_is_no_wider_query_without_other_words() -> None:
     assert wider_query("Where does the zebra live?", ()) == ""
     assert "release" in wider_query("and who approves it?", asked("How do we deploy?")).split()
+
+
+def test_f9_a_follow_up_too_short_to_tell_is_in_the_language_of_the_thread() -> None:
+    history = (Message(role="user", text="Wie lange werden Support-Tickets aufbewahrt?"),)
+    assert spoken_in("Und Bestellungen?", history) == "de"
+    assert spoken_in("Und Bestellungen?", ()) is None
+    assert spoken_in("And how long are orders kept for?", history) == "en"
+    assert "order" in wider_query("Und Bestellungen?", history).split()
+
+
+def test_f9_a_question_in_the_words_of_other_languages() -> None:
+    assert {"hôtel", "unterkunft", "酒店"} <= set(query_abroad("Where is the hotel?", ()).split())
+    assert query_abroad("Where is the zebra?", ()) == ""

@@ -137,3 +137,21 @@ def test_b_what_stands_in_another_row_is_said_of_something_else() -> None:
     table = "| Machine | Cost |\n|---|---|\n| Lathe | 5 euros |\n| Mill | 6 euros |"
     found = ranked("What does the lathe with the mill cost?", Source(id=1, title="Shop", text=table))[0]
     assert found.lacks
+
+
+def test_b_a_verb_that_is_not_said_counts_less_against_a_sentence_than_a_noun() -> None:
+    text = Source(id=1, title="Reviews", text="Action items are done within 30 days.")
+    verb, noun = (
+        ranked(question, text)[0].covered
+        for question in ("When must I complete action items?", "When are the action items of the auditor done?")
+    )
+    assert noun < verb < 1.0
+
+
+def test_b_a_follow_up_that_only_points_is_about_what_was_asked_before() -> None:
+    sources = (
+        Source(id=1, title="A", text="A certificate gets a new one every 6 hours."),
+        Source(id=2, title="B", text="For a lost hardware key you get a replacement within 2 days."),
+    )
+    completed = "When do I get a new one? lost hardware key"
+    assert best("When do I get a new one?", *sources, completed=completed).startswith("For a lost hardware key")

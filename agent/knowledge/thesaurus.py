@@ -87,12 +87,12 @@ def meanings(phrase: tuple[str, ...], asked: str | None) -> frozenset[str]:
     return frozenset(group["en"][0] for group in _groups_of(phrase, asked) if group["en"])
 
 
-def other_words(text: str, *, foreign: bool = False) -> list[str]:
+def other_words(text: str, asked: str | None = None, *, foreign: bool = False) -> list[str]:
     """What else the things in a text may be called, in its language and in English, without what it says itself.
 
-    ``foreign`` asks for the words of all other languages instead.
+    ``asked`` is that language where it is known; ``foreign`` asks for the words of all other languages instead.
     """
-    asked = detect(text)
+    asked = asked or detect(text)
     own = {"en", asked or "en"}
     columns = [name for name in LANGUAGES if (name not in own) is foreign]
     things = list(named(text, asked or "en"))

@@ -13,7 +13,7 @@ from typing import Final
 from agent.attached import ORIGIN, asks_for_file
 from agent.conversation import Message
 from agent.model import WriteContext
-from agent.query import search_query
+from agent.query import search_query, spoken_in
 from agent.quoting.catalogue import document_of, is_about, listed
 from agent.quoting.excerpt import Choice, Excerpt, choose, opening
 from agent.quoting.parts import questions, two_things
@@ -25,6 +25,7 @@ from verification.language import detect
 
 _COMPARED_CHARS: Final = 90
 _LEAST_COMPARED: Final = 12
+_HOW: Final = re.compile(r"\W*(?:how|wie|comment|cómo|bagaimana)\b", re.IGNORECASE)
 _FENCE: Final = re.compile(r"`{3,}")
 
 
@@ -47,12 +48,16 @@ def quoted_answer(context: WriteContext) -> str:
 def _answered(context: WriteContext, text: str, history: tuple[Message, ...], said: set[Unit]) -> list[str]:
     """One question answered; as two, where it asks for two things and no one place names both."""
     halves = two_things(text)
-    asked = Asked(text=text, completed=search_query(text, history))
+    asked = _asked(text, history)
     if halves and _needs_two(context, asked):
-        found = [_part(context, Asked(text=half, completed=search_query(half, history)), said) for half in halves]
+        found = [_part(context, _asked(half, history), said) for half in halves]
         if any(found):
             return found
     return [_part(context, asked, said)]
+
+
+def _asked(text: str, history: tuple[Message, ...]) -> Asked:
+    return Asked(text=text, completed=search_query(text, history), language=spoken_in(text, history))
 
 
 def _needs_two(context: WriteContext, asked: Asked) -> bool:
@@ -104,7 +109,8 @@ def _chosen(
     asked: Asked, sources: Sequence[Source], units: Sequence[Unit], is_left_out: Callable[[Unit], bool]
 ) -> Choice | None:
     """How the document begins that is asked for by its title, unless a sentence says what the title means."""
-    if not asked.wants_number and asked.completed == asked.text and not any(defines(asked, unit) for unit in units):
+    names_it = not asked.wants_number and not _HOW.match(asked.text)
+    if names_it and asked.completed == asked.text and not any(defines(asked, unit) for unit in units):
         about = (source for source in sources if is_about(asked.text, source.title))
         found = next((choice for source in about if (choice := opening(source, is_left_out=is_left_out))), None)
         if found is not None:

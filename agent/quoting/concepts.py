@@ -56,18 +56,21 @@ class Concept:
     parts: frozenset[str] = field(default_factory=frozenset)
     weight: float = 1.0
     is_noun: bool = False
+    is_verb: bool = False
 
 
 @lru_cache(maxsize=512)
-def concepts(text: str, language: str | None, spoken: frozenset[str] = frozenset()) -> tuple[Concept, ...]:
+def concepts(
+    text: str, language: str | None, spoken: frozenset[str] = frozenset(), asked: str | None = None
+) -> tuple[Concept, ...]:
     """The things that a question names, once each, in order, with keys for a comparison in ``language``.
 
-    ``spoken`` are the languages of the texts it is compared with.
+    ``spoken`` are the languages of the texts it is compared with, ``asked`` is its own where that is known.
     """
     text = _PARTED.sub(r"\1 \3 \2", _HYPHENED.sub(r"\1\2", text.lower()))
     joined = _joined(text)
     found: dict[str, Concept] = {}
-    asked = detect(text)
+    asked = asked or detect(text)
     insisted = nouns(text) if asked in {"en", None} else frozenset()
     abroad = asked is not None and language is not None and asked != language
     for phrase in named(text, asked) if asked in _UNSPACED and abroad else phrases(text, asked):
@@ -79,7 +82,10 @@ def concepts(text: str, language: str | None, spoken: frozenset[str] = frozenset
                 written, others = written | others, frozenset()
             is_noun = _is_insisted(phrase, asked) if abroad else not insisted.isdisjoint(phrase)
             parts = frozenset(stems(" ".join(phrase), language)) if len(phrase) > 1 else frozenset()
-            found[each] = Concept(key=each, others=others, written=written, parts=parts, weight=weight, is_noun=is_noun)
+            does = not is_noun and is_verb(phrase[0])
+            found[each] = Concept(
+                key=each, others=others, written=written, parts=parts, weight=weight, is_noun=is_noun, is_verb=does
+            )
     return tuple(found.values())
 
 

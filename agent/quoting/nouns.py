@@ -65,11 +65,13 @@ GENERIC: Final = frozenset(
         minimum mode name number option order part place percentage period person piece place point position
         possibility price procedure process purpose range rate reason recommendation requirement
         responsibility result role rule share side situation size sort stage step subject sum task term
-        thing time topic total type use user value way word week command consequence big bigger biggest high
-        higher highest large larger largest long longer low lower lowest most least early earliest late
-        latest old older oldest short shorter shortest small smaller smallest good best better worst bad
-        current currently exact general main new own possible proper right same single nobody nothing none
-        someone somebody anybody anyone everybody everyone money specific usual various whole full real
+        thing time topic total type use user value way word week command consequence tool system program app
+        question matter issue scheme format convention pattern structure style empty free available
+        necessary ready different certain big bigger biggest high higher highest large larger largest long
+        longer low lower lowest most least early earliest late latest old older oldest short shorter
+        shortest small smaller smallest good best better worst bad current currently exact general main new
+        own possible proper right same single nobody nothing none someone somebody anybody anyone everybody
+        everyone money specific usual various whole full real
     """.split()  # noqa: SIM905 - words read better as words
 )
 """Nouns and adjectives that say how something is asked for, not what."""

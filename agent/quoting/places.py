@@ -35,6 +35,9 @@ OTHER: Final = 0.85
 MISSED: Final = 2.0
 """A thing that is asked for by a noun and named nowhere near weighs that many times what it would."""
 
+FORGIVEN: Final = 0.75
+"""What a verb weighs that is not said: what is done can be told in many words, what it is done to in few."""
+
 PAIRS: Final = 0.2
 """What it adds when words that are neighbours in the question are neighbours here."""
 
@@ -114,6 +117,8 @@ class Places:
             held += weight * stands
             if insists and each.is_noun and self._is_missed(stands, unit):
                 total += (MISSED - 1) * weight
+            elif each.is_verb and not stands:
+                total -= (1 - FORGIVEN) * weight
         return held / total
 
     def lacks(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
 from agent.knowledge.recency import asks_for_newest
 from agent.knowledge.terms import stems, subject_tokens, words
 from agent.query import ASKS
-from agent.quoting.concepts import Concept, concepts
+from agent.quoting.concepts import LITTLE, Concept, concepts
 from agent.quoting.measures import LENGTH_ASKED, TAKES, counted, has_measure, wants_number
 from agent.quoting.places import Places
 from agent.quoting.units import Unit
@@ -70,10 +70,11 @@ _FRESH: Final = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question as it is compared: its text, and the words of earlier questions that complete it."""
+    """A question as it is compared: its text, the words of earlier questions that complete it, and its language."""
 
     text: str
     completed: str = ""
+    language: str | None = None
 
     @property
     def wants_number(self) -> bool:
@@ -106,7 +107,7 @@ class Ranked:
 
 def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
     """All units, best first; among equals the order of the sources decides."""
-    asked = Asked(text=asked.text[:MOST_CHARS], completed=asked.completed[:MOST_CHARS])
+    asked = replace(asked, text=asked.text[:MOST_CHARS], completed=asked.completed[:MOST_CHARS])
     seen = Counter(detect(source.text) for source in dict.fromkeys(unit.source for unit in units))
     language = _compared_in(asked, seen)
     places = Places(units, language)
@@ -166,19 +167,21 @@ def defines(asked: Asked, unit: Unit) -> bool:
 
 def _compared_in(asked: Asked, seen: Counter[str | None]) -> str | None:
     """The question's language where a source has it or none can be told, else that of most sources."""
-    own = detect(asked.text)
+    own = asked.language or detect(asked.text)
     told = Counter({language: count for language, count in seen.items() if language})
     return own if own in told or not told else told.most_common(1)[0][0]
 
 
 def _wanted(asked: Asked, language: str | None, spoken: frozenset[str]) -> dict[Concept, float]:
     """What is asked for, with its share: the question's own words in full, earlier ones no more than they."""
-    own = {concept: concept.weight for concept in concepts(asked.text, language, spoken)[:MOST_WORDS]}
+    mine = asked.language
+    own = {concept: concept.weight for concept in concepts(asked.text, language, spoken, mine)[:MOST_WORDS]}
     taken = {concept.key for concept in own}
-    added = concepts(asked.completed, language, spoken)[:MOST_WORDS]
+    added = concepts(asked.completed, language, spoken, mine)[:MOST_WORDS]
     earlier = {concept: EARLIER * concept.weight for concept in added if concept.key not in taken}
     before = sum(earlier.values())
-    share = min(1.0, sum(own.values()) / before) if own and before else 1.0
+    said = sum(weight for weight in own.values() if weight > LITTLE)
+    share = min(1.0, sum(own.values()) / before) if said and before else 1.0
     return {**own, **{concept: weight * share for concept, weight in earlier.items()}}
 
 
