@@ -20,6 +20,7 @@ from agent.knowledge.sentence_encoder import SentenceEncoder, Vectors
 from agent.knowledge.sqlite_vectors import SqliteVectors
 from agent.knowledge.vector_shelf import Unplaced
 from tests.tiny_bert import write_model
+from tests.waiting import wait_until
 
 OwnIndex = SqliteIndex | PostgresIndex
 TEXTS = {
@@ -175,14 +176,14 @@ def test_d2_what_is_gone_is_not_near_any_more(index: OwnIndex, docs: Path, encod
     assert ranks.counts() == (3, 3)
 
 
-def test_d2_two_processes_see_what_either_made(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
+async def test_d2_two_processes_see_what_either_made(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
     one, other = ranks_of(index, encoder), ranks_of(index, encoder)
     one.make()
     assert len(other.nearest("badge", 10)) == 4
     (docs / "new.md").write_text("# Sick\n\nA note of the doctor.\n")
     index.index([docs])
     one.make()
-    assert len(other.nearest("badge", 10)) == 5
+    await wait_until(lambda: len(other.nearest("badge", 10)) == 5, "the other has read the new one")
 
 
 def test_d2_one_makes_vectors_at_a_time(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
@@ -204,7 +205,7 @@ def test_d2_a_stop_ends_it_and_what_was_made_stays(index: OwnIndex, docs: Path, 
     assert made + ranks.make() == 84
 
 
-def test_d2_vectors_of_another_model_are_not_compared(
+async def test_d2_vectors_of_another_model_are_not_compared(
     index: OwnIndex, docs: Path, encoder: CountingEncoder, tmp_path: Path
 ) -> None:
     ranks = ranks_of(index, encoder)
@@ -213,7 +214,7 @@ def test_d2_vectors_of_another_model_are_not_compared(
     assert other.nearest("badge", 10) == ()
     assert other.make() == 4
     assert len(other.nearest("badge", 10)) == 4
-    assert ranks.nearest("badge", 10) == ()
+    await wait_until(lambda: ranks.nearest("badge", 10) == (), "the first has seen that they are none of its own")
 
 
 def test_d2_a_changed_document_is_never_taken_for_what_it_was(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
@@ -29,18 +29,23 @@ UNRELATED: Final = 0.2
 """A cosine up to this says nothing: any two texts of one language have as much."""
 _MADE_AT_ONCE: Final = 32
 """Passages between two commits, some three seconds of a core: what being killed loses, and how soon it stops."""
+_REST: Final = 10
 _READ_AT_ONCE: Final = 4_096
 _STORED: Final = np.dtype("<f2")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """The vectors as they stood at ``stamp``: row *n* of ``vectors`` belongs to passage ``numbers[n]``, in order."""
+    """The vectors as they stood at ``stamp``: row *n* of ``vectors`` belongs to passage ``numbers[n]``, in order.
+
+    Before ``again`` (of the monotonic clock) they are not read anew.
+    """
 
     stamp: str = ""
     numbers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     rows: dict[bytes, int] = field(default_factory=dict)
     vectors: Vectors = field(default_factory=lambda: np.empty((0, 0), np.float32))
+    again: float = 0.0
 
 
 class SemanticRanks:
@@ -81,6 +86,7 @@ class SemanticRanks:
         began, made = time.monotonic(), 0
         having, every = self._shelf.counts()
         if having == every and model_of(self._shelf.stamp()) == self._encoder.name:
+            self._current(now=True)
             return 0
         with self._shelf.alone() as mine:
             if not mine:
@@ -94,6 +100,7 @@ class SemanticRanks:
                     progress(*self.counts())
             if not (stop and stop.is_set()):
                 self._shelf.tidy(self._encoder.name)
+        self._current(now=True)
         if made:
             log.info("vectors_made", passages=made, seconds=round(time.monotonic() - began, 1))
         return made
@@ -112,14 +119,21 @@ class SemanticRanks:
         vectors = {digest: row.tobytes() for digest, row in zip(new, made, strict=True)}
         self._shelf.put([(passage.number, passage.digest(name)) for passage in batch], vectors, name)
 
-    def _current(self) -> _Known:
-        """The vectors as they stand now; a thread that finds them being read goes on with what it had before."""
+    def _current(self, *, now: bool = False) -> _Known:
+        """The vectors as they stand; a thread that finds them being read goes on with what it had before.
+
+        While many are made they change every few seconds: no more than a tenth of the time goes into reading them.
+        """
+        if not now and time.monotonic() < self._known.again:
+            return self._known
         stamp = self._shelf.stamp()
-        if stamp == self._known.stamp or not self._reading.acquire(blocking=not self._known.stamp):
+        if stamp == self._known.stamp or not self._reading.acquire(blocking=now or not self._known.stamp):
             return self._known
         try:
             if stamp != self._known.stamp:
-                self._known = self._read(self._known, stamp)
+                began = time.monotonic()
+                known = self._read(self._known, stamp)
+                self._known = replace(known, again=time.monotonic() + _REST * (time.monotonic() - began))
             return self._known
         finally:
             self._reading.release()
