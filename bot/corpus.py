@@ -46,8 +46,8 @@ class Corpus:
 
     def read_by(self, *, fetch: bool) -> list[Path | Source]:
         """What a run reads; what lies in the web stays as it is unless the run may ``fetch``."""
-        sources = (PutOff(key=s.key) if isinstance(s, WebSource) and not fetch else s for s in self.sources)
-        return [*self.roots, *sources]
+        later = {s.key: PutOff(key=s.key, audience=s.audience) for s in self.sources if isinstance(s, WebSource)}
+        return [*self.roots, *(s if fetch else later.get(s.key, s) for s in self.sources)]
 
 
 def bring_up_to_date(corpus: Corpus, *, every_s: float) -> IndexReport | None:

@@ -410,6 +410,18 @@ def test_d2_a_run_that_ends_early_goes_on_with_what_was_not_seen_for_longest(
     assert (report.removed, len(index.documents())) == (0, 3)
 
 
+def test_i3_a_narrower_audience_holds_at_once_though_the_source_is_put_off(
+    index: KnowledgeIndex, site: LocalSite
+) -> None:
+    site.pages["/a"] = html("Alpha.")
+    web = source(site, f"{site.url}/a")
+    index.index([web])
+    assert index.index([PutOff(key=web.key, audience="C0HR")]) == IndexReport(removed=1)
+    assert index.documents() == ()
+    assert web.key not in states_of(index.notes(PREFIX))
+    assert index.index([source(site, f"{site.url}/a", audience="C0HR")]) == IndexReport(added=1)
+
+
 def test_d2_a_source_that_is_put_off_stays_as_it_is(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     web = source(site, f"{site.url}/a")

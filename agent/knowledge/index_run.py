@@ -93,11 +93,19 @@ class IndexRun:
             self._go_over(name, self._ground.files([folder], among=[*folders.values()]))
         for name, source in others.items():
             if isinstance(source, PutOff):
-                tuple(source.documents(self._ground))
+                self._leave(source)
             else:
                 self._go_over(name, source.documents(self._ground))
         self._shelf.note({f"{PREFIX}{name}": "" for name in self._states if name not in {*folders, *others}})
         return self.finish()
+
+    def _leave(self, source: PutOff) -> None:
+        """What is for others now than it was goes at once; then the source counts as never read, and is soon."""
+        held = {key: audience for key, (_, _, audience, _) in self._known.items() if key.startswith(f"{source.key}/")}
+        stays = {key for key, audience in held.items() if audience == source.audience}
+        self._kept |= stays
+        if stays != held.keys():
+            self._shelf.note({f"{PREFIX}{source.key}": ""})
 
     def _go_over(self, name: str, found: Iterable[Readable]) -> None:
         """One source, and what is to be known of it afterwards."""

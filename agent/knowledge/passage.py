@@ -166,14 +166,14 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutOff:
-    """A source that this run leaves as it is: what the index has of it stays."""
+    """A source that this run does not go over: what the index has of it stays, if it is for the same ``audience``."""
 
     key: str
+    audience: str = "public"
 
-    def documents(self, ground: Ground) -> Iterator[Readable]:
+    def documents(self, ground: Ground) -> Iterator[Readable]:  # noqa: ARG002 - a source like any other, with none now
         """None now."""
-        ground.missing.append(self.key)
-        yield from ()
+        return iter(())
 
 
 class KnowledgeReader(Protocol):
