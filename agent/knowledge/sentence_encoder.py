@@ -26,6 +26,7 @@ Vectors = NDArray[np.float32]
 
 _TOKENS_AT_ONCE: Final = 1_024
 _QUESTIONS_KEPT: Final = 256
+_FEW_ROWS: Final = 64
 _ROWS_AT_ONCE: Final = 32
 _SEEN_BYTES: Final = 1 << 20
 _TYPES: Final = {"F32": np.float32, "F16": np.float16}
@@ -134,7 +135,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 def _attended(layer: _Layer, shown: Vectors, there: NDArray[np.bool_], heads: int) -> Vectors:
     """Every token mixed with those it looks at; what only fills up a short text is looked at by none."""
     count, width, size = shown.shape
-    mixed = (_flat(shown) @ layer.qkv + layer.qkv_bias).reshape(count, width, 3, heads, size // heads)
+    mixed = (_product(_flat(shown), layer.qkv) + layer.qkv_bias).reshape(count, width, 3, heads, size // heads)
     query, key, value = mixed.transpose(2, 0, 3, 1, 4)
     looks = query @ key.transpose(0, 1, 3, 2)
     if not there.all():
@@ -147,9 +148,16 @@ def _attended(layer: _Layer, shown: Vectors, there: NDArray[np.bool_], heads: in
 
 
 def _linear(shown: Vectors, weights: tuple[Vectors, Vectors]) -> Vectors:
-    result: Vectors = _flat(shown) @ weights[0]
+    result = _product(_flat(shown), weights[0])
     result += weights[1]
     return result.reshape(*shown.shape[:2], -1)
+
+
+def _product(rows: Vectors, weights: Vectors) -> Vectors:
+    """``rows @ weights``; with few rows it takes a third less time turned round, as the weights lie in the file."""
+    if len(rows) > _FEW_ROWS:
+        return rows @ weights
+    return np.ascontiguousarray((weights.T @ np.ascontiguousarray(rows.T)).T)
 
 
 def _flat(shown: Vectors) -> Vectors:
@@ -193,7 +201,7 @@ def _layer(weights: _Weights, number: int, heads: int) -> _Layer:
     scale = np.float32(1 / math.sqrt(parts[0][0].shape[1] // heads))
     parts[0] = (parts[0][0] * scale, parts[0][1] * scale)
     return _Layer(
-        qkv=np.ascontiguousarray(np.concatenate([weight for weight, _ in parts], axis=1)),
+        qkv=np.concatenate([weight.T for weight, _ in parts]).T,
         qkv_bias=np.concatenate([bias for _, bias in parts]),
         attended=weights.linear(f"{inside}.attention.output.dense"),
         attended_norm=weights.norm(f"{inside}.attention.output.LayerNorm"),
