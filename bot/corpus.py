@@ -46,8 +46,9 @@ class Corpus:
 
     def read_by(self, *, fetch: bool) -> list[Path | Source]:
         """What a run reads; what lies in the web stays as it is unless the run may ``fetch``."""
-        later = {s.key: PutOff(key=s.key, audience=s.audience) for s in self.sources if isinstance(s, WebSource)}
-        return [*self.roots, *(s if fetch else later.get(s.key, s) for s in self.sources)]
+        web = [source for source in self.sources if isinstance(source, WebSource) and not fetch]
+        later = {site.key: PutOff(key=site.key, part=site.part, audience=site.audience) for site in web}
+        return [*self.roots, *(later.get(source.key, source) for source in self.sources)]
 
 
 def bring_up_to_date(corpus: Corpus, *, every_s: float) -> IndexReport | None:

@@ -92,6 +92,11 @@ class GitSource:
         return f"git:{self.repository.resolve()}@{self.ref}"
 
     @property
+    def part(self) -> str:
+        """The folder inside that is read."""
+        return self.folder
+
+    @property
     def name(self) -> str:
         """What people call it."""
         return self.repository.resolve().name.removesuffix(".git")

@@ -90,24 +90,28 @@ class IndexRun:
         folders = {str(source.expanduser().resolve()): source for source in sources if isinstance(source, Path)}
         others = {source.key: source for source in sources if not isinstance(source, Path)}
         for name, folder in folders.items():
-            self._go_over(name, self._ground.files([folder], among=[*folders.values()]))
+            self._go_over(name, "", self._ground.files([folder], among=[*folders.values()]))
         for name, source in others.items():
             if isinstance(source, PutOff):
                 self._leave(source)
             else:
-                self._go_over(name, source.documents(self._ground))
+                self._go_over(name, source.part, source.documents(self._ground))
         self._shelf.note({f"{PREFIX}{name}": "" for name in self._states if name not in {*folders, *others}})
         return self.finish()
 
     def _leave(self, source: PutOff) -> None:
-        """What is for others now than it was goes at once; then the source counts as never read, and is soon."""
+        """What is for others now than it was goes at once.
+
+        Then, and where another part is to be read than was, the source counts as never read: it soon is.
+        """
         held = {key: audience for key, (_, _, audience, _) in self._known.items() if key.startswith(f"{source.key}/")}
         stays = {key for key, audience in held.items() if audience == source.audience}
         self._kept |= stays
-        if stays != held.keys():
+        before = self._states.get(source.key)
+        if stays != held.keys() or (before and before.part != source.part):
             self._shelf.note({f"{PREFIX}{source.key}": ""})
 
-    def _go_over(self, name: str, found: Iterable[Readable]) -> None:
+    def _go_over(self, name: str, part: str, found: Iterable[Readable]) -> None:
         """One source, and what is to be known of it afterwards."""
         began, failed_before = time.time(), len(self._ground.failed)
         self._read = self._size = 0
@@ -121,7 +125,9 @@ class IndexRun:
                 tried=ended, synced=ended, seconds=round(ended - began, 3), read=self._read, size=self._size
             )
         failed, more = shortened(self._ground.failed[failed_before:])
-        self._shelf.note({f"{PREFIX}{name}": replace(state, tried=ended, failed=failed, more=more).to_note()})
+        self._shelf.note(
+            {f"{PREFIX}{name}": replace(state, tried=ended, part=part, failed=failed, more=more).to_note()}
+        )
 
     def take(self, file: Readable) -> None:
         """Read one file and store it if its content, or what is said about it, is not what the index has."""

@@ -159,6 +159,11 @@ class Source(Protocol):
         """What all its documents' keys begin with."""
         ...
 
+    @property
+    def part(self) -> str:
+        """Which part of it is read, where settings choose one: another part is another thing to read."""
+        ...
+
     def documents(self, ground: Ground) -> Iterator[Readable]:
         """All of them; what cannot be read, or is away (its keys' beginning, less ``/``), is told to ``ground``."""
         ...
@@ -166,9 +171,13 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutOff:
-    """A source that this run does not go over: what the index has of it stays, if it is for the same ``audience``."""
+    """A source that this run does not go over: what the index has of it stays, if it is for the same ``audience``.
+
+    ``part`` is what is to be read of it.
+    """
 
     key: str
+    part: str = ""
     audience: str = "public"
 
     def documents(self, ground: Ground) -> Iterator[Readable]:  # noqa: ARG002 - a source like any other, with none now

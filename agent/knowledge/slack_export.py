@@ -63,6 +63,11 @@ class SlackExport:
         """What all its documents' keys begin with."""
         return f"slack:{self.folder.resolve()}"
 
+    @property
+    def part(self) -> str:
+        """All of it."""
+        return ""
+
     def documents(self, ground: Ground) -> Iterator[SlackThread]:
         """Every thread of every channel."""
         try:

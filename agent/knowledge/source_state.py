@@ -21,11 +21,12 @@ MOST_FAILURES: Final = 100
 class SourceState:
     """One source after a run. Times are seconds since 1970; ``synced`` is when it was last there, 0 for never.
 
-    ``read`` documents of ``size`` bytes were looked at. ``failed`` pairs documents with reasons; ``more`` failed beside
-    those.
+    ``part`` is which part of it was read, ``read`` documents of ``size`` bytes were looked at. ``failed`` pairs
+    documents with reasons; ``more`` failed beside those.
     """
 
     tried: float
+    part: str = ""
     synced: float = 0.0
     seconds: float = 0.0
     read: int = 0
@@ -55,6 +56,7 @@ def state_of(note: str) -> SourceState | None:
         failed = tuple((str(name), str(reason)) for name, reason in fields.get("failed", ()))
         return SourceState(
             tried=float(fields["tried"]),
+            part=str(fields.get("part", "")),
             synced=float(fields.get("synced", 0)),
             seconds=float(fields.get("seconds", 0)),
             read=int(fields.get("read", 0)),

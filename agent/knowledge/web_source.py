@@ -96,6 +96,11 @@ class WebSource:
         """What all its documents' keys begin with."""
         return f"web:{self.site}"
 
+    @property
+    def part(self) -> str:
+        """The addresses that are configured, and how many pages."""
+        return f"{self.most} of {' '.join(self.entries)}"
+
     def documents(self, ground: Ground) -> Iterator[WebPage]:
         """Every page; those that were not seen for longest come first, so that a run that ends early goes on there."""
         fetcher = Fetcher(self.hosts, private_hosts=self.private_hosts, manners=self.manners, resolve=self.resolve)
