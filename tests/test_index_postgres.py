@@ -19,6 +19,7 @@ from psycopg import sql
 
 from agent.knowledge import postgres_shelf
 from agent.knowledge.index_postgres import PostgresIndex
+from agent.knowledge.index_sqlite import SqliteIndex
 from agent.knowledge.passage import IndexReport, KnowledgeAwayError
 
 
@@ -125,6 +126,7 @@ _KILLED = """
 import sys
 from pathlib import Path
 from agent.knowledge.index_postgres import PostgresIndex
+from agent.knowledge.index_sqlite import SqliteIndex
 def progress(name):
     if name == "n190.md":
         print("here", flush=True)
@@ -161,6 +163,22 @@ def test_d2_common_words_alone_do_not_hide_what_has_several(shared: tuple[Postgr
     index.index([docs])
     found = [passage.document for passage in index.search("frobnication deploy pipeline service", limit=4)]
     assert {"both.md", "rare.md"} <= set(found)
+
+
+def test_d2_both_indexes_give_the_same_passages_the_same_scores(
+    shared: tuple[PostgresIndex, str], tmp_path: Path, docs: Path
+) -> None:
+    (docs / "b.md").write_text("# Beta\n\n## Lunch\n\nThe canteen of FH-2002 opens.\n\n## Noon\n\nNobody is there.\n")
+    (docs / "c.md").write_text("# 休暇\n\n有給休暇 at noon, noon and noon.\n")
+    with closing(SqliteIndex.open(tmp_path / "k.db")) as alone:
+        for index in (alone, shared[0]):
+            index.index([docs])
+            (docs / "a.md").write_text("# Alpha\n\nThe canteen opens late.\n")
+            index.index([docs])
+            (docs / "a.md").write_text("# Alpha\n\nThe canteen opens at noon.\n")
+            index.index([docs])
+        for query in ("canteen at noon", "FH-2002", "有給休暇", "nobody opens"):
+            assert alone.by_words(query, 9) == shared[0].by_words(query, 9) != []
 
 
 def test_h3_a_database_that_is_away_is_told_and_comes_back() -> None:
