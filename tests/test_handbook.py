@@ -23,8 +23,9 @@ from verification.answer import Draft, Source
 from verification.rules import check
 
 HANDBOOK = Path(__file__).parent.parent / "bot/local/handbook"
-QUESTIONS = Path(__file__).parent / "data/handbook_questions.jsonl"
-UNSEEN = Path(__file__).parent / "data/handbook_heldout.jsonl"
+DATA = Path(__file__).parent / "data"
+QUESTIONS = DATA / "handbook_questions.jsonl"
+UNSEEN = DATA / "handbook_heldout.jsonl"
 """Questions that were written before any was asked; every second one was never looked at (docs/answers.md)."""
 
 
@@ -90,7 +91,23 @@ async def test_h1_new_questions_are_answered_less_often_but_never_beyond_what_st
         if answer != "NOT_IN_SOURCES":
             assert check(Draft(text=answer, question=row["question"], sources=sources)).passed, row["id"]
     assert len(answered) == 38
-    assert sum(answered) >= 0.75 * len(answered)
+    assert sum(answered) >= 0.85 * len(answered)
+
+
+async def test_h1_another_house_with_other_words_is_answered_and_refused_too(index: KnowledgeIndex) -> None:
+    """Documents of another trade, in seven languages: what was learnt must not be the handbook's own words."""
+    assert index.index([DATA / "library"]).failed == ()
+    threads: dict[str, tuple[Message, ...]] = defaultdict(tuple)
+    kinds: dict[bool, list[bool]] = {True: [], False: []}
+    for row in map(json.loads, (DATA / "library_questions.jsonl").read_text().splitlines()):
+        thread = row.get("thread") or row["id"]
+        answer, _ = await reply(index, row["question"], threads[thread])
+        threads[thread] += (Message(role="user", text=row["question"]), Message(role="assistant", text=answer))
+        expected = row["expect"]
+        good = all(plain(text) in plain(answer) for text in expected) if expected else answer == "NOT_IN_SOURCES"
+        kinds[expected is not None].append(good)
+    assert sum(kinds[True]) >= 0.85 * len(kinds[True])
+    assert sum(kinds[False]) >= 0.85 * len(kinds[False])
 
 
 def test_h1_every_form_is_in_the_handbook_and_every_date_is_stated(handbook: KnowledgeIndex) -> None:
