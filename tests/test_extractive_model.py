@@ -368,3 +368,15 @@ async def test_b_every_word_of_an_answer_is_the_sources(question: str, text: str
     text_of = await answer(question, (source(1, "Doc", text),))
     said = set(re.findall(r"\w+", re.sub(r"\[1\]|Quoted from Doc:|I found nothing for .*|NOT_IN_SOURCES", "", text_of)))
     assert said <= set(re.findall(r"\w+", text))
+
+
+async def test_b_two_things_in_one_question_are_looked_up_one_by_one() -> None:
+    logs = "| Data | Kept for |\n|---|---|\n| Audit logs | 400 days |\n| Old tickets | 3 years |"
+    sources = (source(1, "Retention", logs), source(2, "Other", "Audits are fun."))
+    text = await answer("How long are audit logs and old tickets kept?", sources)
+    assert "400 days [1]" in text
+    assert "3 years [1]" in text
+    half = await answer("How long are audit logs and zebras kept?", sources)
+    assert "400 days [1]" in half
+    assert half.endswith("I found nothing for the other part of your question.")
+    assert await answer("How long are lions and zebras kept?", sources) == "NOT_IN_SOURCES"

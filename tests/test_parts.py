@@ -47,7 +47,18 @@ def test_b_a_question_for_two_things_becomes_two(text: str, both: tuple[str, str
     assert two_things(text) == both
 
 
-@pytest.mark.parametrize("text", ["What is it?", "and why?", "What is a and what is b?", "Who and", "Is it and is it?"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is it?",
+        "and why?",
+        "Tell me of the and the",
+        "a dog and the? of",
+        "What is a and what is b?",
+        "Who and",
+        "Is it and is it?",
+    ],
+)
 def test_b_a_question_for_one_thing_stays_one(text: str) -> None:
     assert two_things(text) is None
 
