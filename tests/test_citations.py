@@ -183,3 +183,26 @@ def test_f1_links_that_touch_are_blanked_out_both() -> None:
     assert citations("<https://a.example/1|[8]><https://a.example/2|[7]> said [2].") == (
         Citation(start=56, end=59, ids=(2,)),
     )
+
+
+@pytest.mark.parametrize(
+    ("bracket", "ids"),
+    [
+        ("[1-31]", tuple(range(1, 32))),
+        ("[1-32]", (NOWHERE,)),
+        ("[5-5]", (5,)),
+        ("[5-4]", (NOWHERE,)),
+        ("[123456789012]", (123_456_789_012,)),
+        ("[1234567890123]", (NOWHERE,)),
+    ],
+)
+def test_f1_the_longest_range_and_the_longest_number(bracket: str, ids: tuple[int, ...]) -> None:
+    assert [citation.ids for citation in citations(f"It is so {bracket}.")] == [ids]
+
+
+def test_f2_a_link_gets_its_number_by_what_its_own_line_cites() -> None:
+    sources = (Source(id=1, title="A", url="https://a.test/p", text="A."), Source(id=2, title="B", text="B."))
+    text = "Cited [2].\nSee [the page](https://a.test/p)\nCited [2]."
+    assert normalise(text, sources)[0] == text.replace("/p)", "/p) [1]")
+    same = "See [the page](https://a.test/p), cited [2]."
+    assert normalise(same, sources)[0] == same
