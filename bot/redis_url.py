@@ -34,6 +34,8 @@ PATIENT: dict[str, Any] = {
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
     "health_check_interval": 30,
+    # redis-py's own limit is 100, beyond which it refuses at once: a burst of events to a slow Redis must not meet it.
+    "max_connections": 2_000,
     "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
 }
 # What went wrong, in words for the log and `orion doctor`, by the first word of the reply or by the error's type.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from redis.asyncio.connection import SSLConnection
 from redis.asyncio.sentinel import SentinelConnectionPool, SentinelManagedSSLConnection
@@ -110,3 +112,15 @@ async def test_h3_a_cluster_nobody_answers_for_is_an_outage() -> None:
 def test_what_went_wrong_is_said_in_words_and_quotes_nothing(error: RedisError, words: str) -> None:
     assert words in plain_cause(error)
     assert "hunter2" not in plain_cause(error)
+
+
+async def test_h3_a_burst_of_events_finds_connections_enough(redis_url: str) -> None:
+    """Each event and each turn holds one for a moment; beyond redis-py's own hundred it would be refused at once."""
+    async with client_of(redis_url) as redis:
+
+        async def holding() -> object:
+            return await redis.brpop(["nothing"], timeout=0.5)
+
+        async with asyncio.TaskGroup() as group:
+            waiting = [group.create_task(holding()) for _ in range(300)]
+    assert [task.result() for task in waiting] == [None] * 300
