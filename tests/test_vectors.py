@@ -12,14 +12,12 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
-from typer.testing import CliRunner
 
 from agent.knowledge.index_sqlite import SqliteIndex
 from agent.knowledge.meaning import Ranked
 from agent.knowledge.passage import KnowledgeAwayError
 from agent.knowledge.semantic_extra import give_meaning
 from bot.ask import ask
-from bot.cli import app
 from bot.engine import corpus_of, open_index
 from bot.eval_answers import evaluate_answers
 from bot.eval_retrieval import evaluate_retrieval
@@ -27,6 +25,7 @@ from bot.semantic_check import NAME, semantic_check
 from bot.settings import load_settings
 from bot.vectors import make_vectors, vectors_meanwhile
 from bot.wrong_use import WrongUse
+from tests.orion_command import Terminal, opened
 from tests.orion_running import settings_in
 from tests.test_eval_retrieval import SMALL
 from tests.tiny_bert import write_model
@@ -173,14 +172,18 @@ def test_f8_retrieval_is_measured_with_meaning(
         evaluate_retrieval(path, database=database, semantic=str(tmp_path))
 
 
-def test_d2_orion_index_makes_the_vectors(
-    tmp_path: Path, docs: Path, model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ORION_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("ORION_SEMANTIC", model)
-    done = CliRunner().invoke(app, ["index", str(docs)])
-    assert done.exit_code == 0
-    assert "1 of 1 passages can be found by meaning." in done.output
+@pytest.fixture
+def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    (tmp_path / "terminal").mkdir()
+    yield from opened(tmp_path / "terminal", capsys, monkeypatch)
+
+
+def test_d2_orion_index_makes_the_vectors(terminal: Terminal, model: str) -> None:
+    terminal.set(ORION_SEMANTIC=model)
+    done = terminal.orion("index", str(terminal.docs))
+    assert done.code == 0
+    assert "passages can be found by meaning." in done.out
+    assert "vectors: " in done.err
 
 
 @pytest.mark.parametrize(
