@@ -178,7 +178,8 @@ def _wanted(asked: Asked, language: str | None, spoken: frozenset[str]) -> dict[
     own = {concept: concept.weight for concept in concepts(asked.text, language, spoken, mine)[:MOST_WORDS]}
     taken = {concept.key for concept in own}
     added = concepts(asked.completed, language, spoken, mine)[:MOST_WORDS]
-    earlier = {concept: EARLIER * concept.weight for concept in added if concept.key not in taken}
+    # A verb of an earlier question is what this one is about, not another word for something.
+    earlier = {replace(each, is_verb=False): EARLIER * each.weight for each in added if each.key not in taken}
     before = sum(earlier.values())
     said = sum(weight for weight in own.values() if weight > LITTLE)
     share = min(1.0, sum(own.values()) / before) if said and before else 1.0
