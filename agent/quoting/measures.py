@@ -83,7 +83,8 @@ _PERSON: Final = re.compile(
     r"|summer|winter|center|cluster|container|master|buffer|pointer|router|printer|ever|higher|lower|longer"
     r"|larger|newer"
     r"|older|earlier|shorter|greater|smaller|faster|her)\w+(?:er|or|ist|ian|ee)s?\b"
-    r"|(?-i:[A-Z][a-z]+ [A-Z][a-z]+|^[A-Z][a-zà-ÿ]+ [a-z]+s\b)|@|team",
+    r"|(?-i:[A-Z][a-z]+ [A-Z][a-z]+|^(?!(?:It|This|That|These|There|The|A|An|Each|Every)\b)[A-Z][a-zà-ÿ]+ (?!is|was"
+    r"|has|does)[a-z]+s\b)|@|team",
     re.IGNORECASE,
 )
 _PHONE: Final = re.compile(r"\+?\d[\d ()/-]{2,}\d")
