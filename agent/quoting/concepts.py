@@ -30,7 +30,7 @@ _CODE: Final = re.compile(r"\b([a-z]{1,8})[- ](\d{1,6})\b")
 _HYPHENED: Final = re.compile(r"\b([a-z]{1,8})-(\d{1,6})\b")
 _TYPED: Final = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]+")
 _KINDS: Final = LIGHT.union(
-    "amount cost spend spent paid money price expensive deadline length duration sum much nobody anybody".split()  # noqa: SIM905 - words read better as words
+    "amount spend spent paid money price expensive deadline length duration sum much nobody anybody".split()  # noqa: SIM905 - words read better as words
 )
 """Words that a thing of the right kind answers, whatever it is called: what something costs is an amount of money."""
 
