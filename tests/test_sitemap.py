@@ -61,7 +61,7 @@ def test_d2_no_more_is_kept_than_asked_for() -> None:
         ),
         (b'<!DOCTYPE u SYSTEM "file:///etc/passwd"><urlset/>', "document type"),
         (b"\x1f\x8bno gzip", "packed in a broken way"),
-        (gzip.compress(b"<urlset/>")[:-4], "broke off"),
+        (gzip.compress(b"<urlset/>", mtime=0)[:-4], "broke off"),
     ],
 )
 def test_d2_what_is_no_sitemap_is_said_to_be_none(data: bytes, reason: str) -> None:
