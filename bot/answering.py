@@ -105,7 +105,8 @@ class Answering:
         self._waiting = WaitingOut(memory.mailbox, self._patience)
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Do what the letter asks. Returns how the message ends in its mailbox."""
+        """Do what the letter asks. Returns how the message ends in its mailbox. Raises ``LeaseLost``."""
+        lease.require()  # a worker that stood still since it claimed would start a turn that runs elsewhere by now
         if (unsettled := read_unsettled(claimed.body)) is not None:
             return await self._settle(unsettled, claimed, lease)
         try:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from redis.asyncio import Redis
+from structlog.testing import capture_logs
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from agent.budget import Budget
@@ -426,6 +427,18 @@ async def settled(at: Desk) -> None:
         for claimed in letters:
             assert await at.answering.handle(claimed, Lease(claimed.leased_until)) == OK
             assert await at.mailbox.done(claimed, "ok")
+
+
+async def test_e5_a_worker_that_stood_still_after_its_claim_starts_no_turn(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        claimed, lease = await at.claim()
+        await lose(at, claimed, lease)
+        with capture_logs() as logged, pytest.raises(LeaseLost):
+            await at.answering.handle(claimed, lease)
+        assert logged == []
+        assert await at.handle() == OK
 
 
 async def taken_over_while_it_posts(at: Desk, place: ThreadKey) -> None:
