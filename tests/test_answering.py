@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from redis.asyncio import Redis
-from structlog.testing import capture_logs
 from redis.exceptions import ConnectionError as RedisConnectionError
+from structlog.testing import capture_logs
 
 from agent.budget import Budget
 from agent.conversation import ThreadKey
