@@ -35,6 +35,20 @@ def test_b_steps_of_the_same_section_answer_a_how() -> None:
     assert quoted("Is it possible to renew the badge in a day?", text) == ["To renew the badge takes a day."]
 
 
+def test_b_a_how_gets_the_steps_of_a_document_and_not_what_it_says_of_itself() -> None:
+    about = Source(id=1, title="Badge", url="", text="Use this page to renew the badge of a visitor.")
+    steps = Source(id=2, title="Badge › Renewing", url="", text="1. Ask for a badge.\n2. Hand the old one in.")
+    other = Source(id=3, title="Visits › Arriving", url="", text="1. Renew the trust of the visitor.")
+    units = [unit for source in (about, steps, other) for unit in units_of(source)]
+
+    def quotes(question: str) -> list[str]:
+        choice = choose(Asked(text=question), units, is_left_out=lambda _: False)
+        return [unit.text for unit in choice.main.units] if choice else []
+
+    assert quotes("How do I renew the badge of a visitor?") == ["Ask for a badge.", "Hand the old one in."]
+    assert quotes("Which page renews the badge of a visitor?") == [about.text]
+
+
 def test_b_items_that_fit_equally_are_quoted_together_unless_they_are_many() -> None:
     text = "## Colours\n\n" + "\n".join(f"- tone {n}" for n in range(3))
     assert len(quoted("Which colours?", text)) == 3

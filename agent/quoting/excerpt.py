@@ -61,7 +61,7 @@ def choose(asked: Asked, units: Sequence[Unit], *, is_left_out: Callable[[Unit],
     ranked = [found for found in rank(asked, units) if not is_left_out(found.unit)]
     if not ranked or ranked[0].covered < THRESHOLD:
         return None
-    best = ranked[0]
+    best = _what_to_do(ranked) if asked.wants_procedure else ranked[0]
     main = _around(asked, best, ranked, units)
     rival = next((found for found in ranked if _contradicts(asked, found, best)), None)
     if rival is None:
@@ -69,6 +69,16 @@ def choose(asked: Asked, units: Sequence[Unit], *, is_left_out: Callable[[Unit],
     mine, theirs = (Excerpt(source=found.unit.source, units=(found.unit,)) for found in (best, rival))
     newer, older = (mine, theirs) if mine.source.updated_at >= theirs.source.updated_at else (theirs, mine)
     return Choice(main=newer, other=older)
+
+
+def _what_to_do(ranked: Sequence[Ranked]) -> Ranked:
+    """The best unit; where it only says what a document of steps is for, the best step of that document."""
+    best = ranked[0]
+    steps = [found for found in ranked if found.unit.kind == "step" and _document(found.unit) == _document(best.unit)]
+    introduces = best.unit.kind == "sentence" and " › " not in best.unit.source.title
+    if not introduces or any(step.unit.source == best.unit.source for step in steps):
+        return best
+    return next(iter(steps), best)
 
 
 def opening(source: Source, *, is_left_out: Callable[[Unit], bool]) -> Choice | None:
