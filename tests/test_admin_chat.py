@@ -16,7 +16,7 @@ from bot.delivery import Delivery
 from bot.http_front import Pages, build, serve
 from bot.intake import Incoming
 from bot.local.roster import VISITOR
-from bot.notices import notice
+from bot.notices import Notice, notice
 from bot.pausing import Pause, Pausing
 from bot.withdrawals import Withdrawals
 from tests.local_slack import local_slack
@@ -70,9 +70,8 @@ async def test_a12_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
         standing = await pausing.now()
         assert isinstance(standing, Pause)
         assert standing.reason == "new index"
-        waiting = setting.ask("How many requests per minute may an API key make?", channel=DIRECT)
-        told = await setting.answer_to(waiting, thread=DIRECT, channel=DIRECT)
-        assert notice("paused", None) in shown(told)
+        setting.ask("How many requests per minute may an API key make?", channel=DIRECT)
+        await wait_until(lambda: is_told(setting, "paused"), "whoever asks is told of the pause")
         assert "Paused by an admin" in await home(setting)
         async with serve(build(pages)) as port, aiohttp.ClientSession() as session:
             async with session.get(f"http://127.0.0.1:{port}/readyz") as reply:
@@ -85,6 +84,10 @@ async def test_a12_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
         texts = [shown(m) for m in setting.workspace.messages(DIRECT) if m.get("bot_id")]
         assert sum(notice("paused_now", None) in text for text in texts) == 1
         assert sum(notice("resumed_now", None) in text for text in texts) == 1
+
+
+def is_told(setting: Setting, of: Notice) -> bool:
+    return any(notice(of, None) in shown(message) for message in setting.workspace.messages(DIRECT))
 
 
 async def resumed(pausing: Pausing) -> bool:
