@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from agent.conversation import ThreadKey
+from bot.local.roster import TEAM_ID
 from bot.mailbox import Mailbox
+from bot.standing import Standings
 from bot.status import MODEL_AWAY
 from tests.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.orion_running import CHANNEL, MENTION, Setting, answers, running, shown
@@ -96,6 +99,11 @@ async def test_a6_a_stop_while_the_post_is_in_flight_leaves_one_answer(tmp_path:
         await wait_until(lambda: quiet(setting), "the turn has ended")
         (answer,) = answers(setting.workspace, ts, ts)
         assert "600 requests" in shown(answer)
+
+
+async def is_engaged(redis: Redis, place: ThreadKey) -> bool:
+    """The standing of a thread is noted right after its first question was stored, not before."""
+    return await Standings(redis).of(place) == "engaged"
 
 
 @asynccontextmanager
@@ -219,6 +227,8 @@ async def test_a6_a_question_whose_worker_died_is_stopped_by_whoever_takes_it_ov
         ts = front.ask(f"{MENTION} {LIMIT}")
         dead = Mailbox(redis_client, lease_s=0.3)
         await wait_until(lambda: dead.claim("dead", 1), "a worker has it, and dies")
+        place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=ts)
+        await wait_until(lambda: is_engaged(redis_client, place), "the thread is one of Orion's")
         front.ask("stop", thread=ts)
         async with worker():
             await wait_until(lambda: [text[:7] for text in shown_in(front, ts)] == ["Stopped"], "the next one says so")
