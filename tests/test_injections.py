@@ -122,12 +122,16 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     index.close()
 
 
+IDS = re.compile(r"\b(?:\d{10}\.\d{6}|[0-9a-f]{8}(?:[0-9a-f]{24})?)\b")
+"""Slack's times and Orion's ids: that three digits of one are those of an injection is chance (it was seen)."""
+
+
 def seen(slack: Slack, row_id: str) -> str:
     """All that Slack was sent for one turn, as a reader, or a machine, would make it out."""
     bodies = [call.arguments for call in slack.server.calls if call.method.startswith("chat.")]
     mine = [body for body in bodies if row_id in json.dumps(body.get("metadata", ""))]
     assert mine
-    return readable(json.dumps(mine, ensure_ascii=False))
+    return readable(IDS.sub("", json.dumps(mine, ensure_ascii=False)))
 
 
 def readable(text: str) -> str:
