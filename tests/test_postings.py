@@ -98,3 +98,11 @@ def test_d2_a_passage_that_is_removed_leaves_nothing(passages: Passages, data: s
     blocks.write(changes)
     kept = {place + 4 * BLOCK if place in gone else place: impacts for place, impacts in passages.items()}
     assert blocks.data == stored(kept).data
+
+
+def test_d2_a_removal_that_names_a_word_the_passage_never_had_takes_no_other_along() -> None:
+    blocks, changes = stored({3: {"a": 7}, 9: {"a": 8, "b": 5}}), Changes()
+    changes.gone(5, ["a", "z"])  # read again by a newer stemmer
+    changes.gone(9, ["b", "c"])
+    blocks.write(changes)
+    assert blocks.data == stored({3: {"a": 7}, 9: {"a": 8}}).data

@@ -57,7 +57,9 @@ class Changes:
         impacts = bytearray(held)
         for place in self._gone.get(block, {}).get(word, ()):
             at = bisect_left(places, place)
-            del places[at], impacts[at]
+            # A newer stemmer may see other words in the same text: another passage's place must not go for that.
+            if at < len(places) and places[at] == place:
+                del places[at], impacts[at]
         for place, impact in self._come.get(block, {}).get(word, ()):
             places.append(place)
             impacts.append(impact)
