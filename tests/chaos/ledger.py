@@ -22,7 +22,6 @@ from bot.thread_reader import ANSWER_EVENT, WORKING_EVENT, sort_key
 from tests.chaos.crew import Crew, Member
 from tests.chaos.scene import Asked, Scene
 
-STILL_IN_WORK = (1 << 62, 0)
 SAID = frozenset({"answer_delivered", "turn_outcome"})
 """After these a turn only saves and ends; what dies then may have ended already, and the thread be somebody else's."""
 
@@ -138,7 +137,8 @@ def left_behind(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
 async def _misremembered(scene: Scene, threads: Mapping[tuple[str, str], Sequence[tuple[str, str]]]) -> list[str]:
     """Threads whose saved history has a question twice, or in another order than they were answered in.
 
-    That would be the work of somebody who had lost the thread and could save all the same.
+    That would be the work of somebody who had lost the thread and could save all the same. A question without an
+    answer, still in work or read from Slack, has no place in that order.
     """
     wrong: list[str] = []
     async with open_redis(scene.settings) as redis:
@@ -146,8 +146,9 @@ async def _misremembered(scene: Scene, threads: Mapping[tuple[str, str], Sequenc
         for (channel, thread), spans in threads.items():
             state = await store.load(ThreadKey(team=TEAM_ID, channel=channel, thread_ts=thread or channel))
             stamps = [m.ts for m in state.history if m.role == "user"]
-            answered_at = {ts: sort_key(answer) for ts, answer in spans}  # one without an answer is still in work
-            if stamps != sorted(set(stamps), key=lambda ts: answered_at.get(ts, STILL_IN_WORK)):
+            answered_at = {ts: sort_key(answer) for ts, answer in spans}
+            answered = [ts for ts in stamps if ts in answered_at]
+            if len(stamps) > len(set(stamps)) or answered != sorted(answered, key=lambda ts: answered_at[ts]):
                 wrong.append(f"memory of {channel} {thread}: {' '.join(stamps)}")
     return wrong
 
