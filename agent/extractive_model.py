@@ -14,12 +14,14 @@ from typing import Final, Literal
 
 from agent.actions import Respond, ToolCall, ToolCalls
 from agent.budget import Usage
+from agent.conversation import Message
 from agent.model import DecideContext, Decision, ModelError, ModelErrorKind, WriteContext, WriteStream
 from agent.own_words import from_own_words
 from agent.prompts import NOT_FOUND
 from agent.query import query_abroad, search_query, wider_query
 from agent.quoting.answering import quoted_answer, quoted_list
 from agent.quoting.catalogue import asks_for_documents, document_of, is_about
+from agent.quoting.parts import questions
 from agent.quoting.wording import small_talk
 from agent.tools.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, LIST_TITLE, SEARCH
 from verification.language import detect
@@ -82,8 +84,14 @@ def _next_query(context: DecideContext) -> str:
         return "" if context.sources else search_query(question, history)
     spoken = {detect(source.text) for source in context.sources}
     abroad = query_abroad(question, history) if spoken.isdisjoint({"en", detect(question)}) else ""
-    left = list(filter(None, (wider_query(question, history), abroad)))
+    left = list(filter(None, (wider_query(question, history), *_each(question, history), abroad)))
     return left[searches - 1] if searches <= len(left) else ""
+
+
+def _each(question: str, history: tuple[Message, ...]) -> list[str]:
+    """A query for each question of a message that asks several, lest one crowd out the others' passages."""
+    several = questions(question)
+    return [search_query(text, history) for text in several] if len(several) > 1 else []
 
 
 def _asked_for(context: DecideContext) -> str:

@@ -380,3 +380,11 @@ async def test_b_two_things_in_one_question_are_looked_up_one_by_one() -> None:
     assert "400 days [1]" in half
     assert half.endswith("I found nothing for the other part of your question.")
     assert await answer("How long are lions and zebras kept?", sources) == "NOT_IN_SOURCES"
+
+
+async def test_b_each_of_several_questions_is_searched_for() -> None:
+    text = "How long are rhinos away, and what does zinc cost?"
+    actions = [await decided(decide_context(text, called=("search",) * made, found=2)) for made in (1, 2, 3, 4)]
+    queries = [str(call.input["query"]) for each in actions if isinstance(each, ToolCalls) for call in each.calls]
+    assert queries[-2:] == ["How long are rhinos away", "what does zinc cost?"]
+    assert actions[-1] == Respond()

@@ -15,6 +15,7 @@ from agent.conversation import Message
 from agent.model import WriteContext
 from agent.query import search_query, spoken_in
 from agent.quoting.catalogue import document_of, is_about, listed
+from agent.quoting.courtesy import without_courtesy
 from agent.quoting.excerpt import Choice, Excerpt, choose, opening
 from agent.quoting.parts import questions, two_things
 from agent.quoting.ranking import Asked, defines, rank
@@ -57,7 +58,8 @@ def _answered(context: WriteContext, text: str, history: tuple[Message, ...], sa
 
 
 def _asked(text: str, history: tuple[Message, ...]) -> Asked:
-    return Asked(text=text, completed=search_query(text, history), language=spoken_in(text, history))
+    bare = without_courtesy(text)
+    return Asked(text=bare, completed=search_query(bare, history), language=spoken_in(text, history))
 
 
 def _needs_two(context: WriteContext, asked: Asked) -> bool:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from agent.knowledge.terms import ASKING, CJK, LIGHT, is_function_word, stems
+from agent.knowledge.terms import ASKING, CJK, LIGHT, is_function_word, stem, stems
 from agent.knowledge.thesaurus import key, meanings, named, phrases, same_thing
 from agent.query import ASKS
+from agent.quoting.implied import converse, implied
 from agent.quoting.nouns import is_verb, nouns
 from verification.function_words import CJK_FUNCTION
 from verification.language import detect
@@ -47,7 +48,7 @@ class Concept:
     """One thing asked for: the key it is compared by, the keys of other words for it and of other ways to write it.
 
     ``parts`` are the words of a phrase that say something by themselves: "switched with …" for "switch on".
-    ``is_noun`` says that it is asked for by a noun, which what is quoted must name.
+    ``is_noun`` says that it is asked for by a noun, which what is quoted must name; ``is_implied`` that nothing need.
     """
 
     key: str
@@ -57,6 +58,7 @@ class Concept:
     weight: float = 1.0
     is_noun: bool = False
     is_verb: bool = False
+    is_implied: bool = False
 
 
 @lru_cache(maxsize=512)
@@ -71,20 +73,30 @@ def concepts(
     joined = _joined(text)
     found: dict[str, Concept] = {}
     asked = asked or detect(text)
-    insisted = nouns(text) if asked in {"en", None} else frozenset()
+    english = asked in {"en", None}
+    insisted = nouns(text) if english else frozenset()
+    spared, opposites = (implied(text), converse(text)) if english else (frozenset[str](), {})
     abroad = asked is not None and language is not None and asked != language
     for phrase in named(text, asked) if asked in _UNSPACED and abroad else phrases(text, asked):
         weight = _weight(phrase, asked, abroad=abroad)
         for each in _keys(phrase, language, whole=abroad) if weight else ():
             written = frozenset(form for form, parts in joined.items() if phrase[0] in parts)
-            others = same_thing(phrase, language, asked, spoken)
+            spare = spared.issuperset(stem(word, "en") for word in phrase)
+            others = same_thing(phrase, language, asked, spoken) | opposites.get(each, frozenset())
             if abroad:  # a translation is the thing itself
                 written, others = written | others, frozenset()
-            is_noun = _is_insisted(phrase, asked) if abroad else not insisted.isdisjoint(phrase)
+            is_noun = _is_insisted(phrase, asked) if abroad else not spare and not insisted.isdisjoint(phrase)
             parts = frozenset(stems(" ".join(phrase), language)) if len(phrase) > 1 else frozenset()
             does = not is_noun and is_verb(phrase[0])
             found[each] = Concept(
-                key=each, others=others, written=written, parts=parts, weight=weight, is_noun=is_noun, is_verb=does
+                key=each,
+                others=others,
+                written=written,
+                parts=parts,
+                weight=weight,
+                is_noun=is_noun,
+                is_verb=does,
+                is_implied=spare,
             )
     return tuple(found.values())
 

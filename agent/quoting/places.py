@@ -38,6 +38,9 @@ MISSED: Final = 2.0
 FORGIVEN: Final = 0.75
 """What a verb weighs that is not said: what is done can be told in many words, what it is done to in few."""
 
+SPARED: Final = 0.15
+"""What a word weighs that is not said and need not be: ``implied`` has them."""
+
 PAIRS: Final = 0.2
 """What it adds when words that are neighbours in the question are neighbours here."""
 
@@ -117,13 +120,18 @@ class Places:
             held += weight * stands
             if insists and each.is_noun and self._is_missed(stands, unit):
                 total += (MISSED - 1) * weight
+            elif each.is_implied and not stands:
+                total -= (1 - SPARED) * weight
             elif each.is_verb and not stands:
                 total -= (1 - FORGIVEN) * weight
         return held / total
 
     def lacks(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:
         """Whether a thing that is asked for, and not only a kind of answer, is named nowhere near a unit."""
-        return any(each.weight >= 1 and self._is_missed(self._stands(each, unit), unit) for each in weights)
+        return any(
+            each.weight >= 1 and not each.is_implied and self._is_missed(self._stands(each, unit), unit)
+            for each in weights
+        )
 
     def _stands(self, concept: Concept, unit: Unit) -> float:
         """What a thing counts for by where it stands, seen from a unit."""
