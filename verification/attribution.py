@@ -45,7 +45,7 @@ def attribution_findings(evidence: Evidence) -> Iterator[Finding]:
     if not (evidence.claim.quantities or evidence.claim.capitals) or not hits:
         return
     # Where there is but one part, nothing is given to another one.
-    if len(hits) == 1 and _is_whole(hits[0].passage):
+    if len(hits) == 1 and _is_whole(hits[0]):
         return
     claimed = [part for part in _parts(evidence.claim, evidence.claim.terms) if part.numbers or part.names]
     nearest = _parts(hits[0].passage, hits[0].passage.terms) if claimed else []
@@ -83,9 +83,9 @@ def _parts(passage: Passage, terms: Sequence[Term]) -> list[_Part]:
     return [_part(passage, part) for part in cut[:_MOST_PARTS] if part]
 
 
-def _is_whole(passage: Passage) -> bool:
+def _is_whole(hit: Hit) -> bool:
     """Whether the sentence is surely one part."""
-    return "," not in passage.text and ";" not in passage.text and _JOINING.isdisjoint(passage.words)
+    return _JOINING.isdisjoint(hit.words) and "," not in hit.text and ";" not in hit.text
 
 
 def _part(passage: Passage, terms: Sequence[Term]) -> _Part:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from verification.evidence import Evidence, Finding, Hit
+from verification.identifiers import code_spans
 from verification.words import normalised
 
 _MOST = 20
@@ -39,7 +40,7 @@ def altered_commands(evidence: Evidence) -> Iterator[Finding]:
 
 def _commands(evidence: Evidence) -> Iterator[tuple[Hit, str, str]]:
     """The head of each command near the claim and the word behind it."""
-    found = ((hit, each) for hit in evidence.hits for each in hit.passage.identifiers if each.kind == "code")
+    found = ((hit, code) for hit in evidence.hits for code in code_spans(hit.text))
     for count, (hit, code) in enumerate(found):
         if count >= _MOST:
             return

@@ -60,11 +60,16 @@ class Identifier:
 
 def identifiers(text: str) -> tuple[Identifier, ...]:
     """The identifiers of ``text`` in order."""
-    if "`" not in text:
+    code = code_spans(text)
+    if not code:
         return tuple(_written(text))
-    code = [_code(match) for match in _CODE.finditer(text)]
     others = _written(_CODE.sub(lambda match: " " * len(match.group()), text))
     return tuple(sorted([*code, *others], key=lambda identifier: identifier.start))
+
+
+def code_spans(text: str) -> tuple[Identifier, ...]:
+    """Only those in back-ticks, in order."""
+    return tuple(map(_code, _CODE.finditer(text))) if "`" in text else ()
 
 
 def _code(match: re.Match[str]) -> Identifier:
