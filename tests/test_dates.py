@@ -131,6 +131,7 @@ def test_f9_what_is_no_date(text: str) -> None:
         ("the 1990s", "2004", False),
         ("2:30", "14:30", True),
         ("2:30 am", "14:30", False),
+        ("12:30", "0:30", True),  # half past midnight
         ("14:30", "14:45", False),
         ("14:30", "2021", False),
         ("Monday", "Montag", True),

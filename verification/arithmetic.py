@@ -70,9 +70,19 @@ def _sums(quantity: Quantity, evidence: Evidence) -> Iterator[list[float]]:
 
 
 def _same(quantity: Quantity, value: float) -> bool:
-    tolerance = 0.006 if quantity.unit and quantity.unit.dimension == "ratio" else 1e-6
-    loose = 0.1 if quantity.bound == "~" else tolerance
-    return any(math.isclose(amount, value, rel_tol=loose) for amount in quantity.amounts())
+    if quantity.bound == "~":
+        return any(math.isclose(amount, value, rel_tol=0.1) for amount in quantity.amounts())
+    if quantity.unit and quantity.unit.dimension == "ratio":
+        return any(is_share(amount, value) for amount in quantity.amounts())
+    return any(math.isclose(amount, value) for amount in quantity.amounts())
+
+
+def is_share(said: float, value: float) -> bool:
+    """True for 33 % where the sources make it a third; none and all are never said of what is only nearly so."""
+    if math.isclose(said, value) or said in {0, 100}:
+        return math.isclose(said, value)
+    decimals = len(f"{said:g}".partition(".")[2])
+    return round(value, decimals) == said or math.isclose(said, value, rel_tol=0.006)
 
 
 def _near(evidence: Evidence) -> Iterator[list[Quantity]]:
@@ -183,7 +193,7 @@ def _is_span_of_years(quantity: Quantity, evidence: Evidence) -> bool:
 def _is_span_of_days(quantity: Quantity, evidence: Evidence) -> bool:
     """True if the number is the days between two dates of a sentence near the claim, the last one counted or not."""
     days = {round(amount / _DAY) for amount in quantity.amounts()}
-    if quantity.unit is None or quantity.unit.dimension != "time" or min(days, default=0) < 1:
+    if quantity.unit is None or quantity.unit.dimension != "time":
         return False
     for hit in evidence.hits[:_NEAR]:
         inside = [m for m in hit.source.passage.moments if hit.start <= m.start < hit.end]

@@ -235,7 +235,6 @@ def _spelled(match: re.Match[str], day: str | None) -> Moment:
 
 
 def _clock(text: str, start: int) -> Iterator[Moment]:
-    lead = text[max(0, start - 6) : start]
     match = _CLOCK.match(text, start)
     if not match and _is_indonesian_hour(text, start):
         match = _INDONESIAN_CLOCK.match(text, start)
@@ -243,7 +242,7 @@ def _clock(text: str, start: int) -> Iterator[Moment]:
         return
     groups = match.groupdict()
     minute = next((value for name, value in groups.items() if name.endswith(("minute", "after")) and value), "0")
-    half = _CJK_HALF.search(lead)
+    half = _CJK_HALF.search(text, start - 3, start)
     afternoon = (groups.get("ap") or "").casefold() == "p" or bool(half and half[1] in _AFTERNOON)
     hour = int(match["hour"])
     if hour == _NOON and (groups.get("ap") or "").casefold() == "a":

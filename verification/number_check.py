@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from verification.arithmetic import follows, may_follow
+from verification.arithmetic import follows, is_share, may_follow
 from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.numbers import Quantity, with_period
 from verification.passages import Passage
@@ -28,8 +28,11 @@ _SPANS = frozenset({"time", "months"})
 _SAME_SENTENCE = 0.75
 _TELLING_LETTERS = 3  # a shorter unit stands at the end of many a word
 _AT_HOUR = re.compile(
-    r"\b(?:at|by|until|from|before|after|um|ab|bis|gegen|à|dès|a las|las|desde las|pukul|jam)\s$", re.IGNORECASE
+    r"\b(?:at|by|until|from|between|before|after|um|ab|von|zwischen|bis|gegen|à|dès|las|pukul|jam)\s$"
+    r"|\b(?:from \w{1,6} to|between \w{1,6} and|zwischen \w{1,6} und)\s$",
+    re.IGNORECASE,
 )
+_LEAD = 24  # of "zwischen fünf und " and the like
 _LATE = re.compile(
     r"\s(?:\w+\s)?(?:\w+\s)?(?:p\.?m|evening|night|afternoon|abends|nachmittags|nachts|soir|après-midi|noche"
     r"|tarde|malam|sore)\b",
@@ -48,8 +51,10 @@ _LISTED = re.compile(
     r"|razones|tipos|partes|puntos|casos|reglas|condiciones|personas|miembros|nombres|cara|opsi|langkah|hal|alasan|jenis"
     r"|bagian|poin|aturan|syarat|orang|anggota|nama)$",
 )
-_MONTH, _ROUND_RATE = 30.4375 * 86_400, 0.02
-_MONTH_DAYS = (30.0, 30.4375, 31.0, 28.0)
+_DAY = UNITS["day"].factor
+_MONTH, _ROUND_RATE = 30.4375 * _DAY, 0.02
+_MONTH_DAYS = (28, 30, 31)
+_YEAR = UNITS["年"]
 
 
 def number_findings(evidence: Evidence) -> Iterator[Finding]:
@@ -95,8 +100,6 @@ def _is_misplaced(quantity: Quantity, evidence: Evidence) -> bool:
     inside = [q for q in hit.source.passage.quantities if hit.start <= q.start < hit.end]
     if any(matches(quantity, other) for other in inside) or follows(quantity, evidence):
         return False
-    if any(matches(quantity, other) for known in evidence.known for other in known.quantities):
-        return False
     claimed = evidence.claim.quantities[:MOST]
     return any(same_kind(quantity, other) and not any(matches(q, other) for q in claimed) for other in inside)
 
@@ -107,11 +110,7 @@ def _converts(quantity: Quantity, known: Quantity) -> bool:
 
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
-    if _is_in_best(quantity, evidence):
-        return True
-    end = 0 if quantity.period else _end_of_what_is_counted(quantity, evidence.claim.text)
-    if end and evidence.is_written_near(quantity.start, end):
-        return True
+    # What stands near the claim need not be looked for in all of its sources.
     if any(matches(quantity, other) for passage in evidence.near() for other in passage.quantities):
         return True
     passages = evidence.passages
@@ -123,18 +122,9 @@ def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
     )
 
 
-def _end_of_what_is_counted(quantity: Quantity, text: str) -> int:
-    """Where the unit or the noun behind the number ends; 0 where neither is written there ("3" in "3 to 5 days")."""
-    if quantity.unit:
-        return 0 if text[quantity.end - 1].isdecimal() else quantity.end
-    start = quantity.end + (text[quantity.end : quantity.end + 1] == " ")
-    end = start + len(quantity.noun)
-    return end if quantity.noun and text[start:end].casefold() == quantity.noun else 0
-
-
 def _is_hour(quantity: Quantity, passage: Passage, text: str) -> bool:
     """True for the eight of "opens at eight" where the passage has eight o'clock, in the same half of the day."""
-    if not quantity.worded or quantity.unit or not _AT_HOUR.search(text, max(0, quantity.start - 10), quantity.start):
+    if quantity.unit or not _AT_HOUR.search(text, quantity.start - _LEAD, quantity.start):
         return False
     late = bool(_LATE.match(text, quantity.end))
     return any(
@@ -158,24 +148,35 @@ def _is_century(quantity: Quantity, passage: Passage) -> bool:
 
 
 def _is_year(quantity: Quantity, passage: Passage) -> bool:
-    return quantity.unit is None and any(moment.year in quantity.readings for moment in passage.moments if moment.year)
+    """True for a year in words, such as 二〇二四年, that the passage has in digits."""
+    said = quantity.readings if quantity.unit in {None, _YEAR} else ()
+    return any(moment.year in said for moment in passage.moments)
 
 
 def matches(claimed: Quantity, other: Quantity) -> bool:
     """True if the two say the same amount; a number without a known unit agrees with any, unless it counts things."""
     if claimed.period and other.period:
-        return _same_rate(claimed, other)
+        return _same_rate(claimed, claimed.period, other, other.period)
     if claimed.readings == other.readings and claimed.unit == other.unit:
         return True
     if claimed.unit is None or other.unit is None:
         told_apart = _counts_things(claimed, other) or _is_other_money(claimed, other) or _is_no_share(claimed, other)
         return not told_apart and _any_close(claimed, claimed.readings, other.readings)
     if claimed.unit.dimension == other.unit.dimension:
-        converted = claimed.unit.factor != other.unit.factor and claimed.unit.dimension in _MEASURED
-        return _any_close(claimed._replace(bound="~") if converted else claimed, claimed.amounts(), other.amounts())
+        return _same_measure(claimed, claimed.unit, other, other.unit)
     if {claimed.unit.dimension, other.unit.dimension} == {"time", "months"}:
         return _same_span(claimed, other)
     return {claimed.unit.dimension, other.unit.dimension} == _DEGREES and _same_warmth(claimed, other)
+
+
+def _same_measure(claimed: Quantity, unit: Unit, other: Quantity, its_unit: Unit) -> bool:
+    """Amounts of one dimension: what is converted is round, and so is the 33 % of a third."""
+    if unit.factor != its_unit.factor and unit.dimension in _MEASURED:
+        claimed = claimed._replace(bound="~")
+    mine, theirs = claimed.amounts(), other.amounts()
+    if other.worded and unit.dimension == "ratio" and is_share(mine[0], theirs[0]):
+        return True
+    return _any_close(claimed, mine, theirs)
 
 
 def _same_warmth(claimed: Quantity, other: Quantity) -> bool:
@@ -211,9 +212,9 @@ def _is_other_money(claimed: Quantity, other: Quantity) -> bool:
     return other.unit.dimension in CURRENCIES - {"GBP"}
 
 
-def _same_rate(claimed: Quantity, other: Quantity) -> bool:
+def _same_rate(claimed: Quantity, period: Unit, other: Quantity, its_period: Unit) -> bool:
     """True if both say the same amount for the same time: 1,200 a year is 100 a month."""
-    mine, theirs = _seconds(claimed.period), _seconds(other.period)
+    mine, theirs = _seconds(period), _seconds(its_period)
     bare, known = claimed._replace(period=None), other._replace(period=None)
     if mine == theirs:
         return matches(bare, known)
@@ -225,22 +226,17 @@ def _same_rate(claimed: Quantity, other: Quantity) -> bool:
     )
 
 
-def _seconds(period: Unit | None) -> float:
-    if period is None:
-        return 1.0
+def _seconds(period: Unit) -> float:
     return period.factor * (_MONTH if period.dimension == "months" else 1.0)
 
 
 def _same_span(claimed: Quantity, other: Quantity) -> bool:
-    """Days against months and years: a month is 28 to 31 days, a year 365."""
-    days, months = (claimed, other) if claimed.unit and claimed.unit.dimension == "time" else (other, claimed)
-    in_days = [amount / 86400 for amount in days.amounts()]
-    in_months = months.amounts()
+    """Days against months and years: a month is 28, 30 or 31 days, twelve are 52 weeks to the days of a leap year."""
+    time, months = (claimed, other) if claimed.unit and claimed.unit.dimension == "time" else (other, claimed)
     return any(
-        math.isclose(a, b * length, rel_tol=1e-3)
-        for a in in_days
-        for b in in_months
-        for length in (*_MONTH_DAYS, 365 / 12, 366 / 12)
+        days in {length * b for length in _MONTH_DAYS} or 7 * 52 * b <= 12 * days <= 366 * b
+        for days in (amount / _DAY for amount in time.amounts())
+        for b in months.amounts()
     )
 
 
@@ -250,7 +246,7 @@ def _any_close(claimed: Quantity, mine: Iterable[float], theirs: Iterable[float]
 
 
 def _close(claimed: Quantity, mine: float, theirs: float) -> bool:
-    if math.isclose(mine, theirs, rel_tol=1e-6):
+    if math.isclose(mine, theirs):
         return True
     if claimed.bound == "~":
         return math.isclose(mine, theirs, rel_tol=_APPROXIMATE)
@@ -258,12 +254,12 @@ def _close(claimed: Quantity, mine: float, theirs: float) -> bool:
         return mine < theirs <= mine * 1.25
     if claimed.bound == "<":
         return mine * 0.8 <= theirs < mine
-    return claimed.scaled and theirs > 0 and _rounded(theirs, mine) == mine
+    return claimed.scaled and _rounded(theirs, mine) == mine
 
 
 def _rounded(value: float, like: float) -> float:
     """``value`` rounded to as many significant digits as ``like`` is written with (two at least)."""
-    digits = max(2, len(f"{like:.6e}".split("e", maxsplit=1)[0].rstrip("0").replace(".", "")))
+    digits = max(2, len(f"{like:.6e}".partition("e")[0].rstrip("0").replace(".", "")))
     return float(f"{value:.{digits - 1}e}")
 
 

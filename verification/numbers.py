@@ -37,7 +37,7 @@ _NUMERAL = re.compile(
     r"|(?P<fraction>\d{1,2}/\d{1,2})(?![\d/])"
     r"|(?P<plain>\d+(?:[.,]\d+)?)"
 )
-_FRACTION_CJK = re.compile(r"\s?分[の之]\s?(?P<top>\d+)")
+_FRACTION_CJK = re.compile(r"\s?分[の之]\s?(?P<top>\d{1,9})(?!\d)")
 _AFTER = re.compile(r"[ \u00a0\u202f]{0,6}-?(?P<word>[%％‰°€$£¥₹](?:[CF]\b)?|[^\W\d_]+\.?(?:[-/][^\W\d_]+)*)")
 _CENTURY = re.compile(
     r"(?:st|nd|rd|th|\.|e|er|ème)?[ -](?:century|centuries|Jahrhunderts?|siècles?|siglos?)\b|世紀|世纪", re.IGNORECASE
@@ -173,7 +173,7 @@ def _digits(text: str, start: int) -> Quantity | None:
     if (
         before == "_"
         or (before.isascii() and before.isalpha())
-        or (before in ".,/" and start > 1 and text[start - 2].isdigit())
+        or (before in ".,/" and text[start - 2 : start - 1].isdigit())
     ):
         return None
     match = _NUMERAL.match(text, start)
@@ -182,7 +182,7 @@ def _digits(text: str, start: int) -> Quantity | None:
     behind = text[match.end() : match.end() + 2]
     fraction = None if behind.isascii() else _FRACTION_CJK.match(text, match.end())
     if fraction and match.group().isdigit() and int(match.group()):
-        value = 100 * int(fraction["top"][:9]) / int(match.group())
+        value = 100 * int(fraction["top"]) / int(match.group())
         return _quantity(text, (start, fraction.end()), (value,), unit=UNITS["%"])
     readings = _readings(match)
     century = _CENTURY.match(text, match.end())
@@ -267,7 +267,7 @@ def _tail(text: str, end: int) -> _Tail:
     if unit is None and (later := _LATER_UNIT.match(text, match.end())) and word.casefold() not in _BINDING:
         unit = UNITS.get(later["word"].casefold())
         unit = unit if unit and unit.dimension in {"time", "months"} else None
-        length = later.end() - match.start("word") if unit else 0
+        length = later.end() - match.start("word")
     noun = "" if unit else word.casefold()
     unit, end = raised_unit(text, match.start("word") + length, unit) if unit else (unit, end)
     return _Tail(factor, unit, noun, end)

@@ -1,0 +1,56 @@
+"""Numbers that follow from those of the sources: counts, sums, shares, spans; and numbers that do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from verification.answer import Draft, Source, Violation
+from verification.rules import check
+
+
+def errors(source: str, text: str) -> list[Violation]:
+    pages = (Source(id=1, title="", text=source),)
+    return [each for each in check(Draft(text=f"{text} [1].", sources=pages)).errors if each.rule == "claim_supported"]
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "wrong"),
+    [
+        # counts
+        (
+            "Steps:\n" + "\n".join(f"- step {name}" for name in "abcdefghijkl"),
+            "There are 12 steps",
+            "There are 11 steps",
+        ),
+        ("And bring a pen, a pad, a badge.", "Bring 3 things", "Bring 4 things"),
+        # sums and differences
+        ("The fee was 80 euros and is now 100 euros.", "The fee rose by 20 euros", "The fee rose by 30 euros"),
+        # shares
+        ("Of 300 applicants, 100 were accepted.", "33 % of the applicants were accepted", "30 % of them were accepted"),
+        ("Of 300 applicants, 100 were accepted.", "33.3 % of the applicants were accepted", "33.9 % were accepted"),
+        ("Of 40 tickets, 20 are open, 0 are new.", "50 % of the tickets are open", "60 % of the tickets are open"),
+        ("Of 8 doors, 1 is locked.", "12.5 % of the doors are locked", "11 % of the doors are locked"),
+        ("Of 300 tests, 299 passed.", "99.7 % of the tests passed", "100 % of the tests passed"),
+        ("Ein Drittel der Lizenzen ist frei.", "33 % der Lizenzen sind frei", "30 % der Lizenzen sind frei"),
+        ("20 % of the 500 licences are unused.", "80 % of the licences are used", "70 % of the licences are used"),
+        # spans
+        (
+            "It opened in 1990, was rebuilt in 2000 and closed in 2015.",
+            "It was open for 25 years",
+            "It was open for 20 years",
+        ),
+        (
+            "It opened on 5 March 2024 and closed on 6 March 2024.",
+            "It was open for 1 day",
+            "It was open for 3 days",
+        ),
+        (
+            "It opened on 5 March 2024 and closed on 15 March 2024.",
+            "It was open for 11 days",
+            "It was open for 9 days",
+        ),
+    ],
+)
+def test_f1_what_follows_passes_and_what_nearly_does_fails(source: str, right: str, wrong: str) -> None:
+    assert errors(source, right) == []
+    assert errors(source, wrong)

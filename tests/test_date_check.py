@@ -1,0 +1,47 @@
+"""Dates of claims against those of the sources: years away, missing years, and what is said to stand there instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from verification.answer import Draft, Source, Violation
+from verification.rules import check
+
+
+def errors(source: str, text: str) -> list[Violation]:
+    pages = (Source(id=1, title="", text=source),)
+    return [each for each in check(Draft(text=f"{text} [1].", sources=pages)).errors if each.rule == "claim_supported"]
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("The audit was in November 2018 and again a year later.", "The audit was in November {}"),
+        ("The audit was in November 2017 and again two years later.", "The audit was in November {}"),
+        ("The audit was in November 2016 and again three years later.", "The audit was in November {}"),
+        ("The audit was in November 2014 and again 5 years later.", "The audit was in November {}"),
+        ("Die Prüfung war im November 2017 und wieder zwei Jahre danach.", "Die Prüfung war im November {}"),
+        ("Die Prüfung war im November 2016 und wieder drei Jahre später.", "Die Prüfung war im November {}"),
+        ("L'audit fut en novembre 2017 et deux ans plus tard.", "L'audit fut en novembre {}"),
+        ("L'audit fut en novembre 2016 et trois ans plus tard.", "L'audit fut en novembre {}"),
+        ("El examen fue en noviembre de 2017 y dos años después.", "El examen fue en noviembre de {}"),
+        ("El examen fue en noviembre de 2016 y tres años después.", "El examen fue en noviembre de {}"),
+    ],
+)
+def test_f1_a_date_some_years_from_another_passes(source: str, text: str) -> None:
+    assert errors(source, text.format(2019)) == []
+    assert errors(source, text.format(2021))
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "detail"),
+    [
+        ("In 2018 the office opened and a year later it moved.", "The office opened at 10:00", "10:00 does not stand"),
+        ("On 5 March 2024 the office opens at 09:00.", "The office opens at 10:00", "says 09:00, not 10:00"),
+        ("The desk opens at 09:00 since 2021.", "The desk is open since 2023", "says 2021, not 2023"),
+        ("The audit is on 5 March.", "The audit is on 5 March 2024", "5 March 2024 does not stand"),
+    ],
+)
+def test_f3_the_feedback_names_a_date_of_the_same_kind(source: str, text: str, detail: str) -> None:
+    (only,) = errors(source, text)
+    assert detail in only.detail
