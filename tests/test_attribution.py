@@ -36,6 +36,8 @@ def test_f6_a_value_of_something_else_is_suspected(source: str, claim: str, ther
     (violation,) = found(source, claim)
     assert violation.severity == "warning"
     assert there in violation.detail
+    assert violation.words in claim
+    assert violation.words.split()[-1] in {"euros", "months", "minutes", "team", "Weber", "Wochen"}
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,8 @@ def test_f12_a_long_markdown_table_repeats_its_header() -> None:
 def test_a7_a_title_stays_with_what_it_introduces() -> None:
     chunks = split(f"{'a ' * 60}.\n\n*Title*\n\n{'b ' * 60}.", (), "mrkdwn", 170)
     assert [chunk[:7] for chunk in chunks] == ["a a a a", "*Title*"]
+    chunks = split(f"{'a ' * 60}.\n\n*a footnote\n\n{'b ' * 60}.", (), "mrkdwn", 170)
+    assert [chunk[:7] for chunk in chunks] == ["a a a a", "b b b b"]
 
 
 def test_a7_a_link_is_never_cut() -> None:
@@ -126,6 +128,7 @@ def test_a7_a_link_is_never_cut() -> None:
 def test_a7_a_line_without_spaces_is_cut_all_the_same() -> None:
     chunks = split("漢" * 7000)
     assert [len(chunk) for chunk in chunks] == [3000, 3000, 1000]
+    assert [len(chunk) for chunk in split(f"```\n{'x' * 7000}\n```")] == [3000, 3000, 1024]
     (code, *rest) = split("```\n" + "x<" * 3000 + "\n```")
     assert len(code) <= 3000
     assert html.unescape("".join(part[4:-4] for part in (code, *rest))) == "x<" * 3000
@@ -140,6 +143,55 @@ def test_a7_a_cut_starts_no_accidental_markup() -> None:
 def test_a7_a_token_longer_than_a_chunk_is_cut_rather_than_refused() -> None:
     chunks = split("<https://x.y/" + "p" * 200 + "|l>", (), "mrkdwn", 80)
     assert all(len(chunk) <= 80 for chunk in chunks)
+
+
+@pytest.mark.parametrize(("limit", "lines"), [(44, 9), (43, 8)])
+def test_a7_as_many_lines_as_fit_stand_in_each_chunk(limit: int, lines: int) -> None:
+    chunks = split("\n".join(["abcd"] * 40), (), "mrkdwn", limit)
+    assert {chunk.count("abcd") for chunk in chunks[:-1]} == {lines}
+
+
+def test_a7_a_sentence_that_ends_early_does_not_make_a_short_chunk() -> None:
+    first, *_ = split("Ab. " + "word " * 40, (), "mrkdwn", 60)
+    assert 55 <= len(first) <= 60
+
+
+def test_a7_tokens_without_blanks_between_them_are_cut_between_them() -> None:
+    token = "<https://a.test/1|one>"
+    assert split(token * 6, (), "mrkdwn", 50) == (token * 2,) * 3
+    code = "漢" * 54 + "`code`"
+    assert split(code + "字" * 30, (), "mrkdwn", 60) == (code, "字" * 30)
+
+
+@pytest.mark.parametrize(
+    ("atom", "dialect"),
+    [
+        ("[1, 2, 3]", "mrkdwn"),
+        ("[a label with words](https://x.y/p)", "markdown"),
+        ("https://x.y/" + "p" * 20, "mrkdwn"),
+        ("&amp;", "mrkdwn"),
+    ],
+)
+def test_a7_citations_links_addresses_and_escapes_stay_whole(atom: str, dialect: Dialect) -> None:
+    for pad in range(60):
+        chunks = split("w" * pad + f" {atom}" * 3 + "漢" * 60, (), dialect, 60)
+        assert sum(chunk.count(atom) for chunk in chunks) == 3, pad
+        assert sum(chunk.count(atom) for chunk in split("漢" * pad + f"{atom} end", (), dialect, 60)) == 1, pad
+
+
+@pytest.mark.parametrize(("ticks", "opens", "info"), [(8, "`" * 8, "abcdefgh"), (9, "```", "abcdefgh")])
+def test_a7_long_ticks_and_what_stands_behind_them_leave_room_for_the_code(ticks: int, opens: str, info: str) -> None:
+    fence = "`" * ticks
+    first, second, *_ = split(f"{fence}{'abcdefghij' * 2}\n{'x' * 200}\n{fence}", (), "markdown", 64)
+    assert first.startswith(f"{opens}{info}\nx")
+    assert len(first) == 64 == len(second)
+
+
+def test_a7_a_table_whose_header_is_longer_than_a_chunk_is_cut_all_the_same() -> None:
+    header, rule = " | ".join(["a long title"] * 8), "-+-".join(["-" * 12] * 8)
+    chunks = split(f"```\n{header}\n{rule}\none | two\n```", (), "mrkdwn", 60)
+    assert all(len(chunk) <= 60 for chunk in chunks)
+    assert "one | two" in chunks[-1]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n \n"])
@@ -158,6 +210,8 @@ def test_a7_messages_hold_at_most_45_blocks_and_12000_characters() -> None:
     groups = messages(("x" * 3000,) * 9)
     assert [len(group) for group in groups] == [4, 4, 1]
     assert messages(("x" * 13_000, "y")) == (("x" * 13_000,), ("y",))
+    assert [len(group) for group in messages(("x" * 12_000, "y" * 6000, "z" * 6001))] == [1, 1, 1]
+    assert [len(group) for group in messages(("x" * 12_000, "y" * 6000, "z" * 6000))] == [1, 2]
     assert messages(()) == ()
 
 

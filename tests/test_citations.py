@@ -37,6 +37,7 @@ def rules_of(verdict: Verdict, rule: str) -> list[str]:
         ("a【2†source】", [(2,)]),
         ("a [Source 2].", [(2,)]),
         ("a [^3].", [(3,)]),
+        ("a [2†lines 5-9].", [(2,)]),
         ("a [0].", [(0,)]),
         ("a [3-1].", [(NOWHERE,)]),
         ("a [1-999999999999].", [(NOWHERE,)]),
@@ -79,6 +80,8 @@ def test_f1_citations_are_read_in_every_spelling(text: str, ids: list[tuple[int,
         ("a [Leave](https://docs.acme.test/leave), b", "a [Leave](https://docs.acme.test/leave) [2], b"),
         ("a https://docs.acme.test/leave b", "a https://docs.acme.test/leave [2] b"),
         ("a <https://docs.acme.test/leave|Leave> and [1]", "a <https://docs.acme.test/leave|Leave> and [1]"),
+        ("<https://docs.acme.test/leave|Leave> says so [1]", "<https://docs.acme.test/leave|Leave> says so [1]"),
+        ("[1] is <https://docs.acme.test/leave|Leave>", "[1] is <https://docs.acme.test/leave|Leave>"),
         ("a <https://docs.acme.test/other|Other>", "a <https://docs.acme.test/other|Other>"),
     ],
 )
@@ -153,6 +156,11 @@ def test_f1_numbers_in_ones_own_words_are_no_citations() -> None:
     assert rules_of(verdict, "citation_resolves") == []
 
 
+def test_f2_a_citation_written_as_a_link_to_its_source_is_one() -> None:
+    verdict = check(Draft(text="Refunds take 14 days <https://docs.acme.test/refunds|[1]>.", sources=SOURCES))
+    assert verdict.text == "Refunds take 14 days [1]."
+
+
 def test_f1_sources_with_equal_ids_give_a_verdict() -> None:
     twins = (REFUNDS, Source(id=1, title="Other", text="Something else."))
     assert check(Draft(text="Refunds take 14 days [1].", sources=twins)).text == "Refunds take 14 days [1]."
@@ -182,6 +190,9 @@ def test_f1_an_unknown_number_in_a_row_of_a_table_is_an_error() -> None:
 def test_f1_links_that_touch_are_blanked_out_both() -> None:
     assert citations("<https://a.example/1|[8]><https://a.example/2|[7]> said [2].") == (
         Citation(start=56, end=59, ids=(2,)),
+    )
+    assert citations("[see <https://a.example/1|[8]>](https://b.example/2) said [2].") == (
+        Citation(start=58, end=61, ids=(2,)),
     )
 
 

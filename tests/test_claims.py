@@ -20,6 +20,10 @@ def test_f1_citations_before_and_behind_the_full_stop() -> None:
         ("The limit is 30. [1]", (1,)),
         ("It resets daily [2].", (2,)),
     ]
+    assert cited("The limit is 30.[1]It resets daily.[2]") == [
+        ("The limit is 30.[1]", (1,)),
+        ("It resets daily.[2]", (2,)),
+    ]
     assert cited("上限は30日です。[1]毎日リセットされます[2]。") == [
         ("上限は30日です。[1]", (1,)),
         ("毎日リセットされます[2]。", (2,)),
@@ -48,6 +52,25 @@ def test_f1_list_items_share_the_citation_of_their_introduction() -> None:
 def test_f1_table_rows_are_claims_in_both_dialects() -> None:
     assert cited("| A | B |\n|---|---|\n| x y | 3 [2] |") == [("| x y | 3 [2] |", (2,))]
     assert [c for _, c in cited("```\nName | Days\n-----+-----\nFoo  | 3 [1]\n```")] == [(1,)]
+
+
+def test_f1_small_letters_begin_a_row_of_a_table_but_go_on_with_a_line_of_text() -> None:
+    table = "```\nname | days\n-----+-----\nfoo  | 3 [1]\nbar  | 4 [2]\n```"
+    assert cited(table) == [("foo  | 3 [1]", (1,)), ("bar  | 4 [2]", (2,))]
+    assert cited("```\n-----+-----\nFoo  | 3 [1]\n```") == [("Foo  | 3 [1]", (1,))]
+    for text in ("The limit is 30\nrequests a minute [1].", "The limit holds for\niOS devices too [1]."):
+        assert cited(text) == [(text, (1,))]
+    assert [c for _, c in cited("The limit is 30.\n\nit resets daily. [1]")] == [(), (1,)]
+
+
+def test_f1_lines_set_in_under_an_item_belong_to_the_list() -> None:
+    text = "Steps [4]:\n- Run it now\n  Then wait here\n  And go home"
+    assert {c for _, c in cited(text)} == {(4,)}
+
+
+@pytest.mark.parametrize(("written", "ids"), [("1-31", (*range(1, 32),)), ("1-32", (1, 32)), ("3; 5–6", (3, 5, 6))])
+def test_f1_a_range_names_as_many_sources_as_a_citation_may(written: str, ids: tuple[int, ...]) -> None:
+    assert cited(f"The limit is 30 [{written}].")[0][1] == ids
 
 
 def test_f1_a_line_of_citations_alone_belongs_to_the_lines_above() -> None:
@@ -111,6 +134,11 @@ def test_f9_statements_are_claims_in_every_language(text: str) -> None:
             ("Refunds are free, and these are the rules:", (1,)),
         ),
         ("Would you like to use all 900 requests?", ("Would you like to use all 900 requests?", ())),
+        (
+            "Would you like to use all 900 requests?\n\nKeys last 90 days [1].",
+            ("Would you like to use all 900 requests?", ()),
+        ),
+        ("*The limit is 900*\nKeys last 90 days [1].\nKeys are free [2].", ("*The limit is 900*", (1, 2))),
         ("Let me know if 900 are not enough!", ("Let me know if 900 are not enough!", ())),
         ("Did you know that keys never expire? [1]", ("Did you know that keys never expire? [1]", (1,))),
         ("| 900 a minute | Value |\n|---|---|\n| Keys | 90 days [1] |", ("| 900 a minute | Value |", (1,))),

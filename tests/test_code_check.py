@@ -70,6 +70,10 @@ def test_f1_code_without_any_citation_is_a_claim_without_one() -> None:
     assert [error.rule for error in check(draft("```\ndbctl restart --wait\n```")).errors] == ["cites_sources"]
 
 
+def test_f1_code_as_a_source_has_it_is_not_even_suspected() -> None:
+    assert check(draft("Do this [1]:\n```\ndbctl restart --wait && dbctl status\n```")).violations == ()
+
+
 def test_f1_other_words_of_code_are_a_suspicion() -> None:
     verdict = check(draft("Do this [1]:\n```\ndbctl vacuum(main)\n```"))
     assert verdict.passed
@@ -119,7 +123,15 @@ def test_f1_many_code_blocks_stay_linear() -> None:
     assert time.process_time() - started < 4
 
 
-COMMANDS = "Run `certctl renew --name <certificate> --dns`.\n```\n$ pgctl status --cluster orders\n```\nWait 5 minutes."
+@pytest.mark.parametrize(("placeholders", "filled"), [(8, {"x"}), (9, set())])
+def test_f1_a_command_may_have_eight_placeholders(placeholders: int, filled: set[str]) -> None:
+    assert fillings("ctl" + " x" * placeholders, [f"`ctl{' <a>' * placeholders}`"]) == filled
+
+
+COMMANDS = (
+    "Run `certctl renew --name <certificate> --dns` or `certctl renew --all`.\n"
+    "```\n$ pgctl status --cluster orders\n```\nWait 5 minutes."
+)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +140,7 @@ COMMANDS = "Run `certctl renew --name <certificate> --dns`.\n```\n$ pgctl status
         "pgadm status --cluster orders",
         "pgctl drain --cluster orders",
         "pgctl status --cluster legacy",
+        "certctl revoke --all",
         "certadm renew --name <certificate> --dns",
     ],
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from verification.answer import Draft, Source, Verdict, Violation
+import pytest
+
+from verification.answer import Claim, Draft, Source, Verdict, Violation
 from verification.feedback import retry_text
 from verification.rules import check
 
@@ -82,3 +84,27 @@ def test_f3_line_ends_of_a_draft_do_not_break_the_list() -> None:
     lines = retry_text(Verdict(passed=False, text="", violations=(found,)), ()).splitlines()
     assert len(lines) == 3
     assert len(lines[1]) < 500
+
+
+@pytest.mark.parametrize(("length", "shown"), [(320, "x" * 320), (321, f"{'x' * 320}…")])
+def test_f3_a_point_has_its_words_cut_and_its_sentences_ended(length: int, shown: str) -> None:
+    found = Violation(rule="cites_sources", severity="error", words="x" * length, detail="d", remedy="Do it!")
+    lines = retry_text(Verdict(passed=False, text="", violations=(found,)), ()).splitlines()
+    assert lines[1] == f'1. "{shown}": d. Do it!'
+
+
+def test_f3_eleven_errors_are_ten_and_one_more_and_three_warnings_follow() -> None:
+    errors = [Violation(rule="mrkdwn", severity="error", words=f"e{n}", detail="d", remedy="r") for n in range(11)]
+    warnings = [Violation(rule="coherent", severity="warning", words=f"w{n}", detail="d", remedy="r") for n in range(5)]
+    text = retry_text(Verdict(passed=False, text="", violations=(*errors, *warnings)), ())
+    assert [text.count(f'"{kind}') for kind in "ew"] == [10, 3]
+    assert "And 1 more of the same kinds." in text
+
+
+def test_f3_words_at_the_end_of_a_sentence_are_shown_in_it() -> None:
+    text = "Refunds take 30 days"
+    found = Violation(
+        rule="claim_supported", severity="error", start=13, end=20, words="30 days", detail="d", remedy="r"
+    )
+    verdict = Verdict(passed=False, text=text, violations=(found,), claims=(Claim(text=text, start=0, end=20),))
+    assert f'"30 days" in "{text}": ' in retry_text(verdict, ())

@@ -14,9 +14,12 @@ FAULTS: tuple[tuple[str, RuleName, str, str], ...] = (
     ("a **bold** word", "no_markdown_bold", "bold", "**bold**"),
     ("a __bold__ word", "no_markdown_bold", "bold", "__bold__"),
     ("a\n> quoted\nb", "no_blockquotes", "quote", "> quoted"),
+    ("a\n> a **bold** word", "no_markdown_bold", "bold", "**bold**"),
+    ("> | a | b |\n> |---|---|\n> | 1 | 2 |", "no_blockquotes", "quote", "> | a | b |\n> |---|---|\n> | 1 | 2 |"),
     ("a\n## Title\nb", "mrkdwn", "heading", "## Title"),
     ("Title\n===\nb", "mrkdwn", "heading", "Title\n==="),
     ("see [this](https://x.y) now", "mrkdwn", "link", "[this](https://x.y)"),
+    ("see [a [^1] b](https://x.y)", "mrkdwn", "link", "[a [^1] b](https://x.y)"),
     ("see ![this](https://x.y) now", "mrkdwn", "image", "![this](https://x.y)"),
     ("a\n| a | b |\n|---|---|\n| 1 | 2 |\nb", "mrkdwn", "table", "| a | b |\n|---|---|\n| 1 | 2 |"),
     ("a\n\n***\nb", "mrkdwn", "rule", "***"),
@@ -58,6 +61,10 @@ def test_f1_each_fault_is_named_placed_and_remedied(text: str, rule: RuleName, n
 )
 def test_f1_code_and_lookalikes_are_not_judged(text: str) -> None:
     assert violations(text) == ()
+
+
+def test_f1_a_table_outside_a_quote_is_no_quote() -> None:
+    assert [found.rule for found in violations("| a | b |\n|---|---|\n| 1 | 2 |")] == ["mrkdwn"]
 
 
 def test_f1_places_are_exact_after_windows_line_ends_and_control_characters() -> None:

@@ -135,6 +135,12 @@ def test_f1_a_word_in_code_that_no_source_has_is_an_error() -> None:
     assert [(each.severity, each.words) for each in violations] == [("error", "`xyzzy`")]
 
 
+@pytest.mark.parametrize(("code", "severity"), [("`curl`", "error"), ("`curl -s`", "warning")])
+def test_f1_how_an_everyday_command_is_called_is_for_the_writer_to_say(code: str, severity: str) -> None:
+    _, violations = judge(f"Backups are fetched with {code} [1].")
+    assert [(each.severity, each.words) for each in violations] == [(severity, code)]
+
+
 def test_f1_a_quotation_that_ends_inside_a_word_is_altered() -> None:
     source = Source(id=1, title="", text='The sign says "never delete the backups." It hangs there.')
     text = 'It says "never delete the backup" [1].'

@@ -117,3 +117,20 @@ def test_f1_a_region_is_a_name_and_stands_in_its_source_or_does_not() -> None:
 )
 def test_f1_a_whole_name_is_no_part_of_a_longer_one(needle: str, haystack: str, stands: bool) -> None:  # noqa: FBT001 - a parameter of the test
     assert stands_in(needle, haystack) == stands
+
+
+@pytest.mark.parametrize(
+    ("needle", "haystack", "stands"),
+    [
+        ("release", "release-notes are out", True),
+        ("--dry", "--dry-run", False),
+        ("5", ".5 of 7", True),
+        ("5", "1.5", False),
+    ],
+)
+def test_f1_a_name_may_go_on_behind_a_hyphen_and_a_flag_may_not(needle: str, haystack: str, stands: bool) -> None:  # noqa: FBT001 - a table
+    assert stands_in(needle, haystack) is stands
+
+
+def test_f1_localhost_is_an_address_without_any_sign() -> None:
+    assert [each.text for each in identifiers("It runs on localhost now")] == ["localhost"]

@@ -59,6 +59,8 @@ def test_f9_other_languages_and_short_texts_are_not_guessed(text: str) -> None:
     [
         ("en", "who is on call"),
         ("en", "Where is the VPN config?"),
+        ("en", "what is it"),
+        (None, "who is it"),
         ("de", "wer hat Bereitschaft?"),
         ("fr", "qui est d'astreinte ?"),
         ("id", "siapa yang on-call"),
@@ -75,11 +77,21 @@ def test_f9_a_short_text_is_told_only_by_its_function_words(language: str | None
 def test_f9_the_script_decides_even_a_short_text() -> None:
     assert detect("返金") == "zh"
     assert detect("返金は") == "ja"
+    assert detect("这是优の良品牌的官方网站退款需要十四天时间才能到账的说明文字") == "zh"
 
 
 def test_f9_code_links_and_mentions_do_not_decide_the_language() -> None:
     text = "```\nthe and of to with for this that\n```\nDie Antwort steht in der Anleitung und nicht hier. <@U123> https://the.of/and"
     assert detect(text) == "de"
+    mail = "the.and.of.to.with.for.this.that@have.been.from.they.will.example"
+    assert detect(f"Die Antwort steht in der Anleitung. {mail}") == "de"
+
+
+def test_f9_the_beginning_of_a_long_text_decides_only_where_it_leads_by_far() -> None:
+    beginning = "The page is for all of us. Das ist die Seite. " * 11
+    rest = "Wir haben das in der Anleitung und auf der Seite für alle beschrieben, damit es nicht verloren geht. " * 30
+    assert detect(beginning) == "en"
+    assert detect(beginning + rest) == "de"
 
 
 @pytest.mark.parametrize(

@@ -28,15 +28,18 @@ from verification.mrkdwn import repair
         ("> ```\n> a", "```\na\n```"),
         ("> [^1]: note", "[1] note"),
         (">>> a = 1", "        • a = 1"),
+        ("a\n  >5 users", "a\n• &gt;5 users"),
         # Headings
         ("# A *b* `c` [d](https://x.y)", "*A _b_ `c` <https://x.y|d>*"),
         ("para\n# T\npara", "para\n*T*\npara"),
         ("# ***", ""),
         ("# *T*", "*T*"),
         ("a\n===\n===\nb", "*a*\nb"),
+        ("a\n===\n==\nb", "*a*\n==\nb"),
         ("  spaced  \n====", "  *spaced*  "),
         ("*T*\n===", "*T*"),
         # Tables
+        ("| x | y |\n|---|--:|\n| a | 10 |", "```\nx |  y\n--+---\na | 10\n```"),
         ("a\n| x | y |\n|:-:|--:|\n| [l](https://u.v) | `c` |\nb", None),
         ("| [r][k] |\n|---|\n| x |\n\n[k]: https://x.y", "```\nr (https://x.y)\n---------------\nx\n```"),
         # Fences
@@ -49,6 +52,10 @@ from verification.mrkdwn import repair
         ("```some words", "```\nsome words\n```"),
         ("a: ```py\nx\n```\nb", "a: \n```\nx\n```\nb"),
         # Definitions
+        ("[a]: https://x.y\n[b]: https://z.w\n[a] and [b]", "<https://x.y|a> and <https://z.w|b>"),
+        ("a **b\n[x]: https://x.y\nc** d [x]", "a *b*\n*c* d <https://x.y|x>"),
+        ("x\n[a]: https://x.y\nsee [a]", "x\nsee <https://x.y|a>"),
+        ("]:\n[a]: https://x.y\n[a]", "]:\n<https://x.y|a>"),
         ("[a]: https://x.y\n[a]: https://z.w\n[a]", "[a] https://z.w\n<https://x.y|a>"),
     ],
 )
@@ -67,6 +74,7 @@ def test_f2_neighbourhoods(draft: str, expected: str | None) -> None:
         ("[**a** ~~b~~](https://x.y)", "<https://x.y|*a* ~b~>"),
         ("**[a** b](https://x.y)", "**<https://x.y|a** b>"),
         ("[<@U123ABC>](https://x.y)", "<@U123ABC> <https://x.y>"),
+        ("[a|b](docs/x)", "a|b (`docs/x`)"),
         ("[a](me@x.org)", "<mailto:me@x.org|a>"),
         ("[a](`b`)", "a (`b`)"),
         ("[a](https://x.y/\\(b\\))", "<https://x.y/(b)|a>"),
@@ -103,6 +111,19 @@ def test_f2_neighbourhoods(draft: str, expected: str | None) -> None:
         ("{**a, 'b': 1}", "{**a, 'b': 1}"),
         ("(a+b)**2 and (c)**3", "(a+b)**2 and (c)**3"),
         ("**/x and **/y", "**/x and **/y"),
+        ("**/a and b/** too", "**/a and b/** too"),
+        ("*a ~~b~~ c*", "*a ~b~ c*"),
+        ("x__y__ z", "x__y__ z"),
+        ("z __x__y", "z __x__y"),
+        ("<b>a <b>b</b> c</b>", "*a b c*"),
+        ("x `` a", "x `` a"),
+        ("``x``", "`x`"),
+        ("C:\\*.log and D:\\*.log", "C:\\*.log and D:\\*.log"),
+        ("\\[a](https://x.y)", "\\[a](https://x.y)"),
+        ("a\\!**b** c", "a\\!*b* c"),
+        ("\\~~~a~~", "\u200b~\u200b~a~"),
+        ("<https://x.y|a & **b**>", "<https://x.y|a &amp; *b*>"),
+        ("&#1114111;", "\U0010ffff"),
     ],
 )
 def test_f2_inline_neighbourhoods(draft: str, expected: str | None) -> None:

@@ -190,7 +190,14 @@ def test_f1_a_shorter_run_is_none(text: str) -> None:
 def test_f1_two_runs_are_two_findings() -> None:
     text = f"{PROMPT[:70]} and something else of some length entirely {PROMPT[90:170]}"
     verdict = check(Draft(text=text, private_texts=(PROMPT,)))
-    assert len([each for each in verdict.errors if each.rule == "no_secrets"]) == 2
+    spans = [(each.start, each.end) for each in verdict.errors if each.rule == "no_secrets"]
+    assert [text[start:end] for start, end in spans] == [PROMPT[:70].strip(), PROMPT[90:170].strip()]
+
+
+def test_i1_the_span_of_an_issued_key_is_the_key_alone() -> None:
+    key = "9f8e7d6c" + "5b4a3928"
+    (found,) = check(Draft(text=f"API token: {key}", own_words=True)).errors
+    assert (found.start, found.end) == (11, 27)
 
 
 @given(st.text(alphabet=string.printable + "İßŉ\u0130", max_size=200))
@@ -216,7 +223,10 @@ def test_f1_a_password_of_an_address_that_begins_like_a_version_is_one() -> None
     assert [each.rule for each in check(Draft(text=f"Use `{address}`.", own_words=True)).errors] == ["no_secrets"]
 
 
-@pytest.mark.parametrize(("value", "varied"), [("abcdefgh" * 2, True), ("abcdefg" * 3, False), ("a" * 16, False)])
+@pytest.mark.parametrize(
+    ("value", "varied"),
+    [("abcdefgh" * 2, True), ("abcdefg" * 3, False), ("a" * 16, False), ("abcdefgh" + "a" * 6, False)],
+)
 def test_i1_a_value_of_eight_different_letters_may_be_a_key(value: str, varied: bool) -> None:  # noqa: FBT001 - a parameter of the test
     assert _varied(value) == varied
 

@@ -7,7 +7,7 @@ import sentencex  # type: ignore[import-untyped]  # ships no types
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from verification.passages import sentence_spans
+from verification.passages import analyse, sentence_spans
 
 WORDS = (
     *("Keys", "no", "Dr", "e", "g", "5", "[1]", "`a.b`", "(see", "b)", "x-y", "–", "*a*", "Größe", "表", "あ", "50%"),
@@ -34,3 +34,12 @@ def test_f9_a_line_without_ends_of_sentences_is_one_sentence(words: list[str], e
 def test_f9_a_line_with_ends_inside_goes_through_the_splitter(line: str) -> None:
     parted = [piece.strip() for piece in sentencex.segment("en", line)]
     assert [line[start:stop] for start, stop in sentence_spans(line, "en")] == parted
+
+
+def test_f1_a_long_text_tells_like_a_short_one_how_many_stems_each_sentence_holds() -> None:
+    passage = analyse(" ".join(f"Key {number} opens door {number % 7}." for number in range(150)), "en")
+    stems = frozenset({"key", "door", "3", "77", "window"})
+    counts = {index: len(held & stems) for index, held in enumerate(passage.sentence_stems)}
+    assert len(counts) > 100
+    assert passage.holding(stems) == {index: count for index, count in counts.items() if count}
+    assert len(passage.holding(frozenset({"77"}))) == 1

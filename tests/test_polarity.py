@@ -33,6 +33,11 @@ def found(source: str, claim: str) -> tuple[Violation, ...]:
             "El acceso a la sala está prohibido para los equipos.",
         ),
         ("Fitur ini selalu aktif untuk semua pengguna baru.", "Fitur ini selalu nonaktif untuk semua pengguna baru."),
+        ("Guests may park; staff may not park.", "Guests may not park; staff may park."),
+        ("The pumps mightn't start by themselves.", "The pumps might start by themselves."),
+        ("Parking is permitted for visitors today.", "Parking is forbidden for visitors today."),
+        ("Das Parken ist Gästen gestattet und kostenlos.", "Das Parken ist Gästen untersagt und kostenlos."),
+        ("Access allowed for teams of visitors.", "Access forbidden to teams of visitors."),
         ("この機能は既定で有効です。", "この機能は既定で無効です。"),
         ("該当する機能は自動で更新されます。", "該当する機能は自動で更新されません。"),
         ("该功能默认启用。", "该功能默认禁用。"),
@@ -70,6 +75,10 @@ def test_f9_a_turned_sentence_is_an_error(source: str, claim: str) -> None:
         ("All requests are answered the same day.", "Each request is answered the same day."),
         ("Guests may not park; staff may park here.", "Staff may park here; guests may not park."),
         ("Guests may not park, and may not camp.", "Guests may not camp, and may not park."),
+        (
+            "The hall is open on Sunday. The hall of the museum is not open on Sunday.",
+            "The hall is open on Sunday.",
+        ),
         ("Entry within 5 days is free of charge.", "Entry is free of charge."),
     ],
 )
@@ -85,3 +94,12 @@ def test_f1_a_turn_in_a_loosely_matching_sentence_is_only_a_suspicion() -> None:
 def test_f1_only_is_a_suspicion() -> None:
     violations = found("Admins approve requests for access.", "Only admins approve requests for access.")
     assert [v.severity for v in violations] == ["warning"]
+
+
+def test_f1_a_turn_names_what_the_source_says_and_the_part_that_turns_it() -> None:
+    source = "Managers may read the reports; contractors must not read the reports."
+    (violation,) = found(source, "Contractors may read the reports; managers must not read the reports.")
+    assert violation.words == "Contractors may read the reports"
+    assert f"says {source!r} where" in violation.detail
+    (violation,) = found("The feature is enabled in the cloud.", "The feature is disabled in the cloud.")
+    assert "says 'enabled' where the answer says 'disabled'" in violation.detail

@@ -44,6 +44,7 @@ def test_f1_one_or_two_quoted_words_are_a_label() -> None:
     "claim",
     [
         'It says "Never to open the valve".',
+        'It begins with "The manual says".',
         'It says "never to open the valve … whatever the pressure is".',
         'It says "never to open the valve [...] the lamp is green".',
     ],
@@ -55,7 +56,7 @@ def test_f1_faithful_quotations_pass(claim: str) -> None:
 def test_f1_an_altered_quotation_names_the_original() -> None:
     (violation,) = found('It says "never to open the valve before the lamp is red".')
     assert violation.severity == "error"
-    assert "the lamp is green" in violation.detail
+    assert violation.detail == "source [1] has it as: never to open the valve before the lamp is green"
 
 
 def test_f1_an_invented_quotation_is_an_error() -> None:
@@ -72,3 +73,9 @@ def test_f1_small_words_apart_it_is_a_suspicion() -> None:
 def test_f9_a_translated_quotation_cannot_be_compared() -> None:
     german = "Das Handbuch sagt, dass man das Ventil nie öffnen darf, bevor die Lampe grün leuchtet."
     assert found('The manual of the house says "never open the valve before green" to all of us.', german) == []
+
+
+def test_f9_a_negation_left_out_is_no_small_word_in_german_either() -> None:
+    source = "Das Handbuch sagt, man soll das Ventil während der Wartung nicht öffnen und die Lampe prüfen."
+    violations = found("Es heißt „man soll das Ventil während der Wartung öffnen und die Lampe prüfen“.", source)
+    assert [v.severity for v in violations if "has it as" in v.detail] == ["error"]

@@ -374,3 +374,11 @@ def test_f1_a_citation_in_another_language_is_set_right_too() -> None:
 def test_f1_a_right_answer_passes_without_repair_and_without_a_word_against_it() -> None:
     source = Source(id=1, title="Backups", text="Backups are kept for 30 days.")
     assert check(Draft(text="Backups are kept for 30 days [1].", sources=(source,), repair=False)).violations == ()
+
+
+def test_f1_a_long_fault_is_told_once_and_its_words_are_cut() -> None:
+    (found,) = check(Draft(text=f"**{'x' * 250}**", own_words=True, repair=False)).violations
+    assert (found.rule, found.start, found.end, len(found.words)) == ("no_markdown_bold", 0, 254, 200)
+    claim = f"Refunds are {'very ' * 60}slow."
+    (uncited,) = [each for each in check(Draft(text=claim, sources=SOURCES)).errors if each.rule == "cites_sources"]
+    assert (uncited.words, uncited.end) == (claim[:200], len(claim))

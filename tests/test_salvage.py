@@ -90,6 +90,27 @@ def kept(text: str, question: str = QUESTION) -> str | None:
             "Refunds take 14 days [1]. The refund is free.\n\nAnything else?",
             "Refunds take 14 days [1].\n\nAnything else?",
         ),
+        (
+            (
+                "Refunds take 14 days [1].\n\n• Add 2 copies [1]\n"
+                "• You need:\n    • a fee of 77 dollars [1]\n    • 88 stamps [1]"
+            ),
+            "Refunds take 14 days [1].\n\n• Add 2 copies [1]",
+        ),
+        (
+            "Refunds take 14 days [1].\n\n| Part | Number |\n|---|---|\n| pages of the form | 9 [1] |",
+            "Refunds take 14 days [1].",
+        ),
+        (
+            (
+                "Refunds take 14 days [1].\n\n1. The form has 3 pages [1]\n   1. Add 2 copies [1]\n"
+                "   2. Add 77 stamps [1]\n2. The finance team pays the refund [1]\n   1. The form has 3 pages [1]"
+            ),
+            (
+                "Refunds take 14 days [1].\n\n1. The form has 3 pages [1]\n   1. Add 2 copies [1]\n"
+                "2. The finance team pays the refund [1]\n   1. The form has 3 pages [1]"
+            ),
+        ),
         ("返金は14日です[1]。手数料は77ドルです[1]。", "返金は14日です[1]。"),
         ("Refunds take 30 days [1].", None),
         ("", None),

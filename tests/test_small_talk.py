@@ -13,6 +13,7 @@ STATES = [
     "Yes, keys are shared between teams.",
     "No, approval is required.",
     "Sure, share the key.",
+    "Hello, Refunds Are Free.",
     "Absolutely, deploy on Fridays.",
     "Thanks, keys never expire.",
     "No problem, deploy it directly.",

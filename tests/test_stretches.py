@@ -109,8 +109,35 @@ def test_f1_unwanted_words_are_passed_over(text: str) -> None:
 
 
 def test_f1_many_wanted_words_are_found_in_one_walk() -> None:
-    text = " ".join(f"word{letter}" for letter in "abcdefghijklmnop")
+    text = " ".join(f"word{letter}" for letter in "abcdefghijklmnop" * 8)
+    assert len(text) > 500
     assert [text[at:].split()[0] for at in openings(text, lambda _: True) or ()] == text.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "stretch"), [("`a/b c` d", (0, 9)), ("a/b c", (0, 3)), ("a/b\nc d", (0, 3)), ("x `a/b c`\nd", (2, 9))]
+)
+def test_f1_a_stretch_ends_at_a_blank_or_behind_a_back_tick_at_the_line_end(
+    text: str, stretch: tuple[int, int]
+) -> None:
+    assert list(around(text, re.compile("/"))) == [stretch]
+
+
+def test_f1_a_token_may_begin_inside_a_run_and_not_behind_a_hyphen() -> None:
+    def tokens(text: str, *, hyphenated: bool = False) -> Tokens:
+        return Tokens(text, numbers._TOKEN, openings(text, lambda _: True), hyphenated=hyphenated)
+
+    for position, left in ((2, "rty"), (4, "y"), (5, "two")):
+        token = tokens("forty two").after(position)
+        assert token is not None
+        assert token.group() == left
+    joined = Tokens("x-forty", numbers._TOKEN, [2], hyphenated=True)
+    assert joined.behind(0) is None
+    for apart in (Tokens("x-forty", numbers._TOKEN, [2], hyphenated=True), Tokens("x-forty", numbers._TOKEN, [2])):
+        token = apart.behind(1)
+        assert token is not None
+        assert token.start() == 2
+    assert Tokens("x-forty", numbers._TOKEN, [2]).behind(0) is not None
 
 
 @pytest.mark.parametrize(

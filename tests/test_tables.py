@@ -7,7 +7,7 @@ import time
 import pytest
 
 from verification.mrkdwn import repair
-from verification.tables import Table, cells, drawn, drawn_rows, flat, is_delimiter, is_drawn, is_row, width
+from verification.tables import Table, aligns, cells, drawn, drawn_rows, flat, is_delimiter, is_drawn, is_row, width
 
 
 def test_f2_columns_line_up_with_wide_characters() -> None:
@@ -54,11 +54,16 @@ def test_f2_delimiters_and_rows() -> None:
     assert not is_delimiter("---")
     assert not is_delimiter("| a | - |")
     assert is_row("| a | b |")
-    assert not is_row("|x| + |y|")
+    assert is_row("| | b |")
+    assert is_row("| a | |")
+    for text in ("|x| + |y|", "| a or b", "a or b |", "a | b", "| a |"):
+        assert not is_row(text)
+    assert aligns("|:-:|--:|:--|---|") == "^><<"
 
 
 def test_f2_control_characters_have_a_width() -> None:
     assert width("漢\x07") == 2
+    assert width("\u200b") == 0
 
 
 def test_f2_very_wide_cells_stay_linear() -> None:

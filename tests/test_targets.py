@@ -134,6 +134,8 @@ def test_f1_a_link_that_only_stands_in_a_text_is_shown_as_code(text: str, shown:
     assert once == shown
     assert [(repair.kind, repair.count) for repair in repairs] == ([("link_as_code", 1)] if text != shown else [])
     assert show_as_code(once, known) == (shown, ())
+    before = "From https://docs.acme.test/deploy: "
+    assert show_as_code(before + text, known)[0] == before + shown
 
 
 @pytest.mark.parametrize("dialect", ["mrkdwn", "markdown"])

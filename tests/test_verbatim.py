@@ -57,6 +57,10 @@ def test_f1_a_part_of_a_sentence_is_not_recited(claim: str) -> None:
     assert not is_recited(claim, ["Something else.", PAGE])
 
 
+def test_f1_words_that_first_stand_inside_another_sentence_are_recited_where_they_are_one() -> None:
+    assert is_recited("Keys expire daily.", ["All Keys expire daily. Keys expire daily. Keys last."])
+
+
 ROW = "Run run7 --check first [1] | Keys expire after 90 days [1] | page (https://docs.example/p)"
 
 

@@ -161,7 +161,7 @@ def _carry(current: list[Unit], following: Unit, limit: int) -> tuple[list[Unit]
     """Leave a title or a list's introduction to the chunk of what it introduces, if there is room."""
     last = current[-1]
     introduces = not last.fenced and "\n" not in last.text and (last.text.endswith(":") or _is_title(last.text))
-    if len(current) > 1 and introduces and len(last.text) + len(following.lead) + len(following.text) <= limit:
+    if introduces and len(last.text) + len(following.lead) + len(following.text) <= limit:
         return current[:-1], [last]
     return current, []
 
@@ -266,10 +266,11 @@ def _atoms(line: str) -> list[tuple[int, int]]:
 
 
 def _text_atoms(line: str, segment: Segment) -> Iterator[tuple[int, int]]:
+    # A link comes before what begins at the same place: the sort keeps their order.
     found = [match.span() for match in _MARKDOWN_LINK.finditer(line, segment.start, segment.end)]
     found += [match.span() for match in _ATOM.finditer(line, segment.start, segment.end)]
     end = segment.start
-    for start, stop in sorted(found, key=lambda span: (span[0], -span[1])):
+    for start, stop in sorted(found, key=lambda span: span[0]):
         if start >= end:
             yield start, stop
             end = stop

@@ -71,9 +71,6 @@ def _without_links(masked: str) -> str:
 
 def _ids(inside: str) -> Iterator[int]:
     """The numbers a bracket names; a range is every number in it, unless it is backwards or absurdly long."""
-    if inside.isascii() and inside.isdigit():
-        yield _number(inside)
-        return
     for match in _RANGE.finditer(inside):
         first, last = _number(match[1]), _number(match[2] or match[1])
         if NOWHERE in {first, last} or not 0 <= last - first <= _LONGEST_RANGE:

@@ -40,7 +40,7 @@ _SPACE = re.compile(r"\s")
 _NO_LINE_END = re.compile(r"[^\n]")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _ENDS = frozenset(".!?。！？…")
-_LONGEST_RANGE = 30
+_LONGEST_RANGE = 31  # numbers
 _LONGEST_LINE = 2_000
 _LONGEST_SECTION = 60
 

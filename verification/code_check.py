@@ -102,7 +102,7 @@ def _altered(text: str, known: list[str], filled: set[str]) -> Iterator[tuple[tu
     whole = "\n".join(known)
     for line in _LINE.finditer(text):
         said = line[0].strip("$ \t").split()
-        for command, words in commands.items() if len(said) >= _LEAST_WORDS else ():
+        for command, words in commands.items():
             differing = [i for i, word in enumerate(said) if word != words[i]] if len(words) == len(said) else []
             if len(differing) != 1:
                 continue

@@ -107,9 +107,9 @@ def _decoded(text: str) -> Iterator[str]:
 
 
 def _plain_of(encoded: str) -> str:
-    padded = encoded.rstrip("=").replace("-", "+").replace("_", "/")
+    bare = encoded.rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        plain = base64.b64decode(padded + "=" * (-len(padded) % 4)).decode()
+        plain = base64.b64decode(f"{bare}==").decode()  # more padding than is needed does no harm
     except (binascii.Error, UnicodeDecodeError):
         return ""
     return plain if sum(c.isprintable() for c in plain) >= _PRINTABLE * len(plain) else ""

@@ -49,7 +49,7 @@ def _code(text: str, fence: Fence) -> str:
     if not fence.closed:
         body = body.rstrip("\n")
     if fence.quoted:
-        return "\n".join(_QUOTE.sub("", line, count=1) if ">" in line else line for line in body.split("\n"))
+        return "\n".join(_QUOTE.sub("", line, count=1) for line in body.split("\n"))
     if not fence.indent:
         return body
     return "\n".join(line[min(fence.indent, len(line) - len(line.lstrip(" \t"))) :] for line in body.split("\n"))

@@ -24,6 +24,7 @@ _OPPOSITES = {
     "en": "increase:decrease increases:decreases increased:decreased increasing:decreasing rise:fall rises:falls "
     "rose:fell raise:lower higher:lower high:low more:less more:fewer most:least maximum:minimum enable:disable "
     "enabled:disabled enables:disables allow:forbid allowed:forbidden allows:forbids permitted:prohibited "
+    "permitted:forbidden permits:forbids permits:prohibits allows:prohibits "
     "allowed:prohibited required:optional mandatory:optional mandatory:voluntary include:exclude includes:excludes "
     "included:excluded open:closed opens:closes before:after first:last always:never everyone:nobody all:none "
     "start:stop starts:stops begin:end begins:ends public:private internal:external accept:reject accepts:rejects "
@@ -41,7 +42,8 @@ _OPPOSITES = {
     "exceeds:underperforms superior:inferior efficient:inefficient effective:ineffective significant:insignificant "
     "reduce:increase reduces:increases reduced:increased reducing:increasing male:female men:women married:unmarried "
     "temporary:permanent temporarily:permanently expired:valid everybody:nobody",
-    "de": "erlaubt:verboten zulässig:unzulässig aktiviert:deaktiviert aktivieren:deaktivieren immer:nie mehr:weniger "
+    "de": "erlaubt:untersagt gestattet:verboten gestattet:untersagt "
+    "erlaubt:verboten zulässig:unzulässig aktiviert:deaktiviert aktivieren:deaktivieren immer:nie mehr:weniger "
     "höher:niedriger steigt:sinkt steigen:sinken erhöht:gesenkt erforderlich:optional pflicht:freiwillig vor:nach "
     "vorher:nachher geöffnet:geschlossen öffnet:schließt offen:geschlossen intern:extern öffentlich:privat "
     "alle:keine "

@@ -295,7 +295,7 @@ def _turns_cjk(evidence: Evidence, hit: Hit, language: str) -> Iterator[_Turn]:
     here = next((mark for mark in NEGATIONS_CJK[language] if mark in text), "")
     there = next((mark for mark in NEGATIONS_CJK[language] if mark in other), "")
     if bool(here) != bool(there):
-        start = text.index(here) if here else 0
+        start = text.index(here)
         yield _Turn(start=start, end=start + len(here) if here else len(text), there=there, sure=True)
 
 

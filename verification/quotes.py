@@ -96,7 +96,7 @@ def _same_substance(words: str, original: str, language: str | None) -> bool:
 def _altered(evidence: Evidence, words: str) -> tuple[int, str] | None:
     """The source and the passage that the quotation comes closest to."""
     best: tuple[float, int, str] = (_ALTERED, 0, "")
-    for hit in evidence.hits[:8]:
+    for hit in evidence.hits:
         alignment = fuzz.partial_ratio_alignment(words, hit.text, score_cutoff=best[0])
         if alignment and alignment.score > best[0]:
             best = (alignment.score, hit.source.id, _whole_words(hit.text, alignment.dest_start, alignment.dest_end))

@@ -62,7 +62,7 @@ def prose(text: str) -> str:
     for segment in scanner.segments(text):
         piece = text[segment.start : segment.end]
         if segment.kind in {"fence", "code"}:
-            piece = _NOT_NEWLINE.sub(" ", piece) if "\n" in piece else " " * len(piece)
+            piece = _NOT_NEWLINE.sub(" ", piece)
         pieces.append(piece)
     return "".join(pieces)
 

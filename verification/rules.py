@@ -138,8 +138,7 @@ def _worth(verdict: Verdict) -> tuple[bool, bool, int, int, int]:
     """What is compared, most important first; an empty text or one that could not be checked is worth least."""
     hopeless = any(each.rule == "not_empty" or each.detail == CHECK_FAILED for each in verdict.errors)
     supported = sum(1 for claim in verdict.claims if claim.supported == "yes")
-    warnings = len(verdict.violations) - len(verdict.errors)
-    return verdict.passed, not hopeless, -len(verdict.errors), supported, -warnings
+    return verdict.passed, not hopeless, -len(verdict.errors), supported, -len(verdict.violations)
 
 
 def _broken(rule: Rule, reading: Reading, wall: _Wall) -> tuple[Violation, ...]:

@@ -39,7 +39,7 @@ def score(evidence: Evidence, findings: Iterable[Finding]) -> float:
         value *= _SPEAKS_OF_ITSELF
     if "?" in evidence.claim.text:
         value *= _ASKS
-    return round(min(1.0, max(0.0, value)), 3)
+    return round(max(0.0, value), 3)
 
 
 def _room(evidence: Evidence) -> float:

@@ -1,0 +1,41 @@
+"""The score of a claim: what lowers it, and its bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from verification.evidence import Cited, Evidence, Finding, Kind
+from verification.passages import analyse
+from verification.score import score
+
+SOURCE = (
+    "Backups are kept for thirty days in the cellar of the old library. The keeper of the archive looks after them, "
+    "and a copy goes to the branch office every week so that nothing is lost in a fire."
+)
+
+
+def evidence(claim: str) -> Evidence:
+    return Evidence(claim=analyse(claim, "en"), cited=(Cited(id=1, passage=analyse(SOURCE, "en")),))
+
+
+def suspicion(kind: Kind) -> Finding:
+    return Finding(kind=kind, severity="warning", start=0, end=1, detail="", remedy="")
+
+
+def test_f1_what_the_source_says_scores_high_and_what_it_never_says_nothing() -> None:
+    assert score(evidence("Backups are kept for thirty days in the cellar of the old library."), ()) > 0.8
+    assert score(evidence("Ferdinand Oyelaran paints wonderful giraffes."), ()) == 0.0
+    assert evidence("It is so.").recall == 1.0
+
+
+@pytest.mark.parametrize("claim", ["I keep backups for thirty days.", "Are backups kept for thirty days?"])
+def test_f1_what_the_writer_thinks_or_asks_scores_far_lower(claim: str) -> None:
+    assert score(evidence(claim), ()) < 0.6 * score(evidence("Backups are kept for thirty days."), ())
+
+
+def test_f1_a_doubt_weighs_by_its_kind() -> None:
+    told = evidence("Backups are kept for thirty days in the cellar.")
+    plain, name, number, turned = (
+        score(told, found) for found in ((), *((suspicion(kind),) for kind in ("name", "number", "polarity")))
+    )
+    assert plain == name > number > turned
