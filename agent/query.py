@@ -32,6 +32,8 @@ _POINTING: Final = re.compile(
     r"|それ|その|これ|この|它|这个|那个|这|呢[?？]?$",
     re.IGNORECASE,
 )
+_COUNTING: Final = re.compile(r"\bhow many (?:do|does|did|can|may|must|should|have|has)\b", re.IGNORECASE)
+"""What is counted was said before."""
 ASKS: Final = frozenset(
     """
     what which who whom whose where when why how is are was were do does did can could may must should will has have
@@ -109,6 +111,8 @@ def needs_subject(question: str) -> bool:
         return len(question.strip()) <= _SHORT_CJK or bool(_OPENING.match(question) and len(question) <= 2 * _SHORT_CJK)
     if _OPENING.match(question):
         return len(subjects) <= _MOST_OPENED
+    if _COUNTING.search(question):
+        return len(subjects) <= _MOST_POINTED
     if _POINTING.search(question):
         return len(subjects) <= _MOST_POINTED
     if not subjects:

@@ -97,3 +97,14 @@ def test_b_a_bound_or_a_kind_of_answer_weighs_little() -> None:
         "spend": LITTLE,
         "money": LITTLE,
     }
+
+
+def test_b_a_phrase_that_only_asks_weighs_little() -> None:
+    assert weights("How often is the vault opened?")["how often"] == LITTLE
+
+
+def test_b_the_words_of_a_phrase_that_name_a_subject_are_known() -> None:
+    (number,) = concepts("emergency number", "en")
+    assert number.telling == {"emergenc"} < number.parts
+    (office,) = concepts("office", "en")
+    assert office.telling == office.parts == frozenset()

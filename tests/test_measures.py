@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.quoting.measures import counted, counts, has_measure, wants_number
+from agent.quoting.measures import counted, counts, has_column, has_measure, wants_number
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,43 @@ def test_b_a_number_counts_what_follows_it_or_what_labels_it(text: str) -> None:
 @pytest.mark.parametrize("text", ["Spaces are free for 2 hours.", "No number of anything", "Room: 5; Other: spaces"])
 def test_b_a_number_of_something_else_does_not_count(text: str) -> None:
     assert not counts(text, frozenset({"space"}))
+
+
+def test_b_a_question_inside_another_is_not_the_one_asked() -> None:
+    assert not wants_number("Which header says how long to wait?")
+    assert wants_number("How long must I wait?")
+    assert has_measure("Which header says how long to wait?", "The header `Retry-After` says it.")
+
+
+def test_b_a_yes_or_no_asks_for_no_number_whatever_it_mentions() -> None:
+    assert not wants_number("Is a dinner counted towards the limit?")
+    assert wants_number("At what age may I help?")
+
+
+@pytest.mark.parametrize(
+    ("question", "has", "lacks"),
+    [
+        ("When is the concert?", "It is on Mondays after lunch.", "Every member gets a ticket."),
+        ("How fast is the lift?", "It takes 9 seconds.", "It changes every floor."),
+        ("How often is it cleaned?", "It is cleaned every second Monday.", "Every room is cleaned at once."),
+        ("Who pays for it?", "Those who use it.", "The projector."),
+    ],
+)
+def test_b_a_time_a_size_a_frequency_and_a_person_are_told_apart(question: str, has: str, lacks: str) -> None:
+    assert has_measure(question, has)
+    assert not has_measure(question, lacks)
+
+
+def test_b_a_number_of_one_thing_in_a_list_counts_no_other() -> None:
+    films = frozenset({"film"})
+    assert counts("You get 3 films at once.", films)
+    assert not counts("Books are lent for 28 days, films for 7 days.", films)
+    assert not counts("A film is shown twice.", films)
+
+
+def test_b_a_row_has_a_column_of_the_question_word() -> None:
+    row = "What: Vault; How often: Every day; Where: In the safe"
+    assert has_column("Where is the vault?", row)
+    assert has_column("How often is it opened?", row)
+    assert not has_column("Who opens it?", row)
+    assert not has_column("Is it where I think?", row)

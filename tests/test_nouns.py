@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.terms import words
-from agent.quoting.nouns import is_verb, nouns
+from agent.quoting.nouns import is_verb, last_verb, nouns
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,12 @@ def test_b_every_noun_stands_in_the_question(question: str) -> None:
     assert nouns(question) <= {part for word in words(question) for part in (word, *word.split())} | {
         token.lower() for token in question.split()
     } or all(noun in question.lower() for noun in nouns(question))
+
+
+def test_b_the_last_word_after_a_helper_is_the_verb_where_no_other_is() -> None:
+    assert last_verb("How many zones does production span?") == "span"
+    assert "span" not in nouns("How many zones does production span?")
+    assert last_verb("Which zone does the team use?") == ""
+    assert last_verb("Is production in a zone?") == ""
+    assert last_verb("What does it span?") == "span"
+    assert last_verb("What does it do?") == ""

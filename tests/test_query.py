@@ -112,3 +112,9 @@ def test_f9_a_follow_up_too_short_to_tell_is_in_the_language_of_the_thread() -> 
 def test_f9_a_question_in_the_words_of_other_languages() -> None:
     assert {"hôtel", "unterkunft", "酒店"} <= set(query_abroad("Where is the hotel?", ()).split())
     assert query_abroad("Where is the zebra?", ()) == ""
+
+
+def test_a6_what_is_counted_was_said_before() -> None:
+    history = (Message(role="user", text="How many approvals does staging need?"),)
+    assert "approvals" in search_query("How many does production need?", history)
+    assert search_query("How many approvals does production need?", history).endswith("need?")

@@ -155,3 +155,22 @@ def test_b_a_follow_up_that_only_points_is_about_what_was_asked_before() -> None
     )
     completed = "When do I get a new one? lost hardware key"
     assert best("When do I get a new one?", *sources, completed=completed).startswith("For a lost hardware key")
+
+
+def test_b_how_long_something_takes_is_what_it_takes_and_why_is_a_reason() -> None:
+    text = "Move the queue when it stands for 3 minutes. Moving the queue takes 90 seconds."
+    assert best("How long does it take to move the queue?", Source(id=1, title="Queue", text=text)).endswith(
+        "90 seconds."
+    )
+    text = "The queue stands often. Mostly the queue stands because a lock is lost."
+    assert "because" in best("Why does the queue stand?", Source(id=1, title="Queue", text=text))
+
+
+def test_b_a_row_with_a_column_of_the_question_word_is_preferred() -> None:
+    table = "The vault is heavy.\n\n| What | Where |\n|---|---|\n| Vault | The safe |\n"
+    assert best("Where is the vault?", Source(id=1, title="Backup", text=table)) == "What: Vault; Where: The safe"
+
+
+def test_b_a_fact_is_no_procedure_whatever_else_is_said() -> None:
+    assert not Asked(text="How long do I wait before the runbook?").wants_procedure
+    assert Asked(text="Is there a runbook?").wants_procedure

@@ -113,7 +113,7 @@ _IRREGULAR: Final = {
     form: forms.split()[0]
     for forms in (
         "keep kept",
-        "lose lost",
+        "lose lost loss losses",
         "hold held",
         "pay paid",
         "send sent",

@@ -111,7 +111,7 @@ def _chosen(
     asked: Asked, sources: Sequence[Source], units: Sequence[Unit], is_left_out: Callable[[Unit], bool]
 ) -> Choice | None:
     """How the document begins that is asked for by its title, unless a sentence says what the title means."""
-    names_it = not asked.wants_number and not _HOW.match(asked.text)
+    names_it = not asked.wants_number and not asked.wants_procedure and not _HOW.match(asked.text)
     if names_it and asked.completed == asked.text and not any(defines(asked, unit) for unit in units):
         about = (source for source in sources if is_about(asked.text, source.title))
         found = next((choice for source in about if (choice := opening(source, is_left_out=is_left_out))), None)

@@ -15,7 +15,7 @@ from agent.knowledge.terms import ASKING, CJK, LIGHT, is_function_word, stem, st
 from agent.knowledge.thesaurus import key, meanings, named, phrases, same_thing
 from agent.query import ASKS
 from agent.quoting.implied import converse, implied
-from agent.quoting.nouns import is_verb, nouns
+from agent.quoting.nouns import GENERIC, is_verb, last_verb, nouns
 from verification.function_words import CJK_FUNCTION
 from verification.language import detect
 
@@ -47,7 +47,8 @@ _TELLING: Final = 1.5
 class Concept:
     """One thing asked for: the key it is compared by, the keys of other words for it and of other ways to write it.
 
-    ``parts`` are the words of a phrase that say something by themselves: "switched with …" for "switch on".
+    ``parts`` are the words of a phrase that say something by themselves: "switched with …" for "switch on"; ``telling``
+    those of them that name a subject: the emergency *line* may well be the emergency *number*.
     ``is_noun`` says that it is asked for by a noun, which what is quoted must name; ``is_implied`` that nothing need.
     """
 
@@ -55,6 +56,7 @@ class Concept:
     others: frozenset[str] = field(default_factory=frozenset)
     written: frozenset[str] = field(default_factory=frozenset)
     parts: frozenset[str] = field(default_factory=frozenset)
+    telling: frozenset[str] = field(default_factory=frozenset)
     weight: float = 1.0
     is_noun: bool = False
     is_verb: bool = False
@@ -75,6 +77,7 @@ def concepts(
     asked = asked or detect(text)
     english = asked in {"en", None}
     insisted = nouns(text) if english else frozenset()
+    last = last_verb(text) if english else ""
     spared, opposites = (implied(text), converse(text)) if english else (frozenset[str](), {})
     abroad = asked is not None and language is not None and asked != language
     for phrase in named(text, asked) if asked in _UNSPACED and abroad else phrases(text, asked):
@@ -86,13 +89,13 @@ def concepts(
             if abroad:  # a translation is the thing itself
                 written, others = written | others, frozenset()
             is_noun = _is_insisted(phrase, asked) if abroad else not spare and not insisted.isdisjoint(phrase)
-            parts = frozenset(stems(" ".join(phrase), language)) if len(phrase) > 1 else frozenset()
-            does = not is_noun and is_verb(phrase[0])
+            does = not is_noun and (is_verb(phrase[0]) or phrase[0] == last)
             found[each] = Concept(
                 key=each,
                 others=others,
                 written=written,
-                parts=parts,
+                parts=frozenset(stems(" ".join(phrase), language)) if len(phrase) > 1 else frozenset(),
+                telling=_telling(phrase, language),
                 weight=weight,
                 is_noun=is_noun,
                 is_verb=does,
@@ -125,11 +128,23 @@ def _parts(phrase: tuple[str, ...], language: str | None) -> list[str]:
     return [each for word in phrase for each in stems(word, language)]
 
 
+def _telling(phrase: tuple[str, ...], language: str | None) -> frozenset[str]:
+    """The words of a phrase that name a subject."""
+    if len(phrase) == 1:
+        return frozenset()
+    telling = [word for word in phrase if word not in GENERIC and word.removesuffix("s") not in GENERIC]
+    return frozenset(stems(" ".join(telling), language))
+
+
 def _weight(phrase: tuple[str, ...], asked: str | None, *, abroad: bool) -> float:
     """What a phrase of a question counts for; nothing, if it only asks or carries grammar."""
     if len(phrase) == 1 and (phrase[0] in ASKS or is_function_word(phrase[0], asked)):
         return 0.0
-    if phrase in _BOUNDS or all(word in _KINDS or word.removesuffix("s") in _KINDS for word in phrase):
+    if (
+        phrase[0] == "how"
+        or phrase in _BOUNDS
+        or all(word in _KINDS or word.removesuffix("s") in _KINDS for word in phrase)
+    ):
         return LITTLE
     if _TYPED.fullmatch("".join(phrase)):
         return _TELLING

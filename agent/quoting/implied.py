@@ -35,20 +35,29 @@ _BY_FORM: Final = tuple(
             r"\bhow (?:much|many)\b|\bwhat(?: is|['’]s| are) (?:the|our|my)\b",
             "earn receive get pay spend cost reimburse claim budget allowance stipend grant sum",
         ),
-        (r"\bwho(?:m|se)?\b", "handle manage run deal look care responsible charge contact turn speak write reach"),
+        (
+            r"\bwho(?:m|se)?\b",
+            (
+                "handle manage run deal look care responsible charge contact turn speak write reach broken damaged "
+                "lost stolen missing urgent"
+            ),
+        ),
         (r"\bwhen\b|\bwhat time\b", "happen start begin come"),
     )
 )
 """What each question word implies: whoever asks where something is left, put or found asks where it is."""
 
-_DOCUMENTS: Final = _stems("handbook documentation wiki docs intranet manual")
+_DOCUMENTS: Final = _stems("handbook documentation wiki docs intranet manual runbook playbook guideline page")
 """Where everything that can be answered stands."""
 
 _EMPTY: Final = _stems(
     """
         kind sort type manner case situation example thing stuff detail information info idea matter
         necessary certain different proper exact general usual whole full real possible best right
-        currently
+        currently towards toward per via against among question questions anyone anybody someone somebody
+        everyone everybody nobody several multiple various few couple
+        myself yourself himself herself ourselves themselves itself always ever never still yet already quite rather
+        really actually automatically manually usually normally
     """
 )
 

@@ -24,12 +24,16 @@ _NUMBER_ASKED: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBER_NAMED: Final = re.compile(
-    r"\b(?:times|hours|dates|limit|amount|maximum|minimum|deadline|price|cost|budget|number)\b", re.IGNORECASE
+    r"\b(?:(?:what|which) (?:sum|age|percentage|share|rate|size|length|year|days?|weight|temperature)"
+    r"|times|hours|dates|limit|amount|maximum|minimum|deadline|price|cost|budget|number)\b",
+    re.IGNORECASE,
 )
 _COURSE_ASKED: Final = re.compile(
-    r"^\W*(?:what (?:happens|should|do|if|now)|how (?:do|can|to|should|must)|who|where|why)\b", re.IGNORECASE
+    r"^\W*(?:what (?:happens|should|do|if|now)|how (?:do|can|to|should|must)|who|where|why"
+    r"|is|are|was|were|does|did|do|can|may|must|should|will|has|have)\b",
+    re.IGNORECASE,
 )
-"""What is to be done or by whom: a limit that is mentioned is not asked for."""
+"""What is to be done or by whom, or a yes or no: a limit that is mentioned is not asked for."""
 _AMOUNT: Final = re.compile(
     r"\d|[一二三四五六七八九十百]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|once|twice|every"
     r"|each|daily|weekly"
@@ -48,7 +52,7 @@ _SPAN: Final = (
 LENGTH_ASKED: Final = re.compile(
     r"\bhow long\b.*\b(?:takes?|last|lasts|until|need|needs)\b|\bdauer\w*\b", re.IGNORECASE
 )
-TAKES: Final = re.compile(r"\b(?:takes?|took|lasts?|dauer[nt])\b", re.IGNORECASE)
+TAKES: Final = re.compile(r"\b(?:takes?|took|lasts?|within|dauer[nt])\b", re.IGNORECASE)
 _MONEY: Final = re.compile(
     r"[€$£¥₹]|\b(?:euros?|eur|dollars?|usd|cents?|pounds?|gbp|francs?|chf|rupiah|rp|yen|per ?cent|free|nothing"
     r"|paid for"
@@ -72,11 +76,13 @@ _PERSON: Final = re.compile(
     r"\b(?:leads?|staff|colleagues?|clients?|desk|counsel|head|chief|boards?|committee|primary|secondary|buddy"
     r"|on-call|nobody"
     r"|no one|everyone|everybody|anyone|anybody|somebody|someone|each|all|you|your|we|our|he|she|they|people"
-    r"|persons?|groups?"
+    r"|persons?|groups?|whoever|those who|associations?|organi[sz]ations?|clubs?|agents?|analysts?|clerks?|deput\w+"
+    r"|nurses?|pilots?|presidents?|representatives?|scribes?|students?|residents?|hosts?|coach\w*|chairs?"
     r"|departments?|support|finance|hr|legal|captain|company|guests?|assistants?|accountants?|consultants?"
     r"|interns?|boss"
     r"|secretary|by itself|partners?)\b"
-    r"|\b(?!order|number|server|after|over|under|other|either|never|per|error|offer|letter|paper|later|whether"
+    r"|\b(?!projector|monitor|elevator|sensor|generator|indicator|factor|colou?r|major|minor|prior|motor|mirror|layer|answer|timer"
+    r"|scanner|sticker|filter|adapter|charger|browser|newsletter|flyer|banner|meter|chapter|matter|dinner|weather|corner|border|tender|order|number|server|after|over|under|other|either|never|per|error|offer|letter|paper|later|whether"
     r"|water|power"
     r"|computer|counter|header|folder|register|trigger|floor|door|for|nor|or|quarter|september|october|november"
     r"|december"
@@ -96,14 +102,35 @@ _COLOUR: Final = re.compile(
     re.IGNORECASE,
 )
 _OFTEN: Final = re.compile(
-    r"\b(?:every|each|once|twice|never|always|times|daily|weekly|monthly|quarterly|yearly|annually|per|jede\w*|nie"
-    r"|chaque|jamais|par|cada|nunca|setiap)\b|\ba (?:day|week|month|quarter|year)\b|毎|每",
+    r"\b(?:(?<!at )once|twice|never|always|times|daily|weekly|monthly|quarterly|yearly|annually|jede\w*|nie"
+    r"|chaque|jamais|par|cada|nunca|setiap)\b|毎|每"
+    r"|\b(?:an?|per|every|each) (?:[\w-]+ ){0,2}(?:second|minute|hour|shift|day|night|morning|evening|week"
+    r"|month|quarter|year"
+    r"|season|weekday|weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?\b"
+    r"|\b(?:after|before|with|on|at|for|in) (?:every|each)\b",
     re.IGNORECASE,
 )
 _LONG: Final = re.compile(
     rf"{_SPAN}|\b(?:characters?|letters?|zeichen|caract\w+|karakter|pages?|words|lines|met(?:re|er)s?|km|kilomet\w+"
     r"|inch\w*|until|forever|permanently|indefinitely|overnight|never|always|bis|jusqu\w*|hasta|hingga|sampai)\b"
     r"|文字|字符",
+    re.IGNORECASE,
+)
+_TIME: Final = re.compile(
+    r"\d|\b(?:before|after|until|till|during|while|when|whenever|if|once|as soon as|as long as|daily|weekly"
+    r"|monthly|quarterly"
+    r"|yearly|noon|midnight|mornings?|afternoons?|evenings?|nights?|overnight|week|weekends?|weekdays?|year|today|tomorrow"
+    r"|immediately|at once|always|never|anytime|any time|only|start|end|beginning|monday|tuesday|wednesday"
+    r"|thursday|friday"
+    r"|saturday|sunday|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays"
+    r"|january|february|march|april|may|june"
+    r"|july|august|september|october|november|december|spring|summer|autumn|fall|winter|(?:every|each|working|same|next|first"
+    r"|last|two|three|four|five|six|seven|eight|nine|ten) (?:second|minute|hour|day|week|month|quarter|year)s?)\b",
+    re.IGNORECASE,
+)
+_SIZED: Final = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|once|immediately|instantly|unlimited"
+    r"|no limit|same|next|straight away|right away)\b",
     re.IGNORECASE,
 )
 _AT: Final = re.compile("@")
@@ -115,6 +142,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 _MEASURES: Final = (
     (_any(r"\bhow long\b", r"\bwie lange\b", r"\bcombien de temps\b", r"\bcuánto tiempo\b", r"\bberapa lama\b"), _LONG),
+    (_any(r"\bhow (?:fast|quick|quickly|soon|big|large|heavy|wide|tall|deep|thick)\b"), _SIZED),
     (_any(r"\bhow (?:often|frequently)\b", r"\bwie oft\b", r"\bfréquence\b", r"\bfrecuencia\b"), _OFTEN),
     (
         _any(
@@ -128,6 +156,7 @@ _MEASURES: Final = (
         ),
         _MONEY,
     ),
+    (_any(r"^\W*(?:and |so |but )?when\b"), _TIME),
     (_any(r"\bwhen (?:was|were|did)\b", r"\bwann (?:war|wurde)\b"), _DATE),
     (
         _any(
@@ -169,9 +198,15 @@ _MEASURES: Final = (
 )
 """How a question asks for a kind of thing, and what a text has that has it."""
 
+_OUTER: Final = re.compile(
+    r"(\W*(?:which|who(?:m|se)?|where|why)\b(?:(?!\band\b|[,;.?]).)+?)\bhow (?:many|much|long|often|soon"
+    r"|far|big|large)\b",
+    re.IGNORECASE,
+)
+_COLUMNS: Final = re.compile(r"^\W*(?:and )?(where|who|when|why|how (?:often|long|many|much))\b", re.IGNORECASE)
 _COUNTED: Final = re.compile(r"\bhow many ((?:[^\W_]+[ -]?){1,3})", re.IGNORECASE)
 _COUNTS: Final = frozenset(
-    "a an no one two three four five six seven eight nine ten eleven twelve single both several half dozen".split()  # noqa: SIM905 - words read better as words
+    "no one two three four five six seven eight nine ten eleven twelve single both several half dozen".split()  # noqa: SIM905 - words read better as words
 )
 _REACH: Final = 4
 """How many words after a number may be what it counts."""
@@ -180,6 +215,7 @@ _REACH: Final = 4
 @lru_cache(maxsize=512)
 def wants_number(question: str) -> bool:
     """Whether it asks for an amount, a length or a time."""
+    question = _asked_for(question)
     if _NUMBER_ASKED.search(question):
         return True
     return _NUMBER_NAMED.search(question) is not None and not _COURSE_ASKED.search(question)
@@ -194,7 +230,7 @@ def has_measure(question: str, text: str, heading: str = "") -> bool:
         return False
     return all(
         held.search(text)
-        or (held in (_DATE, _COLOUR) and held.search(heading))
+        or (held in (_DATE, _TIME, _COLOUR) and held.search(heading))
         or (held is _NAME and _is_labelled(question, text))
         for held in _held(question)
     )
@@ -206,10 +242,23 @@ def _is_labelled(question: str, text: str) -> bool:
     return bool(colon) and set(words(label)) <= set(words(question))
 
 
+def has_column(question: str, row: str) -> bool:
+    """Whether a row has a cell under the question's own word: "Where: …" for "where is …?"."""
+    asked = _COLUMNS.match(question)
+    return asked is not None and re.search(rf"(?:^|; ){asked[1]}\b[^:;]*: ", row, re.IGNORECASE) is not None
+
+
 @lru_cache(maxsize=512)
 def _held(question: str) -> tuple[re.Pattern[str], ...]:
     """What a text must have."""
+    question = _asked_for(question)
     return tuple(held for wanted, held in _MEASURES if wanted.search(question))
+
+
+def _asked_for(question: str) -> str:
+    """A question without another inside it: "which header says *how long to wait*?" asks for a header."""
+    outer = _OUTER.match(question)
+    return outer[1] if outer else question
 
 
 def counted(question: str) -> tuple[str, ...]:
@@ -221,7 +270,7 @@ def counted(question: str) -> tuple[str, ...]:
 
 def counts(text: str, keys: frozenset[str]) -> bool:
     """Whether a number in a text is followed by one of these stems, or stands behind it in a table or a field."""
-    for part in re.split(r"[;:.]\s", text):
+    for part in re.split(r"[;:.,]\s", text):
         said = words(part)
         for at, word in enumerate(said):
             near = said[at + 1 : at + 1 + _REACH] if word.isdigit() or word in _COUNTS else []

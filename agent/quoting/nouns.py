@@ -46,7 +46,7 @@ VERBS: Final = frozenset(
         recommend record recover redeem reduce refer refund refuse register reimburse reject release rely
         remain remember remind remove rename renew rent repair repeat replace reply report request require
         reserve reset resign resolve respond rest restart restore retain retry return reveal review revoke
-        reward ring rise roll rotate rule run save say schedule search see select sell send separate serve
+        reward ring rise roll rotate rule run save say schedule search seat see select sell send separate serve
         set settle share ship show shut sign silence sit skip smoke solve speak spend split stand start
         state stay steal step stop store submit subscribe suffer suggest supply support suppose suspend swap
         switch take talk teach tell test thank think throw touch train transfer travel treat trigger trust
@@ -77,6 +77,8 @@ GENERIC: Final = frozenset(
 """Nouns and adjectives that say how something is asked for, not what."""
 
 
+_HELPERS: Final = frozenset("do does did can could may might must should will would".split())  # noqa: SIM905 - as above
+_LEAST_CLAUSE: Final = 2
 _MIXED: Final = re.compile(r"\d[^\W\d]|[^\W\d]\d")
 _DETERMINERS: Final = frozenset("the a an our your my their its his her this that these those of for".split())  # noqa: SIM905 - as above
 
@@ -85,6 +87,7 @@ _DETERMINERS: Final = frozenset("the a an our your my their its his her this tha
 def nouns(question: str) -> frozenset[str]:
     """The words, in lower case, that a quotation has to name in one way or another."""
     found: set[str] = set()
+    last = last_verb(question)
     inside = skip = False
     tokens = _TOKEN.findall(question.lower())
     for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
@@ -99,7 +102,24 @@ def nouns(question: str) -> frozenset[str]:
         elif inside or token.isdigit():
             describes = before in _DETERMINERS and after[:1].isalnum() and not is_function_word(after, "en")
             found.update(part for part in re.split(r"[-'’]", token) if _is_noun(part, describes=describes))
-    return frozenset(found)
+    return frozenset(found - {last})
+
+
+@lru_cache(maxsize=512)
+def last_verb(question: str) -> str:
+    """The word in lower case that ends a question after ``do`` or ``can`` and must be its verb, no other being one."""
+    clause = re.split(r"[,;:.()]", question.lower().strip(" ?!."))[-1]
+    tokens: list[str] = _TOKEN.findall(clause)
+    helper = next((at for at, token in enumerate(tokens) if token in _HELPERS), len(tokens))
+    said = tokens[helper + 1 :]
+    if len(said) < _LEAST_CLAUSE or is_function_word(said[-1], "en") or any(map(_does, said)):
+        return ""
+    return said[-1]
+
+
+def _does(word: str) -> bool:
+    """Whether a word may be a verb in any of its forms, or only takes the place of one."""
+    return word in ASKING or is_verb(word) or is_verb(re.sub(r"(?:ed|ing)$", "", word))
 
 
 def _is_noun(word: str, *, describes: bool) -> bool:

@@ -6,6 +6,7 @@ more, raised a little where the unit has the form that the question asks for. Pu
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from agent.knowledge.recency import asks_for_newest
 from agent.knowledge.terms import stems, subject_tokens, words
 from agent.query import ASKS
 from agent.quoting.concepts import LITTLE, Concept, concepts
-from agent.quoting.measures import LENGTH_ASKED, TAKES, counted, has_measure, wants_number
+from agent.quoting.measures import LENGTH_ASKED, TAKES, counted, has_column, has_measure, wants_number
 from agent.quoting.places import Places
 from agent.quoting.units import Unit
 from verification.language import detect
@@ -40,6 +41,10 @@ _PROCEDURE_ASKED: Final = re.compile(
     r"|どうやって|方法|手順|怎么|如何|步骤",
     re.IGNORECASE,
 )
+_FACT_ASKED: Final = re.compile(
+    r"\W*(?:and |so |but )?(?:how (?:long|many|much|often|soon|far|large|big)|when|who(?:m|se)?)\b", re.IGNORECASE
+)
+"""Not for a way, whatever else is said: "how long … before I need the *runbook*?"."""
 _MEANING_ASKED: Final = re.compile(
     r"^\W*(?:what(?:['’]s| is| are| does)|define|explain|was (?:ist|sind|bedeutet|heißt)|qu['’]est-ce"
     r"|qué (?:es|son|significa)|apa (?:itu|arti))\b|とは|是什么",
@@ -52,9 +57,21 @@ _DEFINITION: Final = re.compile(
 )
 _DIGIT: Final = re.compile(r"\d")
 _NUMBER_BONUS: Final = 1.12
+_LENGTH_BONUS: Final = 1.3
 _NO_AMOUNT: Final = 0.5
 _PROCEDURE_BONUS: Final = 1.1
 _STEP_BONUS: Final = 1.2
+_COLUMN_BONUS: Final = 1.2
+"""What it adds when a row has a column of the question's own word: "Where"."""
+_REASON_BONUS: Final = 1.2
+_REASON_ASKED: Final = re.compile(r"\bwhy\b|\bwhat causes?\b|\breasons?\b", re.IGNORECASE)
+_REASON: Final = re.compile(
+    r"\b(?:because|since|so that|so as|otherwise|due to|thanks to|comes? from|caus\w+|reasons?|why|to avoid"
+    r"|in order|lest"
+    r"|would)\b"
+    r"|: ",
+    re.IGNORECASE,
+)
 _NOBODY: Final = 0.9
 _PERSON_ASKED: Final = re.compile(r"\W*(?:(?:and|und|et|y|dan) )?(?:who|wer|wen|wem|qui|quién|siapa)\b", re.IGNORECASE)
 """A step says what to do and seldom who does it."""
@@ -84,7 +101,7 @@ class Asked:
     @property
     def wants_procedure(self) -> bool:
         """It asks how something is done."""
-        return _PROCEDURE_ASKED.search(self.text) is not None
+        return _PROCEDURE_ASKED.search(self.text) is not None and not _FACT_ASKED.match(self.text)
 
     @property
     def is_bare(self) -> bool:
@@ -136,17 +153,29 @@ def _judged(asked: Asked, unit: Unit, places: Places, weights: Mapping[Concept, 
     if not _has_measure(asked, unit, places) or (asked.wants_number and not places.names(unit, weights)):
         covered *= _NO_AMOUNT
     score = covered + raised + (DEFINES if defines(asked, unit) else 0.0)
-    if asked.wants_number and _DIGIT.search(unit.text):
-        score *= _NUMBER_BONUS
-    if LENGTH_ASKED.search(asked.text) and TAKES.search(unit.text):
-        score *= _NUMBER_BONUS
-    if (asked.wants_procedure or asked.is_bare) and (unit.kind in {"step", "code"} or "`" in unit.text):
-        score *= _STEP_BONUS if unit.kind == "step" else _PROCEDURE_BONUS
-    if unit.kind == "step" and _PERSON_ASKED.match(asked.text):
-        score *= _NOBODY
-    if _CONDITION.match(unit.text) and not _CONDITION_ASKED.search(asked.text):
-        score *= _ONLY_IF
+    score *= _form(asked, unit)
     return Ranked(unit=unit, score=score, covered=covered, lacks=places.lacks(unit, weights))
+
+
+def _form(asked: Asked, unit: Unit) -> float:
+    """What a unit gains or loses by its form, times: a step for who asks for a way, a reason for who asks why."""
+    gains = (
+        (_NUMBER_BONUS, asked.wants_number and _DIGIT.search(unit.text)),
+        (_LENGTH_BONUS, LENGTH_ASKED.search(asked.text) and TAKES.search(unit.text)),
+        (_REASON_BONUS, _REASON_ASKED.search(asked.text) and _REASON.search(f"{unit.context} {unit.text}")),
+        (_COLUMN_BONUS, unit.kind == "row" and has_column(asked.text, unit.text)),
+        (_NOBODY, unit.kind == "step" and _PERSON_ASKED.match(asked.text)),
+        (_ONLY_IF, _CONDITION.match(unit.text) and not _CONDITION_ASKED.search(asked.text)),
+        (_way(unit), asked.wants_procedure or asked.is_bare),
+    )
+    return math.prod(gain for gain, held in gains if held)
+
+
+def _way(unit: Unit) -> float:
+    """What a unit gains that says how something is done."""
+    if unit.kind == "step":
+        return _STEP_BONUS
+    return _PROCEDURE_BONUS if unit.kind == "code" or "`" in unit.text else 1.0
 
 
 def _has_measure(asked: Asked, unit: Unit, places: Places) -> bool:
