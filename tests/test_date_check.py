@@ -8,9 +8,10 @@ from verification.answer import Draft, Source, Violation
 from verification.rules import check
 
 
-def errors(source: str, text: str) -> list[Violation]:
+def errors(source: str, text: str, question: str = "") -> list[Violation]:
     pages = (Source(id=1, title="", text=source),)
-    return [each for each in check(Draft(text=f"{text} [1].", sources=pages)).errors if each.rule == "claim_supported"]
+    verdict = check(Draft(text=f"{text} [1].", sources=pages, question=question))
+    return [each for each in verdict.errors if each.rule == "claim_supported"]
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,8 @@ def test_f1_a_date_some_years_from_another_passes(source: str, text: str) -> Non
 def test_f3_the_feedback_names_a_date_of_the_same_kind(source: str, text: str, detail: str) -> None:
     (only,) = errors(source, text)
     assert detail in only.detail
+
+
+def test_f1_a_date_of_the_question_is_known_but_not_its_year() -> None:
+    assert errors("The desk is open.", "The desk is open on 5 March", "Is the desk open on 5 March?") == []
+    assert errors("The desk is open.", "The desk is open on 5 March 2024", "Is the desk open on 5 March?")

@@ -112,7 +112,9 @@ def test_f9_bounds_beside_a_number(text: str, language: str, bound: str) -> None
     assert only(text, language).bound == bound
 
 
-@pytest.mark.parametrize("text", ["Q3", "v2", "x_5", "iPhone", "十分です", "一人", "", "1234567890123456789"])
+@pytest.mark.parametrize(
+    "text", ["Q3", "v2", "x_5", "iPhone", "a top-ten list", "十分です", "一人", "", "1234567890123456789"]
+)
 def test_f9_what_is_no_number(text: str) -> None:
     assert quantities(text, "en" if text.isascii() else "ja") == ()
 
@@ -120,6 +122,7 @@ def test_f9_what_is_no_number(text: str) -> None:
 def test_f9_a_number_at_the_edge_of_what_is_read() -> None:
     assert only("123456789012345678 rows").readings == (123456789012345678.0,)
     assert [q.readings for q in quantities("/8 is not 5", "en")] == [(8.0,), (5.0,)]
+    assert all(only(written, "ja").worded for written in ("半分", "四分の一", "百分の五十", "三十日"))
     assert only("30 pour les enfants", "fr").unit is None
 
 
@@ -182,6 +185,7 @@ def test_f9_ranks_in_words_count_up(language: str) -> None:
     [
         ("quarter", "en", 25),
         ("one-third", "en", 33.333),
+        ("a third of them", "en", 33.333),
         ("Hälfte", "de", 50),
         ("zweidrittel", "de", 66.667),
         ("three-quarters", "en", 75),

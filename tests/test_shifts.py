@@ -46,6 +46,12 @@ def found(source: str, claim: str) -> tuple[Violation, ...]:
         ("Der Antrag geht vor der Prüfung ein.", "Der Antrag geht nach der Prüfung ein.", "nach der Prüfung"),
         ("El precio es de 5 euros con impuestos.", "El precio es de 5 euros sin impuestos.", "sin impuestos"),
         ("Le prix est de 5 euros avec taxes.", "Le prix est de 5 euros sans taxes.", "sans taxes"),
+        ("The report goes to Ann. Send mail to a list.", "The report hardly goes by mail.", "hardly"),
+        (
+            "Drop the index before the import of tables. Before the import, drop other things.",
+            "Drop the index after the import of tables.",
+            "after the import",
+        ),
         ("Kirim formulir sebelum audit tahunan.", "Kirim formulir setelah audit tahunan.", "setelah audit"),
     ],
 )
@@ -66,6 +72,8 @@ def test_f6_a_small_shift_is_at_least_suspected(source: str, claim: str, words: 
         ("Only the captain may approve a release.", "Nobody but the captain may approve a release."),
         ("Acknowledge a page at once; unacknowledged pages go on.", "A page must be acknowledged at once."),
         ("Prices with VAT are for guests, prices without VAT for firms.", "Prices with VAT are for guests."),
+        ("Requests go to the box at the desk.", "Requests go to the inbox at the desk."),
+        ("It is cleaned by the crew.", "The unit is cleaned by the crew."),
         ("経費は30日以内に精算されます。", "経費は30日以内に精算されます。"),
     ],
 )

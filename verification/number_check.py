@@ -157,8 +157,6 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
     """True if the two say the same amount; a number without a known unit agrees with any, unless it counts things."""
     if claimed.period and other.period:
         return _same_rate(claimed, claimed.period, other, other.period)
-    if claimed.readings == other.readings and claimed.unit == other.unit:
-        return True
     if claimed.unit is None or other.unit is None:
         told_apart = _counts_things(claimed, other) or _is_other_money(claimed, other) or _is_no_share(claimed, other)
         return not told_apart and _any_close(claimed, claimed.readings, other.readings)

@@ -45,6 +45,7 @@ _CENTURY = re.compile(
 _CURRENCY_BEFORE = re.compile(r"(?:([$€£¥₹])|\b(USD|EUR|GBP|CHF|IDR|Rp)\.?)\s?$")
 _CURRENCY_ENDS = frozenset("$€£¥₹DRPFp.")
 _OF = re.compile(r"\s(?:of|de|d[’'])\s?")
+_A_THIRD = re.compile(r"(?<=\ba )third(?= of\b)|(?<=\bone )third(?= of\b)", re.IGNORECASE)
 # "30 calendar days", "5 working days": the unit may stand behind an adjective.
 _LATER_UNIT = re.compile(r"[ \u00a0](?P<word>[^\W\d_]{3,})")
 _BINDING_WORDS = (
@@ -140,7 +141,7 @@ def _in_words(text: str, token: re.Match[str], language: str) -> Quantity | None
         numeral = _cjk(text, token)
         if numeral:
             return numeral
-    folded = word.casefold()
+    folded = "one-third" if _A_THIRD.match(text, token.start()) else word.casefold()
     if folded in FRACTIONS:
         quantity = _quantity(text, token.span(), (FRACTIONS[folded],), unit=UNITS["%"], worded=True)
         return quantity._replace(weak=True)
