@@ -12,6 +12,7 @@ from verification.grounding import ground
 PAY = "On-call pay is 350 euros a week for the primary and 175 euros for the secondary."
 BACKUPS = "Daily backups are kept for 35 days and monthly backups are kept for 13 months."
 TEAMS = "Anna Weber leads the platform team and Tom Fischer leads the data team."
+TRAINING = "Anna Weber trained Eva Lang, and Karl Braun hired Tom Fischer."
 PAGES = "An unacknowledged page goes to the secondary after 10 minutes and to the engineering manager after 20 minutes."
 
 
@@ -28,6 +29,7 @@ def found(source: str, claim: str) -> list[Violation]:
         (BACKUPS, "Daily backups are kept for 13 months.", "35 days"),
         (PAGES, "An unacknowledged page goes to the secondary after 20 minutes.", "10 minutes"),
         (TEAMS, "Tom Fischer leads the platform team.", "Anna Weber"),
+        (TRAINING, "Karl Braun trained Eva Lang.", "Anna Weber"),
         (TEAMS, "The data team is led by Anna Weber.", "Tom Fischer"),
         ("Tägliche Sicherungen bleiben 35 Tage und monatliche 13 Wochen.", "Tägliche bleiben 13 Wochen.", "35 Tage"),
     ],
@@ -37,7 +39,7 @@ def test_f6_a_value_of_something_else_is_suspected(source: str, claim: str, ther
     assert violation.severity == "warning"
     assert there in violation.detail
     assert violation.words in claim
-    assert violation.words.split()[-1] in {"euros", "months", "minutes", "team", "Weber", "Wochen"}
+    assert violation.words.split()[-1] in {"euros", "months", "minutes", "team", "Weber", "Lang", "Wochen"}
 
 
 @pytest.mark.parametrize(

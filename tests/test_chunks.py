@@ -159,6 +159,8 @@ def test_a7_a_sentence_that_ends_early_does_not_make_a_short_chunk() -> None:
 def test_a7_tokens_without_blanks_between_them_are_cut_between_them() -> None:
     token = "<https://a.test/1|one>"
     assert split(token * 6, (), "mrkdwn", 50) == (token * 2,) * 3
+    cited = "[1, 2, 3, 4, 5]"
+    assert split(cited * 6, (), "mrkdwn", 50) == (cited * 3,) * 2
     code = "漢" * 54 + "`code`"
     assert split(code + "字" * 30, (), "mrkdwn", 60) == (code, "字" * 30)
 

@@ -113,6 +113,12 @@ def test_f2_neighbourhoods(draft: str, expected: str | None) -> None:
         ("**/x and **/y", "**/x and **/y"),
         ("**/a and b/** too", "**/a and b/** too"),
         ("*a ~~b~~ c*", "*a ~b~ c*"),
+        ("*x **b** **c** y*", "_x *b* *c* y_"),
+        ("**use *.py or a.*py now**", "*use *.py or a.*py now*"),
+        ("**\\*a* b**", "*\u200b*a* b*"),
+        ("see C:\\~~a~~ b", "see C:\\~~a~~ b"),
+        ("\\![a](https://x.y)", "\\!<https://x.y|a>"),
+        ("\\\\![a](https://x.y)", "\\\\<https://x.y|a>"),
         ("x__y__ z", "x__y__ z"),
         ("z __x__y", "z __x__y"),
         ("<b>a <b>b</b> c</b>", "*a b c*"),
@@ -136,6 +142,11 @@ def test_f2_inline_neighbourhoods(draft: str, expected: str | None) -> None:
 def test_f12_words_in_parentheses_stay_in_markdown() -> None:
     for draft in ("[a](b c)", "[a](https://x.y) [b][c]", "\\*x\\*", "<me@x.org>", "a > b"):
         assert repair(draft, "markdown") == (draft, ())
+    assert repair("<https://x.y|l> a", "markdown")[0] == "[l](https://x.y) a"
+
+
+def test_f12_code_that_begins_behind_its_ticks_keeps_its_indentation() -> None:
+    assert repair("x ```a\n b``` c", "markdown")[0] == "x \n```\na\n b\n```\n c"
 
 
 def test_f2_an_overlapping_edit_is_skipped() -> None:

@@ -84,6 +84,7 @@ def test_f2_code_spans_close_with_a_run_of_the_same_length() -> None:
         ("```a\nb```", "b", True, False),
         ("x ```a\nb``` c", "a\nb", True, False),
         ("```\n> ```\n```", "> ```", True, False),
+        ("x ```\na```\nc\n```", "a```\nc", True, False),
     ],
 )
 def test_f2_fences(text: str, code: str, closed: bool, quoted: bool) -> None:  # noqa: FBT001 - a table of cases

@@ -16,6 +16,7 @@ from verification.page import Page
 
 _REFERENCE = re.compile(r"\[([^\]\[\n]{0,200})\]")
 _CITED = re.compile(r"\d{1,3}(?:\s*,\s*\d{1,3})*")
+_IMAGE = re.compile(r"(?<!(?<!\\)\\)!\Z")  # a backslash before it makes the sign a mere sign
 _TARGET_SIGN = re.compile(r"[:/.#]")
 _LINE_END_OR_PIPE = re.compile(r"[ \t]*\n[ \t]*|\|")
 _RAW_ANGLE_OR_AMPERSAND = re.compile(r"[<>]|&(?!(?:amp|lt|gt);)")
@@ -52,7 +53,7 @@ class Brackets:
         if note and (note[2].isdigit() or note[2] in self._page.footnotes):
             self._findings.replace("footnote", note.start(1), note.end(1), "")
             return note.end(2) + 1
-        image = start > self._start and self._text[start - 1] == "!"
+        image = bool(_IMAGE.search(self._text, max(self._start, start - 3), start))
         self._open.append(Place(start - image, start + 1, runs, image))
         return start + 1
 
