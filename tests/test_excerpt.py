@@ -111,3 +111,10 @@ def test_b_a_document_begins_with_its_first_paragraph_list_or_table() -> None:
     assert begins("- a\n- b\n\nMore.") == ["a", "b"]
     assert begins("One.\n\nTwo.", without="One.") == []
     assert begins("Owner: nobody") == []
+
+
+def test_b_a_short_section_is_quoted_whole_and_no_other() -> None:
+    text = "## Limits\n\nTen calls a minute.\n\nAbove that you get an error.\n\n## Other\n\nThe sky is blue."
+    assert quoted("How many calls a minute?", text) == ["Ten calls a minute.", "Above that you get an error."]
+    long = f"## Limits\n\nTen calls a minute.\n\nAbove that {'many ' * 100}things happen."
+    assert quoted("How many calls a minute?", long) == ["Ten calls a minute."]

@@ -174,3 +174,17 @@ def test_b_a_row_with_a_column_of_the_question_word_is_preferred() -> None:
 def test_b_a_fact_is_no_procedure_whatever_else_is_said() -> None:
     assert not Asked(text="How long do I wait before the runbook?").wants_procedure
     assert Asked(text="Is there a runbook?").wants_procedure
+
+
+def test_b_a_heading_that_says_after_the_move_is_meant_by_after_the_move() -> None:
+    text = "## Moving\n\nMove the desk. Mind the door.\n\n## After the move\n\nClean the old room."
+    assert best("What do I do after a move?", Source(id=1, title="Desks", text=text)) == "Clean the old room."
+
+
+def test_b_the_own_name_of_the_house_need_not_be_said() -> None:
+    sources = (
+        Source(id=1, title="Start", text="Your first weeks at Acme."),
+        Source(id=2, title="Flags", text="The flags are named by colour."),
+    )
+    assert ranked("How are Acme's flags named?", *sources)[0].covered > THRESHOLD
+    assert ranked("How are Berlin's flags named?", *sources)[0].covered < THRESHOLD

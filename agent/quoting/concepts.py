@@ -14,7 +14,7 @@ from typing import Final
 from agent.knowledge.terms import ASKING, CJK, LIGHT, is_function_word, stem, stems
 from agent.knowledge.thesaurus import key, meanings, named, phrases, same_thing
 from agent.query import ASKS
-from agent.quoting.implied import converse, implied
+from agent.quoting.implied import converse, implied, implied_by_form
 from agent.quoting.nouns import GENERIC, is_verb, last_verb, nouns
 from verification.function_words import CJK_FUNCTION
 from verification.language import detect
@@ -78,14 +78,17 @@ def concepts(
     english = asked in {"en", None}
     insisted = nouns(text) if english else frozenset()
     last = last_verb(text) if english else ""
-    spared, opposites = (implied(text), converse(text)) if english else (frozenset[str](), {})
+    spared = implied(text) if english else frozenset[str]()
     abroad = asked is not None and language is not None and asked != language
     for phrase in named(text, asked) if asked in _UNSPACED and abroad else phrases(text, asked):
         weight = _weight(phrase, asked, abroad=abroad)
         for each in _keys(phrase, language, whole=abroad) if weight else ():
             written = frozenset(form for form, parts in joined.items() if phrase[0] in parts)
-            spare = spared.issuperset(stem(word, "en") for word in phrase)
-            others = same_thing(phrase, language, asked, spoken) | opposites.get(each, frozenset())
+            meant = {stem(word, "en") for word in meanings(phrase, asked)} if abroad else {each}
+            spare = meant <= implied_by_form(text) if abroad and meant else spared.issuperset(phrase)
+            others = same_thing(phrase, language, asked, spoken).union(
+                *(converse(text).get(word, ()) for word in meant)
+            )
             if abroad:  # a translation is the thing itself
                 written, others = written | others, frozenset()
             is_noun = _is_insisted(phrase, asked) if abroad else not spare and not insisted.isdisjoint(phrase)

@@ -22,7 +22,7 @@ Measured on some 590 questions about two sets of documents: docs/answers.md has 
 """
 
 PARAGRAPH_CHARS: Final = 420
-"""A paragraph up to this length is quoted whole."""
+"""A paragraph, or a section of nothing but running text, up to this length is quoted whole."""
 TIED: Final = 0.93
 MOST_ITEMS: Final = 12
 ALIKE: Final = 0.6
@@ -114,7 +114,7 @@ def _belonging(asked: Asked, best: Ranked, ranked: Sequence[Ranked], own: Sequen
     if unit.kind == "code":
         return [*_before(unit, own), unit]
     if unit.kind == "sentence":
-        return _with_what_follows(_paragraph(unit, own), own)
+        return _with_what_follows(_short_section(unit, own) or _paragraph(unit, own), own)
     tied = [r.unit for r in ranked if r.score >= TIED * best.score and _is_same_list(r.unit, unit)]
     if unit.kind == "step" and (len(tied) > 1 or asked.is_bare):
         return _steps(unit, own)
@@ -138,6 +138,13 @@ def _before(unit: Unit, own: Sequence[Unit]) -> list[Unit]:
     """The sentence right before a code block."""
     index = own.index(unit)
     return [own[index - 1]] if index and own[index - 1].kind == "sentence" and not own[index - 1].is_field else []
+
+
+def _short_section(unit: Unit, own: Sequence[Unit]) -> list[Unit]:
+    """All that stands under the same heading, where it is nothing but running text and not much of it."""
+    section = [each for each in own if each.context == unit.context and not each.is_field]
+    is_short = sum(len(each.text) + 1 for each in section) <= PARAGRAPH_CHARS
+    return section if unit in section and is_short and all(each.kind == "sentence" for each in section) else []
 
 
 def _paragraph(unit: Unit, own: Sequence[Unit]) -> list[Unit]:
