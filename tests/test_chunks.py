@@ -170,6 +170,7 @@ def test_a7_tokens_without_blanks_between_them_are_cut_between_them() -> None:
     [
         ("[1, 2, 3]", "mrkdwn"),
         ("[a label with words](https://x.y/p)", "markdown"),
+        ("[this &amp; that](https://x.y/p)", "markdown"),
         ("https://x.y/" + "p" * 20, "mrkdwn"),
         ("&amp;", "mrkdwn"),
     ],

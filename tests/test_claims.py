@@ -20,10 +20,7 @@ def test_f1_citations_before_and_behind_the_full_stop() -> None:
         ("The limit is 30. [1]", (1,)),
         ("It resets daily [2].", (2,)),
     ]
-    assert cited("The limit is 30.[1]It resets daily.[2]") == [
-        ("The limit is 30.[1]", (1,)),
-        ("It resets daily.[2]", (2,)),
-    ]
+    assert cited("Das gilt.[2, 3]Ende der Liste") == [("Das gilt.[2, 3]", (2, 3)), ("Ende der Liste", ())]
     assert cited("上限は30日です。[1]毎日リセットされます[2]。") == [
         ("上限は30日です。[1]", (1,)),
         ("毎日リセットされます[2]。", (2,)),

@@ -54,6 +54,7 @@ from verification.mrkdwn import repair
         # Definitions
         ("[a]: https://x.y\n[b]: https://z.w\n[a] and [b]", "<https://x.y|a> and <https://z.w|b>"),
         ("a **b\n[x]: https://x.y\nc** d [x]", "a *b*\n*c* d <https://x.y|x>"),
+        ("a *b\n[^1]: note **x**\nc* d", "a *b\n[1] note *x*\nc* d"),
         ("x\n[a]: https://x.y\nsee [a]", "x\nsee <https://x.y|a>"),
         ("]:\n[a]: https://x.y\n[a]", "]:\n<https://x.y|a>"),
         ("[a]: https://x.y\n[a]: https://z.w\n[a]", "[a] https://z.w\n<https://x.y|a>"),

@@ -18,7 +18,7 @@ def shape(text: str) -> list[tuple[str, str]]:
     [
         ("", []),
         ("One. Two [1]. Three", [("sentence", "One."), ("sentence", "Two [1]."), ("sentence", "Three")]),
-        ("He said “No.” [1]", [("sentence", "He said “No.” [1]")]),
+        ("„Alles gut.” [1]", [("sentence", "„Alles gut.” [1]")]),
         ("One. [1] Two.", [("sentence", "One. [1]"), ("sentence", "Two.")]),
         ("返金は14日です[1]。次です。", [("sentence", "返金は14日です[1]。"), ("sentence", "次です。")]),
         ("*Head*\nText", [("heading", "*Head*"), ("sentence", "Text")]),

@@ -44,13 +44,16 @@ def test_f1_one_or_two_quoted_words_are_a_label() -> None:
     "claim",
     [
         'It says "Never to open the valve".',
-        'It begins with "The manual says".',
         'It says "never to open the valve … whatever the pressure is".',
         'It says "never to open the valve [...] the lamp is green".',
     ],
 )
 def test_f1_faithful_quotations_pass(claim: str) -> None:
     assert [v for v in found(claim) if v.severity == "error"] == []
+
+
+def test_f1_a_quotation_of_the_first_words_of_a_source_passes() -> None:
+    assert found('It begins with "The manual says".', "The manual says they never open the valve.") == []
 
 
 def test_f1_an_altered_quotation_names_the_original() -> None:

@@ -89,7 +89,7 @@ def normalise(text: str, sources: tuple[Source, ...]) -> tuple[str, tuple[Repair
     A line that names its source by a link alone gets the number behind the link: nothing seen is lost.
     """
     masked = prose(text)
-    by_id = {source.id: normal(source.url) for source in sources if source.url} if links(masked) else {}
+    by_id = {source.id: normal(source.url) for source in sources} if links(masked) else {}
     changes = [(link.start, link.end, f"[{cited}]") for link in links(masked) if (cited := _as_citation(link, by_id))]
     changes += _linked_only(masked, by_id)
     for citation in _shown(masked):

@@ -71,7 +71,7 @@ def is_known_url(url: str, urls: frozenset[str]) -> bool:
 
 def known_urls(urls: Iterable[str]) -> frozenset[str]:
     """Links as ``identifier_findings`` compares them."""
-    return frozenset(_address(url) for url in urls if url)
+    return frozenset(map(_address, urls))
 
 
 def _severity(identifier: Identifier, missing: tuple[str, ...], *, near: bool) -> Severity:
