@@ -25,7 +25,24 @@ def errors(source: str, text: str) -> list[Violation]:
         ("and bring a pen, a pad, a badge.", "Bring 3 things", "Bring 4 things"),
         # sums and differences
         ("The fee was 80 euros and is now 100 euros.", "The fee rose by 20 euros", "The fee rose by 30 euros"),
+        (
+            "The fee was 20 euros and is now 130 euros.",
+            "The fee rose by about 100 euros",
+            "The fee rose by about 90 euros",
+        ),
+        (
+            "The fee was 20 euros and is now 132 euros.",
+            "The fee rose by about 110 euros",
+            "The fee rose by about 100 euros",
+        ),
+        (
+            "Review takes 2.5 days and rollout takes 2.9 days.",
+            "Review and rollout take 5.4 days in total",
+            "Review and rollout take 5 days in total",
+        ),
         # shares
+        ("Of 300 tests, 1 failed.", "0.33 % of the tests failed", "0 % of the tests failed"),
+        ("Of 300 tests, 200 passed.", "66.6 % of the tests passed", "66 % of the tests passed"),
         ("Of 300 applicants, 100 were accepted.", "33 % of the applicants were accepted", "30 % of them were accepted"),
         ("Of 300 applicants, 100 were accepted.", "33.3 % of the applicants were accepted", "33.9 % were accepted"),
         ("0 of 40 tickets are new, 20 are open.", "50 % of the tickets are open", "60 % of the tickets are open"),
@@ -50,6 +67,16 @@ def errors(source: str, text: str) -> list[Violation]:
             "It opened on 5 March 2024 and closed on 15 March 2024.",
             "It was open for 11 days",
             "It was open for 9 days",
+        ),
+        (
+            "5 March 2024 is the first day and 9 March 2024 is the last.",
+            "The first and the last day are 4 days apart",
+            "The first and the last day are 6 days apart",
+        ),
+        (
+            "The hall opened on 5 March 2024 and closed on 6 March 2024. The gate closed on 9 March 2024.",
+            "The hall was open for 2 days",
+            "The hall was open for 4 days",
         ),
     ],
 )

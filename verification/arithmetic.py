@@ -193,8 +193,6 @@ def _is_span_of_years(quantity: Quantity, evidence: Evidence) -> bool:
 def _is_span_of_days(quantity: Quantity, evidence: Evidence) -> bool:
     """True if the number is the days between two dates of a sentence near the claim, the last one counted or not."""
     days = {round(amount / _DAY) for amount in quantity.amounts()}
-    if quantity.unit is None or quantity.unit.dimension != "time":
-        return False
     for hit in evidence.hits[:_NEAR]:
         inside = [m for m in hit.source.passage.moments if hit.start <= m.start < hit.end]
         ordinals = sorted({ordinal for moment in inside[:_MOST] for ordinal in _ordinal(moment)})
