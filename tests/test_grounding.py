@@ -130,6 +130,10 @@ def test_f1_what_two_sources_say_together_is_borne_out_by_both(text: str) -> Non
     assert (claim.supported, violations) == ("yes", ())
 
 
+def test_f1_a_month_is_not_written_where_a_word_like_it_is() -> None:
+    assert errors("The review begins in May.", "The review may begin in June.") == ["May"]
+
+
 def test_f1_a_word_in_code_that_no_source_has_is_an_error() -> None:
     _, violations = judge("Backups are made with `xyzzy` [1].")
     assert [(each.severity, each.words) for each in violations] == [("error", "`xyzzy`")]

@@ -273,7 +273,7 @@ def _apart(
     """Identifiers and dates apart: 2003.06.11 is a date and no version, a date inside a URL is the URL's."""
     if not (named and when):
         return named, when
-    dates = {moment.start for moment in when if moment.day is not None}
+    dates = {moment.start for moment in when}
     kept = tuple(i for i in named if not (i.kind == "version" and i.start in dates))
     taken = bytearray(length)
     for identifier in kept:
