@@ -22,6 +22,7 @@ from bot.local_prefix import LocalOption, prefix_of
 from bot.wrong_use import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+    from bot.eval_answers import Run
     from bot.eval_compare import Comparison
     from bot.settings import Settings
 
@@ -92,16 +93,56 @@ def retrieval(
 def answers(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl")],
     docs: Annotated[Path, typer.Option(help="Folder of the documents that the questions are about.")],
+    report: Annotated[Path | None, typer.Option(metavar="OUT.html", help="Write a page with every answer.")] = None,
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
-    """Questions through the whole agent: {id, question, expect: texts or null, thread?, kind?} a line."""
+    """Questions through the whole agent: {id, question, expect: texts or null, thread?, kind?} a line.
+
+    With keys of Langfuse the run is an experiment there too; ORION_TRACE_CONTENT=off leaves out what was said.
+    """
     from bot.addresses import check_addresses
-    from bot.eval_answers import evaluate_answers
+    from bot.eval_answers import ask_all
     from bot.settings import load_settings
 
     _quiet()
     settings = check_addresses(load_settings())
-    _show(asyncio.run(evaluate_answers(settings, file, docs)), as_json=as_json)
+    if report:
+        _check_writable(report, file)
+    run = asyncio.run(ask_all(settings, file, docs))
+    _show(run.figures(), as_json=as_json)
+    if run.pushed:
+        _say(run.pushed)
+    if report:
+        _write_report(run, report)
+
+
+def _check_writable(report: Path, file: Path) -> None:
+    """Before minutes of questions, not after them. Raises ``WrongUse``."""
+    from bot.verify_text import same_file
+
+    if same_file(file, report):
+        message = f"{report} holds the questions. Name another file for --report."
+    elif report.is_dir() or not report.parent.is_dir():
+        message = f"{report} cannot be written: name a file in a folder that is there for --report."
+    else:
+        return
+    raise WrongUse(message)
+
+
+def _write_report(run: Run, report: Path) -> None:
+    from bot.eval_report import report_page
+
+    try:
+        report.write_text(report_page(run), encoding="utf-8", newline="\n")
+    except OSError as error:
+        message = f"{report} cannot be written: {error.strerror}. Name another file for --report."
+        raise WrongUse(message) from None
+    _say(f"{report}: every question with its answer. Keep it where the documents' text may be.")
+
+
+def _say(line: str) -> None:
+    """Beside what is printed: a script reads that."""
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False).print(line)
 
 
 @app.command("from-traces")
@@ -121,8 +162,7 @@ def from_traces(
     found = _run(_traced(_settings(), outcome or [], prefix_of(local), bad_only=bad))
     write_rows(found, out)
     rows = f"{len(found)} row{'' if len(found) == 1 else 's'}"
-    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
-    console.print(
+    _say(
         f"{out}: {rows}. Add to each 'expect': a list of texts that the answer must hold, or null where Orion should "
         "refuse. The file holds people's questions and answers: keep it where those may be."
     )

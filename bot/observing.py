@@ -102,7 +102,7 @@ class TurnObserver:
         """One event, told to each watcher."""
         self.recorder(event)
         self._meter(event)
-        self._trace(event)
+        trace_event(self.trace, event)
         self._count(event)
         self._show(event)
 
@@ -180,40 +180,6 @@ class TurnObserver:
             completion_tokens=usage.get("completion_tokens", 0),
         )
 
-    def _trace(self, event: TurnEvent) -> None:
-        trace = self.trace
-        match event:
-            case ModelStart(phase=phase, model=model, attempt=attempt):
-                trace.model_start(phase=phase, model=model, attempt=attempt)
-            case Token():
-                trace.first_token()
-            case ModelEnd(output=output, usage=usage, error=error, prompt=prompt):
-                trace.model_end(
-                    prompt=prompt,
-                    output=output,
-                    prompt_tokens=usage.prompt_tokens,
-                    completion_tokens=usage.completion_tokens,
-                    error=error,
-                )
-            case ToolStart(call_id=call_id, tool=tool, input=arguments):
-                trace.tool_start(call_id, tool=tool, arguments=arguments)
-            case ToolEnd(call_id=call_id, ok=ok, content=content, error=error):
-                trace.tool_end(call_id, ok=ok, content=content, error=error)
-            case Verification(attempt=number, draft=draft, verdict=verdict):
-                repairs = {repair.kind: repair.count for repair in verdict.repairs}
-                trace.attempt(
-                    Attempt(
-                        number=number,
-                        draft=draft,
-                        text=verdict.text,
-                        passed=verdict.passed,
-                        issues=verdict.violations,
-                        repairs=repairs,
-                    )
-                )
-            case _:
-                pass
-
     def _count(self, event: TurnEvent) -> None:
         metrics = self.observers.metrics
         match event:
@@ -262,6 +228,41 @@ class TurnObserver:
                 self.status.show(CHECKING)
             case _:
                 pass
+
+
+def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
+    """Put one event of a turn on its trace."""
+    match event:
+        case ModelStart(phase=phase, model=model, attempt=attempt):
+            trace.model_start(phase=phase, model=model, attempt=attempt)
+        case Token():
+            trace.first_token()
+        case ModelEnd(output=output, usage=usage, error=error, prompt=prompt):
+            trace.model_end(
+                prompt=prompt,
+                output=output,
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                error=error,
+            )
+        case ToolStart(call_id=call_id, tool=tool, input=arguments):
+            trace.tool_start(call_id, tool=tool, arguments=arguments)
+        case ToolEnd(call_id=call_id, ok=ok, content=content, error=error):
+            trace.tool_end(call_id, ok=ok, content=content, error=error)
+        case Verification(attempt=number, draft=draft, verdict=verdict):
+            repairs = {repair.kind: repair.count for repair in verdict.repairs}
+            trace.attempt(
+                Attempt(
+                    number=number,
+                    draft=draft,
+                    text=verdict.text,
+                    passed=verdict.passed,
+                    issues=verdict.violations,
+                    repairs=repairs,
+                )
+            )
+        case _:
+            pass
 
 
 @asynccontextmanager

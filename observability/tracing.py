@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
 from threading import Thread
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
 import httpx
 import requests
 import structlog
 from langfuse import Langfuse, propagate_attributes
+from langfuse.api.core import ApiError
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -39,6 +40,8 @@ P = ParamSpec("P")
 TIMEOUT = 5
 # The longest text sent; what a person wants to read in a trace is shorter.
 MAX_TEXT = 50_000
+# What a call of its API may raise: refused, out of reach, an answer that is none of Langfuse's, closed meanwhile.
+API_ERRORS: Final = (ApiError, httpx.HTTPError, ValueError, RuntimeError)
 # Langfuse takes no more, and only ASCII, for session and user.
 MAX_ID = 200
 _TRACE_ID = re.compile("[0-9a-f]{32}")
@@ -90,11 +93,11 @@ class _Connected(Protocol):
 S = TypeVar("S", bound=_Connected)
 
 
-def _walled(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+def walled(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
     """One of the four walls: a fault of tracing is an event in the log and the turn goes on. Without keys, a no-op."""
 
     @wraps(method)
-    def walled(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    def behind(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
         if self._client is None:
             return
         try:
@@ -102,7 +105,7 @@ def _walled(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S
         except Exception as error:  # noqa: BLE001 (one of the four walls: tracing never ends a turn)
             log.warning("trace_failed", part=method.__name__, error_type=type(error).__name__)
 
-    return walled
+    return behind
 
 
 def trace_id_of(turn_id: str) -> str:
@@ -118,6 +121,9 @@ def trace_id_of(turn_id: str) -> str:
 class TurnTrace:
     """The trace of one turn. Made by ``Tracer.turn``; every call returns at once and never raises."""
 
+    name: ClassVar[str] = "turn"
+    """What the trace and its root are called; charts read it."""
+
     def __init__(self, client: Langfuse | None, *, trace_id: str, send_content: bool) -> None:
         self.trace_id = trace_id
         self._client = client
@@ -130,29 +136,33 @@ class TurnTrace:
         self._user = ""
         self._attempts: list[Attempt] = []
 
-    @_walled
+    @walled
     def begin(self, *, thread: str, user: str, question: str) -> None:
         """The turn starts. ``user`` is hashed; ``thread`` becomes the session."""
         self._session, self._user = _ascii(thread), hashlib.sha256(user.encode()).hexdigest()
         with self._propagated():
             self._root = self._langfuse.start_observation(
-                trace_context={"trace_id": self.trace_id}, name="turn", as_type="agent", input=self._content(question)
+                trace_context={"trace_id": self.trace_id},
+                name=self.name,
+                as_type="agent",
+                input=self._content(question),
             )
+        self._mark(self._root)
 
-    @_walled
+    @walled
     def model_start(self, *, phase: str, model: str, attempt: int = 0) -> None:
         """A model call begins; ``phase`` is ``decide``, ``write`` or ``judge``."""
         self._writing = False
         self._generation = self._child(name=phase, as_type="generation", model=model, metadata={"attempt": attempt})
 
-    @_walled
+    @walled
     def first_token(self) -> None:
         """Text of the running model call arrived; only the first time counts."""
         if self._generation is not None and not self._writing:
             self._writing = True
             self._generation.update(completion_start_time=datetime.now(UTC))
 
-    @_walled
+    @walled
     def model_end(
         self, *, output: str, prompt_tokens: int, completion_tokens: int, error: str = "", prompt: str = ""
     ) -> None:
@@ -166,13 +176,13 @@ class TurnTrace:
         generation.update(output=self._content(output), **shown, usage_details=usage, **level)
         generation.end()
 
-    @_walled
+    @walled
     def tool_start(self, call_id: str, *, tool: str, arguments: Mapping[str, Any]) -> None:
         """A tool call begins."""
         kind = "retriever" if tool in RETRIEVERS else "tool"
         self._tools[call_id] = self._child(name=tool, as_type=kind, input=self._content(dict(arguments)))
 
-    @_walled
+    @walled
     def tool_end(self, call_id: str, *, ok: bool, content: str, error: str = "") -> None:
         """A tool call ended."""
         observation = self._tools.pop(call_id, None)
@@ -182,7 +192,7 @@ class TurnTrace:
         observation.update(output=self._content(content or error), **level)
         observation.end()
 
-    @_walled
+    @walled
     def attempt(self, attempt: Attempt) -> None:
         """A draft was judged: one guardrail observation, with its own score."""
         guardrail = self._child(
@@ -208,7 +218,7 @@ class TurnTrace:
         for rule in sorted({issue.rule for issue in attempt.issues if issue.severity == "error"}):
             self._score("verify_failure", rule, "CATEGORICAL", part=f"{attempt.number}-{rule}")
 
-    @_walled
+    @walled
     def end(self, *, outcome: str, reason: str = "", answer: str = "") -> None:
         """The turn is over; what is still open is closed. ``verify_pass`` stays unset where nothing was judged."""
         if self._root is None:
@@ -233,11 +243,16 @@ class TurnTrace:
         if self._root is None:
             return None
         with self._propagated():
-            return self._root.start_observation(**facts)
+            observation = self._root.start_observation(**facts)
+        self._mark(observation)
+        return observation
+
+    def _mark(self, observation: Any) -> None:
+        """Say of an observation, the root first, what more is known of it: nothing, of a turn."""
 
     @contextmanager
     def _propagated(self) -> Iterator[None]:
-        with propagate_attributes(session_id=self._session, user_id=self._user, trace_name="turn"):
+        with propagate_attributes(session_id=self._session, user_id=self._user, trace_name=self.name):
             yield
 
     def _score(
@@ -251,17 +266,27 @@ class TurnTrace:
         return {"rule": issue.rule, "severity": issue.severity, **words}
 
     def _content(self, value: Any) -> Any:
-        if not self._send_content:
-            return {"length": len(value if isinstance(value, str) else str(value))}
-        return redact(_clipped(value) if isinstance(value, str) else value)
+        return content_of(value, send=self._send_content)
+
+
+def content_of(value: Any, *, send: bool) -> Any:
+    """A text, or arguments, as they may leave: redacted, or only how long they are."""
+    if not send:
+        return {"length": len(value if isinstance(value, str) else str(value))}
+    return redact(_clipped(value) if isinstance(value, str) else value)
 
 
 class Tracer:
     """The process's connection to Langfuse; without keys, a null tracer."""
 
+    environment: ClassVar[str | None] = None
+    """What Langfuse keeps apart from everything else; None is its default."""
+
     def __init__(self, *, public_key: str, secret_key: str, host: str, send_content: bool = True) -> None:
         self._send_content = send_content
-        self._client = _open(public_key, secret_key, host.rstrip("/")) if public_key and secret_key else None
+        self._client: Langfuse | None = None
+        if public_key and secret_key:
+            self._client = _open(public_key, secret_key, host.rstrip("/"), self.environment)
 
     @property
     def enabled(self) -> bool:
@@ -274,7 +299,7 @@ class Tracer:
         trace.begin(thread=thread, user=user, question=question)
         return trace
 
-    @_walled
+    @walled
     def feedback(self, turn_id: str, *, user: str, good: bool) -> None:
         """A person's judgement of an answer, on the same trace; a second click of theirs replaces the first."""
         part = hashlib.sha256(user.encode()).hexdigest()[:16]
@@ -321,12 +346,18 @@ def send_score(  # noqa: PLR0913 (a score has this many facts, each named at the
     client.create_score(score_id=score_id, observation_id=observation, **facts)
 
 
-def _open(public_key: str, secret_key: str, host: str) -> Langfuse:
+def _open(public_key: str, secret_key: str, host: str, environment: str | None) -> Langfuse:
     """A client with a provider of its own: the global one may belong to somebody else."""
     provider = TracerProvider(resource=Resource.create({"service.name": "orion"}), shutdown_on_exit=False)
     direct = _direct_transport(public_key, secret_key, host) if is_loopback(host) else {}
     return Langfuse(
-        public_key=public_key, secret_key=secret_key, host=host, timeout=TIMEOUT, tracer_provider=provider, **direct
+        public_key=public_key,
+        secret_key=secret_key,
+        host=host,
+        timeout=TIMEOUT,
+        tracer_provider=provider,
+        environment=environment,
+        **direct,
     )
 
 

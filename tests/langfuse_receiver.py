@@ -1,6 +1,7 @@
 """A receiver that takes what Langfuse's SDK sends, over real HTTP on a free loopback port, and decodes it.
 
 It proves what leaves the process, not that a Langfuse server accepts it. ``hang=True``: requests are never answered.
+``refuse``: the status that every request but those for traces and scores gets.
 """
 
 from __future__ import annotations
@@ -38,13 +39,16 @@ class ReceivedSpan:
 class LangfuseReceiver:
     """``async with LangfuseReceiver() as receiver``: ``url`` is the host; ``spans`` and ``scores`` are what came."""
 
-    def __init__(self, *, hang: bool = False) -> None:
+    def __init__(self, *, hang: bool = False, refuse: int = 0) -> None:
         self.spans: list[ReceivedSpan] = []
         self.scores: list[dict[str, Any]] = []
+        self.datasets: list[dict[str, Any]] = []
+        self.items: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.raw = b""
         self.url = ""
-        self._hang = hang
+        self.hang = hang
+        self.refuse = refuse
         self._closing = asyncio.Event()
 
     def score(self, name: str) -> list[Any]:
@@ -55,6 +59,9 @@ class LangfuseReceiver:
         app = web.Application(client_max_size=1 << 26)
         app.router.add_post("/api/public/otel/v1/traces", self._traces)
         app.router.add_post("/api/public/scores", self._take_scores)
+        app.router.add_post("/api/public/v2/datasets", self._dataset)
+        app.router.add_post("/api/public/dataset-items", self._item)
+        app.router.add_get("/api/public/projects", self._projects)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
@@ -79,11 +86,34 @@ class LangfuseReceiver:
         self.scores += body if isinstance(body, list) else [body]
         return web.json_response({"successes": [], "errors": []}, status=202)
 
+    async def _dataset(self, request: web.Request) -> web.Response:
+        return await self._kept(request, self.datasets, {"id": "dataset-1", "metadata": None})
+
+    async def _item(self, request: web.Request) -> web.Response:
+        about = {"datasetId": "dataset-1", "status": "ACTIVE", "mediaReferences": []}
+        return await self._kept(request, self.items, about)
+
+    async def _kept(self, request: web.Request, where: list[dict[str, Any]], about: dict[str, Any]) -> web.Response:
+        """What was created, as Langfuse tells of it."""
+        body = json.loads(await self._body(request))
+        if self.refuse:
+            return web.json_response({"message": "no"}, status=self.refuse)
+        where.append(body)
+        times = dict.fromkeys(("createdAt", "updatedAt"), "2026-11-22T09:00:00.000Z")
+        return web.json_response({**body, "projectId": "p1", **times, **about})
+
+    async def _projects(self, request: web.Request) -> web.Response:
+        await self._body(request)
+        if self.refuse:
+            return web.json_response({"message": "no"}, status=self.refuse)
+        project = {"id": "p1", "name": "Orion", "organization": {"id": "o1", "name": "Fern"}, "metadata": {}}
+        return web.json_response({"data": [project]})
+
     async def _body(self, request: web.Request) -> bytes:
         self.headers.append(dict(request.headers))
         body = await request.read()
         self.raw += body
-        if self._hang:
+        if self.hang:
             await self._closing.wait()
         return body
 

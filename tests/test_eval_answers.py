@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from agent.outcome import OutcomeName
-from bot.eval_answers import Asked, Replied, evaluate_answers, plain, read_questions, scored
+from bot.eval_answers import Asked, Replied, ask_all, plain, read_questions, scored
 from bot.settings import load_settings
 from bot.wrong_use import WrongUse
+from tests.langfuse_receiver import LangfuseReceiver
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"id": "a", "question": "How many requests may an API key make?", "expect": ["600 requests"], "kind": "number"},
     {"id": "b", "question": "When is the office open on Saturday?", "expect": ["09:00"], "thread": "t"},
     {"id": "c", "question": "And on Sunday?", "expect": ["closed on Sunday"], "thread": "t", "kind": "follow-up"},
@@ -80,10 +83,51 @@ async def test_f8_questions_go_through_the_whole_agent_thread_by_thread(tmp_path
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     settings = load_settings(home=tmp_path / "home", openai_base_url="")
-    report = await evaluate_answers(settings, path, docs)
+    report = (await ask_all(settings, path, docs)).figures()
     assert [wrong["id"] for wrong in report["not_as_expected"]] == ["e"]
     assert report["model"] == "extractive"
     assert report["kinds"]["follow-up"] == {"rows": 1, "as_expected": 1}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "expect", "result"),
+    [
+        ("answered", "", ("600",), "answered"),
+        ("refused", "", None, "refused"),
+        ("refused", "", ("600",), "wrong"),
+        ("answered", "", None, "wrong"),
+        ("failed", "verification", ("600",), "wrong"),
+        ("failed", "APITimeoutError", ("600",), "error"),
+        ("failed", "APITimeoutError", None, "error"),
+        ("out_of_budget", "tokens", ("600",), "error"),
+        ("cancelled", "", ("600",), "error"),
+    ],
+)
+def test_g5_what_a_reader_wants_to_know_first(
+    outcome: OutcomeName, reason: str, expect: tuple[str, ...] | None, result: str
+) -> None:
+    assert Replied(asked=asked(expect), outcome=outcome, reason=reason, text="600").result == result
+
+
+async def test_g5_with_keys_every_question_is_a_trace_of_an_experiment(tmp_path: Path) -> None:
+    docs, path = tmp_path / "docs", tmp_path / "rows.jsonl"
+    docs.mkdir()
+    (docs / "all.md").write_text(DOCUMENT)
+    half = {"id": "half \ud83d", "question": "How many requests\ud83d?", "expect": ["600 \ud83d"]}
+    path.write_text("".join(json.dumps(row) + "\n" for row in (*ROWS, half)))
+    async with LangfuseReceiver() as receiver:
+        keys = {"langfuse_public_key": "pk-eval-answers", "langfuse_secret_key": SecretStr("sk")}
+        settings = load_settings(home=tmp_path / "home", openai_base_url="", langfuse_host=receiver.url, **keys)
+        run = await ask_all(settings, path, docs)
+    assert run.pushed.startswith(
+        f"Langfuse: run rows {run.began.isoformat(timespec='milliseconds')} of the dataset rows"
+    )
+    assert [item["id"] for item in receiver.items] == [f"rows:{row['id']}" for row in ROWS] + ["rows:half ?"]
+    assert receiver.score("as_expected") == [float(reply.as_expected) for reply in run.replies]
+    assert receiver.score("as_expected_share") == [0.6667]
+    roots = [span for span in receiver.spans if span.name == "eval"]
+    assert [root["input"] for root in roots] == [*(row["question"] for row in ROWS), "How many requests??"]
+    assert {"decide", "search", "write", "verify"} <= {span.name for span in receiver.spans}
 
 
 def test_f8_a_question_without_a_label_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +58,26 @@ def test_f8_eval_answers_asks_the_agent(terminal: Terminal) -> None:
     assert "none" in terminal.orion("eval", "answers", "q.jsonl", "--docs", "docs").out
 
 
+def test_g5_eval_answers_writes_a_page_and_prints_the_same(terminal: Terminal) -> None:
+    command = ("eval", "answers", terminal.write("q.jsonl", QUESTIONS), "--docs", "docs", "--json")
+    before, after = terminal.orion(*command), terminal.orion(*command, "--report", "out.html")
+    assert (after.code, before.err) == (0, "")
+    assert after.err.startswith("out.html: every question")
+    assert {**after.json, "p50_ms": 0, "p95_ms": 0} == {**before.json, "p50_ms": 0, "p95_ms": 0}
+    assert QUESTION in (terminal.folder / "out.html").read_text(encoding="utf-8")
+
+
+def test_g5_an_absent_langfuse_is_one_line_and_the_report_is_there(terminal: Terminal) -> None:
+    with socket.socket() as closed:  # bound and not listening: connections are refused
+        closed.bind(("127.0.0.1", 0))
+        host = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        terminal.set(LANGFUSE_PUBLIC_KEY="pk-eval", LANGFUSE_SECRET_KEY="sk", LANGFUSE_HOST=host)
+        done = terminal.orion("eval", "answers", terminal.write("q.jsonl", QUESTIONS), "--docs", "docs", "--json")
+    assert (done.code, done.json["answered_as_expected"]) == (0, 1)
+    told = "cannot be reached (ConnectError): this run was not pushed to Langfuse as an experiment."
+    assert done.err == f"{host} {told}\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -68,6 +89,10 @@ def test_f8_eval_answers_asks_the_agent(terminal: Terminal) -> None:
         (["answers", "bad.jsonl", "--docs", "docs"], "bad.jsonl, line 2"),
         (["answers", "good.jsonl", "--docs", "nowhere"], "nowhere is no folder"),
         (["answers", "bad.jsonl"], "--docs"),
+        (["answers", "good.jsonl", "--docs", "docs", "--report", "good.jsonl"], "good.jsonl holds the questions"),
+        (["answers", "good.jsonl", "--docs", "docs", "--report", "docs"], "docs cannot be written"),
+        (["answers", "good.jsonl", "--docs", "docs", "--report", "no/a.html"], "a.html cannot be written"),
+        (["answers", "good.jsonl", "--docs", "docs", "--report", "/dev/full"], "No space left"),
         (["retrieval", "bad.jsonl"], "bad.jsonl is no JSON"),
         (["retrieval", "nowhere"], "nowhere"),
         (["verifier", "docs"], "docs"),

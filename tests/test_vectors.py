@@ -19,7 +19,7 @@ from agent.knowledge.passage import KnowledgeAwayError
 from agent.knowledge.semantic_extra import give_meaning
 from bot.ask import ask
 from bot.engine import corpus_of, open_index
-from bot.eval_answers import evaluate_answers
+from bot.eval_answers import ask_all
 from bot.eval_retrieval import evaluate_retrieval
 from bot.semantic_check import NAME, semantic_check
 from bot.settings import load_settings
@@ -156,7 +156,7 @@ async def test_d2_commands_over_documents_of_their_own_search_by_meaning(
         assert index.meaning.counts() == (1, 1)
     rows = tmp_path / "rows.jsonl"
     rows.write_text(json.dumps({"id": "1", "question": "What is the limit for a hotel?", "expect": ["120 euros"]}))
-    assert (await evaluate_answers(settings, rows, docs))["answered_as_expected"] == 1
+    assert (await ask_all(settings, rows, docs)).figures()["answered_as_expected"] == 1
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
