@@ -54,6 +54,7 @@ def test_f9_ambiguous_grouping_keeps_both_readings(written: str, readings: tuple
         ("3割", "ja", 3, "ratio", 10),
         ("半分", "ja", 50, "ratio", 1),
         ("4分の1", "ja", 25, "ratio", 1),
+        ("4分の3", "ja", 75, "ratio", 1),
         ("四分の一", "ja", 25, "ratio", 1),
         ("$5 million", "en", 5e6, "USD", 1),
         ("Rp 5 juta", "id", 5e6, "IDR", 1),
@@ -121,6 +122,8 @@ def test_f9_what_is_no_number(text: str) -> None:
 
 def test_f9_a_number_at_the_edge_of_what_is_read() -> None:
     assert only("123456789012345678 rows").readings == (123456789012345678.0,)
+    assert [q.readings for q in quantities("1.2.3 is out", "en")] == [(1.2,)]
+    assert [q.readings for q in quantities("half a quarter", "en")] == [(50.0,), (25.0,)]
     assert [q.readings for q in quantities("/8 is not 5", "en")] == [(8.0,), (5.0,)]
     assert all(only(written, "ja").worded for written in ("半分", "四分の一", "百分の五十", "三十日"))
     assert only("30 pour les enfants", "fr").unit is None

@@ -24,6 +24,17 @@ def found(source: str, text: str, question: str = "") -> list[Violation]:
         ),
         ("The band made its second studio album.", "The band made its first album", "first album"),
         ("Brudenell was the 7th Earl of Cardigan.", "Brudenell was the third Earl of Cardigan", "third Earl"),
+        (
+            "In the 17th century the 7th Earl lived here.",
+            "In the 17th century the third Earl lived here",
+            "third Earl",
+        ),
+        ("The second new loud album sold well.", "The first album sold well", "first album"),
+        (
+            "The pass is sold at the desk. The pass is sold at the gate. The second pass is free.",
+            "The first pass is sold at once",
+            "first pass",
+        ),
         ("Das Team sitzt im zweiten Stock.", "Das Team sitzt im dritten Stock", "dritten Stock"),
     ],
 )
@@ -43,6 +54,16 @@ def test_f1_another_rank_of_the_same_thing_is_an_error(source: str, text: str, w
         ("The second door is locked.", "First, open the door"),
         ("The second step is to wait.", "The first engineer has to wait"),
         ("It takes a second.", "It takes one second"),
+        ("The second door is locked.", "One door is locked"),
+        ("The second doors are locked.", "A dozen doors are locked"),
+        ("The second new loud live album sold well.", "The first album sold well"),
+        ("The second door of the hall is locked.", "The first hall is locked"),
+        ("Their new second tour was loud.", "Their new first album was loud"),
+        ("Das zweite Album der Band erschien im Herbst.", "The first album of the band came out in the autumn"),
+        (
+            "A pass is sold at the desk. A pass is sold at the gate. A pass is sold on board. A second pass is new.",
+            "The first pass is sold at once",
+        ),
     ],
 )
 def test_f1_a_rank_that_nothing_speaks_against_is_none(source: str, text: str) -> None:

@@ -16,7 +16,10 @@ from verification.rules import check
         ("2¹⁰ bytes", (1024.0,), "bytes"),
         ("10^6 rows", (1e6,), None),
         ("10⁻³ rows", (0.001,), None),
-        ("30¹ days", (30.0,), "time"),  # the mark of a note
+        ("30² days", (30.0,), "time"),  # the mark of a note
+        ("2⁴⁰ bytes", (2.0**40,), "bytes"),
+        ("10⁴¹ rows", (10.0,), None),
+        ("100 kg2.", (100.0,), "mass"),
         ("10⁹⁹ rows", (10.0,), None),
         ("100 m²", (100.0,), "length 2"),
         ("100 m2.", (100.0,), "length 2"),

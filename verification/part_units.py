@@ -26,7 +26,9 @@ _A_UNIT = re.compile(r"an? (?P<unit>second|minute|hour|day|week|month|quarter|ye
 def a_unit_within(text: str, start: int) -> tuple[float, Unit, int] | None:
     """One unit, as in "within an hour", where the article counts."""
     match = _A_UNIT.match(text, start)
-    unit = UNITS.get(match["unit"].casefold()) if match and _WITHIN.search(text, max(0, start - 8), start) else None
+    unit = (
+        UNITS.get(match["unit"].casefold()) if match and _WITHIN.search(text, start - len("within "), start) else None
+    )
     return (1.0, unit, match.end()) if match and unit else None
 
 
