@@ -102,7 +102,7 @@ class Experiment(Tracer):
             for item in items:
                 if self._client is None:
                     return
-                client.api.dataset_items.create(dataset_name=self.dataset, request_options=_ONCE, **self._body(item))
+                client.api.dataset_items.create(dataset_name=self.dataset, **self._body(item))
 
         self._beside(send, self._stored)
 

@@ -1,7 +1,7 @@
 """A receiver that takes what Langfuse's SDK sends, over real HTTP on a free loopback port, and decodes it.
 
 It proves what leaves the process, not that a Langfuse server accepts it. ``hang=True``: requests are never answered.
-``refuse``: the status that every request but those for traces and scores gets.
+``refuse``: the status that every request but those for traces and scores gets; ``refuse_items``: those for items.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ReceivedSpan:
 class LangfuseReceiver:
     """``async with LangfuseReceiver() as receiver``: ``url`` is the host; ``spans`` and ``scores`` are what came."""
 
-    def __init__(self, *, hang: bool = False, refuse: int = 0) -> None:
+    def __init__(self, *, hang: bool = False, refuse: int = 0, refuse_items: int = 0) -> None:
         self.spans: list[ReceivedSpan] = []
         self.scores: list[dict[str, Any]] = []
         self.datasets: list[dict[str, Any]] = []
@@ -49,6 +49,7 @@ class LangfuseReceiver:
         self.url = ""
         self.hang = hang
         self.refuse = refuse
+        self.refuse_items = refuse_items
         self._closing = asyncio.Event()
 
     def score(self, name: str) -> list[Any]:
@@ -90,6 +91,7 @@ class LangfuseReceiver:
         return await self._kept(request, self.datasets, {"id": "dataset-1", "metadata": None})
 
     async def _item(self, request: web.Request) -> web.Response:
+        self.refuse = self.refuse or self.refuse_items
         about = {"datasetId": "dataset-1", "status": "ACTIVE", "mediaReferences": []}
         return await self._kept(request, self.items, about)
 

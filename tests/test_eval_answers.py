@@ -14,6 +14,7 @@ from bot.eval_answers import Asked, Replied, ask_all, plain, read_questions, sco
 from bot.settings import load_settings
 from bot.wrong_use import WrongUse
 from tests.langfuse_receiver import LangfuseReceiver
+from tests.openai_server import RESPOND, ScriptedOpenAI, calls, fails, says
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "question": "How many requests may an API key make?", "expect": ["600 requests"], "kind": "number"},
@@ -128,6 +129,23 @@ async def test_g5_with_keys_every_question_is_a_trace_of_an_experiment(tmp_path:
     roots = [span for span in receiver.spans if span.name == "eval"]
     assert [root["input"] for root in roots] == [*(row["question"] for row in ROWS), "How many requests??"]
     assert {"decide", "search", "write", "verify"} <= {span.name for span in receiver.spans}
+
+
+async def test_g5_drafts_that_failed_and_a_model_that_is_away_are_kept_apart(tmp_path: Path) -> None:
+    docs, path = tmp_path / "docs", tmp_path / "rows.jsonl"
+    docs.mkdir()
+    (docs / "all.md").write_text(DOCUMENT)
+    path.write_text("".join(json.dumps(row) + "\n" for row in (ROWS[0], ROWS[4])))
+    decisions = [calls(("search", {"query": "requests of an API key"})), RESPOND, fails(401, "no such key")]
+    drafts = [says(f"<answer>Each API key may make {number} requests a minute [1].</answer>") for number in (900, 600)]
+    async with ScriptedOpenAI(decisions=decisions, drafts=drafts) as server:
+        settings = load_settings(home=tmp_path / "home", openai_base_url=server.url, openai_api_key=SecretStr("k"))
+        run = await ask_all(settings, path, docs)
+    answered, away = run.replies
+    assert (answered.result, answered.attempts, answered.failed_rules) == ("answered", 2, ("claim_supported",))
+    assert [source.title for source in answered.sources] == ["Limits"]
+    assert (away.result, away.attempts, away.judged) == ("error", 0, False)
+    assert run.pushed == ""
 
 
 def test_f8_a_question_without_a_label_is_named(tmp_path: Path) -> None:

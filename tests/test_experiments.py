@@ -213,3 +213,10 @@ async def test_g5_a_langfuse_that_fails_midway_is_told() -> None:
         ask(experiment)
         await experiment.finish({}, within_s=20)
         assert "answered 503: this run was only in part pushed" in experiment.told
+
+
+async def test_g5_items_that_langfuse_refuses_are_told() -> None:
+    async with LangfuseReceiver(refuse_items=400) as receiver, experiment_at(receiver.url) as experiment:
+        await whole_run(experiment)
+        assert "answered 400: this run was only in part pushed" in experiment.told
+    assert [dataset["name"] for dataset in receiver.datasets] == ["set"]
