@@ -19,6 +19,9 @@ from agent.quoting.implied import converse, implied, implied_by_form, own_names
         ("What is the learning budget?", "budget"),
         ("What does the handbook say about dogs?", "handbook"),
         ("What kind of lamps are there?", "kind"),
+        ("What is the command to dim the lamp?", "command"),
+        ("How long does a ticket stay valid?", "valid"),
+        ("How do I request a lamp?", "request"),
     ],
 )
 def test_b_a_word_that_the_question_implies_need_not_be_said(question: str, spared: str) -> None:
@@ -33,6 +36,7 @@ def test_b_a_word_that_the_question_implies_need_not_be_said(question: str, spar
         ("How many members does the choir have?", "members"),
         ("Who is the engineer?", "engineer"),
         ("Where is the lamp?", "lamp"),
+        ("Who may request a lamp?", "request"),
     ],
 )
 def test_b_what_is_asked_for_or_counted_must_be_said(question: str, kept: str) -> None:

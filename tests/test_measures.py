@@ -102,6 +102,7 @@ def test_b_a_yes_or_no_asks_for_no_number_whatever_it_mentions() -> None:
         ("When is the concert?", "It is on Mondays after lunch.", "Every member gets a ticket."),
         ("How fast is the lift?", "It takes 9 seconds.", "It changes every floor."),
         ("How often is it cleaned?", "It is cleaned every second Monday.", "Every room is cleaned at once."),
+        ("Where is the vault backup?", "It lies in the safe.", "Backups; Kept for: 35 days."),
         ("Who pays for it?", "Those who use it.", "The projector."),
     ],
 )

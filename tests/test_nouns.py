@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.terms import words
-from agent.quoting.nouns import is_verb, last_verb, nouns
+from agent.quoting.nouns import is_done, is_verb, last_verb, nouns
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,8 @@ def test_b_the_last_word_after_a_helper_is_the_verb_where_no_other_is() -> None:
     assert last_verb("Is production in a zone?") == ""
     assert last_verb("What does it span?") == "span"
     assert last_verb("What does it do?") == ""
+
+
+def test_b_a_verb_is_one_in_each_of_its_forms() -> None:
+    assert all(map(is_done, ("support", "supports", "supported", "supporting")))
+    assert not is_done("lamp")

@@ -15,7 +15,7 @@ from agent.knowledge.terms import ASKING, CJK, LIGHT, is_function_word, stem, st
 from agent.knowledge.thesaurus import key, meanings, named, phrases, same_thing
 from agent.query import ASKS
 from agent.quoting.implied import converse, implied, implied_by_form
-from agent.quoting.nouns import GENERIC, is_verb, last_verb, nouns
+from agent.quoting.nouns import GENERIC, is_done, is_verb, last_verb, nouns
 from verification.function_words import CJK_FUNCTION
 from verification.language import detect
 
@@ -92,7 +92,7 @@ def concepts(
             if abroad:  # a translation is the thing itself
                 written, others = written | others, frozenset()
             is_noun = _is_insisted(phrase, asked) if abroad else not spare and not insisted.isdisjoint(phrase)
-            does = not is_noun and (is_verb(phrase[0]) or phrase[0] == last)
+            does = not is_noun and (is_done(phrase[0]) or phrase[0] == last)
             found[each] = Concept(
                 key=each,
                 others=others,

@@ -29,7 +29,10 @@ _BY_FORM: Final = tuple(
     (re.compile(asked, re.IGNORECASE), _stems(listed))
     for asked, listed in (
         (_WHERE, "leave put place park keep store find stand hang sit lie see look live be located bring pick fetch"),
-        (rf"{_LENGTH}|\bhow many (?:\w+ )?(?:minutes|hours|days|weeks|months|years)\b", "take last stay remain run go"),
+        (
+            rf"{_LENGTH}|\bhow many (?:\w+ )?(?:minutes|hours|days|weeks|months|years)\b",
+            "take last stay remain run go valid",
+        ),
         (
             rf"{_HOW_MUCH}|\bwhat(?: is|['’]s| are) (?:the|our|my)\b",
             "earn receive get pay spend cost reimburse claim budget allowance stipend grant sum",
@@ -37,6 +40,7 @@ _BY_FORM: Final = tuple(
         (r"\bwho(?:m|se)?\b", "handle manage run deal look care responsible charge contact turn speak write reach"),
         (r"\bwho(?:m|se)?\b", "broken damaged lost stolen missing urgent"),
         (_WHEN, "happen start begin come"),
+        (r"\bhow (?:do|can|could|should|would) (?:i|we|you|one)\b", "request obtain arrange perform"),
     )
 )
 """What each question word implies: whoever asks where something is left, put or found asks where it is."""
@@ -50,7 +54,9 @@ _EMPTY: Final = frozenset(
         matter necessary certain different proper exact general usual whole full real possible best right currently
         towards toward per via against among question questions anyone anybody someone somebody everyone everybody
         nobody several multiple various few couple myself yourself himself herself ourselves themselves itself always
-        ever never still yet already quite rather really actually automatically manually usually normally tells telling
+        ever never
+        command commands everything anything something nothing still yet already quite rather really actually
+        automatically manually usually normally tells telling
     """.split()  # noqa: SIM905 - words read better as words
 )
 
@@ -73,7 +79,7 @@ _CONVERSE: Final = tuple(
     for asked, said, others in (
         (
             rf"{_LENGTH}|\b(?:until|till) when\b|{_WHEN}|\bhow many\b",
-            "keep store retain save hold stay remain live exist available last preserve",
+            "keep store retain save hold stay remain live survive exist available last preserve",
             "delete remove erase purge expire",
         ),
         (rf"{_WHEN}|{_LENGTH}|\bhow late\b", "close shut", "open"),

@@ -128,6 +128,12 @@ _TIME: Final = re.compile(
     r"|last|two|three|four|five|six|seven|eight|nine|ten) (?:second|minute|hour|day|week|month|quarter|year)s?)\b",
     re.IGNORECASE,
 )
+_PLACE: Final = re.compile(
+    r"[#/]\w|\b(?:in|at|on|into|onto|to|from|beside|besides|behind|under|near|nearby|next to|inside|outside|via|through"
+    r"|over|where|above|below|around|between|opposite|back|home|here|there|portal|floor|room|building|office|nowhere|anywhere"
+    r"|everywhere|by|with)\b",
+    re.IGNORECASE,
+)
 _SIZED: Final = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|once|immediately|instantly|unlimited"
     r"|no limit|same|next|straight away|right away)\b",
@@ -142,6 +148,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 _MEASURES: Final = (
     (_any(r"\bhow long\b", r"\bwie lange\b", r"\bcombien de temps\b", r"\bcuánto tiempo\b", r"\bberapa lama\b"), _LONG),
+    (_any(r"^\W*(?:and |so |but )?where\b"), _PLACE),
     (_any(r"\bhow (?:fast|quick|quickly|soon|big|large|heavy|wide|tall|deep|thick)\b"), _SIZED),
     (_any(r"\bhow (?:often|frequently)\b", r"\bwie oft\b", r"\bfréquence\b", r"\bfrecuencia\b"), _OFTEN),
     (

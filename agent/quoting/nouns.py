@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from agent.knowledge.terms import ASKING, LIGHT, is_function_word
+from agent.knowledge.terms import ASKING, LIGHT, is_function_word, stem
 
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*|[?.,;:!()]")
 _OPENS: Final = frozenset(
@@ -79,6 +79,7 @@ GENERIC: Final = frozenset(
 
 _HELPERS: Final = frozenset("do does did can could may might must should will would".split())  # noqa: SIM905 - as above
 _LEAST_CLAUSE: Final = 2
+_VERB_STEMS: Final = frozenset(stem(word, "en") for word in VERBS)
 _MIXED: Final = re.compile(r"\d[^\W\d]|[^\W\d]\d")
 _DETERMINERS: Final = frozenset("the a an our your my their its his her this that these those of for".split())  # noqa: SIM905 - as above
 
@@ -134,6 +135,11 @@ def _is_noun(word: str, *, describes: bool) -> bool:
 def is_verb(word: str) -> bool:
     """Whether an English word, in lower case, may be a verb in its plain form."""
     return not VERBS.isdisjoint(_singular(word))
+
+
+def is_done(word: str) -> bool:
+    """Whether an English word, in lower case, may be a verb in any of its forms."""
+    return stem(word, "en") in _VERB_STEMS
 
 
 def _singular(word: str) -> set[str]:
