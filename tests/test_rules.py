@@ -376,11 +376,6 @@ def test_f1_a_right_answer_passes_without_repair_and_without_a_word_against_it()
     assert check(Draft(text="Backups are kept for 30 days [1].", sources=(source,), repair=False)).violations == ()
 
 
-def test_b3_a_leaked_tag_that_a_table_would_swallow_is_found_all_the_same() -> None:
-    verdict = check(Draft(text="| a | <thinking> |\n|---|---|\n| 1 | 2 |", own_words=True))
-    assert [(each.rule, each.words) for each in verdict.errors] == [("mrkdwn", "<thinking>")]
-
-
 def test_f1_a_long_fault_is_told_once_and_its_words_are_cut() -> None:
     (found,) = check(Draft(text=f"**{'x' * 250}**", own_words=True, repair=False)).violations
     assert (found.rule, found.start, found.end, len(found.words)) == ("no_markdown_bold", 0, 254, 200)
