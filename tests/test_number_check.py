@@ -116,6 +116,7 @@ def test_f1_the_same_number_in_disguise_passes(source: str, text: str) -> None:
     ("source", "text", "is_error"),
     [
         ("The film closes the series of books.", "There are four films", True),
+        ("The film closes the series of books.", "The two films close the series", False),
         ("The plan is by the council.", "There are two plans by the council", True),
         ("Backups are made every 6 hours.", "Backups are made four times a day", False),
         ("Call the desk, or write a mail.", "There are three ways: call the desk or write a mail", False),
@@ -207,6 +208,7 @@ def test_f1_a_rate_may_be_given_for_another_time(source: str, right: str, wrong:
         ("The city has 1,234,567 inhabitants.", "1.235 million people live there", "1.233 million people live there"),
         ("The run is 40 km long.", "The run is about 42 km long", "The run is 42 km long"),
         ("The trial lasts 2 days.", "The trial lasts 48 hours", "The trial lasts 50 hours"),
+        ("The oven reaches 20 °C.", "The oven reaches 69 °F", "The oven reaches 66 °F"),
         ("The oven reaches 20 °C.", "The oven reaches 67 °F", "The oven reaches 70 °F"),
         ("Weight limit (lb): 23", "The weight limit is 23 lb (10 kg)", "The weight limit is 23 lb (16 kg)"),
     ],

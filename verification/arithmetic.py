@@ -133,7 +133,7 @@ def _is_range(text: str, one: Quantity, other: Quantity) -> bool:
     link = text[first.end : last.start].strip().casefold()
     if link in _LINKS:
         return True
-    return link in _AND_LINKS and bool(_BETWEEN.search(text, max(0, first.start - _REACH), first.start))
+    return link in _AND_LINKS and bool(_BETWEEN.search(text, first.start - _REACH, first.start))
 
 
 def _paired(evidence: Evidence) -> Iterator[float]:
