@@ -91,6 +91,13 @@ def test_f1_a_claim_without_an_existing_source_is_only_suspicious() -> None:
     assert violations == ()
 
 
+def test_f1_a_claim_behind_one_that_is_told_at_once_is_judged_all_the_same() -> None:
+    text = "Backups are kept for 14 days [9]. Backups are kept for 30 days [1]. Backups are kept for 15 days [1]."
+    judged, violations = judge(text)
+    assert [claim.supported for claim in judged] == ["suspicious", "yes", "no"]
+    assert [violation.words for violation in violations] == ["15 days"]
+
+
 def errors(claim: str, source: str) -> list[str]:
     text = f"{claim} [1]"
     draft = Draft(text=text, sources=(Source(id=1, title="", text=source),))
