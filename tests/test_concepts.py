@@ -108,3 +108,9 @@ def test_b_the_words_of_a_phrase_that_name_a_subject_are_known() -> None:
     assert number.telling == {"emergenc"} < number.parts
     (office,) = concepts("office", "en")
     assert office.telling == office.parts == frozenset()
+
+
+def test_b_a_phrase_of_days_and_numbers_is_not_said_by_a_day_alone() -> None:
+    (first,) = concepts("day one", "en")
+    assert first.parts == frozenset()
+    assert "first day" in first.others

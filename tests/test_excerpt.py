@@ -118,3 +118,10 @@ def test_b_a_short_section_is_quoted_whole_and_no_other() -> None:
     assert quoted("How many calls a minute?", text) == ["Ten calls a minute.", "Above that you get an error."]
     long = f"## Limits\n\nTen calls a minute.\n\nAbove that {'many ' * 100}things happen."
     assert quoted("How many calls a minute?", long) == ["Ten calls a minute."]
+
+
+def test_b_the_first_that_covers_enough_is_the_answer_where_it_is_nearly_the_best() -> None:
+    text = "## Idempotency\n\nSend an `Idempotency-Key`. Using a key again with another body is answered with 422."
+    others = ("The body is small. The sky is blue.", "Keep your key. Another body is known.")
+    question = "What happens if I reuse an idempotency key with a different body?"
+    assert any("422" in unit for unit in quoted(question, text, *others))

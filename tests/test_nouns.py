@@ -60,3 +60,8 @@ def test_b_the_last_word_after_a_helper_is_the_verb_where_no_other_is() -> None:
 def test_b_a_verb_is_one_in_each_of_its_forms() -> None:
     assert all(map(is_done, ("support", "supports", "supported", "supporting")))
     assert not is_done("lamp")
+
+
+def test_b_a_participle_is_a_noun_only_where_it_describes_one() -> None:
+    assert nouns("Who is woken for it?") == frozenset()
+    assert "stolen" in nouns("Who reports the stolen phone?")

@@ -97,7 +97,7 @@ def concepts(
                 key=each,
                 others=others,
                 written=written,
-                parts=frozenset(stems(" ".join(phrase), language)) if len(phrase) > 1 else frozenset(),
+                parts=_said_apart(phrase, language),
                 telling=_telling(phrase, language),
                 weight=weight,
                 is_noun=is_noun,
@@ -129,6 +129,13 @@ def _parts(phrase: tuple[str, ...], language: str | None) -> list[str]:
     if len(phrase) == 1 or any(is_function_word(word, None) for word in phrase):
         return []
     return [each for word in phrase for each in stems(word, language)]
+
+
+def _said_apart(phrase: tuple[str, ...], language: str | None) -> frozenset[str]:
+    """The words of a phrase, where they are more than a day or a number."""
+    if len(phrase) == 1 or all(word in LIGHT or is_function_word(word, language) for word in phrase):
+        return frozenset()
+    return frozenset(stems(" ".join(phrase), language))
 
 
 def _telling(phrase: tuple[str, ...], language: str | None) -> frozenset[str]:

@@ -23,6 +23,8 @@ Measured on some 590 questions about two sets of documents: docs/answers.md has 
 
 PARAGRAPH_CHARS: Final = 420
 """A paragraph, or a section of nothing but running text, up to this length is quoted whole."""
+CLOSE: Final = 0.95
+"""The first that covers enough is the answer, if nearly as good as the best, which may be so by its form alone."""
 TIED: Final = 0.93
 MOST_ITEMS: Final = 12
 ALIKE: Final = 0.6
@@ -59,9 +61,10 @@ class Choice:
 def choose(asked: Asked, units: Sequence[Unit], *, is_left_out: Callable[[Unit], bool]) -> Choice | None:
     """The excerpt that answers, if any does."""
     ranked = [found for found in rank(asked, units) if not is_left_out(found.unit)]
-    if not ranked or ranked[0].covered < THRESHOLD:
+    fitting = [found for found in ranked if found.covered >= THRESHOLD and found.score >= CLOSE * ranked[0].score]
+    if not fitting:
         return None
-    best = _what_to_do(ranked) if asked.wants_procedure else ranked[0]
+    best = _what_to_do((fitting[0], *ranked)) if asked.wants_procedure else fitting[0]
     main = _around(asked, best, ranked, units)
     rival = next((found for found in ranked if _contradicts(asked, found, best)), None)
     if rival is None:

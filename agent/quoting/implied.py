@@ -54,7 +54,7 @@ _EMPTY: Final = frozenset(
         matter necessary certain different proper exact general usual whole full real possible best right currently
         towards toward per via against among question questions anyone anybody someone somebody everyone everybody
         nobody several multiple various few couple myself yourself himself herself ourselves themselves itself always
-        ever never
+        ever never away together alone ago
         command commands everything anything something nothing still yet already quite rather really actually
         automatically manually usually normally tells telling
     """.split()  # noqa: SIM905 - words read better as words

@@ -50,7 +50,8 @@ VERBS: Final = frozenset(
         set settle share ship show shut sign silence sit skip smoke solve speak spend split stand start
         state stay steal step stop store submit subscribe suffer suggest supply support suppose suspend swap
         switch take talk teach tell test thank think throw touch train transfer travel treat trigger trust
-        try turn understand update upgrade use validate verify view visit wait wake walk want warn wash
+        try turn understand update upgrade use validate verify drive ride sleep practise gather assemble
+        survive reuse photograph commute relocate view visit wait wake walk want warn wash
         watch wear weigh win wipe wonder work worry write allocate archive commit expose lapse issue occupy
         oversee
     """.split()  # noqa: SIM905 - words read better as words
@@ -79,6 +80,13 @@ GENERIC: Final = frozenset(
 
 _HELPERS: Final = frozenset("do does did can could may might must should will would".split())  # noqa: SIM905 - as above
 _LEAST_CLAUSE: Final = 2
+_PARTICIPLES: Final = frozenset(
+    """
+        woken taken given known shown written broken kept sent held paid left lost found made built bought sold told met
+        chosen begun driven flown spoken stolen forgotten gone seen worn thrown drawn grown frozen hidden eaten
+        beaten fallen risen rung
+    """.split()  # noqa: SIM905 - words read better as words
+)
 _VERB_STEMS: Final = frozenset(stem(word, "en") for word in VERBS)
 _MIXED: Final = re.compile(r"\d[^\W\d]|[^\W\d]\d")
 _DETERMINERS: Final = frozenset("the a an our your my their its his her this that these those of for".split())  # noqa: SIM905 - as above
@@ -128,6 +136,8 @@ def _is_noun(word: str, *, describes: bool) -> bool:
     if word in ASKING or word in LIGHT or is_function_word(word, "en") or _MIXED.search(word):
         return False
     if re.search(r"(?:ed|ly)$", word) or (word.endswith("ing") and not describes):
+        return False
+    if word in _PARTICIPLES and not describes:
         return False
     return not is_verb(word) and GENERIC.isdisjoint(_singular(word))
 
