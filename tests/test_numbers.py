@@ -53,6 +53,9 @@ def test_f9_ambiguous_grouping_keeps_both_readings(written: str, readings: tuple
         ("百分之12.5", "zh", 12.5, "ratio", 1),
         ("3割", "ja", 3, "ratio", 10),
         ("半分", "ja", 50, "ratio", 1),
+        ("予算の半分です", "ja", 50, "ratio", 1),
+        ("百分之٥", "zh", 5, "ratio", 1),
+        ("百分之零", "zh", 0, "ratio", 1),
         ("4分の1", "ja", 25, "ratio", 1),
         ("4分の3", "ja", 75, "ratio", 1),
         ("四分の一", "ja", 25, "ratio", 1),
@@ -125,7 +128,8 @@ def test_f9_a_number_at_the_edge_of_what_is_read() -> None:
     assert [q.readings for q in quantities("1.2.3 is out", "en")] == [(1.2,)]
     assert [q.readings for q in quantities("half a quarter", "en")] == [(50.0,), (25.0,)]
     assert [q.readings for q in quantities("/8 is not 5", "en")] == [(8.0,), (5.0,)]
-    assert all(only(written, "ja").worded for written in ("半分", "四分の一", "百分の五十", "三十日"))
+    assert all(only(written, "ja").worded for written in ("半分", "四分の一", "百分之五十", "三十日"))
+    assert [only(f"{written} rows").readings for written in ("1.2M", "3B", "2 B")] == [(1.2e6,), (3e9,), (2.0,)]
     assert only("30 pour les enfants", "fr").unit is None
 
 
@@ -133,6 +137,8 @@ def test_f9_a_range_shares_its_unit() -> None:
     first, second = quantities("3 to 5 days", "en")
     assert first.unit == second.unit is not None
     assert quantities("3 apples, 5 days", "en")[0].unit is None
+    assert [q.period for q in quantities("3 to 5 days a week", "en")] == [UNITS["week"]] * 2
+    assert [q.period for q in quantities("1,200 euros and 5 days a year", "en")] == [UNITS["year"]] * 2
 
 
 def test_f9_articles_and_ordinals_are_weak() -> None:
@@ -156,6 +162,8 @@ def test_f9_articles_and_ordinals_are_weak() -> None:
         ("medio año", "es", 0.5, False),
         ("setengah jam", "id", 0.5, False),
         ("a dozen minutes", "en", 12.0, False),
+        ("within one hour", "en", 1.0, False),
+        ("within one mile", "en", 1.0, True),
         ("a dozen eggs", "en", 12.0, True),
         ("the twelfth week", "en", 12.0, True),
         ("half of the budget", "en", 50.0, True),

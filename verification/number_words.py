@@ -99,7 +99,7 @@ ONES = frozenset(["one", "ein", "eine", "einen", "einem", "einer", "un", "une", 
 FRACTIONS: dict[str, float] = {
     word: percent
     for percent, words in {
-        50.0: "half hälfte moitié mitad setengah separuh 半分 一半 半数",
+        50.0: "half hälfte moitié mitad setengah separuh",
         25.0: "quarter viertel seperempat",
         75.0: "three-quarters dreiviertel",
         100 / 3: "one-third drittel tiers tercio sepertiga",
@@ -143,8 +143,8 @@ def _indonesian(words: list[str]) -> float | None:
     return float(total + group + last)
 
 
-def read_cjk(run: str) -> float | None:
-    """The value of a run of Chinese or Japanese numerals (十二, 三千五百, 二〇二四), or None for a bare scale."""
+def read_cjk(run: str) -> float:
+    """The value of a run of Chinese or Japanese numerals (十二, 三千五百, 二〇二四)."""
     if all(letter in _CJK_DIGITS for letter in run):
         return float("".join(str(_CJK_DIGITS[letter]) for letter in run))
     total, group, last = 0, 0, 0

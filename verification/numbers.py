@@ -352,17 +352,16 @@ def _cjk_quantity(text: str, match: re.Match[str]) -> Quantity | None:
         return _quantity(text, match.span(), (50.0,), unit=percent, worded=True)
     if match["percent"]:
         written = match["percent"]
-        value = float(written) if written[0].isdigit() and written.isascii() else read_cjk(written)
-        return _quantity(text, match.span(), (value or 0.0,), unit=percent, worded=True)
+        value = float(written) if written[0].isdecimal() else read_cjk(written)
+        return _quantity(text, match.span(), (value,), unit=percent, worded=True)
     if match["bottom"]:
         top, bottom = read_cjk(match["top"]), read_cjk(match["bottom"])
-        return _quantity(text, match.span(), (100 * (top or 0) / (bottom or 1),), unit=percent, worded=True)
+        return _quantity(text, match.span(), (100 * top / (bottom or 1),), unit=percent, worded=True)
     numeral = match["numeral"]
     following = text[match.end("numeral") : match.end("numeral") + 1]
     if match["counter"] is None or numeral + following in _NOT_NUMERALS:
         return None
-    value = read_cjk(numeral)
-    return _quantity(text, match.span("numeral"), (value,), worded=True) if value is not None else None
+    return _quantity(text, match.span("numeral"), (read_cjk(numeral),), worded=True)
 
 
 _RANGE = re.compile(
