@@ -41,6 +41,7 @@ def test_f1_a_date_some_years_from_another_passes(source: str, text: str) -> Non
         ("On 5 March 2024 the office opens at 09:00.", "The office opens at 10:00", "says 09:00, not 10:00"),
         ("The desk opens at 09:00 since 2021.", "The desk is open since 2023", "says 2021, not 2023"),
         ("The audit is on 5 March.", "The audit is on 5 March 2024", "5 March 2024 does not stand"),
+        ("5 March 2024 is the day of the audit.", "6 March 2024 is the day of the audit", "says 5 March 2024"),
     ],
 )
 def test_f3_the_feedback_names_a_date_of_the_same_kind(source: str, text: str, detail: str) -> None:
@@ -51,3 +52,20 @@ def test_f3_the_feedback_names_a_date_of_the_same_kind(source: str, text: str, d
 def test_f1_a_date_of_the_question_is_known_but_not_its_year() -> None:
     assert errors("The desk is open.", "The desk is open on 5 March", "Is the desk open on 5 March?") == []
     assert errors("The desk is open.", "The desk is open on 5 March 2024", "Is the desk open on 5 March?")
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "wrong"),
+    [
+        ("The audit is on 3 April 2021.", "The audit is on 03/04/2021", "The audit is on 03/05/2021"),
+        ("The audit is on 4 March 2021.", "The audit is on 03/04/2021", "The audit is on 04/04/2021"),
+        ("The audit is on 3 and 5 March 2021.", "The audit is on 3-5 March 2021", "The audit is on 3-6 March 2021"),
+        ("The club won in 1904.", "The club won in the season 1904-1905", "The club won from 1904-1906"),
+        ("试用期从二〇二四年开始。", "试用期从2024年开始", "试用期从2023年开始"),
+        ("Releases are on Tuesdays.", "There are no releases on Fridays", "Releases are on Fridays"),
+        ("The audit is yearly.", "The audit is in November", "The audit is in November 2024"),
+    ],
+)
+def test_f1_a_date_needs_all_its_days_and_one_of_its_readings(source: str, right: str, wrong: str) -> None:
+    assert errors(source, right) == []
+    assert errors(source, wrong)

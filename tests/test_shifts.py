@@ -72,6 +72,7 @@ def test_f6_a_small_shift_is_at_least_suspected(source: str, claim: str, words: 
         ("Only the captain may approve a release.", "Nobody but the captain may approve a release."),
         ("Acknowledge a page at once; unacknowledged pages go on.", "A page must be acknowledged at once."),
         ("Prices with VAT are for guests, prices without VAT for firms.", "Prices with VAT are for guests."),
+        ("Alice informs Bob.", "Bob is informed by Alice."),
         ("Requests go to the box at the desk.", "Requests go to the inbox at the desk."),
         ("It is cleaned by the crew.", "The unit is cleaned by the crew."),
         ("経費は30日以内に精算されます。", "経費は30日以内に精算されます。"),
