@@ -55,6 +55,7 @@ def test_f1_another_rank_of_the_same_thing_is_an_error(source: str, text: str, w
         ("The second step is to wait.", "The first engineer has to wait"),
         ("It takes a second.", "It takes one second"),
         ("The second door is locked.", "One door is locked"),
+        ("The site has a mobile-first direction.", "The direction of the site is a mobile-first direction"),
         ("The second doors are locked.", "A dozen doors are locked"),
         ("The second new loud live album sold well.", "The first album sold well"),
         ("The second door of the hall is locked.", "The first hall is locked"),

@@ -68,8 +68,10 @@ def _ranked(text: str, terms: Sequence[Term]) -> Iterator[_Ranked]:
 
 
 def _has(passage: Passage, value: float) -> bool:
-    """Whether the passage has this rank, or this number, anywhere: ranks are read as numbers, too."""
-    return any(value in quantity.readings for quantity in passage.quantities)
+    """Whether the passage has this rank, or this number, anywhere; the rank of "mobile-first" is no number."""
+    if any(value in quantity.readings for quantity in passage.quantities):
+        return True
+    return any(ranked.value == value for ranked in _ranked(passage.text, passage.terms))
 
 
 def _finding(evidence: Evidence, mine: _Ranked, hit: Hit, theirs: _Ranked) -> Finding:
