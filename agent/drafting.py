@@ -7,6 +7,7 @@ hand on a draft that failed: not whole, not in pieces, not in an error.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 
 import structlog
@@ -15,12 +16,13 @@ from agent.conversation import Question
 from agent.crash_log import log_crash
 from agent.events import ModelEnd, ModelStart, Thinking, Token, Verification
 from agent.judging import examined, kept_of
-from agent.model import ModelError, WriteContext
+from agent.model import ModelError, WriteContext, WriteStream
 from agent.outcome import Answered, Failed, Partial, TurnOutcome, Unsourced
 from agent.own_words import from_own_words
 from agent.progress import Progress
-from agent.prompts import NOT_FOUND, private_texts
+from agent.prompts import private_texts
 from agent.replies import Label, failed_knowledge, failed_verification, out_of_budget, refused, shown
+from agent.showing import Showing, says_not_found
 from agent.tag_stream import DraftReader
 from agent.tools.knowledge import AWAY
 from verification.answer import Draft, Verdict
@@ -58,11 +60,11 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
         if progress.exhausted() and not (number == 1 and first):
             break
         text = first if number == 1 and first else await _write(progress, number, best)
-        if _says_not_found(text):
+        if says_not_found(text):
             break
         attempt = await _verify(progress, number, text)
         judged = number
-        if best is None or attempt.better_than(best):
+        if best is None or attempt.better_than(best) or not best.draft.text.startswith(_kept(progress)):
             best = attempt
         if attempt.verdict.passed:
             return _pass(progress, attempt)
@@ -72,6 +74,24 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
         return await _give_up(progress, best, judged)
     limit = progress.exhausted()
     return out_of_budget(progress, limit) if limit else _unfound(progress, "not_in_sources")
+
+
+def shown_so_far(progress: Progress, attempts: int = 1) -> Partial | None:
+    """What stands before the person's eyes already, as the answer; None where nothing does (F10)."""
+    if progress.showing is None or progress.showing.shown is None:
+        return None
+    return Partial(answer=shown(progress, progress.showing.shown.verdict, attempts=attempts, label="partial"))
+
+
+def _kept(progress: Progress) -> str:
+    return progress.showing.kept if progress.showing else ""
+
+
+def _stage(progress: Progress) -> Showing | None:
+    """Where this answer can be seen while it grows: not where all of it must be known before any may be shown."""
+    model = progress.model
+    whole_first = progress.judge is not None or model.quotes_only or not progress.sources
+    return None if whole_first or from_own_words(progress.question.text) else progress.showing
 
 
 def _unfound(progress: Progress, reason: str) -> TurnOutcome:
@@ -85,15 +105,22 @@ def _away(progress: Progress) -> bool:
 
 
 async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
-    """One draft. Its usage is counted also when the stream breaks."""
+    """One draft. Its usage is counted also when the stream breaks, or is stopped over a block that failed."""
     context = _write_context(progress, best)
+    showing = _stage(progress)
     progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=number))
     stream = progress.model.write(context)
     reader = DraftReader()
     error = ""
+    if showing:
+        showing.begin(last=number == progress.budget.attempts)
     try:
         async for channel, piece in stream.pieces:
-            _tell(progress, reader.feed(piece, reasoning=channel == "reasoning"), number)
+            typed = reader.feed(piece, reasoning=channel == "reasoning")
+            _tell(progress, typed, number)
+            if showing and not await _grow(progress, showing, reader, typed):
+                await _stop(stream)
+                break
     except ModelError as failure:
         error = failure.kind
         raise
@@ -105,7 +132,30 @@ async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
         progress.emit(replace(end, prompt=stream.prompt))
     if reader.fallback:
         log.info("draft_without_answer_tag", thread=str(progress.question.thread), attempt=number)
-    return reader.draft
+    return await _ended(progress, showing, reader) if showing else reader.draft
+
+
+async def _ended(progress: Progress, showing: Showing, reader: DraftReader) -> str:
+    """The answer to be judged, its last block shown; a draft without its tag is judged before any of it is."""
+    if says_not_found(reader.draft):
+        return reader.draft
+    if not reader.fallback:
+        await showing.grow(draft_of(progress, ""), reader.draft, ended=True)
+    return showing.whole(reader.draft)
+
+
+async def _grow(progress: Progress, showing: Showing, reader: DraftReader, typed: tuple[tuple[str, str], ...]) -> bool:
+    """Show what is complete now. False when the draft is lost."""
+    if not showing.due("".join(text for kind, text in typed if kind == "answer")):
+        return True
+    return await showing.grow(draft_of(progress, ""), reader.draft)
+
+
+async def _stop(stream: WriteStream) -> None:
+    """Read no more of a draft that is lost: the connection is closed, and what was used is counted."""
+    log.info("draft_stopped")
+    if isinstance(stream.pieces, AsyncGenerator):
+        await stream.pieces.aclose()
 
 
 def _tell(progress: Progress, typed: tuple[tuple[str, str], ...], number: int) -> None:
@@ -123,8 +173,15 @@ def _write_context(progress: Progress, best: Attempt | None) -> WriteContext:
         results=tuple(progress.results[-RESULTS_SEEN:]),
         sources=tuple(progress.sources),
         feedback=retry_text(without_unconfirmed(best.verdict), tuple(progress.sources)) if best else "",
-        previous_draft=best.draft.text if best else "",
+        previous_draft=_unseen(progress, best.draft.text) if best else "",
+        kept=_kept(progress),
     )
+
+
+def _unseen(progress: Progress, text: str) -> str:
+    """What of a draft is not shown: only that is to be written again."""
+    kept = _kept(progress)
+    return text.removeprefix(kept).strip("\n") if kept else text
 
 
 async def _verify(progress: Progress, number: int, text: str) -> Attempt:
@@ -166,10 +223,6 @@ def _said_by_people(progress: Progress, question: Question) -> list[str]:
     return [m.text for m in progress.state.history if m.role == "user" and m.user == question.user]
 
 
-def _says_not_found(text: str) -> bool:
-    return text.strip().strip("`*_.").startswith(NOT_FOUND)
-
-
 def _pass(progress: Progress, attempt: Attempt) -> TurnOutcome:
     if _is_general(progress, attempt):
         return _general(progress, attempt.verdict, attempt.number)
@@ -198,6 +251,9 @@ async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcom
     if _away(progress):
         return failed_knowledge(progress)
     kept = await kept_of(progress, best.draft, best.verdict, judged)
+    standing = shown_so_far(progress, judged)
+    if standing and not (kept and kept.passed and kept.text.startswith(standing.answer.text.rstrip())):
+        return standing
     if kept is None or not kept.passed:
         return Failed(answer=failed_verification(progress, best.verdict, attempts=judged), reason="verification")
     if _is_general(progress, best):

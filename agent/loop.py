@@ -17,16 +17,18 @@ from agent.attached import file_sources, with_unread
 from agent.budget import Budget, Usage
 from agent.conversation import Message, Question
 from agent.crash_log import log_crash
-from agent.drafting import answer, draft_of
+from agent.drafting import answer, draft_of, shown_so_far
 from agent.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
 from agent.judge import Judge
 from agent.mission import change_plan, close_steps, ensure_plan, meet_message
 from agent.model import DecideContext, Model, ModelError
+from agent.model_failure import PASSING
 from agent.outcome import Asked, Cancelled, TurnOutcome, outcome_name
 from agent.plan import close, fail_next, finish
 from agent.progress import Policy, Progress, Save, keep_in_memory
 from agent.query import search_query
 from agent.replies import failed_model, out_of_budget, plain_answer
+from agent.showing import Showing, Stage
 from agent.thread_state import (
     SOURCES_KEPT,
     PendingQuestion,
@@ -57,11 +59,13 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     policy: Policy | None = None,
     save: Save = keep_in_memory,
     judge: Judge | None = None,
+    stage: Stage | None = None,
 ) -> tuple[TurnOutcome, ThreadState]:
     """Answer one question. Returns how it ended and the state to be saved.
 
     ``save`` stores a state in between (a mission reset) and raises ``StateNotSaved`` if it cannot. ``judge`` decides
-    the claims that the rules only find suspicious; without one a suspicion is a warning.
+    the claims that the rules only find suspicious; without one a suspicion is a warning. On a ``stage`` verified
+    blocks can be seen while the model writes.
     """
     progress = Progress(
         question=question,
@@ -73,15 +77,18 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         policy=policy or Policy(),
         save=save,
         judge=judge,
+        showing=Showing(stage=stage) if stage else None,
     )
     try:
         async with asyncio.timeout(budget.deadline_s):
             outcome = await _work(progress)
     except TimeoutError:
-        outcome = out_of_budget(progress, "deadline")
+        outcome = shown_so_far(progress) or out_of_budget(progress, "deadline")
     except ModelError as error:
         log.warning("model_failed", thread=str(question.thread), error_type=error.kind, reason=error.detail)
         outcome = failed_model(progress, error)
+        if error.kind not in PASSING:
+            outcome = shown_so_far(progress) or outcome
     _heed_cancellation()
     outcome = with_unread(outcome, question)
     _settle(progress, outcome, state)

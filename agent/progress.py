@@ -18,6 +18,7 @@ from agent.conversation import Message, Question
 from agent.events import Emit, StateUpdated
 from agent.judge import Judge
 from agent.model import Model
+from agent.showing import Showing
 from agent.thread_state import StateNotSaved, ThreadState
 from agent.tools.tool import Tool, ToolResult
 from verification.answer import Source
@@ -62,6 +63,7 @@ class Progress:
     policy: Policy = field(default_factory=Policy)
     save: Save = keep_in_memory
     judge: Judge | None = None
+    showing: Showing | None = None
     used: Usage = field(default_factory=Usage)
     results: list[ToolResult] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)

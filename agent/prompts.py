@@ -55,7 +55,7 @@ def prompt_text(name: str) -> str:
 
 def private_texts() -> tuple[str, ...]:
     """Texts no answer may repeat."""
-    return tuple(prompt_text(name) for name in ("control", "control_json", "write", "feedback"))
+    return tuple(prompt_text(name) for name in ("control", "control_json", "write", "feedback", "feedback_rest"))
 
 
 def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessage]:
@@ -90,7 +90,8 @@ def write_messages(context: WriteContext) -> list[ChatMessage]:
     messages = _chat(prompt_text("write"), fenced(parts) + "\n\n" + _task(context))
     if context.feedback:
         messages.append({"role": "assistant", "content": f"<answer>\n{context.previous_draft}\n</answer>"})
-        messages.append({"role": "user", "content": prompt_text("feedback") + "\n\n" + context.feedback})
+        again = prompt_text("feedback_rest" if context.kept else "feedback")
+        messages.append({"role": "user", "content": again + "\n\n" + context.feedback})
     return messages
 
 

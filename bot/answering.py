@@ -40,10 +40,12 @@ from bot.settling import Settling, Unsettled, read_unsettled
 from bot.slack_calls import DeliveryFailed
 from bot.slack_searching import no_tools
 from bot.status import MODEL_AWAY, THINKING, Pace, WorkingStatus, working
+from bot.streamed_turns import StreamedTurns
+from bot.streaming import AnswerStream, Streams, streaming
 from bot.thread_reader import sort_key
 from bot.turns import OK, Ending, dead, later
 from bot.waiting_out import WaitingOut
-from bot.wording import help_text
+from bot.wording import help_text, own_words
 from bot.work import Work, turn_id_of
 from verification.language import detect
 
@@ -79,6 +81,21 @@ class Asker:
     tools_of: Callable[[Incoming], Awaitable[tuple[Tool, ...]]] = no_tools
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What a person sees of a turn before its answer is whole."""
+
+    status: WorkingStatus
+    stream: AnswerStream | None
+    before: str | None
+    """The stream that an earlier try began, as ``StreamedTurns.ts_of`` tells."""
+
+    @property
+    def streamed(self) -> str | None:
+        """The same, now: this try may have begun one."""
+        return self.stream.ts if self.stream and (self.stream.ts or self.stream.unsure) else self.before
+
+
 class Answering:
     """Handles letters for the worker."""
 
@@ -91,6 +108,7 @@ class Answering:
         observers: Observers,
         asker: Asker | None = None,
         patience: Patience | None = None,
+        streams: Streams | None = None,
     ) -> None:
         self._engine = engine
         self._delivery = delivery
@@ -101,6 +119,7 @@ class Answering:
         self._observers = observers
         self._asker = asker or Asker()
         self._patience = patience or Patience()
+        self._streamed = StreamedTurns(memory.mailbox, delivery, memory.withdrawals, streams)
         self._settling = Settling(memory.mailbox, delivery)
         self._waiting = WaitingOut(memory.mailbox, self._patience)
 
@@ -157,7 +176,8 @@ class Answering:
                 await self._deliver(work, entry)
             elif not any(posted.turn_id for posted in await self._delivery.reader.posted(work.place, letter.ts)):
                 text = say("internal", work.language, id=short_id(work.turn_id))
-                await self._delivery.say(work.place, text, letter.ts, lease.require)
+                ticket = replace(work.ticket(), turn_id="", streamed=await self._streamed.ts_of(work))
+                await self._delivery.answer(work.place, own_words(text), ticket)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
@@ -234,11 +254,13 @@ class Answering:
             return OK
         state = await self._threads.load(work.place)
         await self._save(work, stopped(work.letter.question(), state))
+        await self._streamed.end(work)
         await self._say_stopped(work)
         return OK
 
     async def _let_go(self, work: Work) -> None:
         """The question was taken back while it waited: whoever stopped it is told; what was shown goes."""
+        await self._streamed.end(work)
         await self._say_stopped(work)
         with suppress(DeliveryFailed):
             await self._delivery.drop_placeholders(work.place, work.ticket())
@@ -273,16 +295,22 @@ class Answering:
                 await self._delivery.say(work.place, help_, work.letter.ts, work.lease.require)
                 return OK
             question = replace(work.letter.question(), text=text, files=files)
-            return await self._turn(work, question, await self._with_earlier(work, state), status)
+            earlier = await self._with_earlier(work, state)
+            before = await self._streamed.ts_of(work)
+            async with streaming(self._streamed.stage(work, before)) as stream:
+                return await self._turn(work, question, earlier, Sight(status=status, stream=stream, before=before))
 
-    async def _turn(self, work: Work, question: Question, state: ThreadState, status: WorkingStatus) -> Entry | Ending:
+    async def _turn(self, work: Work, question: Question, state: ThreadState, sight: Sight) -> Entry | Ending:
         """One run of the agent: write down what came out, deliver it."""
+        status = sight.status
         with self._observers.turn(question, work.turn_id, self._engine) as observer:
             observer.waited(work.waited_s)
             observer.status = status
             more = await self._asker.tools_of(work.letter)
             saving = self._saving(work)
-            outcome, after = await self._engine.run(question, state, emit=observer, save=saving, more=more)
+            outcome, after = await self._engine.run(
+                question, state, emit=observer, save=saving, more=more, stage=sight.stream
+            )
             if (wait_s := await self._waiting.pause_s(work, outcome)) is not None:
                 return await self._waiting.rest(work, status, outcome, wait_s)
             if isinstance(outcome, Cancelled):
@@ -292,7 +320,8 @@ class Answering:
             await observer.decided(question, outcome)
             await status.hold()
             with observer.timed("deliver"):
-                await self._deliver(work, entry, may_exist=entry is not decided or work.may_be_answered)
+                known = entry is not decided or work.may_be_answered
+                await self._deliver(work, entry, may_exist=known, sight=sight)
                 if work.claimed.tries > 1:
                     await self._look_again(work)
             await observer.ended(question, outcome)
@@ -304,14 +333,16 @@ class Answering:
         standing = await self._mailbox.mark(work.claimed, work.outbox, written)
         return entry if standing == written else read_entry(standing) or entry
 
-    async def _deliver(self, work: Work, entry: Entry, *, may_exist: bool = True) -> None:
+    async def _deliver(self, work: Work, entry: Entry, *, may_exist: bool = True, sight: Sight | None = None) -> None:
         marks: list[Mark] = ["partial"] if entry.outcome == "partial" else []
         if self._engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
             marks.append("quotes")
         if entry.outcome in FAILURES:
             marks.append("failed")
         ask_human = entry.outcome in NOT_ANSWERED and self._asker.offers_human(work.place)
-        ticket = replace(work.ticket(*marks, may_exist=may_exist), ask_human=ask_human)
+        streamed = sight.streamed if sight else await self._streamed.ts_of(work)
+        ticket = work.ticket(*marks, may_exist=may_exist or streamed is not None)
+        ticket = replace(ticket, ask_human=ask_human, stream=sight.stream if sight else None, streamed=streamed)
         await self._delivery.answer(work.place, entry.answer, ticket)
 
     async def _known_state(self, work: Work) -> ThreadState | None:

@@ -56,6 +56,7 @@ from bot.slack_app import Workspace, build_app
 from bot.slack_searching import SlackSearching
 from bot.socket_front import SocketFront
 from bot.stops import Cancel, LateStops, StopDesk, Stops
+from bot.streaming import Streams
 from bot.syncing import Syncing
 from bot.thread_reader import ThreadReader
 from bot.turn_record import TurnRecords
@@ -185,7 +186,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         observers.tokens_used = means.budgets.used
         desks = _Desks(
             redis=redis, engine=engine, observers=observers, access=_access(settings), memory=memory, means=means,
-            prompts=prompts, prefix=prefix, handoff=settings.handoff, patience=patience, circuits=[engine.breaker],
+            prompts=prompts, prefix=prefix, settings=settings, patience=patience, circuits=[engine.breaker],
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, desks.open, prefix=prefix))
         reading, delivery = Reading(slack.workspaces), delivery_of(slack.workspaces)
@@ -249,7 +250,7 @@ class _Desks:
     means: Means
     prompts: Sequence[Mapping[str, str]]
     prefix: str
-    handoff: str
+    settings: Settings
     patience: Patience
     circuits: list[CircuitBreaker]
 
@@ -262,15 +263,16 @@ class _Desks:
         delivery = Delivery(calls, workspace.own, prompts=self.prompts)
         people = People(calls, self.redis, prefix=self.prefix)
         asker = Asker(
-            offers_human=partial(offers_human, self.handoff),
+            offers_human=partial(offers_human, self.settings.handoff),
             language_of=people.language,
             files_of=Attachments(client, calls, delivery.reader).of,
             tools_of=SlackSearching(client, calls, token_of=memory.tokens.of).tools,
         )
         answering = Answering(
-            self.engine, delivery, memory=memory, observers=self.observers, asker=asker, patience=self.patience
-        )
-        helpers = Helpers(handoff=self.handoff, calls=calls, workspace=workspace, delivery=delivery)
+            self.engine, delivery, memory=memory, observers=self.observers, asker=asker, patience=self.patience,
+            streams=Streams(calls, call_s=min(5.0, self.patience.attempt_s)) if self.settings.streams else None,
+        )  # fmt: skip
+        helpers = Helpers(handoff=self.settings.handoff, calls=calls, workspace=workspace, delivery=delivery)
         handle, tell_dead = self._way_to(answering, helpers, people)
         return Desk(
             workspace=workspace,

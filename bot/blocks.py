@@ -75,6 +75,12 @@ def render(answer: Answer, frame: Frame) -> tuple[Post, ...]:
     return tuple(Post(text=text, blocks=tuple(body)) for text, body in zip(texts, bodies, strict=True))
 
 
+def under_stream(answer: Answer, frame: Frame) -> tuple[Block, ...]:
+    """What stands under an answer that was streamed: no label can be set above it any more."""
+    label = [context([answer.label])] if answer.label else []
+    return (*label, *_tail(answer, frame))
+
+
 def section(text: str) -> Block:
     """A mrkdwn section. Its text must be shorter than 3,000 characters."""
     return {"type": "section", "text": {"type": "mrkdwn", "text": text}, "expand": True}

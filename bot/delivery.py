@@ -8,18 +8,20 @@ Must never post text that is not an ``Answer``'s own, and never log any of it.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
 import structlog
 
 from agent.conversation import ThreadKey
-from bot.blocks import Block, Frame, Mark, Post, render, without_buttons
+from bot.blocks import Block, Frame, Mark, Post, context, render, under_stream, without_buttons
 from bot.intake import Own
 from bot.slack_calls import DeliveryFailed, LeaseCheck, Reply, SlackCalls, no_lease
-from bot.thread_reader import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
+from bot.streaming import AnswerStream
+from bot.thread_reader import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct, sort_key
 from bot.views import HomeFigures, home_view, trust_modal
 from bot.wording import SUGGESTED_PROMPTS, own_words
 from verification.answer import Answer
@@ -28,6 +30,8 @@ _BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "
 _CANNOT_UPDATE: Final = frozenset({"message_not_found", "edit_window_closed", "cant_update_message", "msg_too_long"})
 _GONE: Final = frozenset({"message_not_found", "thread_not_found"})
 _LONGEST_UPDATE: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
+_BLANK_S: Final = 10
+"""Seconds after which a stream that shows nothing has been left by whoever began it."""
 _CUT_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
 _log = structlog.get_logger()
 
@@ -38,6 +42,8 @@ class Ticket:
 
     ``may_exist`` is False only on the first try of a new question: then nothing can have been posted and the look is
     saved. ``lease_check`` raises when the turn has lost its thread. ``language`` is the question's, None English.
+    ``stream`` is where the answer was shown while it grew; ``streamed`` the ts of a stream that was begun for it, by
+    this turn or one that died, empty where that is not known, None where there was none.
     """
 
     question_ts: str
@@ -47,6 +53,8 @@ class Ticket:
     marks: tuple[Mark, ...] = ()
     language: str | None = None
     ask_human: bool = False
+    stream: AnswerStream | None = None
+    streamed: str | None = None
 
 
 def today_utc() -> date:
@@ -89,11 +97,15 @@ class Delivery:
             language=ticket.language,
             ask_human=ticket.ask_human,
         )
-        posts = render(answer, frame)
         placeholder = self._placeholders.pop((place, ticket.question_ts), None)
-        found = await self._reader.posted(place, ticket.question_ts) if ticket.may_exist else ()
+        if ticket.stream and await self._closed(ticket.stream, answer, frame, ticket):
+            for posted in _only(placeholder):
+                await self._delete(place.channel, posted.ts, ticket.lease_check)
+            return ticket.stream.ts
+        posts = render(answer, frame)
+        found = await self._reader.posted(place, ticket.question_ts, ticket.streamed) if ticket.may_exist else ()
         # A placeholder is taken over only where no answer stands yet; one that a dead worker left goes at the end.
-        standing = tuple(p for p in found if not p.placeholder) or found[:1] or _only(placeholder)
+        standing = tuple(p for p in found if not p.placeholder) or _first(found) or _only(placeholder)
         seats = _seats(standing, len(posts), ticket.turn_id)
         stamps: list[str] = []
         for number, (post, seat) in enumerate(zip(posts, seats, strict=True), 1):
@@ -101,7 +113,7 @@ class Delivery:
             stamps.append(await self._place(body, post, ticket, _only(seat)))
         left = [posted for posted in found if posted.placeholder and posted not in standing]
         for surplus in (*(posted for posted in standing if posted not in seats), *left):
-            await self._delete(place.channel, surplus.ts, ticket.lease_check)
+            await self._remove(place, surplus, ticket)
         ticket.lease_check()  # what was posted without the thread is somebody else's to count, and to look at again
         _log.info("answer_delivered", messages=len(posts), updated=len(standing), verified=answer.verified)
         return stamps[0]
@@ -134,7 +146,9 @@ class Delivery:
 
         That is a second answer (the earlier one stands), a placeholder beside an answer, a status under an answer.
         """
-        found = await self._reader.posted(place, question_ts)
+        streams = await self._reader.posted(place, question_ts, "")
+        # The stream of another turn of this thread may just have begun: it gets its first words within moments.
+        found = [posted for posted in streams if not posted.stream or _left_blank(posted)]
         answers = [posted for posted in found if not posted.placeholder]
         if not answers:
             return 0  # whoever answers takes over what stands there
@@ -143,7 +157,7 @@ class Delivery:
             first.setdefault((posted.part, bool(posted.turn_id)), posted)
         seconds = [posted for posted in answers if posted not in first.values()]
         for posted in (*seconds, *(posted for posted in found if posted.placeholder)):
-            await self._delete(place.channel, posted.ts, lease_check)
+            await self._remove(place, posted, Ticket(question_ts=question_ts, lease_check=lease_check))
             _log.warning("second_answer_deleted" if posted in seconds else "placeholder_deleted", part=posted.part)
         last = await self._reader.messages(place, limit=1)
         if last and last[-1].role == "assistant":
@@ -190,6 +204,25 @@ class Delivery:
             if posted.placeholder:
                 await self._delete(place.channel, posted.ts, ticket.lease_check)
 
+    async def end_streams(self, place: ThreadKey, ticket: Ticket, note: str = "") -> bool:
+        """Ends what nobody ended: with a ``note`` under what was shown, else for the next answer to take over.
+
+        Whether the note was said.
+        """
+        streams = [p for p in await self._reader.posted(place, ticket.question_ts, ticket.streamed) if p.stream]
+        for posted in streams:
+            if not note:
+                await self._handed_over(place.channel, posted, ticket)
+            elif not await self._stopped(place, posted, ticket, note):
+                await self.answer(place, own_words(note), replace(ticket, turn_id="", streamed=posted.ts))
+        return bool(note and streams)
+
+    async def drop_streams(self, place: ThreadKey, ticket: Ticket) -> None:
+        """Takes away what was streamed for a question that is gone."""
+        for posted in await self._reader.posted(place, ticket.question_ts, ticket.streamed):
+            if posted.stream:
+                await self._remove(place, posted, ticket)
+
     async def thank(self, place: ThreadKey, user: str, text: str) -> None:
         """Says something that only this person sees."""
         await self._calls.once("chat.postEphemeral", {**_address(place), "user": user, "text": text})
@@ -215,13 +248,12 @@ class Delivery:
         await self._calls.once("assistant.threads.setSuggestedPrompts", body)
 
     def _body(self, place: ThreadKey, ticket: Ticket, number: int, *, verified: bool) -> dict[str, Any]:
-        payload = {"question_ts": ticket.question_ts, "turn_id": ticket.turn_id, "verified": verified}
-        part = {"part": number} if number > 1 else {}
-        return {**_address(place), "metadata": {"event_type": ANSWER_EVENT, "event_payload": {**payload, **part}}}
+        return {**_address(place), "metadata": _metadata(ticket, verified=verified, number=number)}
 
     async def _place(self, body: dict[str, Any], post: Post, ticket: Ticket, standing: Sequence[Posted]) -> str:
         """Puts one message where it belongs: leaves it, updates it, or posts it."""
         for known in standing:
+            await self._handed_over(body["channel"], known, ticket)
             # An answer of this very turn was complete when it was posted; only a button press carries no turn.
             if ticket.turn_id and known.turn_id == ticket.turn_id:
                 return known.ts
@@ -277,6 +309,41 @@ class Delivery:
         quiet = {**body, "unfurl_links": False, "unfurl_media": False}
         return await self._calls.write("chat.postMessage", quiet, lease_check=ticket.lease_check, look=look)
 
+    async def _closed(self, stream: AnswerStream, answer: Answer, frame: Frame, ticket: Ticket) -> bool:
+        """Whether the stream could be ended as this answer."""
+        blocks = under_stream(answer, frame)
+        whole = await stream.close(answer.text, blocks, _metadata(ticket, verified=answer.verified))
+        if whole:
+            ticket.lease_check()
+            _log.info("answer_delivered", messages=1, updated=0, verified=answer.verified, streamed=True)
+        return whole
+
+    async def _stopped(self, place: ThreadKey, posted: Posted, ticket: Ticket, note: str) -> bool:
+        """End a stream with a note under it, as the answer to its question. False where it is a stream no longer."""
+        metadata = _metadata(replace(ticket, turn_id=""), verified=False)
+        body = {"channel": place.channel, "ts": posted.ts, "blocks": [context([note])], "metadata": metadata}
+        return await self._end(body, ticket.lease_check)
+
+    async def _handed_over(self, channel: str, posted: Posted, ticket: Ticket) -> None:
+        """End a stream as a placeholder: while it grows nobody can update it."""
+        if posted.stream:
+            metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": ticket.question_ts}}
+            await self._end({"channel": channel, "ts": posted.ts, "metadata": metadata}, ticket.lease_check)
+
+    async def _end(self, body: Mapping[str, Any], lease_check: LeaseCheck) -> bool:
+        try:
+            await self._calls.write("chat.stopStream", body, lease_check=lease_check)
+        except DeliveryFailed as failure:
+            if not failure.permanent:
+                raise
+            _log.info("stream_ended_before", reason=failure.reason)
+            return False
+        return True
+
+    async def _remove(self, place: ThreadKey, posted: Posted, ticket: Ticket) -> None:
+        await self._handed_over(place.channel, posted, ticket)
+        await self._delete(place.channel, posted.ts, ticket.lease_check)
+
     async def _delete(self, channel: str, ts: str, lease_check: LeaseCheck) -> None:
         try:
             await self._calls.write("chat.delete", {"channel": channel, "ts": ts}, lease_check=lease_check)
@@ -288,6 +355,12 @@ class Delivery:
 def _address(place: ThreadKey) -> dict[str, Any]:
     """Where a message goes. A direct chat without thread is answered where it stands."""
     return {"channel": place.channel} if is_direct(place) else {"channel": place.channel, "thread_ts": place.thread_ts}
+
+
+def _metadata(ticket: Ticket, *, verified: bool, number: int = 1) -> dict[str, Any]:
+    payload = {"question_ts": ticket.question_ts, "turn_id": ticket.turn_id, "verified": verified}
+    part = {"part": number} if number > 1 else {}
+    return {"event_type": ANSWER_EVENT, "event_payload": {**payload, **part}}
 
 
 def _shortened(text: str) -> str:
@@ -308,6 +381,15 @@ def _seats(standing: Sequence[Posted], parts: int, turn_id: str) -> list[Posted 
         else:
             others.append(posted)
     return [own.get(part) or (others.pop(0) if others else None) for part in range(1, parts + 1)]
+
+
+def _first(found: Sequence[Posted]) -> tuple[Posted, ...]:
+    """The message that an answer takes over: a stream that holds a part of it already, else the earliest."""
+    return tuple(sorted(found, key=lambda posted: not posted.stream)[:1])
+
+
+def _left_blank(posted: Posted) -> bool:
+    return posted.blank and time.time() - sort_key(posted.ts)[0] > _BLANK_S
 
 
 def _only(posted: Posted | None) -> tuple[Posted, ...]:

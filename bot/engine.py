@@ -34,6 +34,7 @@ from agent.model import Model
 from agent.openai_model import JUDGE_TIMEOUTS, OpenAIModel, Timeouts
 from agent.outcome import TurnOutcome
 from agent.progress import Policy, Save, keep_in_memory
+from agent.showing import Stage
 from agent.thread_state import ThreadState
 from agent.tools.knowledge import for_viewers, knowledge_tools
 from agent.tools.llm_generate import LlmGenerate
@@ -77,7 +78,7 @@ class Engine:
         """Every tool there is now, and the one that only a question from Slack brings."""
         return frozenset((*self.tools, *self.served(), SLACK_SEARCH))
 
-    async def run(
+    async def run(  # noqa: PLR0913 - what one question brings along, each named at the call
         self,
         question: Question,
         state: ThreadState,
@@ -85,8 +86,9 @@ class Engine:
         emit: Emit,
         save: Save = keep_in_memory,
         more: Sequence[Tool] = (),
+        stage: Stage | None = None,
     ) -> tuple[TurnOutcome, ThreadState]:
-        """One turn with this engine's parts. ``more`` are tools of this one question."""
+        """One turn with this engine's parts. ``more`` are tools of this question, ``stage`` is where it may be seen."""
         own = for_viewers(self.tools, viewers_of(question))
         return await run_turn(
             question,
@@ -98,6 +100,7 @@ class Engine:
             policy=self.policy,
             save=save,
             judge=self.judge,
+            stage=stage,
         )
 
 

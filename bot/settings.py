@@ -83,6 +83,7 @@ class Settings(BaseSettings):
     max_attempts: int = _env("ORION_MAX_ATTEMPTS", 3, ge=1, le=3)
     general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
     link_hosts: Names = _env("ORION_LINK_HOSTS", frozenset())
+    streams: bool = _env("ORION_STREAMS", default=False)
     trace_content: bool = _env("ORION_TRACE_CONTENT", default=True)
     allow_users: Names = _env("ORION_ALLOW_USERS", frozenset())
     deny_users: Names = _env("ORION_DENY_USERS", frozenset())
@@ -170,7 +171,7 @@ class Settings(BaseSettings):
         """An empty amount is no limit; digits may be grouped."""
         return value.replace("_", "").replace(",", "").strip() or 0 if isinstance(value, str) else value
 
-    @field_validator("debug", "trace_content", "allow_guests", "allow_external", mode="before")
+    @field_validator("debug", "streams", "trace_content", "allow_guests", "allow_external", mode="before")
     @classmethod
     def _switch(cls, value: Any) -> Any:
         """An empty switch is off."""

@@ -31,12 +31,17 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posted:
-    """A message of Orion's for a question: an answer's ``part`` (from 1), or a placeholder without an answer yet."""
+    """A message of Orion's for a question: an answer's ``part`` (from 1), or a placeholder without an answer yet.
+
+    A placeholder may be a ``stream`` that nobody ended; ``blank`` tells that it shows nothing.
+    """
 
     ts: str
     turn_id: str = ""
     part: int = 1
     placeholder: bool = False
+    stream: bool = False
+    blank: bool = False
 
 
 def is_direct(place: ThreadKey) -> bool:
@@ -98,8 +103,11 @@ class ThreadReader:
         bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}
         return [message async for message in self._each(place, bounds, _PAGE * 2)]
 
-    async def posted(self, place: ThreadKey, question_ts: str) -> tuple[Posted, ...]:
+    async def posted(self, place: ThreadKey, question_ts: str, streamed: str | None = None) -> tuple[Posted, ...]:
         """What Orion already posted for this question, in order of its parts, then of time.
+
+        ``streamed`` is the ts of a stream that was begun for it; empty where a stream may have been begun unknown: then
+        whatever message of Orion's still grows, or stayed empty, is taken for it.
 
         Raises:
             DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
@@ -110,6 +118,7 @@ class ThreadReader:
         try:
             async for message in self._each(place, bounds, _PAGE * _MOST_PAGES):
                 found += _as_posted(message, own, question_ts)
+                found += _as_stream(message, own, streamed)
         except DeliveryFailed as failure:
             if failure.reason != "missing_scope":
                 raise
@@ -194,3 +203,13 @@ def _as_posted(message: Mapping[str, Any], own: Own, question_ts: str) -> tuple[
         return ()
     part = payload.get("part", 1)
     return (Posted(ts=ts, turn_id=string(payload, "turn_id"), part=part if isinstance(part, int) else 1),)
+
+
+def _as_stream(message: Mapping[str, Any], own: Own, streamed: str | None) -> tuple[Posted, ...]:
+    """A stream that was not ended: Slack lets metadata be set only at its end."""
+    if streamed is None or not is_own(message, own) or mapping(message, "metadata"):
+        return ()
+    ts, blank = string(message, "ts"), not any(message.get(part) for part in ("text", "blocks", "attachments", "files"))
+    if ts == streamed or blank or string(message, "streaming_state") == "in_progress":
+        return (Posted(ts=ts, placeholder=True, stream=True, blank=blank),)
+    return ()

@@ -51,6 +51,16 @@ class Work:
         return f"waits:{self.turn_id}"
 
     @property
+    def streams(self) -> str:
+        """The name of the mark that says that a stream may have been begun."""
+        return f"streams:{self.turn_id}"
+
+    @property
+    def stream(self) -> str:
+        """The name of the mark under which the stream's ts stands."""
+        return f"stream:{self.turn_id}"
+
+    @property
     def language(self) -> str | None:
         """What the person wrote in; None for English or unsure."""
         return detect(self.letter.text)

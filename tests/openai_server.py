@@ -25,7 +25,7 @@ Mode = Literal["tools", "no_tools"]
 class Scripted:
     """One reply. ``before_end`` is waited for after the pieces; ``done`` off leaves out the end mark and the reason.
 
-    ``cut`` closes the connection before anything is said, ``broken`` after the pieces.
+    ``after`` comes then. ``cut`` closes the connection before anything is said, ``broken`` after the pieces.
     """
 
     pieces: tuple[str, ...] = ()
@@ -44,6 +44,7 @@ class Scripted:
     raw: bytes | None = None
     content_type: str = ""
     before_end: asyncio.Event | None = None
+    after: tuple[str, ...] = ()
 
 
 def says(*pieces: str, **more: Any) -> Scripted:
@@ -144,6 +145,8 @@ class ScriptedOpenAI:
                     await _send(response, {"choices": [{"index": 0, "delta": {channel: piece}}]})
             if reply.before_end:
                 await reply.before_end.wait()
+            for piece in reply.after:
+                await _send(response, {"choices": [{"index": 0, "delta": {"content": piece}}]})
             if reply.broken and request.transport:
                 request.transport.close()
             elif reply.done:

@@ -85,7 +85,8 @@ async def ask_in_channel(scene: Scene) -> str:
 class Failure:
     """How it is brought about: what the model server sends first, and what goes wrong with Slack.
 
-    ``before`` and ``after`` are done round the question. ``needs`` says which far ends are to be taken away.
+    ``before`` and ``after`` are done round the question. ``needs`` says which far ends are to be taken away, and
+    whether streams are on.
     """
 
     decisions: tuple[Scripted, ...] = ()
@@ -105,6 +106,11 @@ class Failure:
 def posting(error: str) -> Failure:
     """Twice: the answer, and the second try before the question is given up."""
     return Failure(slack=lambda faults: faults.fail("chat.postMessage", error, times=2))
+
+
+def streamed(slack: Callable[[Faults], None]) -> Failure:
+    """The answer is to be seen while it grows."""
+    return Failure(slack=slack, needs=frozenset({"streams"}))
 
 
 async def recycled(scene: Scene) -> None:
@@ -250,6 +256,17 @@ FAILURES: Mapping[str, Failure] = {
     "slack: the token is revoked": Failure(
         slack=lambda faults: faults.fail("chat.postMessage", "token_revoked", times=9)
     ),
+    "streams: no `chat.startStream`": streamed(lambda faults: faults.missing.add("chat.startStream")),
+    "streams: too many a minute (`ratelimited`)": streamed(
+        lambda faults: faults.rate_limit("chat.startStream", retry_after=60)
+    ),
+    "streams: connection cut after the start": streamed(lambda faults: faults.lose_response("chat.startStream")),
+    "streams: 429 on a piece": streamed(lambda faults: faults.rate_limit("chat.appendStream")),
+    "streams: connection cut after a piece": streamed(lambda faults: faults.lose_response("chat.appendStream")),
+    "streams: dies (`message_not_in_streaming_state`), as after five minutes": streamed(
+        lambda faults: faults.fail("chat.appendStream", "message_not_in_streaming_state")
+    ),
+    "streams: blocks refused at its end": streamed(lambda faults: faults.fail("chat.stopStream", "invalid_blocks")),
     "redis: away when the question comes, Socket Mode": REDIS_AWAY,
     "redis: away when the question comes, HTTP": replace(REDIS_AWAY, mode="http"),
     "redis: away for longer than Slack sends again": Failure(
@@ -315,6 +332,7 @@ async def failing(failure: Failure, home: Path, far_ends: FarEnds) -> AsyncItera
             openai_api_key=SecretStr("sk-test-0123456789"),
             model="scripted",
             knowledge_url=SecretStr(database.url if database else ""),
+            streams="streams" in failure.needs,
         )
         setting = await stack.enter_async_context(
             running(settings, mode=failure.mode, patience=failure.patience, strictness=failure.strictness)

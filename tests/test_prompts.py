@@ -103,6 +103,6 @@ def test_i2_no_text_holds_the_word_of_its_own_fence(texts: list[str]) -> None:
 
 
 def test_f1_the_prompts_are_private() -> None:
-    assert len(private_texts()) == 4
+    assert len(private_texts()) == 5
     assert all(len(text) > 100 for text in private_texts())
     assert any(NOT_FOUND in text for text in private_texts())

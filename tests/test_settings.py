@@ -24,7 +24,10 @@ def test_lists_folders_and_switches_are_read(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("ORION_LINK_HOSTS", "a.example, b.example")
     monkeypatch.setenv("ORION_DOCS", "one:two")
     monkeypatch.setenv("ORION_TRACE_CONTENT", "off")
+    assert not load_settings(port=None).streams
+    monkeypatch.setenv("ORION_STREAMS", "on")
     settings = load_settings(port=None)
+    assert settings.streams
     assert settings.link_hosts == {"a.example", "b.example"}
     assert settings.docs == (Path("one"), Path("two"))
     assert not settings.trace_content
@@ -45,6 +48,7 @@ def test_a_dotenv_file_is_read(tmp_path: Path) -> None:
         ("ORION_CATCH_UP_S", "soon", "ORION_CATCH_UP_S must be a number, not 'soon'"),
         ("ORION_MAX_ATTEMPTS", "0", "ORION_MAX_ATTEMPTS must be at least 1, not '0'"),
         ("ORION_GENERAL", "maybe", "ORION_GENERAL must be 'label' or 'refuse', not 'maybe'"),
+        ("ORION_STREAMS", "perhaps", "ORION_STREAMS must be on or off, not 'perhaps'"),
         ("ORION_DEBUG", "perhaps", "ORION_DEBUG must be on or off, not 'perhaps'"),
         ("ORION_SEARXNG_URL", "hello", "ORION_SEARXNG_URL must be an address such as"),
     ],

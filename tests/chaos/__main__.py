@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,9 +29,18 @@ Scenario = Callable[[Path, random.Random, float], Awaitable[Row]]
 
 
 async def in_a_storm(folder: Path, dice: random.Random, scale: float) -> Row:
+    return await _weathered("storm", storm(folder, dice, stormy(scale)), "Redis deaths")
+
+
+async def with_streams(folder: Path, dice: random.Random, scale: float) -> Row:
+    weather = replace(stormy(scale), streams=True)
+    return await _weathered("streams", storm(folder, dice, weather), "Redis deaths")
+
+
+def stormy(scale: float) -> Weather:
     threads = max(4, round(50 * scale))
     deaths = 2 if scale > 0.5 else 1
-    weather = Weather(
+    return Weather(
         questions=threads * 10,
         threads=threads,
         ask_for_s=60 * scale,
@@ -38,7 +48,6 @@ async def in_a_storm(folder: Path, dice: random.Random, scale: float) -> Row:
         redis_deaths=deaths,
         rages_s=100 * scale,
     )
-    return await _weathered("storm", storm(folder, dice, weather), "Redis deaths")
 
 
 async def in_a_cluster(folder: Path, dice: random.Random, scale: float) -> Row:
@@ -107,8 +116,9 @@ SCENARIOS: dict[str, Scenario] = {
     "thousand": a_thousand,
     "cluster": in_a_cluster,
     "sentinel": behind_a_sentinel,
+    "streams": with_streams,
 }
-ON_DEMAND = frozenset({"thousand", "cluster", "sentinel"})
+ON_DEMAND = frozenset({"thousand", "cluster", "sentinel", "streams"})
 """Not among the five minutes; ``--only`` runs them."""
 
 

@@ -131,7 +131,20 @@ def left_behind(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
     places = {(one.channel, one.thread) for one in asked}
     messages = (m for channel, thread in places for m in workspace.messages(channel, thread))
     working = [m for m in messages if (m.get("metadata") or {}).get("event_type") == WORKING_EVENT]
-    return statuses + [f"placeholder {m['ts']}" for m in working]
+    return statuses + [f"placeholder {m['ts']}" for m in working] + _torn(workspace, asked)
+
+
+def _torn(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
+    """Streams that nobody ended, and answers of which a part is missing or stands there twice."""
+    places = {(one.channel, one.thread) for one in asked if one.thread}
+    own = [m for channel, thread in places for m in workspace.messages(channel, thread) if m.get("bot_id")]
+    streams = [f"stream {m['ts']}" for m in own if "streaming_state" in m or not m.get("metadata")]
+    answers = [m for m in own if _is(m, ANSWER_EVENT, str(_payload(m).get("question_ts"))) and _payload(m)["turn_id"]]
+    return streams + [f"torn answer {m['ts']}" for m in answers if _said(m).count("600 requests") != 1]
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    return "\n".join(str(block["text"]) for block in message.get("blocks", []) if "text" in block)
 
 
 async def _misremembered(scene: Scene, threads: Mapping[tuple[str, str], Sequence[tuple[str, str]]]) -> list[str]:

@@ -25,6 +25,8 @@ from tests.waiting import wait_until
 
 QUESTION = "How many requests per minute may an API key make?"
 DRAFT = ("<answer>Each API key may", " make 600 requests a minute [1].</answer>")
+BLOCKS = "<answer>Each API key may make 600 requests a minute [1].\n\nBursts"
+REST = (" of up to 50 requests a second are accepted [1].\n\n", "Keys on the partner plan may make 3,000 [1].</answer>")
 IMPATIENT_SLACK = Strictness(rates=False, retry_delays=(0.3, 1.0, 2.0, 4.0, 8.0))
 """Slack's own retries come after 0, 60 and 300 seconds: a run of minutes cannot wait for them."""
 
@@ -59,29 +61,45 @@ class Scene:
         return self.asked[-1]
 
 
-def paced(dice: random.Random, least_s: float, most_s: float, hangs: Hangs = lambda _: False) -> dict[str, Any]:
-    """Scripts of a model that always decides to answer and writes for a while; ``hangs`` looks at the question."""
+def paced(
+    dice: random.Random, least_s: float, most_s: float, hangs: Hangs = lambda _: False, *, streams: bool = False
+) -> dict[str, Any]:
+    """Scripts of a model that always decides to answer and writes for a while; ``hangs`` looks at the question.
+
+    For ``streams`` it writes blocks, and waits in the second.
+    """
 
     def draft(request: Mapping[str, Any]) -> Scripted:
         if hangs(str(request["messages"])):
             return HANGS
         gate = asyncio.Event()
         asyncio.get_running_loop().call_later(dice.uniform(least_s, most_s), gate.set)
-        return says(*DRAFT, before_end=gate)
+        return says(BLOCKS, before_end=gate, after=REST) if streams else says(*DRAFT, before_end=gate)
 
     return {"decisions": lambda _: RESPOND, "drafts": draft}
 
 
 @asynccontextmanager
 async def scene(
-    folder: Path, redis_url: str, model: ScriptedOpenAI, dice: random.Random, *, prefix: str = "orion"
+    folder: Path,
+    redis_url: str,
+    model: ScriptedOpenAI,
+    dice: random.Random,
+    *,
+    prefix: str = "orion",
+    streams: bool = False,
 ) -> AsyncIterator[Scene]:
     """An empty workspace over this Redis."""
     async with AsyncExitStack() as stack:
         workspace = LocalWorkspace(DocsFolder(roots=(HANDBOOK,)), strictness=IMPATIENT_SLACK)
         await workspace.start()
         stack.push_async_callback(workspace.stop)
-        server = {"openai_base_url": model.url, "openai_api_key": SecretStr("sk-chaos"), "model": "scripted"}
+        server = {
+            "openai_base_url": model.url,
+            "openai_api_key": SecretStr("sk-chaos"),
+            "model": "scripted",
+            "streams": streams,
+        }
         settings = settings_in(folder / "home", redis_url, **server)
         hands = stack.enter_context(crew(folder / "logs"))
         yield Scene(

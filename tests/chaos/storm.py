@@ -17,6 +17,7 @@ from tests.openai_server import ScriptedOpenAI
 
 CHANNELS = ("C0GENERAL", "C0HELP", "C0ENGINEERING")
 CHAT = "D0ORION"
+STREAM_CALLS = ("chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update")
 RESENT = 0.3
 SETTLES_S = 40.0
 """How long after the last answer whatever was left behind may take to go away."""
@@ -43,6 +44,8 @@ class Weather:
     slow_posts: float = 0.05
     """Share of questions for which Slack carries out a post only after more than a lease, dead worker or not."""
     patience_s: float = 150.0
+    streams: bool = False
+    """Whether the answers are streamed."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,7 +73,8 @@ class Storm:
         for number, thread in enumerate(order):
             self.at.workspace.faults.duplicate_events = 2 if dice.random() < RESENT else 0  # the mention and its twin
             if dice.random() < weather.slow_posts:
-                self.at.workspace.faults.delay("chat.postMessage", weather.lease_s + 6)
+                method = dice.choice(STREAM_CALLS) if weather.streams else "chat.postMessage"
+                self.at.workspace.faults.delay(method, weather.lease_s + 6)
             channel = CHAT if thread == 0 else CHANNELS[thread % len(CHANNELS)]
             known = opened.get(thread)
             asked = self.at.ask(channel, known.thread if known else None, f"{QUESTION} No. {number}, please.")
@@ -141,8 +145,8 @@ async def storm(
     """One storm from its first question to the last word, over one Redis or over what is named."""
     async with (
         over or redis_process() as redis,
-        ScriptedOpenAI(**paced(dice, 0.1, 0.6)) as model,
-        scene(folder, redis.url, model, dice) as at,
+        ScriptedOpenAI(**paced(dice, 0.1, 0.6, streams=weather.streams)) as model,
+        scene(folder, redis.url, model, dice, streams=weather.streams) as at,
     ):
         port = free_port()
         at.workspace.events_url = f"http://127.0.0.1:{port}/slack/events"

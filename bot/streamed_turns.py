@@ -1,0 +1,64 @@
+"""Which turns were streamed, written down beside their outbox, so that whoever takes one over finishes it in place.
+
+Promises: that a stream may begin is noted before it does, its ts right after; a turn is streamed once, on its first
+try; one that was taken back leaves no stream that nobody ends. Must never be asked for the text: Slack has it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from agent.phrases import say
+from bot.delivery import Delivery
+from bot.mailbox import Mailbox
+from bot.slack_calls import DeliveryFailed
+from bot.streaming import AnswerStream, Audience, Streams
+from bot.withdrawals import Withdrawals
+from bot.work import Work
+
+
+class StreamedTurns:
+    """The streams of one workspace's turns; without ``streams`` none is begun, and those that were are still ended."""
+
+    def __init__(
+        self, mailbox: Mailbox, delivery: Delivery, withdrawals: Withdrawals, streams: Streams | None = None
+    ) -> None:
+        self._mailbox = mailbox
+        self._delivery = delivery
+        self._withdrawals = withdrawals
+        self._streams = streams
+
+    async def ts_of(self, work: Work) -> str | None:
+        """The ts of a stream begun for this letter; empty where one may stand unknown, None where there is none."""
+        thread = work.claimed.thread
+        if await self._mailbox.marked(thread, work.streams) is None:
+            return "" if work.claimed.tries > 1 else None
+        return await self._mailbox.marked(thread, work.stream) or ""
+
+    def stage(self, work: Work, before: str | None) -> AnswerStream | None:
+        """Where this answer may be seen while it grows. A stream begun ``before`` is finished instead."""
+        streams = self._streams
+        if streams is None or before is not None or work.may_be_answered or not streams.may_be_tried(work.place):
+            return None
+        return AnswerStream(
+            streams=streams,
+            audience=Audience(place=work.place, user=work.letter.user, lease_check=work.lease.require),
+            before=partial(self._mailbox.mark, work.claimed, work.streams, "begun"),
+            note=partial(self._mailbox.mark, work.claimed, work.stream),
+        )
+
+    async def end(self, work: Work) -> None:
+        """The question was taken back: what was shown gets the note that says so, goes along, or waits for the edit."""
+        streamed = await self.ts_of(work)
+        if streamed is None:
+            return
+        ticket = replace(work.ticket(), streamed=streamed)
+        stop = await self._withdrawals.stopped_at(work.letter)
+        with suppress(DeliveryFailed):
+            if await self._withdrawals.gone(work.letter):
+                await self._delivery.drop_streams(work.place, ticket)
+            elif await self._delivery.end_streams(work.place, ticket, say("stopped", work.language) if stop else ""):
+                # It is said under what was shown: not once more.
+                await self._mailbox.mark(work.claimed, f"stopped:{stop}", f"stream:{work.letter.ts}")

@@ -1,0 +1,215 @@
+"""Slack's streams: a message that grows by verified blocks while the model writes (F10, F12).
+
+Promises: a stream's ts is written down before its first word; the lease is checked before each call; a piece that may
+have arrived is never sent again. What cannot be streamed, or not to its end, is left for ``bot.delivery`` to put in its
+place. Must never show what was not handed over as verified, nor wait for a workspace that has no streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import structlog
+
+from agent.conversation import ThreadKey
+from agent.side_tasks import beside
+from bot.lease import LeaseLost
+from bot.slack_calls import DeliveryFailed, LeaseCheck, Reply, SlackCalls
+from bot.thread_reader import is_direct
+
+_LIMITED: Final = frozenset({"ratelimited", "rate_limited"})
+_LONGEST: Final = 11_000
+"""Characters of one streamed message. A longer answer is put in place as several messages."""
+_MISSING: Final = frozenset(
+    {"unknown_method", "missing_scope", "method_deprecated", "not_allowed_token_type", "feature_not_enabled"}
+)
+_log = structlog.get_logger()
+
+NoteTs = Callable[[str], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audience:
+    """Where a stream is to be seen, by whom first, and what must hold before each call."""
+
+    place: ThreadKey
+    user: str
+    lease_check: LeaseCheck
+
+
+class Streams:
+    """The streams of one workspace, as far as this process knows: whether it has them, and how often it may be told.
+
+    Seconds: ``each_s`` between two pieces (Slack takes 100 a minute of a workspace), ``missing_s`` until a workspace or
+    channel that refused is asked again, ``limited_s`` after it had enough of streams for a minute; ``call_s`` a start
+    may take.
+    """
+
+    def __init__(
+        self,
+        calls: SlackCalls,
+        *,
+        each_s: float = 0.65,
+        missing_s: float = 3_600.0,
+        limited_s: float = 20.0,
+        call_s: float = 5.0,
+    ) -> None:
+        self.calls = calls
+        self.call_s = call_s
+        self._each_s = each_s
+        self._missing_s = missing_s
+        self._limited_s = limited_s
+        self._free_at = 0.0
+        self._not_before: dict[str, float] = {}
+
+    def may_be_tried(self, place: ThreadKey) -> bool:
+        """Whether an answer can be streamed here: in a thread, where nothing refused lately."""
+        now = asyncio.get_running_loop().time()
+        return not is_direct(place) and all(self._not_before.get(where, 0.0) <= now for where in ("", place.channel))
+
+    def refused(self, place: ThreadKey, reason: str) -> None:
+        """Remember why no stream began. ``""`` stands for the whole workspace."""
+        pause_s = self._limited_s if reason in _LIMITED else self._missing_s
+        where = "" if reason in _LIMITED | _MISSING else place.channel
+        self._not_before[where] = asyncio.get_running_loop().time() + pause_s
+
+    async def pace(self) -> None:
+        """Wait for this workspace's next turn to be told something."""
+        now = asyncio.get_running_loop().time()
+        at = max(now, self._free_at)
+        self._free_at = at + self._each_s
+        await asyncio.sleep(at - now)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class AnswerStream:
+    """One answer's stream, begun with its first block (an ``agent.showing.Stage``).
+
+    ``before`` is called before the start, ``note`` with the ts right after it. ``unsure`` tells that a stream may have
+    begun of which nobody knows the ts.
+    """
+
+    streams: Streams
+    audience: Audience
+    before: Callable[[], Awaitable[object]]
+    note: NoteTs
+    ts: str = ""
+    unsure: bool = False
+    _broken: str = ""
+    _text: str = ""
+    _length: int = 0
+    _waiting: str = ""
+    _grew: asyncio.Event = field(default_factory=asyncio.Event)
+    _sending: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def show(self, markdown: str, text: str) -> bool:
+        """One more block. False where no stream could be begun."""
+        if not self.ts and not await self._started():
+            return False
+        piece = f"\n\n{markdown}" if self._length else markdown
+        self._text = text
+        self._length += len(piece)
+        if self._length > _LONGEST:
+            self._break("too_long")
+        else:
+            self._waiting += piece
+            self._grew.set()
+        return True
+
+    async def keep(self) -> None:
+        """Tell Slack what was added, as often as it may be told, until cancelled or the lease is lost."""
+        while True:
+            await self._grew.wait()
+            await self.streams.pace()
+            self._grew.clear()
+            try:
+                await self._send()
+            except LeaseLost:
+                return
+
+    async def close(self, text: str, blocks: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> bool:
+        """End the stream as the answer whose text is ``text``. False when what stands is not, or may not be, that.
+
+        Raises:
+            DeliveryFailed: Slack was away for longer than patience lasts.
+        """
+        async with self._sending:
+            if not self.ts or self._broken or text.strip() != self._text.strip():
+                return False
+            rest = {"markdown_text": self._waiting} if self._waiting else {}
+            self._waiting = ""
+            self._break("closed")  # whatever comes of it, nothing may be added any more
+            more = {**rest, "blocks": list(blocks), "metadata": metadata}
+            try:
+                body = {"channel": self.audience.place.channel, "ts": self.ts, **more}
+                await self.streams.calls.write("chat.stopStream", body, lease_check=self.audience.lease_check)
+            except DeliveryFailed as failure:
+                if not failure.permanent:
+                    raise
+                _log.warning("stream_not_closed", reason=failure.reason)
+                return False
+            return True
+
+    async def _started(self) -> bool:
+        place, calls = self.audience.place, self.streams.calls
+        if self.unsure or not self.streams.may_be_tried(place):
+            return False
+        await self.before()
+        to = {"recipient_team_id": place.team, "recipient_user_id": self.audience.user}
+        body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
+        self.audience.lease_check()
+        self.unsure = True  # also when this is cut off
+        try:
+            reply = await calls.once("chat.startStream", body, timeout_s=self.streams.call_s)
+        except DeliveryFailed as failure:
+            self.unsure = not failure.permanent and failure.reason not in _LIMITED
+            if not self.unsure:
+                self.streams.refused(place, failure.reason)
+            _log.info("stream_not_started", reason=failure.reason, unsure=self.unsure)
+            return False
+        self.ts, self.unsure = str(reply.get("ts", "")), False
+        await self.note(self.ts)
+        return True
+
+    async def _send(self) -> None:
+        async with self._sending:
+            piece, self._waiting = self._waiting, ""
+            if self._broken or not piece:
+                return
+            body = {"channel": self.audience.place.channel, "ts": self.ts, "markdown_text": piece}
+
+            async def look() -> Reply | None:
+                self._break("unsure")  # it may stand there by now, and must not stand there twice
+                return {}
+
+            self._broken = "cut_off"
+            try:
+                check = self.audience.lease_check
+                await self.streams.calls.write("chat.appendStream", body, lease_check=check, look=look)
+            except DeliveryFailed as failure:
+                self._break(failure.reason)
+            else:
+                self._broken = self._broken.replace("cut_off", "")
+
+    def _break(self, reason: str) -> None:
+        if reason != "closed":
+            _log.warning("stream_broken", reason=reason, length=self._length)
+        self._broken = reason
+
+
+@asynccontextmanager
+async def streaming(stream: AnswerStream | None) -> AsyncIterator[AnswerStream | None]:
+    """Keeps a stream told for as long as the block runs."""
+    if stream is None:
+        yield None
+        return
+    async with beside() as group:
+        keeper = group.create_task(stream.keep(), name="stream")
+        try:
+            yield stream
+        finally:
+            keeper.cancel()

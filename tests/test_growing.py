@@ -1,0 +1,135 @@
+"""An answer while it grows: how it is cut never shows, and nothing leaves that was not checked (F10, F12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verification.answer import Draft, Source
+from verification.growing import Shown, complete, let_through
+from verification.rules import check
+
+SOURCES = (
+    Source(id=1, title="Limits", url="https://docs.example/limits", text="Each key may send 600 requests a minute."),
+    Source(id=2, title="Builds", url="https://docs.example/builds", text="The build runs on Tuesday at 14:00."),
+)
+BASE = Draft(text="", question="How many requests may a key send?", sources=SOURCES)
+BLOCKS = (
+    "Each key may send 600 requests a minute [1].",
+    "The **build** runs on Tuesday at 14:00 [2].",
+    "Each key may send 900 requests a minute [1].",
+    "The limits:\n\n- Each key may send 600 requests a minute [1].\n- The build runs on Tuesday [2].",
+    "1. Each key may send 600 requests a minute [1].\n\n2. The build runs at 14:00 [2].\n\n   On Tuesday [2].",
+    "## Limits\n\nEach key may send 600 requests a minute [1].",
+    "| what | how many |\n|---|---|\n| requests a minute | 600 [1] |",
+    "```python\nx = 1\n\n\ny = '```'\n```",
+    "````\n```\n\na\n```\n````",
+    "~~~\n\n# no title\n\n~~~",
+    "See [the page](https://evil.example/?q=600).",
+    "<!channel> look [1]",
+    "---",
+    "-",
+    "12",
+    "**Bold**",
+    "    indented",
+    "[1]: https://docs.example/limits",
+)
+texts = st.lists(st.sampled_from(BLOCKS) | st.text("ab1.-*`~#|: \n", max_size=12), max_size=6).map("\n\n".join)
+
+
+def grown(text: str, cuts: Sequence[int]) -> list[str]:
+    """The blocks as they turn up while the text arrives in pieces."""
+    found: list[str] = []
+    for end in [*sorted(cut % (len(text) + 1) for cut in cuts), len(text)]:
+        blocks = complete(text[:end].strip())
+        assert [block.strip() for block in blocks[: len(found)]] == [block.strip() for block in found]
+        found += blocks[len(found) :]
+    return found
+
+
+@given(texts, st.lists(st.integers(0, 10_000), max_size=12))
+def test_f10_however_a_draft_arrives_its_blocks_are_the_same(text: str, cuts: list[int]) -> None:
+    whole = text.strip()
+    found = grown(whole, cuts)
+    ended = complete(whole, ended=True)
+    assert [block.strip() for block in found] == [block.strip() for block in ended[: len(found)]]
+    assert "".join(ended).strip() == whole
+
+
+@settings(max_examples=40)
+@given(texts)
+def test_f10_nothing_is_let_through_that_the_rules_do_not_pass(text: str) -> None:
+    before = ""
+    for block in complete(text.strip(), ended=True):
+        shown, verdict = let_through(BASE, before, block, check)
+        if shown is None:
+            break
+        assert check(replace(BASE, text=before + block)).passed
+        if shown.markdown:
+            alone = check(replace(BASE, text=block.strip("\n"), dialect="markdown"))
+            assert (alone.passed, "\n\n".join(alone.chunks)) == (True, shown.markdown)
+        assert verdict == shown.verdict
+        assert not {"900", "evil", "<!channel>"} & set(shown.markdown.replace("/", " ").split())
+        before = shown.draft
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("One.\n\nTwo.", ["One."]),
+        ("One.\n\n", []),
+        ("One.\n\n ", []),
+        ("One.\n \n\nTwo", ["One."]),
+        ("- a\n- b\n\n- c", []),
+        ("- a\n\n1", []),
+        ("- a\n\n1st", ["- a"]),
+        ("- a\n\n  more\n\nTwo", ["- a\n\n  more"]),
+        ("One:\n\nTwo", []),
+        ("One [1]: \n\n- a\n\nTwo", ["One [1]: \n\n- a"]),
+        ("# One\n\nTwo\n\nThree", ["# One\n\nTwo"]),
+        ("**One**\n\nTwo\n\nThree", ["**One**\n\nTwo"]),
+        ("| a |\n|---|\n\n| b |", []),
+        ("| a |\n|---|\n\nb", ["| a |\n|---|"]),
+        ("```\na\n\nb\n\nc", []),
+        ("```\na\n\nb\n```\n\nc", ["```\na\n\nb\n```"]),
+        ("Say ```a\n\nb``` now.\n\nc", ["Say ```a\n\nb``` now."]),
+    ],
+)
+def test_f10_what_belongs_together_leaves_together(text: str, blocks: list[str]) -> None:
+    assert [block.strip() for block in complete(text)] == blocks
+
+
+def test_f10_f12_a_block_is_markdown_with_the_links_of_its_citations() -> None:
+    shown, _ = let_through(BASE, "", BLOCKS[1] + "\n\n", check)
+    assert isinstance(shown, Shown)
+    assert shown.markdown == r"The **build** runs on Tuesday at 14:00 [\[2\]](https://docs.example/builds)."
+    assert shown.verdict.text.startswith("The *build* runs")  # as a post has it
+
+
+def test_f10_the_first_block_that_fails_says_why() -> None:
+    shown, verdict = let_through(BASE, BLOCKS[0] + "\n\n", BLOCKS[2], check)
+    assert shown is None
+    assert [violation.rule for violation in verdict.errors] == ["claim_supported"]
+
+
+def test_f10_what_holds_nothing_to_see_is_let_through_unseen() -> None:
+    shown, verdict = let_through(BASE, BLOCKS[0] + "\n\n", "<!-- note -->", check)
+    assert shown is not None
+    assert (shown.markdown, verdict.passed) == ("", True)
+
+
+def test_f10_what_is_right_only_in_the_whole_is_not_shown_by_itself() -> None:
+    """A rule that fails only the block alone leaves the answer as it is."""
+
+    def strict(draft: Draft) -> object:
+        verdict = check(draft)
+        if draft.dialect == "markdown":
+            return check(Draft(text="<!channel>"))
+        return verdict
+
+    shown, verdict = let_through(BASE, "", BLOCKS[0], strict)  # type: ignore[arg-type]  # a check like any other
+    assert (shown, verdict.passed) == (None, True)
