@@ -306,6 +306,7 @@ NORTH = "The audit takes 30 days. The review lasts 40 days."
             "The yearly audit of depots takes very long at night, 40 days",
             "",
         ),
+        ("The cup is held July 19-22 at the club.", "The cup is held July 59-22 at the club", "59 does not stand"),
         ("30 days is the notice.", "45 days is the notice", "says 30 days, not 45 days"),
         ("A room costs 140 euros a night.", "A room costs 150 euros a night", "says 140 euros, not 150 euros"),
         ("The room has 20 desks.", "The room has 30 people", "30 does not stand"),

@@ -113,6 +113,8 @@ def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
     # What stands near the claim need not be looked for in all of its sources.
     if any(matches(quantity, other) for passage in evidence.near() for other in passage.quantities):
         return True
+    if _is_written_near(quantity, evidence):
+        return True
     passages = evidence.passages
     return any(matches(quantity, other) for passage in passages for other in passage.quantities) or any(
         _is_year(quantity, passage)
@@ -120,6 +122,12 @@ def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
         or _is_hour(quantity, passage, evidence.claim.text)
         for passage in passages
     )
+
+
+def _is_written_near(quantity: Quantity, evidence: Evidence) -> bool:
+    """True for the 22 of "59-22 at the club" where the source has the date "July 19-22 at the club"."""
+    end = quantity.end + len(f" {quantity.noun}")
+    return bool(quantity.noun) and not quantity.period and evidence.is_written_near(quantity.start, end)
 
 
 def _is_hour(quantity: Quantity, passage: Passage, text: str) -> bool:
