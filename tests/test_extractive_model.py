@@ -337,6 +337,18 @@ async def test_b_code_alone_is_cited_below_it_and_fenced_safely() -> None:
     assert text == "Quoted from Snippet:\n\n````\nfrobnicate ``` quickly\n````\n[1]"
 
 
+async def test_b_a_row_of_several_sentences_is_cited_for_all_of_them() -> None:
+    table = (
+        "| when | what they see |\n|---|---|\n"
+        "| a budget is used up | whose budget it was, renewed at 00:00 UTC. On an edit the answer stays "
+        "([why](decisions/0011-edits.md)) |\n| Orion is paused | one message |\n"
+    )
+    question, sources = "When is a budget renewed?", (source(1, "Budgets", table),)
+    text = await answer(question, sources)
+    assert "renewed at 00:00 UTC. On an edit the answer stays" in text
+    assert verdict(text, question, sources).passed
+
+
 async def test_b_long_paragraphs_are_quoted_around_the_best_sentence() -> None:
     filler = [f"Filler number {n} says nothing of interest to anybody in the whole team." for n in range(8)]
     text = " ".join([*filler[:4], "The zebra lives in Kenya.", "It eats grass all day.", *filler[4:]])

@@ -43,3 +43,13 @@ def test_f1_a_long_text_tells_like_a_short_one_how_many_stems_each_sentence_hold
     assert len(counts) > 100
     assert passage.holding(stems) == {index: count for index, count in counts.items() if count}
     assert len(passage.holding(frozenset({"77"}))) == 1
+
+
+def test_f1_a_number_in_a_path_is_the_paths_also_inside_code() -> None:
+    for text in (
+        "See decisions/0011-who-may-stop.md.",
+        "See `decisions/0011-who-may-stop.md`.",
+        "Run `cp 5.csv a/7.csv`.",
+    ):
+        assert analyse(text, "en").quantities == ()
+    assert [found.readings for found in analyse("Run `wait --for 30` with `v1.2.3`.", "en").quantities] == [(30.0,)]

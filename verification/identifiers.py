@@ -72,6 +72,11 @@ def code_spans(text: str) -> tuple[Identifier, ...]:
     return tuple(map(_code, _CODE.finditer(text))) if "`" in text else ()
 
 
+def within(text: str, code: Identifier) -> Iterator[tuple[int, int]]:
+    """Where other identifiers stand inside a code span of ``text``."""
+    return ((found.start, found.end) for found in _found(text, code.start + 1, code.end - 1))
+
+
 def _code(match: re.Match[str]) -> Identifier:
     return Identifier(kind="code", text=match.group().strip("`").strip(), start=match.start(), end=match.end())
 

@@ -19,7 +19,7 @@ from propcache.api import cached_property
 
 from verification.calendar_words import MONTHS
 from verification.dates import Moment, is_calendar_word, moments
-from verification.identifiers import Identifier, identifiers
+from verification.identifiers import Identifier, identifiers, within
 from verification.language import detect
 from verification.numbers import Quantity, may_count, quantities
 from verification.stretches import openings
@@ -143,8 +143,9 @@ class Passage:
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
         """The numbers, those inside identifiers and dates left out."""
-        taken = [(found.start, found.end) for found in self.identifiers if found.kind != "code"]
-        taken += [(found.start, found.end) for found in self.moments]
+        taken = [(found.start, found.end) for found in self.moments]
+        for found in self.identifiers:  # a number in code counts, but not that of a path in it
+            taken += within(self.text, found) if found.kind == "code" else [(found.start, found.end)]
         return quantities(self.text, self.language, taken, self._starts)
 
     @cached_property

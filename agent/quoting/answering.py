@@ -23,11 +23,13 @@ from agent.quoting.units import Unit, units_of
 from agent.quoting.wording import line
 from verification.answer import Source
 from verification.language import detect
+from verification.passages import sentence_spans
 
 _COMPARED_CHARS: Final = 90
 _LEAST_COMPARED: Final = 12
 _HOW: Final = re.compile(r"\W*(?:how|wie|comment|cómo|bagaimana)\b", re.IGNORECASE)
 _FENCE: Final = re.compile(r"`{3,}")
+_SENTENCE_ENDS: Final = (".", "!", "?", "…", ":", ";", "。", "！", "？", '."', ".)", ".”")
 
 
 def quoted_answer(context: WriteContext) -> str:
@@ -165,9 +167,16 @@ def _render(opening: str, excerpt: Excerpt) -> str:
         else:
             marker = "-" if unit.kind == "row" else unit.marker
             starts = previous is None or previous.block != unit.block
-            lines += [*([""] if starts else []), f"{'    ' * unit.depth}{marker} {unit.text} {number}"]
+            lines += [*([""] if starts else []), f"{'    ' * unit.depth}{marker} {_ended(unit)} {number}"]
         previous = unit
     return "\n".join(lines)
+
+
+def _ended(unit: Unit) -> str:
+    """Its text; of several sentences the last is ended too: only behind a full stop a number speaks for them all."""
+    text = unit.text
+    several = len(sentence_spans(text, None)) > 1
+    return f"{text}." if several and not text.endswith(_SENTENCE_ENDS) else text
 
 
 def _fenced(code: str) -> str:
