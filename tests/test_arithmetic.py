@@ -52,6 +52,11 @@ def errors(source: str, text: str) -> list[Violation]:
             "The review takes 11 days in total",
         ),
         (
+            "Review takes 2 days. Rollout takes 3 days.",
+            "Review and rollout take 5 days in total",
+            "Review and rollout take 6 days in total",
+        ),
+        (
             "A jug holds 2.5 l and a can 2.9 l.",
             "A jug and a can hold 5.4 l together",
             "A jug and a can hold 5 l together",
