@@ -9,7 +9,7 @@
 
 PYTHON ?= python3
 PY := .venv/bin/python
-PORT ?= 8765
+PORT ?=
 
 .PHONY: run semantic test test-llm chaos check fix audit bench lock clean
 
@@ -54,7 +54,7 @@ PORT ?= 8765
 	@touch $@
 
 run: .venv/.runtime
-	@$(PY) -m bot local --port $(PORT) $(ARGS)
+	@$(PY) -m bot local $(if $(PORT),--port $(PORT)) $(ARGS)
 
 semantic: .venv/.semantic-model
 	@echo "Search by meaning is installed. Set ORION_SEMANTIC=on, then: orion index"

@@ -91,7 +91,10 @@ def worker(
 
 @app.command()
 def local(
-    port: Annotated[int, typer.Option(min=0, max=LARGEST_PORT, help="Port of the page; 0 takes a free one.")] = 8765,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=LARGEST_PORT, help="Port of the page. Default: 8765, if taken a free one, as 0 is."),
+    ] = None,
     docs: DocsOption = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,  # noqa: FBT002 - a flag
 ) -> None:

@@ -46,6 +46,7 @@ EXAMPLES = (
     "Who is called first when the database fails over?",
     "What may a dinner cost on a business trip?",
 )
+USUAL_PORT = 8765
 TERMINAL_BROWSERS = {"www-browser", "links", "elinks", "lynx", "w3m"}
 _MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion doctor` checks the rest."
 _REFUSED = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy its bot token (xoxb-…)."
@@ -106,8 +107,11 @@ async def _sign_in(settings: Settings) -> None:
         log.warning("slack_unreachable", reason=tried.reason)
 
 
-async def local(settings: Settings, *, port: int, docs: Sequence[Path] | None, browser: bool) -> None:
-    """`orion local`: the local workspace and an Orion in it, the real app over the real protocol."""
+async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | None, browser: bool) -> None:
+    """`orion local`: the local workspace and an Orion in it, the real app over the real protocol.
+
+    ``port`` None is the usual one, or a free one where another workspace has that.
+    """
     folders = tuple(docs or settings.docs or (HANDBOOK,))
     corpus_of(settings, folders)  # refuses folders that are not there before anything opens
     with heeding_signals() as stopping:
@@ -157,9 +161,9 @@ def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
     )
 
 
-async def _start(workspace: LocalWorkspace, port: int) -> None:
+async def _start(workspace: LocalWorkspace, port: int | None) -> None:
     try:
-        await workspace.start(port=port)
+        await workspace.start(port=USUAL_PORT if port is None else port, or_free=port is None)
     except OSError as error:
         message = (
             f"Port {port} cannot be opened: {_why(error)}. Choose another, or 0 for a free one: "

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -224,6 +225,22 @@ async def test_taken_port_is_told(workspace: LocalWorkspace, tmp_path: Path, red
             await serving.work(settings, concurrency=1)
         with pytest.raises(WrongUse, match=f"Port {port} cannot be opened: it is taken"):
             await serving.local(settings, port=port, docs=None, browser=False)
+
+
+async def test_h1_a_workspace_whose_port_was_not_named_takes_a_free_one_where_another_has_it() -> None:
+    first, second = LocalWorkspace(), LocalWorkspace()
+    try:
+        await first.start()
+        port = urlsplit(first.url).port or 0
+        await second.start(port=port, or_free=True)
+        async with aiohttp.ClientSession() as page:
+            for workspace in (first, second):
+                async with page.get(f"{workspace.url}/ui/boot") as answer:
+                    assert answer.status == 200
+        assert first.url != second.url
+    finally:
+        await first.stop()
+        await second.stop()
 
 
 async def test_signal_while_starting_ends_the_start(

@@ -7,6 +7,7 @@ to loopback unless told otherwise; the page's own API refuses other sites. Keeps
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -111,15 +112,19 @@ class LocalWorkspace(People):
         """Open Socket Mode connections."""
         return len(self.workspace.sockets.connections)
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Opens the port (0 = any free one) and begins to deliver events."""
+    async def start(self, host: str = "127.0.0.1", port: int = 0, *, or_free: bool = False) -> None:
+        """Opens the port (0 = any free one; with ``or_free`` also where it is taken) and begins to deliver events."""
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
         self.workspace.deliveries.start(group)
         runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
-        site = web.TCPSite(runner, host, port)
-        await site.start()
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as error:
+            if not or_free or error.errno != errno.EADDRINUSE:
+                raise
+            await web.TCPSite(runner, host, 0).start()
         bound = runner.addresses[0]
         shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
         self.workspace.url = f"http://{'127.0.0.1' if shown == '0.0.0.0' else shown}:{bound[1]}"  # noqa: S104 - compared, not bound
