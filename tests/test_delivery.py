@@ -332,7 +332,7 @@ class _Borrowed(LocalWorkspace):
         super().__init__(strictness=LENIENT)
         self.workspace = running.workspace
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+    async def start(self, host: str = "127.0.0.1", port: int = 0, *, or_free: bool = False) -> None:
         """It runs already."""
 
     async def stop(self) -> None:
