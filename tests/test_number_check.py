@@ -339,3 +339,12 @@ def test_f1_a_false_number_of_the_question_is_suspected_where_the_source_has_ano
     for right in ("Employees get 30 days of leave a year [1].", "Employees get 30 days of leave a year, not 25 [1]."):
         shown = check(Draft(text=right, sources=(source,), question=question)).violations
         assert [each.detail for each in shown if "says 30 days" in each.detail] == []
+
+
+def test_f3_a_number_that_tells_nothing_of_what_is_claimed_is_not_named_as_the_right_one() -> None:
+    codes = "| Code | Status | Meaning |\n|---|---|---|\n| FH-1001 | 400 | The request is not valid JSON |"
+    limits = "Each API key may make 600 requests a minute."
+    for text, said in ((codes, "900 does not stand in source [1]"), (limits, "source [1] says 600, not 900")):
+        source = Source(id=1, title="API", text=text)
+        (found,) = check(Draft(text="Each API key may make 900 requests a minute [1].", sources=(source,))).errors
+        assert found.detail == said
