@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from fnmatch import fnmatchcase
@@ -76,6 +78,29 @@ def forbid_network(event: str, arguments: tuple[Any, ...]) -> None:
 def _network_guard() -> None:
     # An audit hook stands below asyncio, aiohttp, redis and httpx alike, and replaces no function of anybody.
     sys.addaudithook(forbid_network)
+
+
+SPEAK_FROM_THREADS = (
+    "langfuse",
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "opentelemetry.sdk._shared_internal",
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_word_from_earlier_tests() -> Iterator[None]:
+    """Threads of an earlier test say nothing in this one: a dead Langfuse leaves some that still try."""
+    earlier = frozenset(threading.enumerate()) - {threading.main_thread()}
+
+    def of_this_test(_: logging.LogRecord) -> bool:
+        return threading.current_thread() not in earlier
+
+    loggers = [logging.getLogger(name) for name in SPEAK_FROM_THREADS]
+    for logger in loggers:
+        logger.addFilter(of_this_test)
+    yield
+    for logger in loggers:
+        logger.removeFilter(of_this_test)
 
 
 @pytest.fixture(scope="session")

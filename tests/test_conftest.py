@@ -3,12 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
+from collections.abc import Callable, Iterator
+from threading import Event, Thread
 
 import pytest
 from redis.asyncio import Redis
 
 from tests.waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def speak_from_earlier() -> Iterator[Callable[[], None]]:
+    """A thread begun before any test of this file; whoever calls it hears it speak."""
+    wanted = Event()
+
+    def speak() -> None:
+        wanted.wait()
+        logging.getLogger("langfuse").error("from an earlier test")
+
+    thread = Thread(target=speak)
+    thread.start()
+
+    def ended() -> None:
+        wanted.set()
+        thread.join()
+
+    yield ended
+    ended()
+
+
+def test_a_thread_of_an_earlier_test_says_nothing_in_a_later_one(
+    speak_from_earlier: Callable[[], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    speak_from_earlier()
+    own = Thread(target=logging.getLogger("langfuse").error, args=("from this test",))
+    own.start()
+    own.join()
+    assert caplog.messages == ["from this test"]
 
 
 async def test_a_redis_client_starts_empty_and_answers_str(redis_client: Redis) -> None:
