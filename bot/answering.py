@@ -178,6 +178,7 @@ class Answering:
                 text = say("internal", work.language, id=short_id(work.turn_id))
                 ticket = replace(work.ticket(), turn_id="", streamed=await self._streamed.ts_of(work))
                 await self._delivery.answer(work.place, own_words(text), ticket)
+            await self._delivery.sessions.end(work.place, letter.ts, lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
@@ -242,6 +243,7 @@ class Answering:
         with suppress(DeliveryFailed):
             require = work.lease.require
             await self._delivery.status(work.place, "", question_ts=work.letter.ts, lease_check=require)
+        await self._delivery.sessions.end(work.place, work.letter.ts, work.lease.require)
         if work.claimed.tries > 1:
             await self._delivery.drop_placeholders(work.place, work.ticket())
 
@@ -284,9 +286,10 @@ class Answering:
         state = await self._known_state(work)
         if state is None:
             return OK
-        first = MODEL_AWAY if await self._waiting.since(work) else THINKING
-        pace = Pace(late_s=self._patience.late_s)
-        async with working(self._delivery, work.place, work.ticket(), pace, first=first) as status:
+        waited = bool(await self._waiting.since(work))
+        first, pace = MODEL_AWAY if waited else THINKING, Pace(late_s=self._patience.late_s)
+        ticket = work.ticket(may_exist=waited or work.may_be_answered)
+        async with working(self._delivery, work.place, ticket, pace, first=first) as status:
             files = await self._asker.files_of(work.letter)
             text = work.letter.text or (file_words("summarise", await self._spoken(work)) if files else "")
             if not text:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import structlog
 
 from agent.conversation import ThreadKey
+from bot.agent_session import AgentSessions, session_ts
 from bot.blocks import Block, Frame, Mark, Post, context, render, under_stream, without_buttons
 from bot.intake import Own
 from bot.slack_calls import DeliveryFailed, LeaseCheck, Reply, SlackCalls, no_lease
@@ -75,6 +76,7 @@ class Delivery:
     ) -> None:
         self._calls = calls
         self._reader = ThreadReader(calls, identity)
+        self.sessions = AgentSessions(calls)
         self._today = today
         self._prompts = prompts
         self._placeholders: dict[tuple[ThreadKey, str], Posted] = {}
@@ -178,8 +180,7 @@ class Delivery:
         Raises:
             DeliveryFailed: the workspace has no status, or Slack did not take it in time.
         """
-        thread_ts = question_ts if is_direct(place) else place.thread_ts
-        body = {"channel_id": place.channel, "thread_ts": thread_ts, "status": text}
+        body = {"channel_id": place.channel, "thread_ts": session_ts(place, question_ts), "status": text}
         extra = {"loading_messages": list(loading[:10])} if loading and text else {}
         lease_check()
         await self._calls.once("assistant.threads.setStatus", {**body, **extra})

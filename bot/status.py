@@ -56,6 +56,7 @@ class WorkingStatus:
         self._has_status = True
         self._keeper: asyncio.Task[None] | None = None
         self._left = False
+        self._stoppable = False
         self._alarm: asyncio.TimerHandle | None = None
         self._before = ""
 
@@ -69,6 +70,7 @@ class WorkingStatus:
         self._left, self._loading = True, ()
         with suppress(LeaseLost):
             await self._tell(text)
+            await self._offer_stop()
 
     async def hold(self) -> None:
         """Say nothing more, and return when nothing is on its way: the answer may take over a placeholder now."""
@@ -106,9 +108,10 @@ class WorkingStatus:
             self._changed.clear()
             try:
                 await self._tell(self._text)
+                await asyncio.sleep(self._pace.change_s)
+                await self._offer_stop()
             except LeaseLost:
                 return
-            await asyncio.sleep(self._pace.change_s)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._pace.remind_s):
                     await self._changed.wait()
@@ -124,6 +127,18 @@ class WorkingStatus:
                 )
             else:
                 await self._delivery.drop_placeholders(self._place, self._ticket)
+        # An earlier try, which may have died, may have offered the button too.
+        if self._stoppable or self._ticket.may_exist:
+            with suppress(LeaseLost):
+                ticket = self._ticket
+                await self._delivery.sessions.end(self._place, ticket.question_ts, ticket.lease_check)
+
+    async def _offer_stop(self) -> None:
+        """Slack's Stop button, once, for a turn that is not over at once."""
+        if not self._stoppable:
+            self._stoppable = True
+            ticket = self._ticket
+            await self._delivery.sessions.begin(self._place, ticket.question_ts, ticket.lease_check)
 
     async def _tell(self, text: str) -> None:
         language = self._ticket.language

@@ -9,6 +9,7 @@ Must never wait for Slack before the ack.
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import Final, Protocol
 
 import structlog
@@ -46,6 +47,19 @@ class Stops:
     def __init__(self, memory: Memory, cancel: Cancel) -> None:
         self._memory = memory
         self._cancel = cancel
+
+    async def located(self, letter: Incoming) -> Incoming:
+        """The stop, in the conversation whose turn it means.
+
+        At the top of a direct chat Slack's button names the question as if it were a thread; its turn is the chat's.
+        """
+        thread = letter.thread
+        chat = replace(thread, thread_ts=thread.channel)
+        if letter.text or not thread.channel.startswith("D") or thread == chat:
+            return letter
+        letters = [Incoming.in_body(one.body) for one in await self._memory.mailbox.stored(str(chat))]
+        asked_there = any(one is not None and one.ts == thread.thread_ts for one in letters)
+        return replace(letter, thread=chat) if asked_there else letter
 
     async def obey(self, letter: Incoming) -> bool:
         """Take back all that was asked in the thread before; whether there was anything."""
@@ -89,10 +103,11 @@ class StopDesk:
         withdrawals = self._memory.withdrawals
         if await withdrawals.heard(letter):
             return
-        if not (await self._may_stop(letter) and await self._stops.obey(letter)):
+        stop = await self._stops.located(letter)
+        if not (await self._may_stop(stop) and await self._stops.obey(stop)):
             # In a mailbox of its own: behind the turn that it is to stop it would come too late.
-            keys = letter.event_ids or (f"stop:{letter.thread}:{letter.event_ts or letter.ts}",)
-            await self._memory.mailbox.enqueue(f"{letter.thread}:stop", letter.to_json(), event_ids=keys)
+            keys = stop.event_ids or (f"stop:{stop.thread}:{stop.event_ts or stop.ts}",)
+            await self._memory.mailbox.enqueue(f"{stop.thread}:stop", stop.to_json(), event_ids=keys)
         await withdrawals.note_heard(letter)
 
     async def _may_stop(self, letter: Incoming) -> bool:
@@ -122,7 +137,10 @@ class LateStops:
         letter = Incoming.in_body(claimed.body)
         if letter is None or letter.kind != "stop":
             return await self._handle(claimed, lease)
-        if not await self._stops.obey(letter) and await self._is_for_us(letter):
+        obeyed = await self._stops.obey(letter)
+        if not (obeyed or letter.text):  # a button that outlived its turn
+            await self._delivery.sessions.end(letter.thread, letter.ts, lease.require)
+        if not obeyed and await self._is_for_us(letter):
             text = notice("nothing_runs", await self._people.language(letter.thread.team, letter.user))
             try:
                 await self._delivery.thank(where_whispered(letter), letter.user, text)

@@ -98,6 +98,45 @@ async def test_a6_a_stop_that_finds_nothing_says_so_to_its_person_alone(tmp_path
         assert len(whispers(setting)) == 1
 
 
+@pytest.mark.parametrize("channel", [CHANNEL, DIRECT])
+async def test_a6_slacks_stop_button_shows_while_a_turn_runs_and_stops_it(
+    channel: str, tmp_path: Path, redis_url: str
+) -> None:
+    gate = asyncio.Event()
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        workspace = setting.workspace.workspace
+        ts = setting.ask(f"{MENTION} {LIMIT}", channel=channel)
+        shown_at = (channel, ts)  # where the status is, and so the button
+        await setting.workspace.wait_for(lambda: session(setting, shown_at) == "processing", 20)
+        assert shown_at in workspace.threads.statuses
+        setting.workspace.stop_session(channel, ts)
+        thread = channel if channel == DIRECT else ts
+        assert shown(await setting.answer_to(ts, thread=thread, channel=channel)).startswith("Stopped")
+        await setting.workspace.wait_for(lambda: session(setting, shown_at) == "active", 20)
+        gate.set()
+        assert whispers(setting, channel) == []
+
+
+async def test_a6_a_stop_button_that_outlived_its_turn_goes_away(tmp_path: Path, redis_url: str) -> None:
+    async with hanging(tmp_path, redis_url) as (setting, ts, gate):
+        gate.set()
+        await setting.answer_to(ts)
+        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is over")
+        threads = setting.workspace.workspace.threads
+        threads.set_session((CHANNEL, ts), "processing", "")  # as a worker that was killed leaves it
+        setting.workspace.stop_session(CHANNEL, ts)
+        await setting.workspace.wait_for(lambda: session(setting, (CHANNEL, ts)) == "active", 20)
+        await setting.workspace.wait_for(lambda: whispers(setting), 20)
+
+
+def session(setting: Setting, thread: tuple[str, str]) -> str:
+    found = setting.workspace.workspace.threads.sessions.get(thread)
+    return found.status if found else ""
+
+
 @pytest.mark.parametrize(
     ("access", "more", "known", "admitted"),
     [
