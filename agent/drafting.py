@@ -25,6 +25,7 @@ from agent.replies import Label, failed_knowledge, failed_verification, out_of_b
 from agent.showing import Showing, says_not_found
 from agent.tag_stream import DraftReader
 from agent.tools.knowledge import AWAY
+from observability.logging import Length
 from verification.answer import Draft, Verdict
 from verification.feedback import retry_text
 from verification.judgement import only_unconfirmed, without_unconfirmed
@@ -196,7 +197,7 @@ async def _verify(progress: Progress, number: int, text: str) -> Attempt:
         passed=verdict.passed,
         rules=sorted({v.rule for v in verdict.errors}),
         repairs=sum(repair.count for repair in verdict.repairs),
-        draft_length=len(text),
+        draft_length=Length(text),
     )
     progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
     return Attempt(number=number, draft=draft, verdict=verdict, cleared=ruled.passed)

@@ -14,6 +14,7 @@ from agent.actions import PlannedStep
 from agent.plan import Plan, StepStatus, close, make_plan
 from agent.progress import Progress, new_id
 from agent.thread_state import ThreadState, take_answer
+from observability.logging import Length
 
 log = structlog.get_logger()
 
@@ -43,9 +44,9 @@ def _completed(state: ThreadState, thread: str) -> bool:
 
 async def _reset(progress: Progress) -> None:
     thread, previous = str(progress.question.thread), progress.state.todolist_id
-    facts = {"thread": thread, "todolist_id": previous, "query_length": len(progress.question.text)}
+    facts = {"thread": thread, "todolist_id": previous, "query_length": Length(progress.question.text)}
     log.info("completed_todolist_detected_on_new_input", **facts)
-    log.info("resetting_mission_for_new_query", **facts, mission_length=len(progress.state.mission))
+    log.info("resetting_mission_for_new_query", **facts, mission_length=Length(progress.state.mission))
     progress.state = replace(progress.state, mission="", todolist_id=None, plan=None)
     await progress.store()
     progress.update(
@@ -63,7 +64,7 @@ def _set_mission(progress: Progress) -> None:
     if state.mission and state.plan is not None and not state.plan.finished:
         return
     progress.state = replace(state, mission=progress.question.text)
-    log.info("mission_set", thread=str(progress.question.thread), mission_length=len(progress.question.text))
+    log.info("mission_set", thread=str(progress.question.thread), mission_length=Length(progress.question.text))
 
 
 def ensure_plan(progress: Progress, proposed: tuple[PlannedStep, ...]) -> None:

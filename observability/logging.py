@@ -14,7 +14,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from json import dumps
 from pathlib import PurePath
 from traceback import extract_tb
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 import orjson
 import structlog
@@ -69,6 +69,21 @@ def configure(*, json: bool, debug: bool, level: str = "INFO", stream: TextIO | 
     logging.captureWarnings(capture=True)
 
 
+class Length(int):
+    """How long a text is, which is all that an event tells of it: ``prompt_length=Length(prompt)``.
+
+    The text comes along for ``protect``, which adds its first 100 characters as ``prompt`` in debug and only there.
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        """The length of ``text``, a whole number for whoever looks at it."""
+        length = super().__new__(cls, len(text))
+        length.text = text
+        return length
+
+
 def protect(*, debug: bool) -> Processor:
     """The processor that lets no content and no secret through."""
 
@@ -78,7 +93,11 @@ def protect(*, debug: bool) -> Processor:
             if name in CONTENT and not isinstance(value, int | float | None):
                 kept[f"{name}_length"] = _length(value)
                 if debug:
-                    kept[name] = _clipped(redact(_plain(value)), SHOWN_IN_DEBUG)
+                    kept[name] = _beginning(value)
+            elif isinstance(value, Length):
+                kept[name] = int(value)
+                if debug:
+                    kept[name.rpartition("_")[0]] = _beginning(value.text)
             else:
                 kept[name] = _clipped(redact_field(name, value), LONGEST)
         return kept
@@ -198,8 +217,9 @@ def _length(value: object) -> int:
     return len(value) if isinstance(value, str | bytes | list | tuple | dict | set | frozenset) else len(str(value))
 
 
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else str(value)
+def _beginning(value: object) -> Any:
+    """What debug shows of a text, or of what holds texts."""
+    return _clipped(redact(value if isinstance(value, str) else str(value)), SHOWN_IN_DEBUG)
 
 
 def _clipped(value: Any, most: int) -> Any:

@@ -68,6 +68,15 @@ def test_ask_what_no_document_answers_ends_with_3(terminal: Terminal) -> None:
     assert (done.code, done.json["outcome"]) == (3, "refused")
 
 
+@pytest.mark.parametrize("debug", ["1", "0"])
+def test_g1_the_log_tells_lengths_and_in_debug_how_texts_begin(terminal: Terminal, debug: str) -> None:
+    terminal.set(ORION_DEBUG=debug)
+    question = f"{QUESTION} {'please ' * 20}"
+    done = terminal.orion("ask", question, "--docs", "docs")
+    assert (question[:100] in done.err) is (debug == "1")
+    assert question[:101] not in done.err
+
+
 def test_ask_without_any_document_says_where_to_name_some(terminal: Terminal) -> None:
     done = terminal.orion("ask", QUESTION)
     assert done.code == 3

@@ -13,7 +13,7 @@ import structlog
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from observability.logging import MOST_REMEMBERED, configure
+from observability.logging import MOST_REMEMBERED, Length, configure
 
 TEXT = "the merger is called Bluebird"
 TOKEN = "xoxb-1234567890-abcdefghij"
@@ -74,6 +74,20 @@ def test_g1_debug_adds_the_first_hundred_characters_but_no_secret(stream: io.Str
     assert len(line["prompt"]) == 101
     assert line["answer"] == f"['{TEXT}']"
     assert TOKEN not in stream.getvalue()
+
+
+def test_g1_a_length_brings_its_text_into_debug_and_nowhere_else(stream: io.StringIO) -> None:
+    length = Length(f"{TOKEN} {TEXT} " + "x" * 200)
+    for debug in (False, True):
+        configure(json=True, debug=debug, stream=stream)
+        structlog.get_logger().info("fact", mission_length=length, context_size=Length(TEXT), at_length=len(TEXT))
+    told, shown = lines(stream)
+    facts = {"mission_length": len(length.text), "context_size": len(TEXT), "at_length": len(TEXT)}
+    assert told | {"at": ""} == {"event": "fact", "level": "info", "at": "", **facts}
+    assert shown | {"at": ""} == told | {"at": "", "mission": shown["mission"], "context": TEXT}
+    assert shown["mission"].startswith(f"[redacted] {TEXT}")
+    assert len(shown["mission"]) == 101
+    assert TEXT not in f"{length} {length!r}"
 
 
 def test_g1_secrets_are_redacted_in_every_field_and_long_texts_cut(stream: io.StringIO) -> None:

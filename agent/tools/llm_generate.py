@@ -18,6 +18,7 @@ from agent.model import Model, ModelError
 from agent.model_failure import HINTS
 from agent.tools.json_schema import faults
 from agent.tools.tool import ToolResult, ToolSpec
+from observability.logging import Length
 
 log = structlog.get_logger()
 
@@ -129,7 +130,11 @@ def _log_start(prompt: str, data: str) -> None:
     if len(data) > LARGE_CONTEXT:
         log.warning("llm_generate_large_context", tool=NAME, context_size=len(data), recommended=LARGE_CONTEXT)
     log.info(
-        "llm_generate_started", tool=NAME, prompt_length=len(prompt), has_context=bool(data), context_size=len(data)
+        "llm_generate_started",
+        tool=NAME,
+        prompt_length=Length(prompt),
+        has_context=bool(data),
+        context_size=Length(data),
     )
 
 

@@ -20,6 +20,7 @@ import structlog
 from agent.actions import ToolCall
 from agent.budget import Usage
 from agent.tools.json_schema import faults
+from observability.logging import Length
 from verification.answer import Source
 
 log = structlog.get_logger()
@@ -88,7 +89,7 @@ async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: flo
         tool=call.tool if tool else "unknown",
         ok=result.ok,
         latency_ms=round((time.monotonic() - began) * 1000, 1),
-        content_length=len(result.content),
+        content_length=Length(result.content),
         sources=len(result.sources),
     )
     return result
