@@ -164,12 +164,13 @@ class Answering:
 
         Raises ``DeliveryFailed`` where Slack is away.
         """
-        try:
-            letter = Incoming.from_json(claimed.body)
-        except ValueError:
+        letter = Incoming.in_body(claimed.body)
+        if letter is None:
             return
         work = Work(claimed=claimed, lease=lease, letter=letter, turn_id=turn_id_of(letter))
         log.error("question_given_up", thread=claimed.thread, turn_id=work.turn_id, reason=reason)
+        if letter.kind == "delete":
+            return  # whoever took a question back wants to hear nothing of it
         try:
             entry = await self._decided(work)
             if entry is not None:
@@ -199,12 +200,19 @@ class Answering:
             case "mute":
                 await self._delivery.say(work.place, say("muted", await self._spoken(work)), letter.ts, require)
             case "delete":
-                await self._delivery.withdraw(work.place, letter.ts, require)
+                await self._withdraw(work)
             case "stop" | "hand_off":
                 pass  # taken care of by ``bot.stops`` and ``bot.handing_off``; neither has an answer of its own
             case "question" | "edit" | "help":  # a bare mention may bring a file
                 return await self._question(work)
         return OK
+
+    async def _withdraw(self, work: Work) -> None:
+        try:
+            await self._delivery.withdraw(work.place, work.letter.ts, work.lease.require)
+        except DeliveryFailed as failure:
+            if failure.reason != "thread_not_found":  # it would have opened the thread: nothing was answered yet
+                raise
 
     async def _spoken(self, work: Work) -> str | None:
         """The language of a thread where the letter itself has none: of what was asked last, else of its person."""

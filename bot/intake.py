@@ -350,7 +350,9 @@ def _thread(event: Mapping[str, Any], message: Mapping[str, Any], channel_type: 
     channel = string(event, "channel")
     own_thread = string(message, "thread_ts") or string(event, "thread_ts")
     opened = channel if channel_type == "im" else string(message, "ts") or string(event, "event_ts")
-    return ThreadKey(team="", channel=channel, thread_ts=own_thread or opened)
+    # A thread's first message names itself once somebody replied: it was said where it stands all the same.
+    inside = own_thread and own_thread != string(message, "ts")
+    return ThreadKey(team="", channel=channel, thread_ts=own_thread if inside else opened)
 
 
 def _allowed_bot(message: Mapping[str, Any], access: Access) -> bool:

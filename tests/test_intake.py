@@ -202,6 +202,14 @@ def test_a3_a_bare_mention_that_becomes_a_question_is_one() -> None:
     assert letter(event).kind == "question"
 
 
+def test_a3_the_first_message_of_a_thread_in_a_direct_chat_was_said_in_the_chat() -> None:
+    root = "1700000000.000100"
+    for channel, thread in (("D1", "D1"), ("C1", root)):
+        event = edit(thread_ts=root, reply_count=1)
+        event |= {"channel": channel, "channel_type": "im" if channel == "D1" else "channel"}
+        assert letter(event).thread.thread_ts == thread
+
+
 def test_a4_unfurls_and_own_updates_are_no_edits() -> None:
     assert reason(edit("<@UORION> how do we release?")) == "not_an_edit"
     assert reason(edit(edited={})) == "not_an_edit"

@@ -19,7 +19,7 @@ from bot.mailbox import Mailbox
 from bot.standing import Standings
 from bot.status import MODEL_AWAY
 from tests.openai_server import RESPOND, ScriptedOpenAI, fails, says
-from tests.orion_running import CHANNEL, MENTION, Setting, answers, running, shown
+from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, shown
 from tests.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.test_failures import QUICK
 from tests.waiting import wait_until
@@ -251,6 +251,60 @@ async def test_a3_a_deleted_question_takes_every_message_of_its_answer_along(tmp
         assert len(parts) > 1
         setting.workspace.delete(CHANNEL, ts)
         await wait_until(lambda: shown_in(setting, ts) == [], "all of it is gone")
+
+
+async def test_a3_whoever_deletes_a_question_before_its_answer_hears_nothing_of_it(
+    tmp_path: Path, redis_url: str
+) -> None:
+    gate = asyncio.Event()
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await server.wait_for_requests(2)
+        setting.workspace.delete(CHANNEL, ts)  # its thread is gone with it: nobody had replied
+        await wait_until(lambda: done(setting), "the deletion is settled", 5)
+        assert setting.workspace.messages(DIRECT) == []
+        assert await setting.orion.mailbox.dead_letters(10) == []
+        gate.set()
+
+
+async def test_a3_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await setting.answer_to(ts)
+        await wait_until(lambda: done(setting), "the turn is over")
+        setting.workspace.faults.fail("conversations.replies", "is_archived")
+        setting.workspace.delete(CHANNEL, ts)
+        await wait_until(lambda: done(setting), "the deletion is settled", 5)
+        assert setting.workspace.messages(DIRECT) == []
+        assert [letter.reason for letter in await setting.orion.mailbox.dead_letters(10)] == ["is_archived"]
+
+
+async def test_a3_a_question_in_a_direct_chat_stays_one_when_a_thread_grows_under_it(
+    tmp_path: Path, redis_url: str
+) -> None:
+    drafts = [says(DRAFTS["good"]), says("<answer>It is 600 a minute [1].</answer>")]
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(LIMIT, channel=DIRECT)
+        await setting.answer_to(ts, thread=DIRECT, channel=DIRECT)
+        setting.ask("stop", channel=DIRECT, thread=ts)  # from now on Slack says that the question is a thread's first
+        await wait_until(lambda: done(setting), "the thread is there")
+        setting.workspace.edit(DIRECT, ts, f"{LIMIT} In short, please.")
+
+        def edited() -> bool:
+            return "It is 600" in shown(answers(setting.workspace, ts, DIRECT, DIRECT)[0])
+
+        await setting.workspace.wait_for(edited, 20)
+        setting.workspace.delete(DIRECT, ts)
+        await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, DIRECT, DIRECT), 20)
 
 
 async def test_a3_a_deleted_question_that_rests_is_not_waited_for(tmp_path: Path, redis_url: str) -> None:
