@@ -65,11 +65,11 @@ def library_logger() -> logging.Logger:
 
 
 def proxy_for(url: str) -> str | None:
-    """The host's proxy for a URL, its exceptions (``NO_PROXY``) honoured; never one for loopback."""
+    """The host's proxy for a URL, also of a WebSocket, its exceptions (``NO_PROXY``) honoured; never for loopback."""
     parts = urlsplit(url)
     if is_loopback(url) or proxy_bypass(parts.hostname or ""):
         return None
-    return getproxies().get(parts.scheme)
+    return getproxies().get(parts.scheme.replace("ws", "http"))
 
 
 @asynccontextmanager

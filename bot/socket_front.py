@@ -23,7 +23,7 @@ from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 
 from bot.payload import string
-from bot.slack_app import library_logger
+from bot.slack_app import library_logger, proxy_for
 
 MOST_PAUSE_S: Final = 30.0
 _CLOSE_S: Final = 2.0
@@ -42,7 +42,6 @@ class PacedClient(SocketModeClient):
             app_token,
             logger=library_logger(),
             web_client=app.client,
-            proxy=app.client.proxy,
             ping_interval=ping_interval_s,
         )
         self.closing = asyncio.Event()
@@ -69,7 +68,9 @@ class PacedClient(SocketModeClient):
                 message = "Orion ends"
                 raise SocketClosingError(message)
         self._ungreeted += 1
-        return await super().issue_new_wss_url()
+        url = await super().issue_new_wss_url()
+        self.proxy = proxy_for(url)  # the SDK's own choice knows neither loopback nor NO_PROXY
+        return url
 
     async def _take(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         """One envelope, as Bolt's own adapter takes it: its ack goes out when the listeners are done."""

@@ -34,6 +34,8 @@ async def test_h2_the_hosts_proxy_and_its_exceptions_are_honoured(monkeypatch: p
     assert proxy_for("https://slack.com/api/") == "http://proxy.example:3128"
     assert proxy_for("https://slack.intern.example/api/") is None
     assert proxy_for("http://127.0.0.1:8765/api/") is None
+    assert proxy_for("wss://wss-primary.slack.com/link/?ticket=1") == "http://proxy.example:3128"
+    assert proxy_for("ws://127.0.0.1:8765/link/") is None
     async with open_client("xoxb-1", api_url="http://localhost:1/api/") as client:
         assert client.proxy is None
 

@@ -62,6 +62,15 @@ async def test_h3_a_slack_that_is_away_at_the_start_is_waited_for(redis_client: 
             await wait_until(front.ready, "the socket is connected after all")
 
 
+async def test_h2_a_socket_on_this_machine_is_opened_without_the_hosts_proxy(
+    redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with local_slack(strictness=PROMPT) as slack, listening(slack, redis_client, Ledger()) as front:
+        await wait_until(front.ready, "the socket is connected")
+
+
 @asynccontextmanager
 async def never_says_goodbye() -> AsyncIterator[str]:
     """A Slack whose sockets greet and then answer nothing, not even a close."""
