@@ -10,8 +10,10 @@ from structlog.testing import capture_logs
 from agent.actions import ToolCall
 from agent.budget import Usage
 from agent.model import DecideContext, Decision, WriteContext, WriteStream
+from agent.model_failure import HINTS
 from agent.openai_model import OpenAIModel, Timeouts
-from agent.tools.llm_generate import SPEC, LlmGenerate
+from agent.progress import Policy
+from agent.tools.llm_generate import LONGEST_S, SPEC, LlmGenerate
 from agent.tools.tool import ToolResult, call_tool
 from tests.openai_server import CUT, GARBAGE, HANGS, Scripted, ScriptedOpenAI, fails, says
 
@@ -113,6 +115,22 @@ async def test_d1_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, 
         "event": "llm_generate_failed", "log_level": "warning", "error_type": kind, "error": body["error"],
         "latency_ms": failed["latency_ms"],
     }  # fmt: skip
+
+
+async def test_d1_a_model_that_hangs_is_a_time_out_before_the_wall_says_less() -> None:
+    assert Policy().tool_timeout_s > LONGEST_S
+    async with ScriptedOpenAI(generations=[HANGS]) as server:
+        model = OpenAIModel(base_url=server.url, api_key="k", model="m")
+        with capture_logs() as logs:
+            outcome = await LlmGenerate(model, longest_s=0.3).generate({"prompt": PROMPT})
+        await model.aclose()
+    assert outcome == {
+        "success": False, "error": "no text within 0.3 seconds", "type": "TimeoutError",
+        "hints": list(HINTS["TimeoutError"]),
+    }  # fmt: skip
+    assert [(line["event"], line.get("error_type")) for line in logs] == [
+        ("llm_generate_started", None), ("llm_generate_failed", "TimeoutError"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

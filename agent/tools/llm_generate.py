@@ -6,6 +6,7 @@ Knows nothing of documents, and what it returns is never a source.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ import structlog
 
 from agent.budget import Usage
 from agent.model import Model, ModelError
-from agent.model_failure import HINTS
+from agent.model_failure import HINTS, failure
 from agent.tools.json_schema import faults
 from agent.tools.tool import ToolResult, ToolSpec
 from observability.logging import Length
@@ -26,6 +27,8 @@ NAME = "llm_generate"
 LARGE_CONTEXT = 2_000
 MAX_TOKENS = 500
 TEMPERATURE = 0.7
+LONGEST_S = 25.0
+"""Seconds: less than a turn gives any tool, so that a model that hangs is told as what it is."""
 
 SPEC = ToolSpec(
     name=NAME,
@@ -64,8 +67,9 @@ SPEC = ToolSpec(
 class LlmGenerate:
     """The tool. One instance serves any number of agents at once."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, longest_s: float = LONGEST_S) -> None:
         self._model = model
+        self._longest_s = longest_s
 
     @property
     def spec(self) -> ToolSpec:
@@ -102,16 +106,24 @@ class LlmGenerate:
         _log_start(prompt, data)
         began = time.monotonic()
         try:
-            text, usage = await self._model.generate(
-                full_prompt(prompt, data),
-                max_tokens=arguments.get("max_tokens", MAX_TOKENS),
-                temperature=arguments.get("temperature", TEMPERATURE),
-            )
+            text, usage = await self._written(full_prompt(prompt, data), arguments)
         except ModelError as error:
             log.warning("llm_generate_failed", error_type=error.kind, error=error.detail, latency_ms=_since(began))
             return _failure(error.kind, error.detail, error.hints or HINTS[error.kind])
         log.info("llm_generate_completed", **_tokens(usage), latency_ms=_since(began))
         return {"success": True, "generated_text": text, **_tokens(usage), "estimated": usage.estimated}
+
+    async def _written(self, prompt: str, arguments: Mapping[str, Any]) -> tuple[str, Usage]:
+        """The model's text and what it cost. Raises ``ModelError``, also where it takes too long."""
+        try:
+            async with asyncio.timeout(self._longest_s):
+                return await self._model.generate(
+                    prompt,
+                    max_tokens=arguments.get("max_tokens", MAX_TOKENS),
+                    temperature=arguments.get("temperature", TEMPERATURE),
+                )
+        except TimeoutError:
+            raise failure(kind="TimeoutError", detail=f"no text within {self._longest_s:g} seconds") from None
 
 
 def context_text(context: Mapping[str, Any] | str) -> str:
