@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TypeVar, get_args
 
 from agent.conversation import Message
-from agent.plan import Plan, Step, StepStatus
+from agent.plan import Plan, Step, StepStatus, close
 from verification.answer import Source
 
 SCHEMA = 1
@@ -69,6 +69,28 @@ def before_latest(state: ThreadState, ts: str) -> ThreadState | None:
     return replace(found, version=state.version, history=state.history[: asked[-1]], sources=state.sources)
 
 
+def unsaid(state: ThreadState, ts: str) -> ThreadState:
+    """The state as if the person's message ``ts`` had never been said: it was deleted (A3).
+
+    Of an older question the answer goes too, and what was made of its text; what came after stays.
+    """
+    gone = next((m for m in state.history if m.role == "user" and m.ts == ts), None)
+    if gone is None:
+        return state
+    if (before := before_latest(state, ts)) is not None:
+        return replace(before, sources=())  # these may be files of that very message
+    kept: list[Message] = []
+    after_it = False
+    for message in state.history:
+        if message.role == "user":
+            after_it = gone.addressed and message.ts == ts
+        if not (after_it or message is gone):
+            kept.append(message)
+    answers = {key: answer for key, answer in state.answers.items() if answer != gone.text}
+    rest = replace(state, history=tuple(kept), answers=answers, undo="")
+    return replace(rest, mission="", todolist_id=None, plan=None) if state.mission == gone.text else rest
+
+
 def remember(state: ThreadState, *messages: Message) -> ThreadState:
     """The state with these messages at the end of its history, the oldest dropped."""
     return replace(state, history=(*state.history, *messages)[-HISTORY_KEPT:])
@@ -80,6 +102,12 @@ def take_answer(state: ThreadState, user: str, text: str) -> ThreadState | None:
     if pending is None or pending.user != user:
         return None
     return replace(state, answers={**state.answers, pending.key: text}, pending_question=None)
+
+
+def let_be(state: ThreadState) -> ThreadState:
+    """The state after somebody said "stop" to the question that Orion asked: nobody has to answer it (A6)."""
+    plan = close(state.plan, status="skipped") if state.plan else None
+    return replace(state, plan=plan, pending_question=None)
 
 
 def waits_for_another(state: ThreadState, user: str) -> bool:

@@ -22,11 +22,11 @@ from agent.loop import stopped
 from agent.outcome import Cancelled, outcome_name
 from agent.phrases import say
 from agent.progress import Save
-from agent.thread_state import StateNotSaved, ThreadState, before_latest
-from agent.thread_store import StateFenced
+from agent.thread_state import ThreadState, before_latest
 from agent.tools.tool import Tool
 from bot.attachments import no_files
 from bot.blocks import Mark, short_id
+from bot.deletions import take_back
 from bot.delivery import Delivery
 from bot.engine import Engine
 from bot.intake import Incoming
@@ -112,6 +112,7 @@ class Answering:
     ) -> None:
         self._engine = engine
         self._delivery = delivery
+        self._memory = memory
         self._mailbox = memory.mailbox
         self._threads = memory.threads
         self._standings = memory.standings
@@ -200,19 +201,12 @@ class Answering:
             case "mute":
                 await self._delivery.say(work.place, say("muted", await self._spoken(work)), letter.ts, require)
             case "delete":
-                await self._withdraw(work)
+                await take_back(work, self._delivery, self._memory)
             case "stop" | "hand_off":
                 pass  # taken care of by ``bot.stops`` and ``bot.handing_off``; neither has an answer of its own
             case "question" | "edit" | "help":  # a bare mention may bring a file
                 return await self._question(work)
         return OK
-
-    async def _withdraw(self, work: Work) -> None:
-        try:
-            await self._delivery.withdraw(work.place, work.letter.ts, work.lease.require)
-        except DeliveryFailed as failure:
-            if failure.reason != "thread_not_found":  # it would have opened the thread: nothing was answered yet
-                raise
 
     async def _spoken(self, work: Work) -> str | None:
         """The language of a thread where the letter itself has none: of what was asked last, else of its person."""
@@ -333,7 +327,7 @@ class Answering:
             with observer.timed("deliver"):
                 known = entry is not decided or work.may_be_answered
                 await self._deliver(work, entry, may_exist=known, sight=sight)
-                if work.claimed.tries > 1:
+                if work.claimed.tries > 1 or sight.streamed == "":  # a stream nobody knows of may begin after all
                     await self._look_again(work)
             await observer.ended(question, outcome)
         return entry
@@ -383,13 +377,7 @@ class Answering:
         return save
 
     async def _save(self, work: Work, state: ThreadState) -> None:
-        """The answer stands in Slack: a state that cannot be saved is logged, never a reason to answer again."""
-        try:
-            await self._threads.save(work.place, state, fence=work.claimed.fence)
-        except StateFenced:
-            raise LeaseLost from None
-        except StateNotSaved as error:
-            log.warning("state_save_failed", reason=type(error).__name__)
+        await self._memory.save(work.claimed, work.place, state)
 
 
 def _as_new(state: ThreadState, letter: Incoming) -> ThreadState | None:

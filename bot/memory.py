@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import structlog
 from redis.asyncio import Redis
 
-from agent.thread_store import ThreadStore
+from agent.conversation import ThreadKey
+from agent.thread_state import StateNotSaved, ThreadState
+from agent.thread_store import StateFenced, ThreadStore
 from bot.action_tokens import ActionTokens
-from bot.mailbox import Mailbox
+from bot.lease import LeaseLost
+from bot.mailbox import Claimed, Mailbox
 from bot.standing import Standings
 from bot.withdrawals import Withdrawals
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +32,18 @@ class Memory:
     standings: Standings
     withdrawals: Withdrawals
     tokens: ActionTokens
+
+    async def save(self, claimed: Claimed, thread: ThreadKey, state: ThreadState) -> None:
+        """Saves what a letter changed. A state that cannot be saved is logged, never a reason to answer again.
+
+        Raises ``LeaseLost`` where another worker has the thread by now.
+        """
+        try:
+            await self.threads.save(thread, state, fence=claimed.fence)
+        except StateFenced:
+            raise LeaseLost from None
+        except StateNotSaved as error:
+            log.warning("state_save_failed", thread=str(thread), reason=type(error).__name__)
 
 
 def memory_over(redis: Redis, mailbox: Mailbox, *, prefix: str = "orion") -> Memory:

@@ -9,11 +9,14 @@ Must never wait for Slack before the ack.
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol
 
 import structlog
 
+from agent.phrases import say
+from agent.thread_state import StateNotSaved, let_be
 from bot.admission import admits
 from bot.delivery import Delivery
 from bot.intake import Access, Incoming
@@ -26,6 +29,7 @@ from bot.slack_calls import DeliveryFailed
 from bot.thread_reader import sort_key
 from bot.turns import OK, Ending, Handle, OnDead
 from bot.work import where_whispered
+from verification.language import detect
 
 log = structlog.get_logger()
 
@@ -140,7 +144,7 @@ class LateStops:
         obeyed = await self._stops.obey(letter)
         if not (obeyed or letter.text):  # a button that outlived its turn
             await self._delivery.sessions.end(letter.thread, letter.ts, lease.require)
-        if not obeyed and await self._is_for_us(letter):
+        if not obeyed and await self._is_for_us(letter) and not await self._let_be(letter, lease):
             text = notice("nothing_runs", await self._people.language(letter.thread.team, letter.user))
             try:
                 await self._delivery.thank(where_whispered(letter), letter.user, text)
@@ -153,6 +157,22 @@ class LateStops:
         letter = Incoming.in_body(claimed.body)
         if letter is None or letter.kind != "stop":
             await self._on_dead(claimed, lease, reason)
+
+    async def _let_be(self, letter: Incoming, lease: Lease) -> bool:
+        """Whether Orion waited for an answer here: it does so no longer, and says so."""
+        memory = self._memory
+        state = await memory.threads.load(letter.thread)
+        if state.pending_question is None or await memory.mailbox.stored(str(letter.thread)):
+            return False  # what was said after the stop goes on
+        try:
+            await memory.threads.save(letter.thread, let_be(state))
+        except StateNotSaved as error:
+            log.warning("state_save_failed", thread=str(letter.thread), reason=type(error).__name__)
+            return False
+        text = say("stopped", detect(state.pending_question.text))
+        with suppress(DeliveryFailed):
+            await self._delivery.say(letter.thread, text, letter.ts, lease.require)
+        return True
 
     async def _is_for_us(self, letter: Incoming) -> bool:
         """In a muted thread the word is said to others, unless it names Orion."""

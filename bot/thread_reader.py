@@ -15,6 +15,7 @@ from typing import Any, Final
 import structlog
 
 from agent.conversation import Message, ThreadKey
+from bot.app_text import app_text
 from bot.intake import Own
 from bot.payload import mapping, objects, string
 from bot.plain_text import plain_text
@@ -182,9 +183,9 @@ def is_own(message: Mapping[str, Any], own: Own) -> bool:
 
 def _said(message: Mapping[str, Any], own: Own, *, direct: bool) -> Message:
     raw, ts = string(message, "text"), string(message, "ts")
-    text = plain_text(raw, own.user)
     if is_own(message, own):
-        return Message(role="assistant", text=text, ts=ts)
+        return Message(role="assistant", text=plain_text(raw, own.user), ts=ts)
+    text = plain_text(app_text(message) if string(message, "bot_id") else raw, own.user)
     # What people told each other may be evidence; what they asked Orion is not.
     addressed = direct or f"<@{own.user}" in raw
     who = string(message, "user") or string(message, "bot_id")

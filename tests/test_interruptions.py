@@ -6,6 +6,7 @@ Also where the change arrives at another process than the one that runs the turn
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -268,6 +269,27 @@ async def test_a3_whoever_deletes_a_question_before_its_answer_hears_nothing_of_
         assert setting.workspace.messages(DIRECT) == []
         assert await setting.orion.mailbox.dead_letters(10) == []
         gate.set()
+
+
+async def test_a3_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[says(DRAFTS["good"])] * 3) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        first = setting.ask(f"{MENTION} {LIMIT} My PIN is 4711.")
+        await setting.answer_to(first)
+        second = setting.ask(f"{LIMIT} My word is swordfish.", thread=first)
+        await setting.answer_to(second, thread=first)
+        for ts in (second, first):
+            await wait_until(lambda: done(setting), "all is said")
+            setting.workspace.delete(CHANNEL, ts)
+        await wait_until(lambda: done(setting), "all is taken back")
+        before = len(server.requests)
+        last = setting.ask(f"{MENTION} {LIMIT}", thread=first)
+        await setting.answer_to(last, thread=first)
+        asked = json.dumps(server.requests[before:], default=str)
+        assert LIMIT in asked
+        assert not any(secret in asked for secret in ("4711", "swordfish"))
 
 
 async def test_a3_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp_path: Path, redis_url: str) -> None:

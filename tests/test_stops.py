@@ -27,6 +27,7 @@ from tests.local_slack import local_slack
 from tests.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown
 from tests.test_admission import GUEST, whispers
+from tests.test_bystanders import ASKS
 from tests.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.waiting import wait_until
 
@@ -130,6 +131,25 @@ async def test_a6_a_stop_button_that_outlived_its_turn_goes_away(tmp_path: Path,
         setting.workspace.stop_session(CHANNEL, ts)
         await setting.workspace.wait_for(lambda: session(setting, (CHANNEL, ts)) == "active", 20)
         await setting.workspace.wait_for(lambda: whispers(setting), 20)
+
+
+async def test_a6_b6_stop_also_lets_a_question_back_be(tmp_path: Path, redis_url: str) -> None:
+    drafts = [says(DRAFTS["good"])]
+    async with (
+        ScriptedOpenAI(decisions=[ASKS, RESPOND], drafts=drafts) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await setting.answer_to(ts)
+        await wait_until(lambda: setting.orion.turns.in_flight == 0, "Orion asked back")
+        stop = setting.ask("stop", thread=ts)
+        assert shown(await setting.answer_to(stop, thread=ts)).startswith("Stopped")
+        again = setting.ask(f"{LIMIT} Please.", thread=ts)
+        await setting.answer_to(again, thread=ts)
+        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is over")
+        state = await ThreadStore(setting.orion.redis).load(ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=ts))
+        assert (state.answers, state.mission) == ({}, f"{LIMIT} Please."), "it is no answer to what was let be"
+        assert whispers(setting) == []
 
 
 def session(setting: Setting, thread: tuple[str, str]) -> str:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent.conversation import Message, ThreadKey
 from bot.http_front import serve
 from bot.intake import Own
+from bot.local.messages import Message as LocalMessage
 from bot.slack_app import open_client
 from bot.slack_calls import DeliveryFailed, SlackCalls
 from bot.thread_reader import Posted, ThreadReader, sort_key
@@ -51,6 +52,17 @@ async def test_a2_a_long_thread_is_read_over_all_pages() -> None:
         assert [m.text for m in read[1:]] == [f"line {number}" for number in range(450)]
         assert slack.made("conversations.replies") == 3
         assert [m.text for m in await slack.reader.messages(place, limit=2)] == ["line 448", "line 449"]
+
+
+async def test_a2_the_alert_that_a_thread_is_about_is_read_too() -> None:
+    async with local_slack() as slack:
+        log = slack.server.workspace.log
+        alert = {"title": "Disk full", "text": "db-7 is at 98 %", "fallback": "Disk full: db-7"}
+        root = LocalMessage(channel=CHANNEL, ts=log.next_ts(), user="UALERTS", bot_id="BALERTS", attachments=[alert])
+        slack.server.workspace.added(root)
+        place = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=root.ts)
+        slack.server.post("U0YOU", CHANNEL, "<@U0ORION> what is this?", root.ts)
+        assert [m.text for m in await slack.reader.messages(place)] == ["Disk full\ndb-7 is at 98 %", "what is this?"]
 
 
 async def test_a2_a_direct_chat_reads_its_last_messages() -> None:

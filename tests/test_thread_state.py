@@ -15,10 +15,13 @@ from agent.thread_state import (
     ThreadState,
     aside,
     from_json,
+    let_be,
     remember,
     take_answer,
     taken_up,
     to_json,
+    unsaid,
+    with_undo,
 )
 from verification.answer import Source
 
@@ -124,3 +127,42 @@ def test_b6_afterwards_it_stands_where_it_stood() -> None:
     assert back.history == after.history
     assert taken_up(after, WAITING, "U1") is after
     assert taken_up(after, ThreadState(), "U2") is after
+
+
+def said(number: int, *, addressed: bool = True) -> Message:
+    return Message(role="user", text=f"secret {number}", user="U1", ts=f"170000000{number}.0", addressed=addressed)
+
+
+def asked_in_turn(state: ThreadState, number: int) -> ThreadState:
+    """The state after one more question and its answer, as a turn leaves it."""
+    reply = Message(role="assistant", text=f"about secret {number}")
+    after = replace(state, mission=f"secret {number}", answers={**state.answers, f"key {number}": f"secret {number}"})
+    return with_undo(remember(after, said(number), reply), state)
+
+
+@given(st.integers(1, 4), st.integers(1, 4))
+def test_a3_what_was_deleted_is_forgotten_and_the_rest_is_kept(asked: int, deleted: int) -> None:
+    state = ThreadState()
+    for number in range(1, asked + 1):
+        state = asked_in_turn(state, number)
+    after = unsaid(state, said(deleted).ts)
+    assert f"secret {deleted}" not in to_json(after)
+    others = [m.text for m in state.history if f"secret {deleted}" not in m.text]
+    assert [m.text for m in after.history] == others
+    assert (after == state) == (deleted > asked)
+
+
+def test_a3_what_people_told_each_other_goes_alone() -> None:
+    state = remember(asked_in_turn(ThreadState(), 1), said(2, addressed=False), Message(role="assistant", text="later"))
+    after = unsaid(state, said(2).ts)
+    assert [m.text for m in after.history] == ["secret 1", "about secret 1", "later"]
+
+
+def test_a6_a_question_that_was_let_be_leaves_nothing_open() -> None:
+    plan = Plan(id="p", steps=(Step(description="a"), Step(description="b", status="done")))
+    state = ThreadState(plan=plan, pending_question=PendingQuestion(key="k", text="Which?", user="U1"))
+    after = let_be(state)
+    assert after.pending_question is None
+    assert after.plan is not None
+    assert [step.status for step in after.plan.steps] == ["skipped", "done"]
+    assert let_be(ThreadState()) == ThreadState()
