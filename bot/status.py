@@ -56,7 +56,7 @@ class WorkingStatus:
         self._has_status = True
         self._keeper: asyncio.Task[None] | None = None
         self._left = False
-        self._stoppable = False
+        self._offered = self._stoppable = False
         self._alarm: asyncio.TimerHandle | None = None
         self._before = ""
 
@@ -135,10 +135,10 @@ class WorkingStatus:
 
     async def _offer_stop(self) -> None:
         """Slack's Stop button, once, for a turn that is not over at once."""
-        if not self._stoppable:
-            self._stoppable = True
-            ticket = self._ticket
-            await self._delivery.sessions.begin(self._place, ticket.question_ts, ticket.lease_check)
+        if not self._offered:
+            self._offered = self._stoppable = True  # also where this is cut off
+            ticket, sessions = self._ticket, self._delivery.sessions
+            self._stoppable = await sessions.begin(self._place, ticket.question_ts, ticket.lease_check)
 
     async def _tell(self, text: str) -> None:
         language = self._ticket.language

@@ -79,6 +79,23 @@ async def test_a6_what_fails_in_one_thread_is_tried_in_the_next() -> None:
         assert told(slack)[-2:] == ["processing", "active"], "a button that stays for an hour would be a lie"
 
 
+async def test_a6_more_buttons_than_slack_lets_take_away_again_are_not_shown() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        shown = [await slack.delivery.sessions.begin(place, ts) for _ in range(25)]
+        assert shown == [True] * 20 + [False] * 5
+        assert slack.made(METHOD) == 20
+
+
+async def test_a6_a_button_that_slack_refused_need_not_be_taken_away() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        slack.server.faults.rate_limit(METHOD)
+        async with working(slack.delivery, place, Ticket(question_ts=ts, may_exist=False), QUICK):
+            await slack.server.wait_for(lambda: slack.made(METHOD) == 1)
+        assert slack.made(METHOD) == 1
+
+
 async def test_a6_without_its_lease_a_turn_touches_no_button() -> None:
     def lost() -> None:
         raise LeaseLost
