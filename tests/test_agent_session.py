@@ -87,13 +87,14 @@ async def test_a6_more_buttons_than_slack_lets_take_away_again_are_not_shown() -
         assert slack.made(METHOD) == 20
 
 
-async def test_a6_a_button_that_slack_refused_need_not_be_taken_away() -> None:
+@pytest.mark.parametrize(
+    ("error", "there"), [("ratelimited", False), ("thread_not_found", False), ("fatal_error", True)]
+)
+async def test_a6_what_slack_refused_need_not_be_taken_away(error: str, *, there: bool) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        slack.server.faults.rate_limit(METHOD)
-        async with working(slack.delivery, place, Ticket(question_ts=ts, may_exist=False), QUICK):
-            await slack.server.wait_for(lambda: slack.made(METHOD) == 1)
-        assert slack.made(METHOD) == 1
+        slack.server.faults.fail(METHOD, error)
+        assert await slack.delivery.sessions.begin(place, ts) is there
 
 
 async def test_a6_without_its_lease_a_turn_touches_no_button() -> None:
