@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.knowledge.passage import KnowledgeIndex
+from agent.progress import Policy
 from agent.tools import knowledge
 from agent.tools.knowledge import LIST_TITLE, knowledge_tools
 from agent.tools.tool import Tool, ToolResult
@@ -63,6 +64,12 @@ async def test_d2_an_empty_or_long_list_says_so(
     index.index([tmp_path])
     monkeypatch.setattr(knowledge, "MOST_LISTED", 2)  # a limit, not behaviour
     assert (await listing.run("c", {})).sources[0].text.endswith("\n- and 1 more")
+    monkeypatch.setattr(knowledge, "MOST_TEXT", 50)  # as above
+    assert (await listing.run("c", {})).sources[0].text.endswith("\n- and 2 more")
+
+
+def test_d6_a_turn_cuts_nothing_off_that_the_tool_did_not_tell_of() -> None:
+    assert knowledge.MOST_TEXT + 500 < Policy().tool_most
 
 
 async def test_d2_a_document_is_read_whole(tools: dict[str, Tool]) -> None:

@@ -62,7 +62,11 @@ async def called(
 async def test_d5_content_and_sources_are_held_to_the_limit_and_it_is_said() -> None:
     result = await called(found, q="abc")
     assert result.ok
-    assert result.content == "abc" * 6 + "ab" + "\n[Cut off: 20 of 90 characters are shown.]"
+    assert result.content.split("\n") == [
+        "abc" * 6 + "ab",
+        "[Cut off: 20 of 90 characters are shown.]",
+        "[Cut off: of a long source only the first 20 characters are shown.]",
+    ]
     assert result.sources[0].text == "x" * 20
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import structlog
@@ -27,8 +27,9 @@ LIST_DOCUMENTS: Final = "list_documents"
 GET_DOCUMENT: Final = "get_document"
 LIST_TITLE: Final = "List of documents"
 AWAY: Final = "The index of the documents cannot be reached at the moment."
-MOST_TEXT: Final = 24_000
-"""Characters of one document that a model is given at once."""
+MOST_TEXT: Final = 15_000
+"""Characters of one document, or of the list of them, that a model is given at once: what a turn would cut off of it
+nobody could tell it of."""
 MOST_LISTED: Final = 400
 
 
@@ -115,10 +116,7 @@ class ListDocumentsTool(_KnowledgeTool):
     async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - takes none
         """List; one source, whose text is the list."""
         documents = await asyncio.to_thread(self.index.documents)
-        lines = [_listed(document) for document in documents[:MOST_LISTED]]
-        if len(documents) > MOST_LISTED:
-            lines.append(f"- and {len(documents) - MOST_LISTED} more")
-        text = "\n".join(lines)
+        text = "\n".join(_within_limits([_listed(document) for document in documents]))
         return ToolResult(
             call_id=call_id,
             tool=LIST_DOCUMENTS,
@@ -181,6 +179,16 @@ def _source(passage: Passage) -> Source:
 
 def _place(passage: Passage) -> str:
     return f"page {passage.page}" if passage.page else f"line {passage.line}"
+
+
+def _within_limits(lines: Sequence[str]) -> list[str]:
+    """The first lines, and how many more there are."""
+    size = 0
+    for number, line in enumerate(lines):
+        size += len(line) + 1
+        if number == MOST_LISTED or size > MOST_TEXT:
+            return [*lines[:number], f"- and {len(lines) - number} more"]
+    return list(lines)
 
 
 def _listed(document: Document) -> str:

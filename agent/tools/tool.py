@@ -166,6 +166,8 @@ def _limited(result: ToolResult, max_chars: int) -> ToolResult:
     content = result.content
     if len(content) > max_chars:
         content = f"{content[:max_chars]}\n[Cut off: {max_chars} of {len(content)} characters are shown.]"
+    if sources != result.sources:
+        content += f"\n[Cut off: of a long source only the first {max_chars} characters are shown.]"
     return replace(result, content=content, sources=sources)
 
 
