@@ -7,6 +7,7 @@ it Bolt acknowledges first and listens later. Must never wait for an answer to b
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ from bot.wording import help_text
 from verification.language import detect
 
 _ANY = re.compile(".*")
+_ASKED_S = 1.0
+"""Slack waits three seconds for an ack, and a modal's trigger lives no longer."""
 # What addresses Orion: an edit only where it mentions, for one in a muted direct chat unmutes nothing.
 _ENGAGING: Mapping[Addressed, Collection[Kind]] = {
     "mention": ("question", "help", "edit"),
@@ -181,11 +184,13 @@ class Listeners:
             await self._politely(context, lambda delivery: delivery.suggest_prompts(channel))
 
     async def _speaks(self, context: AsyncBoltContext, user: str) -> str | None:
-        """What a person uses Slack in; None where Slack does not tell."""
+        """What a person uses Slack in; None where Slack does not tell, or not soon: a click has to be acknowledged."""
         try:
-            return await self._office.language_of(context.team_id or "", user)
-        except DeliveryFailed as failure:
-            _log.warning("language_unknown", reason=failure.reason)
+            async with asyncio.timeout(_ASKED_S):
+                return await self._office.language_of(context.team_id or "", user)
+        except (DeliveryFailed, TimeoutError) as failure:
+            reason = failure.reason if isinstance(failure, DeliveryFailed) else "slow"
+            _log.warning("language_unknown", reason=reason)
             return None
 
     async def unknown(self, ack: AsyncAck) -> None:

@@ -348,6 +348,18 @@ async def test_f9_where_slack_does_not_tell_home_is_english(opened: Opened) -> N
         assert shown("home_intro", "en") in str(home)
 
 
+async def test_a9_a_click_is_answered_in_time_also_when_slack_is_slow_to_say_who_pressed(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        place, ts = running.slack.ask()
+        ticket = Ticket(question_ts=ts, turn_id="turn-9")
+        posted = await running.slack.delivery.answer(place, answer("So."), ticket)
+        server.faults.hang("users.info")
+        await server.click(CHANNEL, posted, "orion_trust")  # raises where nobody acknowledges
+        assert [call.error for call in server.calls if call.method == "views.open"] == [""]
+        server.faults.release()
+
+
 def speaking(running: Running, locale: str) -> None:
     members = running.slack.server.workspace.roster.members
     members["U0YOU"] = replace(members["U0YOU"], locale=locale)
