@@ -227,6 +227,14 @@ async def _model(settings: Settings, within_s: float) -> list[Check]:
     return [await _model_answers("Model", settings, within_s)]
 
 
+async def _write_model(settings: Settings, within_s: float) -> list[Check]:
+    """The model that writes, where it is another one: without it no answer would ever be written."""
+    if not settings.uses_server or settings.write_model in {"", settings.model_name}:
+        return []
+    writer = settings.model_copy(update={"model": settings.write_model, "write_model": ""})
+    return [await _model_answers("Write model", writer, within_s)]
+
+
 async def _judge(settings: Settings, within_s: float) -> list[Check]:
     """The second model. A judge that does not answer confirms nothing: every suspicious sentence would be cut out."""
     if not settings.judge_model:
@@ -243,8 +251,9 @@ async def _model_answers(name: str, settings: Settings, within_s: float) -> Chec
         async with asyncio.timeout(within_s), open_model(settings) as model:
             await model.generate("Reply with the word ok.", max_tokens=ANSWER_TOKENS, temperature=0.0)
     except ModelError as error:
-        detail, remedy = f"{settings.model_name}: {error.detail}", " ".join(error.hints)
-        return Check(name=name, ok=False, detail=detail, remedy=remedy)
+        if error.kind != "TokenLimitError":  # a model that reasons first may use up so few: it answers all the same
+            detail, remedy = f"{settings.model_name}: {error.detail}", " ".join(error.hints)
+            return Check(name=name, ok=False, detail=detail, remedy=remedy)
     except TimeoutError:
         detail = f"{settings.model_name} did not answer within {within_s:.0f} s"
         remedy = "Check OPENAI_BASE_URL and that its server is up."
@@ -270,16 +279,20 @@ async def _handoff(settings: Settings, within_s: float) -> list[Check]:
 
 
 async def _langfuse(settings: Settings, within_s: float) -> list[Check]:
-    if not settings.langfuse_public_key:
-        return [Check(name="Langfuse", ok=True, detail="not configured: no traces are sent")]
     secret = settings.langfuse_secret_key.get_secret_value()
+    keys = {"LANGFUSE_PUBLIC_KEY": settings.langfuse_public_key, "LANGFUSE_SECRET_KEY": secret}
+    if not any(keys.values()):
+        return [Check(name="Langfuse", ok=True, detail="not configured: no traces are sent")]
+    if missing := next((key for key, value in keys.items() if not value), None):
+        detail, remedy = f"{missing} is not set: no traces are sent", "Set both keys, or neither."
+        return [Check(name="Langfuse", ok=False, detail=detail, remedy=remedy)]
     url = f"{settings.langfuse_host.rstrip('/')}/api/public/projects"
-    keys = {"Authorization": aiohttp.encode_basic_auth(settings.langfuse_public_key, secret)}
+    headers = {"Authorization": aiohttp.encode_basic_auth(settings.langfuse_public_key, secret)}
     timeout = aiohttp.ClientTimeout(total=within_s)
     try:
         async with (
             aiohttp.ClientSession(trust_env=not is_loopback(url), timeout=timeout) as session,
-            session.get(url, headers=keys) as reply,
+            session.get(url, headers=headers) as reply,
         ):
             ok, detail = reply.ok, f"{settings.langfuse_host} answered {reply.status}"
     except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
@@ -296,6 +309,7 @@ _CHECKS: Final[Mapping[Callable[[Settings, float], Coroutine[Any, Any, list[Chec
     semantic_check: frozenset({"ORION_SEMANTIC"}),
     tool_checks: frozenset(),
     _model: frozenset({"OPENAI_BASE_URL"}),
+    _write_model: frozenset({"OPENAI_BASE_URL"}),
     _judge: frozenset({"OPENAI_BASE_URL"}),
     _langfuse: frozenset({"LANGFUSE_HOST"}),
     _handoff: frozenset({"SLACK_API_URL"}),

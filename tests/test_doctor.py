@@ -89,6 +89,7 @@ async def test_h4_everything_right(tmp_path: Path) -> None:
                 openai_base_url=server.url,
                 model="m",
                 langfuse_public_key="pk",
+                langfuse_secret_key=SecretStr("sk"),
                 langfuse_host=langfuse.url,
             ),
             slack,
@@ -166,6 +167,7 @@ async def test_h4_all_refused_is_told_part_by_part(redis_home: str, tmp_path: Pa
         slack_api_url="http://127.0.0.1:9/api/",
         openai_base_url="http://127.0.0.1:9/v1",
         langfuse_public_key="pk",
+        langfuse_secret_key=SecretStr("sk"),
         langfuse_host="http://127.0.0.1:9",
     )
     found = await checks(settings)
@@ -209,6 +211,7 @@ async def test_h4_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
             slack_api_url=f"{url}/api/",
             openai_base_url=f"{url}/v1",
             langfuse_public_key="pk",
+            langfuse_secret_key=SecretStr("sk"),
             langfuse_host=url,
         )
         found = await checks(settings, within_s=1)
@@ -235,6 +238,31 @@ async def test_h4_the_judge_is_asked_too(tmp_path: Path) -> None:
         assert {request["model"] for request in server.requests} == {"m", "j"}
     keyless = await checks(settings_in(tmp_path, "", judge_model="j"))
     assert "no model server" in keyless["Judge"].detail
+
+
+async def test_h4_the_model_that_writes_is_asked_too(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(generations=[says("ok"), fails(404, "no such model", "model_not_found")]) as server:
+        two = settings_in(tmp_path, "", openai_base_url=server.url, model="m", write_model="w")
+        found = await checks(two)
+        assert sorted(found[name].ok for name in ("Model", "Write model")) == [False, True]
+        assert {request["model"] for request in server.requests} == {"m", "w"}
+    async with ScriptedOpenAI(generations=[says("ok")]) as server:
+        same = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m", write_model="m"))
+    assert "Write model" not in same
+
+
+async def test_h4_a_model_that_thinks_the_few_tokens_away_answers(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(generations=[says("", finish="length")]) as server:
+        found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
+    assert found["Model"].ok
+
+
+async def test_h4_one_key_of_langfuse_without_the_other_is_told(tmp_path: Path) -> None:
+    public = await checks(settings_in(tmp_path, "", langfuse_public_key="pk"))
+    secret = await checks(settings_in(tmp_path, "", langfuse_secret_key=SecretStr("sk")))
+    assert (public["Langfuse"].ok, secret["Langfuse"].ok) == (False, False)
+    assert "LANGFUSE_SECRET_KEY is not set" in public["Langfuse"].detail
+    assert "LANGFUSE_PUBLIC_KEY is not set" in secret["Langfuse"].detail
 
 
 @pytest.mark.parametrize(
