@@ -25,6 +25,7 @@ BOT_SCOPES: Final = (
     "im:history",
     "im:write",
     "mpim:history",
+    "mpim:read",
     "usergroups:read",
     "users:read",
 )

@@ -45,6 +45,12 @@ def test_h2_each_event_has_its_scope(event: str) -> None:
     assert NEEDED[event] <= set(BOT_SCOPES)
 
 
+def test_a12_whether_a_place_is_shared_can_be_asked_of_every_kind_of_place() -> None:
+    """``conversations.info`` needs the scope of the kind; a direct chat is never asked about."""
+    kinds = {event.rpartition(".")[2] for event in BOT_EVENTS if event.startswith("message.")} - {"im"}
+    assert {f"{kind}:read" for kind in kinds} <= set(BOT_SCOPES)
+
+
 def test_i2_nothing_is_asked_that_is_not_used() -> None:
     assert "user" not in manifest()["oauth_config"]["scopes"]
     assert not {"chat:write.public", "chat:write.customize"} & set(BOT_SCOPES)

@@ -40,6 +40,7 @@ SCOPES: Final = (
     "im:read",
     "im:write",
     "mpim:history",
+    "mpim:read",
     "reactions:read",
     "reactions:write",
     "team:read",
