@@ -39,17 +39,26 @@ RESULTS_SEEN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One draft and what came of it. ``cleared``: every rule was content, whatever a judge said then."""
+    """One draft and what came of it. ``cleared``: every rule was content, whatever a judge said then.
+
+    ``whole`` is False where the model was stopped at the first fault: nobody knows what would have stood behind it.
+    """
 
     number: int
     draft: Draft
     verdict: Verdict
     cleared: bool = False
+    whole: bool = True
 
     def better_than(self, other: Attempt) -> bool:
-        """What met the judge is ahead of what failed before it came there; else the verdicts are compared."""
+        """What met the judge is ahead of what failed before it came there; else the verdicts are compared.
+
+        Of two that failed the one that was read to its end holds more that can be kept.
+        """
         if self.cleared != other.cleared:
             return self.cleared
+        if self.whole != other.whole:
+            return self.whole
         return better(self.verdict, other.verdict)
 
 
@@ -200,7 +209,8 @@ async def _verify(progress: Progress, number: int, text: str) -> Attempt:
         draft_length=Length(text),
     )
     progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
-    return Attempt(number=number, draft=draft, verdict=verdict, cleared=ruled.passed)
+    whole = not (progress.showing and progress.showing.cut_short)
+    return Attempt(number=number, draft=draft, verdict=verdict, cleared=ruled.passed, whole=whole)
 
 
 def draft_of(progress: Progress, text: str) -> Draft:

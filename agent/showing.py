@@ -8,15 +8,16 @@ so at all. Must never hand on a block behind one that failed, nor hold up an ans
 from __future__ import annotations
 
 import asyncio
+import itertools
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 import structlog
 
 from agent.crash_log import log_crash
 from agent.prompts import NOT_FOUND
-from verification.answer import Draft
+from verification.answer import Draft, RuleName, Verdict
 from verification.growing import Shown, complete, let_through
 from verification.rules import check
 
@@ -24,6 +25,10 @@ log = structlog.get_logger()
 
 LONGEST = 8_000
 """Characters of a draft that may be shown early: every block is checked together with all that stands before it."""
+
+
+_MAY_COME: Final[frozenset[RuleName]] = frozenset({"not_empty", "cites_sources"})
+"""Rules that what follows may still satisfy: "Yes." is cited by the sentence behind it, code by the words under it."""
 
 
 class Stage(Protocol):
@@ -51,7 +56,9 @@ class Showing:
     _last: bool = False
     _before: str = ""
     _so_far: str = ""
-    _taken: int = 0
+    _read: int = 0
+    _repeats: bool = True
+    _held: list[str] = field(default_factory=list)
     _blocks: list[str] = field(default_factory=list)
     _earlier: tuple[str, ...] = ()
     _line_begins: bool = False
@@ -61,11 +68,16 @@ class Showing:
         """The draft of what was shown."""
         return self.shown.draft if self.shown else ""
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether this attempt is lost, and is not read to its end."""
+        return bool(self.failed) and not self._last
+
     def begin(self, *, last: bool) -> None:
         """Another attempt goes on after what was shown. The ``last`` one is read to its end whatever fails."""
-        self.failed, self._last, self._taken = "", last, 0
+        self.failed, self._last, self._read = "", last, 0
         self._before = self._so_far = f"{self.kept.rstrip()}\n\n" if self.shown else ""
-        self._earlier = tuple(self._blocks)
+        self._held, self._earlier, self._repeats = [], tuple(self._blocks), True
 
     def due(self, piece: str) -> bool:
         """Whether a block may be complete now that ``piece`` arrived: it is when a line ended and another began."""
@@ -78,54 +90,61 @@ class Showing:
 
         Some models write all of it again: what stands there already is left out.
         """
-        if self.failed and not self._last:
+        if self.cut_short:
             return self.failed
         blocks = complete(text, ended=True)
-        return self._before + "".join(blocks[_repeated(blocks, self._earlier) :])
+        return self._before + "".join(itertools.dropwhile(self._stands, blocks))
 
     async def grow(self, draft: Draft, text: str, *, ended: bool = False) -> bool:
         """Show what of this attempt's ``text`` is complete by now; False as soon as the attempt is lost.
 
         ``draft`` holds all that a judgement may depend on.
         """
-        if not says_not_found(text):
-            blocks = complete(text, ended=ended)
-            for block in blocks[max(_repeated(blocks, self._earlier), self._taken) :]:
-                if self._closed or self.failed:
-                    break
-                await self._take(draft, block)
-            self._taken = len(blocks)
-        return self._last or not self.failed
+        if not (self._closed or self.failed or says_not_found(text)):
+            for block in complete(text[self._read :], ended=ended):
+                self._read += len(block)
+                self._repeats = self._repeats and self._stands(block)
+                if not (self._repeats or self._closed or self.failed):
+                    await self._take(draft, block)
+            # What is too long already is not cut into blocks anew with each of its lines.
+            self._closed = self._closed or len(text) - self._read > LONGEST
+        return not self.cut_short
+
+    def _stands(self, block: str) -> bool:
+        """Whether an earlier attempt showed this block: some models write all of it again, or where they left off."""
+        return block.strip() in self._earlier
 
     async def _take(self, draft: Draft, block: str) -> None:
-        if len(self._so_far) + len(block) > LONGEST:
+        """Show a block, with what was held back before it."""
+        blocks = [*self._held, block]
+        piece = "".join(blocks)
+        if len(self._so_far) + len(piece) > LONGEST:
             self._closed = True
             return
         listening = partial(check, on_crash=log_crash)
-        shown, verdict = await asyncio.to_thread(let_through, draft, self._so_far, block, listening)
-        if shown is None:
-            if verdict.passed:  # right as a part of the whole, and the whole will say so
-                self._closed = True
-                log.info("block_not_shown_early", length=len(block))
-            else:
-                self.failed = self._so_far + block
+        shown, verdict = await asyncio.to_thread(let_through, draft, self._so_far, piece, listening)
+        if not verdict.passed:
+            self._hold(blocks, verdict)
+        elif shown is None or not self._goes_on(verdict):  # right as a part of the whole, and the whole will say so
+            self._closed = True
+            log.info("block_not_shown_early", length=len(piece))
         elif shown.markdown and not await self.stage.show(shown.markdown, shown.verdict.text):
             self._closed = True
         else:
-            self.shown, self._so_far = shown, shown.draft
-            self._blocks.append(block.strip())
+            self.shown, self._so_far, self._held = shown, shown.draft, []
+            self._blocks += [each.strip() for each in blocks]
+
+    def _hold(self, blocks: list[str], verdict: Verdict) -> None:
+        """What only lacks what may still come waits for it; anything else is lost."""
+        self._held = blocks
+        if not all(each.rule in _MAY_COME for each in verdict.errors):
+            self.failed = self._so_far + "".join(blocks)
+
+    def _goes_on(self, verdict: Verdict) -> bool:
+        """Whether what stands there already stands so in the longer answer too: a definition may set it otherwise."""
+        return self.shown is None or verdict.text.startswith(self.shown.verdict.text.rstrip())
 
 
 def says_not_found(text: str) -> bool:
     """Whether the model says that the sources do not hold the answer."""
     return text.strip().strip("`*_.").startswith(NOT_FOUND)
-
-
-def _repeated(blocks: tuple[str, ...], earlier: tuple[str, ...]) -> int:
-    """How many blocks at the beginning were shown by an earlier attempt."""
-    count = 0
-    for block, known in zip(blocks, earlier, strict=False):
-        if block.strip() != known:
-            break
-        count += 1
-    return count

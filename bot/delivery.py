@@ -158,8 +158,11 @@ class Delivery:
         for posted in answers:
             first.setdefault((posted.part, bool(posted.turn_id)), posted)
         seconds = [posted for posted in answers if posted not in first.values()]
+        ticket = Ticket(question_ts=question_ts, lease_check=lease_check)
         for posted in (*seconds, *(posted for posted in found if posted.placeholder)):
-            await self._remove(place, posted, Ticket(question_ts=question_ts, lease_check=lease_check))
+            if posted.stream and not await self._handed_over(place.channel, posted, ticket):
+                continue  # its turn lives, and ended it as an answer meanwhile
+            await self._delete(place.channel, posted.ts, lease_check)
             _log.warning("second_answer_deleted" if posted in seconds else "placeholder_deleted", part=posted.part)
         last = await self._reader.messages(place, limit=1)
         if last and last[-1].role == "assistant":
@@ -325,11 +328,11 @@ class Delivery:
         body = {"channel": place.channel, "ts": posted.ts, "blocks": [context([note])], "metadata": metadata}
         return await self._end(body, ticket.lease_check)
 
-    async def _handed_over(self, channel: str, posted: Posted, ticket: Ticket) -> None:
-        """End a stream as a placeholder: while it grows nobody can update it."""
-        if posted.stream:
-            metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": ticket.question_ts}}
-            await self._end({"channel": channel, "ts": posted.ts, "metadata": metadata}, ticket.lease_check)
+    async def _handed_over(self, channel: str, posted: Posted, ticket: Ticket) -> bool:
+        """End a stream as a placeholder: while it grows nobody can update it. False where it is a stream no longer."""
+        metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": ticket.question_ts}}
+        body = {"channel": channel, "ts": posted.ts, "metadata": metadata}
+        return posted.stream and await self._end(body, ticket.lease_check)
 
     async def _end(self, body: Mapping[str, Any], lease_check: LeaseCheck) -> bool:
         try:

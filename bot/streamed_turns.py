@@ -10,9 +10,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from redis.exceptions import RedisError
+
 from agent.phrases import say
 from bot.delivery import Delivery
 from bot.mailbox import Mailbox
+from bot.settling import Settling, Unsettled
 from bot.slack_calls import DeliveryFailed
 from bot.streaming import AnswerStream, Audience, Streams
 from bot.withdrawals import Withdrawals
@@ -29,6 +32,7 @@ class StreamedTurns:
         self._delivery = delivery
         self._withdrawals = withdrawals
         self._streams = streams
+        self._settling = Settling(mailbox, delivery)
 
     async def ts_of(self, work: Work) -> str | None:
         """The ts of a stream begun for this letter; empty where one may stand unknown, None where there is none."""
@@ -62,3 +66,6 @@ class StreamedTurns:
             elif await self._delivery.end_streams(work.place, ticket, say("stopped", work.language) if stop else ""):
                 # It is said under what was shown: not once more.
                 await self._mailbox.mark(work.claimed, f"stopped:{stop}", f"stream:{work.letter.ts}")
+        if not streamed:  # nobody knows whether Slack still begins one
+            with suppress(RedisError):
+                await self._settling.note(work.claimed, Unsettled(place=work.place, question_ts=work.letter.ts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -101,6 +102,17 @@ def test_f10_nothing_is_let_through_that_the_rules_do_not_pass(text: str) -> Non
 )
 def test_f10_what_belongs_together_leaves_together(text: str, blocks: list[str]) -> None:
     assert [block.strip() for block in complete(text)] == blocks
+
+
+@pytest.mark.parametrize(
+    "part", ["def f():\n    return 1\n\n", "- a point of the list [1].\n\n", "| a | b |\n\n", "a\n \n"]
+)
+def test_f10_c4_blocks_are_found_in_linear_time(part: str) -> None:
+    """It is done again with every line that a model writes, on the loop of all turns."""
+    text = "```\n" + part * 4_000 if "def" in part else part * 4_000
+    began = time.process_time()
+    complete(text)
+    assert time.process_time() - began < 2
 
 
 def test_f10_f12_a_block_is_markdown_with_the_links_of_its_citations() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import html
+import re
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -17,10 +20,12 @@ from agent.loop import run_turn
 from agent.model import ModelError
 from agent.outcome import Answered, Failed, OutOfBudget, Partial, TurnOutcome
 from agent.prompts import NOT_FOUND
-from agent.showing import LONGEST
+from agent.showing import LONGEST, Showing
 from agent.thread_state import ThreadState
 from tests.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
+from tests.test_growing import BASE, BLOCKS
 from verification.judgement import Judgement
+from verification.rules import check
 
 ONE = "Each key may send 120 requests a minute [1]."
 TWO = "Above that the API answers with error 429 [1]."
@@ -40,6 +45,16 @@ class Shown:
             self.blocks.append(markdown.replace(r"[\[1\]](https://docs.example/api#limits)", "[1]"))
             self.texts.append(text.strip())
         return not self.refuses
+
+
+@dataclass(kw_only=True)
+class Raw(Shown):
+    """A stage that keeps each block as it came."""
+
+    async def show(self, markdown: str, text: str) -> bool:
+        self.blocks.append(markdown)
+        self.texts.append(text)
+        return True
 
 
 class Slow(ScriptedModel):
@@ -134,6 +149,60 @@ async def test_f10_what_was_shown_is_the_answer_where_the_sources_hold_no_more()
     assert stage.blocks == [ONE]
 
 
+@pytest.mark.parametrize("first", ["Yes.", "---", "<!-- so -->", "```\n120\n```", "Title\n====="])
+async def test_f10_what_is_cited_only_by_what_follows_waits_for_it(first: str) -> None:
+    """It is no fault: stopped there, a model that answers so would need all its attempts."""
+    stage = Shown()
+    outcome = await turn(ScriptedModel([draft(first, ONE, TWO)]), stage, asked="May a key send 120 requests?")
+    assert isinstance(outcome, Answered)
+    assert (outcome.answer.attempts, len(stage.blocks), stage.blocks[-1]) == (1, 2, TWO)
+    assert stage.blocks[0].endswith(ONE)
+
+
+async def test_f10_what_is_never_cited_is_not_shown_nor_what_follows() -> None:
+    stage, uncited = Shown(), "Above that the API answers with error 429."
+    outcome = await turn(ScriptedModel([draft(ONE, uncited, TWO)] * 3), stage)
+    assert isinstance(outcome, Partial)
+    assert stage.blocks == [ONE]
+    assert uncited not in outcome.answer.text
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+async def test_f4_f10_as_much_is_kept_as_of_an_answer_that_nobody_saw_grow(*, refuses: bool) -> None:
+    """A draft that was stopped at its first fault never hides one that was read to its end."""
+    worse = draft(WRONG, ONE, TWO, WRONG.replace("500", "501"))
+    outcome = await turn(ScriptedModel([draft(WRONG), draft(WRONG, ONE, TWO), worse]), Shown(refuses=refuses))
+    assert isinstance(outcome, Partial)
+    assert outcome.answer.text == f"{ONE}\n\n{TWO}"
+
+
+async def test_f10_a_rewrite_that_begins_where_it_was_left_is_shown_once() -> None:
+    stage = Shown()
+    outcome = await turn(ScriptedModel([draft(ONE, TWO, WRONG), draft(TWO, ONE)]), stage)
+    assert isinstance(outcome, Answered)
+    assert (stage.blocks, outcome.answer.text.strip()) == ([ONE, TWO], f"{ONE}\n\n{TWO}")
+
+
+async def test_f10_what_a_later_line_sets_otherwise_is_told_anew() -> None:
+    """The definition of a link turns what stands there into another text: the stream does not end as that answer."""
+    stage, link = Shown(), "See [the limits][api] for more [1]."
+    outcome = await turn(ScriptedModel([draft(link, TWO, "[api]: https://docs.example/api#limits")]), stage)
+    assert isinstance(outcome, Answered)
+    assert stage.blocks == [link, TWO]
+    assert stage.texts[-1] != outcome.answer.text
+    assert "<https://docs.example/api#limits|the limits>" in outcome.answer.text
+
+
+async def test_f10_c4_an_answer_without_an_end_holds_up_nobody() -> None:
+    """All turns of a process share one loop: what is done with each line must not grow with the answer."""
+    code = "```python\n" + "".join(f"def f{n}():\n    return {n}\n\n" for n in range(1_500)) + "```"
+    stage, model = Shown(), ScriptedModel([draft(ONE, code)], pieces=200)
+    began = time.process_time()
+    await turn(model, stage)
+    assert stage.blocks == [ONE]
+    assert time.process_time() - began < 20
+
+
 async def test_f10_not_in_the_sources_is_never_shown() -> None:
     stage = Shown()
     await turn(ScriptedModel([draft(NOT_FOUND, ONE)]), stage)
@@ -214,3 +283,43 @@ async def test_f10_an_endless_answer_is_shown_so_far_and_then_as_a_whole() -> No
     assert isinstance(outcome, Answered)
     assert stage.blocks == [ONE]
     assert "429" in outcome.answer.text
+
+
+PIECES = (
+    *BLOCKS,
+    "Yes.",
+    "See [the limits][api] for more [1].",
+    "[api]: https://docs.example/limits",
+    "The build takes place on Tuesday at 14:00 [1].",
+    "Each key may send 600 requests a minute[^1].",
+    "[^1]: Limits",
+    "- [ ] Each key may send 600 requests a minute [2].",
+    "``` ```",
+)
+
+
+def visible(text: str) -> list[str]:
+    """The words a reader sees, in either dialect; citations are among them."""
+    text = re.sub(r"(?m)^(\s*```)\w*$|- \[[ x]\] ", r"\1", text.replace("\\", ""))
+    text = re.sub(r"\[(\[?[^\[\]]*\]?)\]\(https?:[^)]*\)", r"\1", text)
+    return re.findall(r"\w+", re.sub(r"<https?:[^|>]*\|([^>]*)>", r"\1", html.unescape(text)).replace("_", " "))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6), st.lists(st.integers(0, 10_000), max_size=6))
+def test_f10_what_stands_in_the_end_is_what_the_answer_says(blocks: list[str], cuts: list[int]) -> None:
+    """A stream that ends as the answer says what it says; where it would not, the answer is put in its place."""
+    text, seen = "\n\n".join(blocks).strip(), Raw()
+
+    async def grow() -> str:
+        showing = Showing(stage=seen)
+        showing.begin(last=False)
+        for end in sorted(cut % (len(text) + 1) for cut in cuts):
+            await showing.grow(BASE, text[:end].strip())
+        await showing.grow(BASE, text, ended=True)
+        return showing.whole(text)
+
+    verdict = check(replace(BASE, text=asyncio.run(grow())))
+    if seen.texts and seen.texts[-1].strip() == verdict.text.strip():
+        assert verdict.passed
+        assert visible("\n\n".join(seen.blocks)) == visible("\n".join(verdict.chunks))

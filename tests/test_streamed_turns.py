@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,13 +23,14 @@ from bot.streaming import AnswerStream, Audience, Streams, streaming
 from bot.turns import OK
 from tests.fakes import ScriptedModel
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
-from tests.test_answering import Desk, desk
+from tests.test_answering import Desk, desk, settled
 from tests.test_local_stream_methods import Clock
 from tests.test_showing import Slow
 from tests.waiting import wait_until
 from verification.answer import Answer
 
 ANSWER = Answer(text="Each key may send 120 requests.", chunks=("Each key may send 120 requests.",), verified=True)
+START = "chat.startStream"
 GOOD = "<answer>Each key may send 120 requests a minute [1].\n\nAbove that the API answers with error 429 [1].</answer>"
 
 
@@ -87,6 +89,25 @@ async def test_h3_what_a_frozen_worker_began_late_is_found_when_the_thread_is_lo
         assert len(own(slack, place)) == 4  # no answer to that question: nothing is touched
         await slack.delivery.settle(place, asked)
         assert {message["ts"] for message in own(slack, place)} == {first} | others
+
+
+async def test_h3_a_stream_that_its_turn_ends_meanwhile_is_no_blank_one() -> None:
+    """The first piece of an answer can wait for Slack longer than a blank stream is left alone."""
+    async with local_slack() as slack:
+        clock = Clock()
+        slack.server.workspace.log = MessageLog(clock)
+        clock.now = time.time() - 60
+        place, asked = slack.ask()
+        await slack.delivery.answer(place, ANSWER, Ticket(question_ts=asked, turn_id="t" * 32))
+        stream, _ = stream_in(slack, place, Streams(slack.calls))
+        await stream.show("Two.", "Two.")
+        clock.now = time.time()
+        slack.server.faults.delay("chat.stopStream", 0.3)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(slack.delivery.settle(place, asked))
+            await wait_until(lambda: slack.made("chat.stopStream"), "it is about to be ended")
+            assert await stream.close("Two.", [], {"event_type": "orion_answer", "event_payload": {}})
+        assert [message["text"] for message in own(slack, place)] == [ANSWER.text, "Two."]
 
 
 async def test_a6_what_was_shown_stands_under_the_note_that_it_was_stopped() -> None:
@@ -180,7 +201,7 @@ async def test_h3_slack_away_at_the_end_is_told_to_whoever_delivers() -> None:
             await stream.close("One.", [], {"event_type": "orion_answer", "event_payload": {}})
 
 
-def answering(at: Desk, model: ScriptedModel | None = None) -> Answering:
+def answering(at: Desk, model: ScriptedModel | None = None, call_s: float = 5.0) -> Answering:
     """The same parts, with streams."""
     before = at.answering
     return Answering(
@@ -188,7 +209,7 @@ def answering(at: Desk, model: ScriptedModel | None = None) -> Answering:
         before._delivery,
         memory=at.memory,
         observers=before._observers,
-        streams=Streams(at.slack.calls),
+        streams=Streams(at.slack.calls, call_s=call_s),
     )
 
 
@@ -231,6 +252,30 @@ async def test_a6_a_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Pat
         assert await at.handle() == OK
         (message,) = own(at.slack, place)
         assert ["120" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]
+
+
+@pytest.mark.parametrize("stops", [False, True])
+async def test_h3_a_stream_that_begins_when_nobody_waits_for_it_any_more_goes(
+    tmp_path: Path, redis_client: Redis, *, stops: bool
+) -> None:
+    """Slack was slower than a start may take, and began it all the same, under the answer."""
+    async with with_streams(tmp_path, redis_client, [GOOD]) as at:
+        clock = Clock()
+        at.slack.server.workspace.log = MessageLog(clock)
+        clock.now = time.time() - 60
+        at.answering = answering(at, call_s=30.0 if stops else 0.1)
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.delay(START, 1.0)
+        if stops:
+            assert await at.interrupt(lambda: at.slack.made(START), stop="stopped") == OK
+        else:
+            assert await at.handle() == OK
+        (answer,) = own(at.slack, place)
+        await wait_until(lambda: len(own(at.slack, place)) > 1, "the stream began")
+        clock.now = time.time()
+        await settled(at)
+        assert [message["ts"] for message in own(at.slack, place)] == [answer["ts"]]
 
 
 async def test_h3_a_letter_given_up_tells_so_in_its_stream(tmp_path: Path, redis_client: Redis) -> None:

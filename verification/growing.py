@@ -63,34 +63,39 @@ def let_through(draft: Draft, before: str, block: str, check: Check) -> tuple[Sh
 
 
 def _cuts(text: str) -> Iterator[int]:
-    """Where a block ends and the next one begins for certain."""
+    """Where a block ends and the next one begins for certain. Linear in the text: it is asked again with every line."""
     start = 0
+    fence, is_list = "", False
     for gap in _GAP.finditer(text):
-        block, after = text[start : gap.start()], text[gap.end() :]
-        if block.strip() and not _goes_on(block, after):
-            yield gap.end()
-            start = gap.end()
+        piece, start = text[start : gap.start()], gap.end()
+        fence = _open_fence(piece, fence)
+        is_list = is_list or any(_ITEM.match(line.lstrip()) for line in piece.split("\n"))
+        if piece.strip() and not fence and not _goes_on(piece, _line_at(text, start), is_list=is_list):
+            yield start
+            is_list = False
 
 
-def _goes_on(block: str, after: str) -> bool:
-    """Whether what follows a gap belongs to the block before it, or may yet turn out to."""
-    last = block.rstrip().rpartition("\n")[2]
-    if after[0] in " \t" or _inside_code(block) or _LEADS_ON.search(last) or _TITLE.fullmatch(last):
+def _line_at(text: str, start: int) -> str:
+    """The line that begins there, with its end if that is known yet."""
+    return text[start : text.find("\n", start) + 1 or len(text)]
+
+
+def _goes_on(piece: str, line: str, *, is_list: bool) -> bool:
+    """Whether the ``line`` after a gap belongs to the block that ends in ``piece``, or may yet turn out to."""
+    last = piece.rstrip().rpartition("\n")[2]
+    if line[0] in " \t" or _LEADS_ON.search(last) or _TITLE.fullmatch(last):
         return True  # what is indented belongs to a list, or is code
-    line = after.partition("\n")[0]
     if last.lstrip().startswith("|"):
         return line.startswith("|")
-    is_list = any(_ITEM.match(each.lstrip()) for each in block.split("\n"))
-    return is_list and bool(_ITEM.match(line) or (line == after and _MAYBE_ITEM.fullmatch(line)))
+    return is_list and bool(_ITEM.match(line) or _MAYBE_ITEM.fullmatch(line))
 
 
-def _inside_code(block: str) -> bool:
-    """Whether a fence is open at the end of the block."""
-    fence = ""
-    for match in _TICKS.finditer(block):
+def _open_fence(piece: str, fence: str) -> str:
+    """The fence that is open at the end of a piece; ``fence`` was at its beginning."""
+    for match in _TICKS.finditer(piece):
         ticks = match[1] or match[0]
         if not fence:
             fence = ticks
         elif ticks[0] == fence[0] and len(ticks) >= len(fence):
             fence = ""
-    return bool(fence)
+    return fence
