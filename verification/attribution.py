@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from verification.amounts import matches, same_kind
 from verification.evidence import MOST, Evidence, Finding, Hit
-from verification.number_check import matches, same_kind
 from verification.numbers import Quantity
 from verification.passages import Passage
 from verification.words import Term

@@ -21,6 +21,7 @@ from verification.headlines import announcement_end
 from verification.identifier_check import identifier_findings, is_known_url, known_urls
 from verification.injection import orders_in, without_orders
 from verification.language import detect
+from verification.misplacement import finding_against, loose, told_otherwise
 from verification.names import name_findings
 from verification.number_check import number_findings
 from verification.ordinals import ordinal_findings
@@ -104,6 +105,7 @@ class Grounds:
     def _checks(self) -> tuple[_Check, ...]:
         return (
             number_findings,
+            self._told_otherwise,
             ordinal_findings,
             date_findings,
             quote_findings,
@@ -114,6 +116,15 @@ class Grounds:
             attribution_findings,
             name_findings,
         )
+
+    def _told_otherwise(self, evidence: Evidence) -> Iterator[Finding]:
+        """Numbers that the cited sources have, but of something else, where another source has another of the same."""
+        cited = {each.id for each in evidence.cited}
+        for quantity in loose(evidence):
+            others = (self.evidence(evidence.claim, (number,)) for number in self.sources if number not in cited)
+            found = (told_otherwise(quantity, evidence, other.hits) for other in others)
+            if there := next(filter(None, found), None):
+                yield finding_against(quantity, evidence, there)
 
     def bearing_out(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
         """The numbers of those sources, ``but`` left out, that by themselves bear the claim out."""

@@ -7,27 +7,22 @@ digits alone when its unit says something else.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
-from verification.arithmetic import follows, is_share, may_follow
+from verification.amounts import matches, same_kind
+from verification.arithmetic import follows, may_follow
 from verification.evidence import MOST, Evidence, Finding, Hit
+from verification.misplacement import finding_against, told_otherwise
 from verification.numbers import Quantity, with_period
 from verification.passages import Passage
-from verification.units import CURRENCIES, OTHER_COINS, UNITS, Unit
+from verification.units import UNITS
 from verification.words import stem
 
-_APPROXIMATE = 0.1
 _COUNTED = 5
-# Converting miles to kilometres or pounds to kilograms rounds; days to hours does not.
-_MEASURED = frozenset({"length", "length 2", "length 3", "mass", "volume"})
-_DEGREES = frozenset({"celsius", "fahrenheit"})
-_SPANS = frozenset({"time", "months"})
 _SAME_SENTENCE = 0.75
 _SPEAKS_OF_IT = 0.5
-_TELLING_LETTERS = 3  # a shorter unit stands at the end of many a word
 _AT_HOUR = re.compile(
     r"\b(?:at|by|until|from|between|before|after|um|ab|von|zwischen|bis|gegen|à|dès|las|pukul|jam)\s$"
     r"|\b(?:from \w{1,6} to|between \w{1,6} and|zwischen \w{1,6} und)\s$",
@@ -52,9 +47,6 @@ _LISTED = re.compile(
     r"|razones|tipos|partes|puntos|casos|reglas|condiciones|personas|miembros|nombres|cara|opsi|langkah|hal|alasan|jenis"
     r"|bagian|poin|aturan|syarat|orang|anggota|nama)$",
 )
-_DAY = UNITS["day"].factor
-_MONTH, _ROUND_RATE = 30.4375 * _DAY, 0.02
-_MONTH_DAYS = (28, 30, 31)
 _YEAR = UNITS["年"]
 
 
@@ -66,7 +58,9 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     known = [quantity for quantity in mine if quantity.weak or _is_known(quantity, evidence)]
     starts = {quantity.start for quantity in known}
     for quantity in mine:
-        if quantity.start in starts and _is_misplaced(quantity, evidence):
+        if quantity.start in starts and (there := told_otherwise(quantity, evidence, evidence.hits)):
+            yield finding_against(quantity, evidence, there)
+        elif quantity.start in starts and _is_misplaced(quantity, evidence):
             # One that only a near number bears out ("more than 83" for 90) stands nowhere, then.
             found = _finding(quantity, evidence)
             yield replace(found, severity="warning") if _is_exact(quantity, evidence) else found
@@ -162,114 +156,6 @@ def _is_year(quantity: Quantity, passage: Passage) -> bool:
     return any(moment.year in said for moment in passage.moments)
 
 
-def matches(claimed: Quantity, other: Quantity) -> bool:
-    """True if the two say the same amount; a number without a known unit agrees with any, unless it counts things."""
-    if claimed.period and other.period:
-        return _same_rate(claimed, claimed.period, other, other.period)
-    if claimed.unit is None or other.unit is None:
-        told_apart = _counts_things(claimed, other) or _is_other_money(claimed, other) or _is_no_share(claimed, other)
-        return not told_apart and _any_close(claimed, claimed.readings, other.readings)
-    if claimed.unit.dimension == other.unit.dimension:
-        return _same_measure(claimed, claimed.unit, other, other.unit)
-    if {claimed.unit.dimension, other.unit.dimension} == {"time", "months"}:
-        return _same_span(claimed, other)
-    return {claimed.unit.dimension, other.unit.dimension} == _DEGREES and _same_warmth(claimed, other)
-
-
-def _same_measure(claimed: Quantity, unit: Unit, other: Quantity, its_unit: Unit) -> bool:
-    """Amounts of one dimension: what is converted is round, and so is the 33 % of a third."""
-    if unit.factor != its_unit.factor and unit.dimension in _MEASURED:
-        claimed = claimed._replace(bound="~")
-    mine, theirs = claimed.amounts(), other.amounts()
-    if other.worded and unit.dimension == "ratio" and is_share(mine[0], theirs[0]):
-        return True
-    return _any_close(claimed, mine, theirs)
-
-
-def _same_warmth(claimed: Quantity, other: Quantity) -> bool:
-    """True for 68 °F where the source has 20 °C, and the other way round; rounded to a degree."""
-    cold, warm = (claimed, other) if claimed.unit and claimed.unit.dimension == "celsius" else (other, claimed)
-    return any(abs((f - 32) * 5 / 9 - c) <= 1 for c in cold.readings for f in warm.readings)
-
-
-def _counts_things(claimed: Quantity, other: Quantity) -> bool:
-    """True for "3 people" where the claim has "3 months"; "30 Kalendertage" are days all the same."""
-    if claimed.unit is None or not other.noun or claimed.unit.dimension not in _SPANS:
-        return False
-    return not any(
-        unit.dimension == claimed.unit.dimension
-        and len(word) >= _TELLING_LETTERS
-        and (other.noun.endswith(word) or other.noun[:4] == word[:4])
-        for word, unit in UNITS.items()
-    )
-
-
-def _is_no_share(claimed: Quantity, other: Quantity) -> bool:
-    """True for "2 items" where the source has 2 %; "2 points" may be percentage points."""
-    if other.unit is None or other.unit.dimension != "ratio" or claimed.unit is not None:
-        return False
-    noun = claimed.noun
-    return len(noun) > _TELLING_LETTERS and noun.endswith("s") and not noun.startswith(("per", "point"))
-
-
-def _is_other_money(claimed: Quantity, other: Quantity) -> bool:
-    """True for "140 pounds" where the source has 140 euros."""
-    if other.unit is None or claimed.noun not in OTHER_COINS:
-        return False
-    return other.unit.dimension in CURRENCIES - {"GBP"}
-
-
-def _same_rate(claimed: Quantity, period: Unit, other: Quantity, its_period: Unit) -> bool:
-    """True if both say the same amount for the same time: 1,200 a year is 100 a month."""
-    mine, theirs = _seconds(period), _seconds(its_period)
-    bare, known = claimed._replace(period=None), other._replace(period=None)
-    if mine == theirs:
-        return matches(bare, known)
-    if (claimed.unit and claimed.unit.dimension) != (other.unit and other.unit.dimension):
-        return False
-    # Weeks in months and the like are reckoned with round numbers.
-    return any(
-        math.isclose(a / mine, b / theirs, rel_tol=_ROUND_RATE) for a in claimed.amounts() for b in other.amounts()
-    )
-
-
-def _seconds(period: Unit) -> float:
-    return period.factor * (_MONTH if period.dimension == "months" else 1.0)
-
-
-def _same_span(claimed: Quantity, other: Quantity) -> bool:
-    """Days against months and years: a month is 28, 30 or 31 days, twelve are 52 weeks to the days of a leap year."""
-    time, months = (claimed, other) if claimed.unit and claimed.unit.dimension == "time" else (other, claimed)
-    return any(
-        days in {length * b for length in _MONTH_DAYS} or 7 * 52 * b <= 12 * days <= 366 * b
-        for days in (amount / _DAY for amount in time.amounts())
-        for b in months.amounts()
-    )
-
-
-def _any_close(claimed: Quantity, mine: Iterable[float], theirs: Iterable[float]) -> bool:
-    others = tuple(theirs)
-    return any(_close(claimed, a, b) for a in mine for b in others)
-
-
-def _close(claimed: Quantity, mine: float, theirs: float) -> bool:
-    if math.isclose(mine, theirs):
-        return True
-    if claimed.bound == "~":
-        return math.isclose(mine, theirs, rel_tol=_APPROXIMATE)
-    if claimed.bound == ">":
-        return mine < theirs <= mine * 1.25
-    if claimed.bound == "<":
-        return mine * 0.8 <= theirs < mine
-    return claimed.scaled and _rounded(theirs, mine) == mine
-
-
-def _rounded(value: float, like: float) -> float:
-    """``value`` rounded to as many significant digits as ``like`` is written with (two at least)."""
-    digits = max(2, len(f"{like:.6e}".partition("e")[0].rstrip("0").replace(".", "")))
-    return float(f"{value:.{digits - 1}e}")
-
-
 def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
     words = evidence.claim.text[quantity.start : quantity.end]
     there = instead(quantity, evidence)
@@ -342,12 +228,3 @@ def _is_told_of_it(quantity: Quantity, hit: Hit, other: Quantity) -> bool:
     The 400 of a table of codes in place of 900 requests would make a wrong answer of the next draft too.
     """
     return bool(other.unit) or other.noun == quantity.noun or hit.share >= _SPEAKS_OF_IT
-
-
-def same_kind(quantity: Quantity, other: Quantity) -> bool:
-    """True if both measure the same: equal dimension, or no known unit on either side and the same noun if any."""
-    if quantity.unit or other.unit:
-        mine = quantity.unit.dimension if quantity.unit else ""
-        theirs = other.unit.dimension if other.unit else ""
-        return mine == theirs or {mine, theirs} == {"time", "months"}
-    return not quantity.noun or not other.noun or quantity.noun[:4] == other.noun[:4]

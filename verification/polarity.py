@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from verification.amounts import matches
 from verification.evidence import MOST, Evidence, Finding, Hit
-from verification.number_check import matches
 from verification.numbers import Quantity
 from verification.opposites import (
     HAVING_OPPOSITES,
