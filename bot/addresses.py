@@ -14,6 +14,10 @@ _EXAMPLES = {
     "OPENAI_BASE_URL": "http://127.0.0.1:11434/v1",
     "SLACK_API_URL": "https://slack.com/api/",
     "LANGFUSE_HOST": "https://cloud.langfuse.com",
+    "ORION_DOCS_URL": "https://wiki.example.com/",
+    "ORION_GIT_URL": "https://git.example.com/{repository}/commit/{commit}",
+    "ORION_GIT_DOCS_URL": "https://git.example.com/{repository}/blob/{ref}/{path}",
+    "ORION_SLACK_EXPORTS_URL": "https://acme.slack.com",
 }
 
 
@@ -30,6 +34,10 @@ def wrong_addresses(settings: Settings) -> dict[str, str]:
         "OPENAI_BASE_URL": settings.openai_base_url,
         "SLACK_API_URL": settings.slack_api_url,
         "LANGFUSE_HOST": settings.langfuse_host if settings.langfuse_public_key else "",
+        "ORION_DOCS_URL": settings.docs_url,  # and the rest: of anything else Slack would make no link
+        "ORION_GIT_URL": settings.git_url,
+        "ORION_GIT_DOCS_URL": settings.git_docs_url,
+        "ORION_SLACK_EXPORTS_URL": settings.slack_exports_url,
     }
     wrong = [name for name, value in configured.items() if value and not is_web_address(value)]
     return {name: f"is no web address; one looks like {_EXAMPLES[name]}" for name in wrong}

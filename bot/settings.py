@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from dotenv.parser import parse_stream
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
 
@@ -25,6 +25,8 @@ from bot.wrong_use import WrongUse
 Names = Annotated[frozenset[str], NoDecode]
 # A user group, a channel by its id, a channel by its name.
 _HANDOFF = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
+_HOST = re.compile(r"(?:[^\W_][^\s/@:*<>|]*|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?")
+_ON_OR_OFF = ("debug", "streams", "trace_content", "allow_guests", "allow_external")
 _SWITCHES = dict.fromkeys(("", "0", "off", "no", "false"), "") | dict.fromkeys(("1", "on", "yes", "true"), "on")
 Folders = Annotated[tuple[Path, ...], NoDecode]
 
@@ -115,6 +117,15 @@ class Settings(BaseSettings):
         """A list of names, separated by commas or white space."""
         return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
 
+    @field_validator("link_hosts")
+    @classmethod
+    def _hosts(cls, value: frozenset[str]) -> frozenset[str]:
+        """Hosts alone: an address or a pattern would match no link, and nobody would be told."""
+        if not all(map(_HOST.fullmatch, value)):
+            message = "must be hosts such as wiki.example.com, without https://, a path or a *"
+            raise ValueError(message)
+        return value
+
     @field_validator("allow_teams", "git_docs", "web_docs", "web_docs_hosts", "web_docs_audience", mode="before")
     @classmethod
     def _teams(cls, value: Any) -> Any:
@@ -171,11 +182,19 @@ class Settings(BaseSettings):
         """An empty amount is no limit; digits may be grouped."""
         return value.replace("_", "").replace(",", "").strip() or 0 if isinstance(value, str) else value
 
-    @field_validator("debug", "streams", "trace_content", "allow_guests", "allow_external", mode="before")
+    @field_validator(*_ON_OR_OFF, mode="before")
     @classmethod
     def _switch(cls, value: Any) -> Any:
         """An empty switch is off."""
         return value.strip() or "off" if isinstance(value, str) else value
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _unset(cls, value: Any, info: ValidationInfo) -> Any:
+        """Any other variable that is empty is not set: templates leave them so."""
+        name = str(info.field_name)
+        empty = isinstance(value, str) and not value.strip() and name not in _ON_OR_OFF
+        return cls.model_fields[name].get_default() if empty else value
 
     @property
     def model_name(self) -> str:

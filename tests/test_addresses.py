@@ -31,6 +31,15 @@ def test_every_wrong_one_is_named_and_no_password_shown(tmp_path: Path) -> None:
     assert "hunter2" not in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["docs_url", "git_url", "git_docs_url", "slack_exports_url"])
+def test_a7_what_links_are_made_of_must_make_links(tmp_path: Path, name: str) -> None:
+    variable = f"ORION_{name.upper()}"
+    with pytest.raises(SettingsError, match=f"{variable} is no web address; one looks like https://"):
+        check_addresses(settings_in(tmp_path, "", **{name: "wiki.example.com/handbook"}))
+    settings = settings_in(tmp_path, "", **{name: "https://git.example/{repository}/{commit}"})
+    assert check_addresses(settings) is settings
+
+
 def test_langfuse_host_matters_only_where_it_is_used(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, "", langfuse_host="nowhere")
     assert check_addresses(settings) is settings

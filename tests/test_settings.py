@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.settings import SettingsError, load_settings, read_settings, unread_lines
+from tests.orion_command import variables
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +34,18 @@ def test_lists_folders_and_switches_are_read(monkeypatch: pytest.MonkeyPatch) ->
     assert not settings.trace_content
 
 
+def test_what_is_empty_is_not_set_but_a_switch_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in variables():
+        monkeypatch.setenv(name, " ")
+    settings = load_settings()
+    assert settings.trace_content is False
+    for name in variables():
+        monkeypatch.delenv(name)
+    unset = load_settings()
+    assert settings == unset.model_copy(update={"trace_content": False})
+    assert (unset.home, unset.port, unset.slack_api_url) == (Path(".orion"), 3000, "https://slack.com/api/")
+
+
 def test_a_dotenv_file_is_read(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("ORION_GENERAL=refuse\nORION_PORT=4000\n")
     settings = load_settings(port=5000)
@@ -49,6 +62,12 @@ def test_a_dotenv_file_is_read(tmp_path: Path) -> None:
         ("ORION_MAX_ATTEMPTS", "0", "ORION_MAX_ATTEMPTS must be at least 1, not '0'"),
         ("ORION_GENERAL", "maybe", "ORION_GENERAL must be 'label' or 'refuse', not 'maybe'"),
         ("ORION_STREAMS", "perhaps", "ORION_STREAMS must be on or off, not 'perhaps'"),
+        (
+            "ORION_LINK_HOSTS",
+            "wiki.example.com https://x.example",
+            "ORION_LINK_HOSTS must be hosts such as wiki.example.com, without https://, a path or a *,",
+        ),
+        ("ORION_LINK_HOSTS", "*.example.com", "ORION_LINK_HOSTS must be hosts such as"),
         ("ORION_DEBUG", "perhaps", "ORION_DEBUG must be on or off, not 'perhaps'"),
         ("ORION_SEARXNG_URL", "hello", "ORION_SEARXNG_URL must be an address such as"),
     ],
