@@ -243,11 +243,15 @@ def _spoken(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ig
     if string(event, "subtype") not in _SPOKEN and not _allowed_bot(event, access):
         return Ignored(reason="subtype")
     letter = _letter(event, event, own, access)
-    if isinstance(letter, Ignored) or letter.addressed != "mention":
+    if isinstance(letter, Ignored):
         return letter
-    if string(event, "type") == "message" and letter.channel_type in {"channel", "group"}:
-        return Ignored(reason="twin_of_mention")
-    return letter
+    if letter.addressed == "follow_up" and letter.kind != "stop":
+        if letter.mentioned or _GROUP_MENTION.search(string(event, "text")):
+            return Ignored(reason="to_somebody_else")
+        if not string(event, "thread_ts"):
+            return Ignored(reason="not_addressed")
+    twin = string(event, "type") == "message" and letter.channel_type in {"channel", "group"}
+    return Ignored(reason="twin_of_mention") if twin and letter.addressed == "mention" else letter
 
 
 def _changed(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
@@ -288,14 +292,8 @@ def _letter(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, acce
     named = frozenset(_USER_MENTION.findall(raw))
     channel_type = _channel_type(event)
     addressed = _addressed(event, named, own, channel_type)
-    kind = _kind(message, raw, own)
-    if addressed == "follow_up" and kind in {"question", "help", "mute"}:
-        if named or _GROUP_MENTION.search(raw):
-            return Ignored(reason="to_somebody_else")
-        if not string(message, "thread_ts"):
-            return Ignored(reason="not_addressed")
     return Incoming(
-        kind=kind,
+        kind=_kind(message, raw, own),
         thread=_thread(event, message, channel_type),
         user=string(message, "user") or string(message, "bot_id"),
         ts=string(message, "ts"),

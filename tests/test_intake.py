@@ -236,6 +236,22 @@ def test_a3_a_deleted_question_is_told() -> None:
     assert letter(tombstone).event_ids[1] == found.event_ids[1]
 
 
+@pytest.mark.parametrize("text", ["<@UBEN> the PIN is 4711", "<!here> look", "mute"])
+def test_a3_what_people_tell_each_other_in_a_thread_is_told_when_it_is_deleted(text: str) -> None:
+    gone = {"user": "UANN", "text": text, "ts": "1700000000.000300", "thread_ts": "1700000000.000100"}
+    event: dict[str, Any] = {
+        "type": "message",
+        "subtype": "message_deleted",
+        "channel": "C1",
+        "channel_type": "channel",
+    }
+    event |= {"deleted_ts": gone["ts"], "event_ts": "1700000050.000000", "previous_message": gone}
+    found = letter(event)
+    assert (found.kind, found.thread.thread_ts) == ("delete", "1700000000.000100")
+    assert settle(found, "engaged") is found, "it may stand in Orion's memory"
+    assert settle(found, "unknown") == Ignored(reason="not_addressed")
+
+
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
