@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 _TOKEN: Final = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
+_SCHEME: Final = re.compile(r"^https?://")
 _LONGEST_TEXT: Final = 40_000  # Slack's own limit for a message
 
 
@@ -32,4 +33,6 @@ def _plain_token(token: re.Match[str], own_user: str) -> str:
     if sigil == "!":
         return label or "@" + body.partition("^")[0]
     shown = body.removeprefix("mailto:")
+    if label and label == _SCHEME.sub("", shown):
+        return label  # Slack makes a link of "README.md" too: nobody wrote "http://"
     return shown if not label or label in body else f"{label} ({shown})"
