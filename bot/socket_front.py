@@ -18,6 +18,7 @@ import aiohttp
 import structlog
 from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
 from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
@@ -68,7 +69,12 @@ class PacedClient(SocketModeClient):
                 message = "Orion ends"
                 raise SocketClosingError(message)
         self._ungreeted += 1
-        url = await super().issue_new_wss_url()
+        try:
+            url = await super().issue_new_wss_url()
+        except SlackApiError as error:  # the SDK's own line about it must not be shown, so nobody would know why
+            reason = string(error.response.data, "error") or "no reason given"
+            log.warning("slack_socket_refused", reason=reason, remedy="`orion doctor` looks at SLACK_APP_TOKEN")
+            raise
         self.proxy = proxy_for(url)  # the SDK's own choice knows neither loopback nor NO_PROXY
         return url
 

@@ -143,6 +143,17 @@ async def test_h3_where_slack_has_no_place_for_a_socket_it_is_asked_at_a_pace(re
         assert "too_many_websockets" in [line["reason"] for line in logs if line["event"] == "slack_socket_dropped"]
 
 
+async def test_h4_a_refused_app_token_is_told_by_its_reason(redis_client: Redis) -> None:
+    async with local_slack(strictness=PROMPT) as slack:
+        slack.server.faults.fail("apps.connections.open", "invalid_auth", times=1)
+        with capture_logs() as logs:
+            async with listening(slack, redis_client, Ledger()) as front:
+                await wait_until(front.ready, "the socket is connected after all")
+        (told,) = [line for line in logs if line["event"] == "slack_socket_refused"]
+        assert told["reason"] == "invalid_auth"
+        assert "SLACK_APP_TOKEN" in told["remedy"]
+
+
 async def test_h3_waiting_for_a_socket_does_not_hold_up_the_end(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         slack.server.faults.fail("apps.connections.open", "internal_error", times=99)
