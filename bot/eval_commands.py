@@ -42,18 +42,11 @@ def grounding(
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Claims against sources: {id, source, claim, supported, question?, group?} a line."""
-    from bot.eval_grounding import BadRowError, evaluate
-    from bot.verify_text import same_file
+    from bot.eval_grounding import evaluate
 
-    if predictions and any(same_file(file, predictions) for file in files):
-        message = f"{predictions} is read and cannot be written at the same time. Name another file for --predictions."
-        raise WrongUse(message)
-    try:
-        reports = evaluate(files, predictions)
-    except (BadRowError, UnicodeDecodeError, RecursionError) as error:
-        message = str(error) if isinstance(error, BadRowError) else f"A line is no JSON object in UTF-8: {error}."
-        raise WrongUse(message) from None
-    _show(reports, as_json=as_json)
+    if predictions:
+        _check_writable(predictions, files, "--predictions")
+    _show(evaluate(files, predictions), as_json=as_json)
 
 
 @app.command()
@@ -107,7 +100,7 @@ def answers(
     _quiet()
     settings = check_addresses(load_settings())
     if report:
-        _check_writable(report, file)
+        _check_writable(report, [file], "--report")
     run = asyncio.run(ask_all(settings, file, docs))
     _show(run.figures(), as_json=as_json)
     if run.pushed:
@@ -116,14 +109,14 @@ def answers(
         _write_report(run, report)
 
 
-def _check_writable(report: Path, file: Path) -> None:
-    """Before minutes of questions, not after them. Raises ``WrongUse``."""
+def _check_writable(out: Path, read: Sequence[Path], option: str) -> None:
+    """Before minutes of work, not after them. Raises ``WrongUse``."""
     from bot.verify_text import same_file
 
-    if same_file(file, report):
-        message = f"{report} holds the questions. Name another file for --report."
-    elif report.is_dir() or not report.parent.is_dir():
-        message = f"{report} cannot be written: name a file in a folder that is there for --report."
+    if any(same_file(file, out) for file in read):
+        message = f"{out} is read and cannot be written at the same time. Name another file for {option}."
+    elif out.is_dir() or not out.parent.is_dir():
+        message = f"{out} cannot be written: name a file in a folder that is there for {option}."
     else:
         return
     raise WrongUse(message)

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bot import eval_rows
 from verification.answer import Claim, Draft, Source
 from verification.examination import grounds
 from verification.grounding import ground
 from verification.score import SUPPORTED
 
 _STEPS = 200
-
-
-class BadRowError(ValueError):
-    """A line of a file is not a row; the message says which and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +54,7 @@ class _Group:
 def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, Any]]:
     """One report per file, in order; ``predictions`` gets ``{id, score, supported, rules}`` a line.
 
-    Raises ``BadRowError`` for a line that is no row, ``OSError`` for a file that cannot be read or written.
+    Raises ``WrongUse`` for a line that is no row, ``OSError`` for predictions that cannot be written.
     """
     files = [[_judge(row) for row in read_rows(path)] for path in paths]
     groups = [_grouped(judged) for judged in files]
@@ -74,28 +71,28 @@ def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, 
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of one file; blank lines are skipped."""
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield _row(line, f"{path.name}, line {number}")
+    """The rows of one file. Raises ``WrongUse`` for a line that is no row."""
+    return map(_row, eval_rows.read_rows(path))
 
 
-def _row(line: str, place: str) -> Row:
-    try:
-        data = json.loads(line)
-        identity = str(data["id"])
-        return Row(
-            id=identity,
-            source=str(data["source"]),
-            claim=str(data["claim"]),
-            supported=bool(data["supported"]),
-            question=str(data.get("question") or ""),
-            group=str(data.get("group") or identity),
-        )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        message = f"{place}: expected an object with id, source, claim and supported ({error})"
-        raise BadRowError(message) from error
+def _row(row: eval_rows.Row) -> Row:
+    identity = row.identity()
+    return Row(
+        id=identity,
+        source=row.text("source"),
+        claim=row.text("claim"),
+        supported=_label(row),
+        question=row.text("question", ""),
+        group=str(row.fields.get("group") or identity),
+    )
+
+
+def _label(row: eval_rows.Row) -> bool:
+    """``supported`` as true or false, or as 1 or 0; a word in their place would always count as true."""
+    value = row.fields.get("supported")
+    if value not in (0, 1):
+        row.refuse("'supported' must be true or false, or 1 or 0")
+    return bool(value)
 
 
 def _judge(row: Row) -> Judged:

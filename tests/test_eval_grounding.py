@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.eval_grounding import BadRowError, evaluate, read_rows
+from bot.eval_grounding import evaluate, read_rows
+from bot.wrong_use import WrongUse
 from verification.score import SUPPORTED
 
 SOURCE = "Backups are kept for 30 days and the job runs nightly."
@@ -73,9 +74,16 @@ def test_f8_an_empty_file_is_a_report_of_zeros(tmp_path: Path) -> None:
     assert (report["rows"], report["balanced_accuracy"], report["precision"]) == (0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("line", ["{", "[]", "3", '{"id": 1}', '{"id": 1, "source": "", "claim": ""}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("{", "[]", "3", '{"id": 1}', '{"id": 1, "source": "", "claim": ""}'),
+        *('{"id": 1, "source": "", "claim": "", "supported": "false"}', '{"id": 1, "source": null, "claim": ""}'),
+        *('{"id": 1, "source": "", "claim": "", "supported": [0]}', '{"id": [], "source": "", "claim": ""}'),
+    ],
+)
 def test_f8_a_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(f"\n{line}\n", encoding="utf-8")
-    with pytest.raises(BadRowError, match=r"bad\.jsonl, line 2"):
+    with pytest.raises(WrongUse, match=r"bad\.jsonl, line 2"):
         list(read_rows(path))
