@@ -28,6 +28,7 @@ from bot.attachments import no_files
 from bot.blocks import Mark, short_id
 from bot.deletions import take_back
 from bot.delivery import Delivery
+from bot.earlier import with_earlier
 from bot.engine import Engine
 from bot.intake import Incoming
 from bot.lease import Lease, LeaseLost
@@ -300,7 +301,7 @@ class Answering:
                 await self._delivery.say(work.place, help_, work.letter.ts, work.lease.require)
                 return OK
             question = replace(work.letter.question(), text=text, files=files)
-            earlier = await self._with_earlier(work, state)
+            earlier = await with_earlier(work, state, self._delivery.reader)
             before = await self._streamed.ts_of(work)
             async with streaming(self._streamed.stage(work, before)) as stream:
                 return await self._turn(work, question, earlier, Sight(status=status, stream=stream, before=before))
@@ -359,16 +360,6 @@ class Answering:
             return before
         muted = work.letter.addressed != "mention" and await self._standings.of(work.place) == "muted"
         return None if muted else _as_new(state, work.letter)
-
-    async def _with_earlier(self, work: Work, state: ThreadState) -> ThreadState:
-        """The thread as it stands before this question; one that is not remembered is read from Slack (A2)."""
-        if work.letter.kind == "edit":
-            return state
-        if not state.history and work.place.thread_ts != work.letter.ts:
-            earlier = await self._delivery.reader.messages(work.place, before=work.letter.ts)
-            return replace(state, history=earlier)
-        # A question that Slack brought late: whoever read the thread before it came took it for something said earlier.
-        return replace(state, history=tuple(m for m in state.history if m.ts != work.letter.ts))
 
     def _saving(self, work: Work) -> Save:
         async def save(state: ThreadState) -> ThreadState:

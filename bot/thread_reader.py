@@ -63,18 +63,22 @@ class ThreadReader:
         self._calls = calls
         self._identity = identity
 
-    async def messages(self, place: ThreadKey, *, before: str = "", limit: int = 200) -> tuple[Message, ...]:
-        """The last ``limit`` messages of the conversation, oldest first, only those older than ``before`` (a ts).
+    async def messages(
+        self, place: ThreadKey, *, before: str = "", after: str = "", limit: int = 200
+    ) -> tuple[Message, ...]:
+        """The last ``limit`` messages of the conversation, oldest first, those between ``after`` and ``before`` (ts).
 
         Raises:
             DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
         """
         own = await self._identity()
-        bounds = {"latest": before, "inclusive": False} if before else {}
+        ends = {"oldest": after, "latest": before, "inclusive": False}
+        bounds = {name: end for name, end in ends.items() if end != ""}
         kept: deque[Message] = deque(maxlen=limit)
         async for message in self._each(place, bounds, limit):
-            if before and sort_key(string(message, "ts")) >= sort_key(before):
-                continue
+            ts = sort_key(string(message, "ts"))
+            if (before and ts >= sort_key(before)) or (after and ts <= sort_key(after)):
+                continue  # Slack puts a thread's first message before every page
             if string(message, "subtype") in _SPOKEN and (said := _said(message, own, direct=is_direct(place))).text:
                 kept.append(said)
         return tuple(kept)
