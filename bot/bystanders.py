@@ -1,11 +1,15 @@
-"""While Orion waits for one person's answer, others in the thread talk among themselves (B6).
+"""What is said in a thread without asking Orion anything: beside an open question (B6), or a mere emoji (A1).
 
 Promises: a message of somebody else that does not mention Orion neither answers the open question nor gets an answer;
 it is remembered as what people told each other, and its writer is told once how to be answered. Whoever mentions Orion
-is answered, and the open question stays open. Must never put an answer into somebody else's mouth.
+is answered, and the open question stays open. A message of emoji alone is a reaction, unless it answers a question.
+Must never put an answer into somebody else's mouth.
 """
 
 from __future__ import annotations
+
+import re
+from typing import Final
 
 import structlog
 
@@ -24,6 +28,8 @@ from verification.language import detect
 
 log = structlog.get_logger()
 
+_EMOJI: Final = re.compile(r"(?::[^\s:]+:\s*)+")
+
 
 class Bystanders:
     """Stands before whoever answers (``handle``)."""
@@ -40,7 +46,11 @@ class Bystanders:
         if letter is None:
             return await self._handle(claimed, lease)
         state = await self._threads.load(letter.thread)
-        if not waits_for_another(state, letter.user):
+        beside = waits_for_another(state, letter.user)
+        if only_emoji(letter) and (beside or state.pending_question is None):
+            log.info("reaction_left_alone", thread=claimed.thread)
+            return OK
+        if not beside:
             return await self._handle(claimed, lease)
         if all(message.ts != letter.ts for message in state.history):
             await self._note(claimed, letter, state)
@@ -65,6 +75,11 @@ class Bystanders:
                 await self._delivery.thank(letter.thread, user, notice("beside", detect(letter.text)))
             except DeliveryFailed as failure:
                 log.info("notice_not_delivered", reason=failure.reason)
+
+
+def only_emoji(letter: Incoming) -> bool:
+    """Whether a message is but a reaction. Slack writes every emoji as ``:name:``."""
+    return letter.files == "none" and _EMOJI.fullmatch(letter.text) is not None
 
 
 def _follow_up(claimed: Claimed) -> Incoming | None:

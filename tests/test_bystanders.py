@@ -69,6 +69,30 @@ async def test_b6_a_bystander_neither_answers_the_open_question_nor_is_lost(
             assert "The small one" in str(server.requests[-2]["messages"])
 
 
+async def test_a1_a_mere_emoji_in_a_thread_is_a_reaction_unless_it_answers_a_question(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with ScriptedOpenAI(decisions=[ASKS, RESPOND, RESPOND], drafts=[DRAFT, DRAFT]) as server:
+        settings = settings_in(tmp_path, redis_url, openai_base_url=server.url, model="m")
+        async with running(settings) as setting:
+            root = setting.ask(f"{MENTION} How many requests per minute may an API key make?")
+            await setting.answer_to(root)
+            await wait_until(lambda: idle(setting), "Orion asked back")
+            beside = setting.ask(":eyes:", thread=root, user=OTHER)
+            await wait_until(lambda: idle(setting), "it is left alone")
+            assert (answers(setting.workspace, beside, root), whispers(setting)) == ([], [])
+            yes = setting.ask(":+1::skin-tone-3:", thread=root)
+            await setting.answer_to(yes, thread=root)
+            place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=root)
+            await wait_until(lambda: idle(setting), "the turn is over")
+            assert (await ThreadStore(redis_client).load(place)).answers == {"plan": ":+1::skin-tone-3:"}
+            thanks = setting.ask(":tada: :raised_hands:", thread=root)
+            await wait_until(lambda: idle(setting), "it is left alone")
+            assert answers(setting.workspace, thanks, root) == []
+            more = setting.ask(":+1: and for partners?", thread=root)
+            await setting.answer_to(more, thread=root)
+
+
 async def test_b6_only_the_holder_of_the_thread_notes_and_a_whisper_may_fail(redis_client: Redis) -> None:
     handled: list[str] = []
 
