@@ -27,6 +27,8 @@ log = structlog.get_logger()
 
 SOURCES_MOST = 24
 """More numbered passages than this only dilute the context of phase two."""
+THREAD_MOST = 16_000
+"""Characters of what people told each other that are a source: the latest. A pasted log must not crowd out the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +122,18 @@ class Progress:
     def earlier_messages(self) -> None:
         """What people told each other in the thread is a source too (D6)."""
         said = [m for m in self.state.history if m.role == "user" and not m.addressed]
-        if said:
-            lines = "\n".join(f"{_who(message)}: {message.text}" for message in said)
-            self.add_source(Source(id=0, title="Earlier in this thread", text=lines, origin="thread"))
+        kept: list[str] = []
+        room = THREAD_MOST
+        for message in reversed(said):
+            kept.insert(0, f"{_who(message)}: {message.text}"[:room])
+            room -= len(kept[0]) + 1
+            if room <= 0:
+                break
+        title = "Earlier in this thread"
+        if room <= 0:  # said where the source is named: what came before was not read
+            title += f" (its last {len(kept)} messages)" if len(kept) > 1 else " (part of its last message)"
+        if kept:
+            self.add_source(Source(id=0, title=title, text="\n".join(kept), origin="thread"))
 
 
 def _who(message: Message) -> str:

@@ -26,6 +26,10 @@ NOT_FOUND = "NOT_IN_SOURCES"
 MESSAGES_SEEN = 5
 RESULTS_SEEN = 5
 PREVIEW = 200
+# A thread may hold anything that was ever pasted into it: what is talk to a model is cut, what is evidence is a source.
+DECIDE_MESSAGES = 40
+DECIDE_MESSAGE = 1_000
+WRITE_MESSAGE = 4_000
 # How much of each source and result a decision sees: enough to tell whether more is needed.
 DECIDE_SOURCE = 1_000
 DECIDE_RESULT = 2_000
@@ -64,7 +68,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
     if as_json:
         system += "\n\n" + prompt_text("control_json") + "\n" + _tool_lines(context.tools)
     parts = [
-        *_conversation(context.mission, context.history, context.answers),
+        *_conversation(context.mission, _talk(context.history[-DECIDE_MESSAGES:], DECIDE_MESSAGE), context.answers),
         *(_part(_result_label(r), _clip(_told(r), DECIDE_RESULT)) for r in context.results),
         *(_part(_source_label(s), _clip(s.text, DECIDE_SOURCE)) for s in context.sources),
         *_plan_parts(context.plan),
@@ -80,7 +84,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
 def write_messages(context: WriteContext) -> list[ChatMessage]:
     """The messages of phase two: lean, with the numbered sources in full."""
     parts = [
-        *_conversation(context.mission, context.history[-MESSAGES_SEEN:], context.answers),
+        *_conversation(context.mission, _talk(context.history[-MESSAGES_SEEN:], WRITE_MESSAGE), context.answers),
         *(_part(_result_label(r), _clip(_told(r), PREVIEW)) for r in context.results[-RESULTS_SEEN:]),
         *(_part(_source_label(s), s.text) for s in context.sources),
     ]
@@ -121,8 +125,12 @@ def _fence_word(parts: Sequence[Part]) -> str:
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()[:16]
 
 
-def _conversation(mission: str, history: Sequence[Message], answers: dict[str, str]) -> list[Part]:
-    talk = "\n".join(f"{'Orion' if m.role == 'assistant' else m.user or 'person'}: {m.text}" for m in history)
+def _talk(history: Sequence[Message], longest: int) -> str:
+    who = ("Orion" if m.role == "assistant" else m.user or "person" for m in history)
+    return "\n".join(f"{name}: {_clip(m.text, longest)}" for name, m in zip(who, history, strict=True))
+
+
+def _conversation(mission: str, talk: str, answers: dict[str, str]) -> list[Part]:
     told = "\n".join(f"{key}: {value}" for key, value in answers.items())
     named = (("mission", mission), ("conversation so far", talk), ("the person's answers to questions", told))
     return [_part(label, text) for label, text in named if text]

@@ -43,6 +43,16 @@ DECIDE = DecideContext(
 )  # fmt: skip
 
 
+def test_b2_what_was_pasted_into_a_thread_does_not_fill_the_prompt() -> None:
+    log = tuple(replace(HISTORY[0], text=f"log {n} " + "line\n" * 8_000) for n in range(200))
+    decide = control_messages(replace(DECIDE, history=log), as_json=False)[1]["content"]
+    write = write_messages(replace(WRITE, history=log))[1]["content"]
+    assert len(decide) < 60_000
+    assert len(write) < 30_000
+    assert all(f"log {n} " in decide for n in range(160, 200))
+    assert all(f"log {n} " in write for n in range(195, 200))
+
+
 def test_b2_the_write_prompt_is_lean_and_holds_the_sources_in_full() -> None:
     system, user = (message["content"] for message in write_messages(WRITE))
     assert "line 2" not in user

@@ -1,0 +1,53 @@
+"""What people told each other as a source: D6, B2."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.budget import Budget
+from agent.conversation import Message, Question, ThreadKey
+from agent.extractive_model import ExtractiveModel
+from agent.progress import THREAD_MOST, Progress
+from agent.thread_state import ThreadState
+from verification.answer import Source
+
+QUESTION = Question(thread=ThreadKey(team="T1", channel="C1", thread_ts="1.0"), user="U1", text="And?", ts="2.0")
+
+
+def earlier(*texts: str) -> tuple[Source, ...]:
+    said = [Message(role="user", text=text, user=f"U{n}", ts=f"1.{n}", addressed=False) for n, text in enumerate(texts)]
+    asked = Message(role="user", text="asked", user="U1", ts="1.9")
+    progress = Progress(
+        question=QUESTION,
+        state=ThreadState(history=(*said, asked)),
+        model=ExtractiveModel(),
+        tools={},
+        budget=Budget(),
+        emit=lambda _: None,
+    )
+    progress.earlier_messages()
+    return tuple(progress.sources)
+
+
+def test_d6_what_people_told_each_other_is_one_source() -> None:
+    (source,) = earlier("one", "two")
+    assert (source.title, source.text) == ("Earlier in this thread", "Member U0: one\nMember U1: two")
+    assert earlier() == ()
+
+
+@pytest.mark.parametrize(
+    ("texts", "title", "begins"),
+    [
+        (["old " * 5_000, "the latest"], "Earlier in this thread (its last 2 messages)", "Member U0: old old"),
+        (["lost", "old " * 5_000, "new"], "Earlier in this thread (its last 2 messages)", "Member U1: old old"),
+        (["lost", "a log " * 5_000], "Earlier in this thread (part of its last message)", "Member U1: a log"),
+    ],
+)
+def test_b2_of_a_long_thread_the_latest_is_read_and_the_title_says_so(
+    texts: list[str], title: str, begins: str
+) -> None:
+    (source,) = earlier(*texts)
+    assert source.title == title
+    assert source.text.startswith(begins)
+    assert len(source.text) <= THREAD_MOST
+    assert source.text.splitlines()[-1].startswith(f"Member U{len(texts) - 1}: {texts[-1][:3]}")
