@@ -57,10 +57,9 @@ class Showing:
     _before: str = ""
     _so_far: str = ""
     _read: int = 0
-    _repeats: bool = True
     _held: list[str] = field(default_factory=list)
     _blocks: list[str] = field(default_factory=list)
-    _earlier: tuple[str, ...] = ()
+    _earlier: frozenset[str] = frozenset()
     _line_begins: bool = False
 
     @property
@@ -77,7 +76,7 @@ class Showing:
         """Another attempt goes on after what was shown. The ``last`` one is read to its end whatever fails."""
         self.failed, self._last, self._read = "", last, 0
         self._before = self._so_far = f"{self.kept.rstrip()}\n\n" if self.shown else ""
-        self._held, self._earlier, self._repeats = [], tuple(self._blocks), True
+        self._held, self._earlier = [], frozenset(self._blocks)
 
     def due(self, piece: str) -> bool:
         """Whether a block may be complete now that ``piece`` arrived: it is when a line ended and another began."""
@@ -93,7 +92,7 @@ class Showing:
         if self.cut_short:
             return self.failed
         blocks = complete(text, ended=True)
-        return self._before + "".join(itertools.dropwhile(self._stands, blocks))
+        return self._before + "".join(itertools.filterfalse(self._stands, blocks))
 
     async def grow(self, draft: Draft, text: str, *, ended: bool = False) -> bool:
         """Show what of this attempt's ``text`` is complete by now; False as soon as the attempt is lost.
@@ -103,15 +102,14 @@ class Showing:
         if not (self._closed or self.failed or says_not_found(text)):
             for block in complete(text[self._read :], ended=ended):
                 self._read += len(block)
-                self._repeats = self._repeats and self._stands(block)
-                if not (self._repeats or self._closed or self.failed):
+                if not (self._stands(block) or self._closed or self.failed):
                     await self._take(draft, block)
             # What is too long already is not cut into blocks anew with each of its lines.
             self._closed = self._closed or len(text) - self._read > LONGEST
         return not self.cut_short
 
     def _stands(self, block: str) -> bool:
-        """Whether an earlier attempt showed this block: some models write all of it again, or where they left off."""
+        """Whether an earlier attempt showed this block: some models write all of it again, in an order of their own."""
         return block.strip() in self._earlier
 
     async def _take(self, draft: Draft, block: str) -> None:

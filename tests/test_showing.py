@@ -29,6 +29,7 @@ from verification.rules import check
 
 ONE = "Each key may send 120 requests a minute [1]."
 TWO = "Above that the API answers with error 429 [1]."
+LAST = "It is 120 for each key [1]."
 WRONG = "Above that the API answers with error 500 [1]."
 
 
@@ -176,11 +177,13 @@ async def test_f4_f10_as_much_is_kept_as_of_an_answer_that_nobody_saw_grow(*, re
     assert outcome.answer.text == f"{ONE}\n\n{TWO}"
 
 
-async def test_f10_a_rewrite_that_begins_where_it_was_left_is_shown_once() -> None:
+@pytest.mark.parametrize("second", [(TWO, ONE), (LAST, TWO, ONE), (TWO, LAST)])
+async def test_f10_a_rewrite_in_another_order_is_shown_once(second: tuple[str, ...]) -> None:
     stage = Shown()
-    outcome = await turn(ScriptedModel([draft(ONE, TWO, WRONG), draft(TWO, ONE)]), stage)
+    outcome = await turn(ScriptedModel([draft(ONE, TWO, WRONG), draft(*second)]), stage)
     assert isinstance(outcome, Answered)
-    assert (stage.blocks, outcome.answer.text.strip()) == ([ONE, TWO], f"{ONE}\n\n{TWO}")
+    assert stage.blocks == [ONE, TWO, *([LAST] if LAST in second else [])]
+    assert outcome.answer.text.strip() == "\n\n".join(stage.blocks)
 
 
 async def test_f10_what_a_later_line_sets_otherwise_is_told_anew() -> None:
