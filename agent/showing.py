@@ -80,6 +80,8 @@ class Showing:
 
     def due(self, piece: str) -> bool:
         """Whether a block may be complete now that ``piece`` arrived: it is when a line ended and another began."""
+        if self._closed or self.failed:
+            return False  # nothing of this attempt is shown any more: whoever asks need not gather its text
         ends = "\n" in piece
         due, self._line_begins = ends or self._line_begins, ends or (self._line_begins and piece.isspace())
         return due

@@ -42,9 +42,13 @@ class StreamedTurns:
         return await self._mailbox.marked(thread, work.stream) or ""
 
     def stage(self, work: Work, before: str | None) -> AnswerStream | None:
-        """Where this answer may be seen while it grows. A stream begun ``before`` is finished instead."""
-        streams = self._streams
-        if streams is None or before is not None or work.may_be_answered or not streams.may_be_tried(work.place):
+        """Where this answer may be seen while it grows. A stream begun ``before`` is finished instead.
+
+        An allowed bot without an account gets a post: Slack shows a stream to a person, and would refuse the channel.
+        """
+        streams, first = self._streams, before is None and not work.may_be_answered
+        nobody = work.letter.user.startswith("B")
+        if streams is None or nobody or not first or not streams.may_be_tried(work.place):
             return None
         return AnswerStream(
             streams=streams,

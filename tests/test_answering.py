@@ -65,8 +65,9 @@ class Desk:
 
     async def store(self, ts: str, place: ThreadKey, **more: Any) -> Incoming:
         keys = (f"msg:{place.team}:{place.channel}:{ts}",) if not more else ()
-        fields: dict[str, Any] = {"kind": "question", "addressed": "mention", "text": ASKED, "event_ts": ts, **more}
-        letter = Incoming(thread=place, user="U0YOU", ts=ts, event_ids=keys, **fields)
+        usual = {"kind": "question", "addressed": "mention", "text": ASKED, "event_ts": ts, "user": "U0YOU"}
+        fields: dict[str, Any] = {**usual, **more}
+        letter = Incoming(thread=place, ts=ts, event_ids=keys, **fields)
         await self.reception.receive(letter)
         return letter
 

@@ -254,6 +254,17 @@ async def test_a6_a_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Pat
         assert ["120" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]
 
 
+async def test_f10_a_bot_without_an_account_gets_a_post(tmp_path: Path, redis_client: Redis) -> None:
+    """Slack takes only people for a stream's recipients; its refusal would take streams from the whole channel."""
+    async with with_streams(tmp_path, redis_client, [GOOD, GOOD]) as at:
+        for user, starts in (("B0ALERTS", 0), ("U0YOU", 1)):
+            place, ts = at.slack.ask()
+            await at.store(ts, place, user=user)
+            assert await at.handle() == OK
+            assert at.slack.made(START) == starts
+            assert "120" in str(own(at.slack, place))
+
+
 @pytest.mark.parametrize("stops", [False, True])
 async def test_h3_a_stream_that_begins_when_nobody_waits_for_it_any_more_goes(
     tmp_path: Path, redis_client: Redis, *, stops: bool
