@@ -147,6 +147,9 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
         message = f"--dialect must be 'mrkdwn' or 'markdown', not '{dialect}'."
         raise WrongUse(message)
     terms = Terms(repair=not no_repair, dialect="markdown" if dialect == "markdown" else "mrkdwn")
+    if jsonl and (file != "-" or question or sources):
+        message = "With --jsonl each row brings its own text, question and sources: leave FILE and those options away."
+        raise WrongUse(message)
     if jsonl:
         streamed = verify_stream(*jsonl, terms)
         if streamed.failed:

@@ -10,6 +10,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
@@ -276,8 +277,9 @@ def unread_lines() -> list[int]:
 def unknown_names() -> dict[str, str]:
     """What environment and ``.env`` name like a setting of Orion that is none, each with the nearest (or "none")."""
     known = [_alias(field) for field in Settings.model_fields.values()]
-    sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
-    given = {name.upper() for source in sources for name in source.env_vars}
+    given = {name.upper() for name in EnvSettingsSource(Settings).env_vars}
+    with suppress(OSError, UnicodeDecodeError):  # ``read_settings`` tells of such a file
+        given |= {name.upper() for name in DotEnvSettingsSource(Settings).env_vars}
     unknown = sorted(name for name in given if name.startswith("ORION_") and name not in known)
     return {name: next(iter(get_close_matches(name, known, n=1)), "none") for name in unknown}
 

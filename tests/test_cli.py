@@ -35,6 +35,8 @@ def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
         (["verify", "docs"], "cannot read docs"),
         (["verify", "docs/limits.md", "--dialect", "html"], "--dialect must be"),
         (["verify", "docs/limits.md", "--sources", "docs/limits.md"], "is no JSON"),
+        (["verify", "--jsonl", "docs/limits.md", "out", "--question", "x?"], "leave FILE and those options away"),
+        (["verify", "docs/limits.md", "--jsonl", "docs/limits.md", "out"], "leave FILE and those options away"),
         (["verify", "--jsonl", "docs", "out"], "cannot open docs"),
         (["verify", "--jsonl", "docs/limits.md", "docs"], "cannot open docs"),
         (["verify", "--jsonl", "docs/limits.md", "docs/limits.md"], "cannot be written at the same time"),

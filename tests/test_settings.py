@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings import SettingsError, load_settings, read_settings, unread_lines
+from bot.settings import SettingsError, load_settings, read_settings, unknown_names, unread_lines
 from tests.orion_command import variables
 
 
@@ -97,6 +97,7 @@ def test_h4_a_dotenv_that_is_no_text_leaves_the_environment(tmp_path: Path, monk
     assert settings.general == "refuse"
     assert list(faults) == [".env"]
     assert unread_lines() == []
+    assert unknown_names() == {}
     monkeypatch.setenv("ORION_PORT", "abc")
     with pytest.raises(SettingsError, match=r"(?s)\.env is no text.*ORION_PORT must be a whole number"):
         read_settings()
