@@ -91,6 +91,26 @@ def unsaid(state: ThreadState, ts: str) -> ThreadState:
     return replace(rest, mission="", todolist_id=None, plan=None) if state.mission == gone.text else rest
 
 
+def retold(state: ThreadState, ts: str, text: str) -> ThreadState:
+    """The state after a person reworded the older message ``ts``: only its new words stand (A3)."""
+    old = next((m for m in state.history if m.role == "user" and m.ts == ts), None)
+    if old is None or old.text == text:
+        return state
+    history = tuple(replace(message, text=text) if message is old else message for message in state.history)
+    undo = to_json(_reworded(from_json(state.undo), old.text, text)) if state.undo else ""
+    return replace(_reworded(state, old.text, text), history=history, undo=undo)
+
+
+def _reworded(state: ThreadState, old: str, new: str) -> ThreadState:
+    """Whatever was made of the one text made of the other."""
+    answers = {key: new if answer == old else answer for key, answer in state.answers.items()}
+    plan = state.plan
+    if plan is not None:
+        steps = (replace(step, description=new) if step.description == old else step for step in plan.steps)
+        plan = replace(plan, steps=tuple(steps))
+    return replace(state, mission=new if state.mission == old else state.mission, plan=plan, answers=answers)
+
+
 def remember(state: ThreadState, *messages: Message) -> ThreadState:
     """The state with these messages at the end of its history, the oldest dropped."""
     return replace(state, history=(*state.history, *messages)[-HISTORY_KEPT:])

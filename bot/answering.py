@@ -22,7 +22,7 @@ from agent.loop import stopped
 from agent.outcome import Cancelled, outcome_name
 from agent.phrases import say
 from agent.progress import Save
-from agent.thread_state import ThreadState, before_latest
+from agent.thread_state import ThreadState, before_latest, retold
 from agent.tools.tool import Tool
 from bot.attachments import no_files
 from bot.blocks import Mark, short_id
@@ -286,8 +286,11 @@ class Answering:
 
     async def _answer(self, work: Work) -> Entry | Ending:
         """Run the turn under a status that shows from the first moment: fetching a file may take a while too."""
-        state = await self._known_state(work)
+        remembered = await self._threads.load(work.place)
+        state = await self._known_state(work, remembered)
         if state is None:
+            if (after := retold(remembered, work.letter.ts, work.letter.text)) != remembered:
+                await self._save(work, after)
             return OK
         waited = bool(await self._waiting.since(work))
         first, pace = MODEL_AWAY if waited else THINKING, Pace(late_s=self._patience.late_s)
@@ -351,9 +354,8 @@ class Answering:
         ticket = replace(ticket, ask_human=ask_human, stream=sight.stream if sight else None, streamed=streamed)
         await self._delivery.answer(work.place, entry.answer, ticket)
 
-    async def _known_state(self, work: Work) -> ThreadState | None:
-        """What is remembered of the thread; None when an edit is of no interest any more (A3)."""
-        state = await self._threads.load(work.place)
+    async def _known_state(self, work: Work, state: ThreadState) -> ThreadState | None:
+        """The thread as the turn meets it; None when an edit is of no interest any more (A3)."""
         if work.letter.kind != "edit":
             return state
         if (before := before_latest(state, work.letter.ts)) is not None:

@@ -15,6 +15,7 @@ import pytest
 from redis.asyncio import Redis
 
 from agent.conversation import ThreadKey
+from agent.thread_store import ThreadStore
 from bot.local.roster import TEAM_ID
 from bot.mailbox import Mailbox
 from bot.standing import Standings
@@ -66,7 +67,7 @@ async def test_a3_an_edit_while_the_turn_runs_is_answered_in_place(tmp_path: Pat
         assert "600 requests" in shown(answer)
 
 
-async def test_a3_an_edit_of_an_older_question_changes_nothing(tmp_path: Path, redis_url: str) -> None:
+async def test_a3_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, redis_url: str) -> None:
     drafts = [says(DRAFTS["good"])] * 2
     async with (
         ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
@@ -83,6 +84,9 @@ async def test_a3_an_edit_of_an_older_question_changes_nothing(tmp_path: Path, r
         await wait_until(lambda: quiet(setting), "the edit is done with")
         assert len(server.requests) == 4
         assert [shown(one) for one in answers(setting.workspace, ts, ts)] == [shown(first)]
+        place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=ts)
+        history = (await ThreadStore(setting.orion.redis).load(place)).history
+        assert next(m.text for m in history if m.role == "user") == "What does error FH-2002 mean?"
 
 
 async def test_a6_a_stop_while_the_post_is_in_flight_leaves_one_answer(tmp_path: Path, redis_url: str) -> None:

@@ -17,6 +17,7 @@ from agent.thread_state import (
     from_json,
     let_be,
     remember,
+    retold,
     take_answer,
     taken_up,
     to_json,
@@ -166,3 +167,18 @@ def test_a6_a_question_that_was_let_be_leaves_nothing_open() -> None:
     assert after.plan is not None
     assert [step.status for step in after.plan.steps] == ["skipped", "done"]
     assert let_be(ThreadState()) == ThreadState()
+
+
+@given(st.integers(1, 4), st.integers(1, 4))
+def test_a3_what_was_reworded_stands_in_its_new_words_only(asked: int, edited: int) -> None:
+    state = ThreadState(plan=Plan(id="p", steps=(Step(description=f"secret {asked}"), Step(description="b"))))
+    for number in range(1, asked + 1):
+        state = asked_in_turn(state, number)
+    after = retold(state, said(edited).ts, "said better")
+    assert [m.text for m in after.history if m.role == "user"] == [
+        "said better" if number == edited else f"secret {number}" for number in range(1, asked + 1)
+    ]
+    told = to_json(replace(after, history=tuple(m for m in after.history if m.role == "user")))
+    assert f"secret {edited}" not in told
+    assert (after == state) == (edited > asked)
+    assert retold(after, said(edited).ts, "said better") == after
