@@ -121,7 +121,8 @@ class Listeners:
         await self._office.store(found)
         await self._note(found)
         self._office.count(found.refused or found.kind)
-        _log.info("event_stored", kind=found.kind, addressed=found.addressed, text_length=len(found.text))
+        about = {"thread": str(found.thread), "ts": found.ts, "kind": found.kind, "addressed": found.addressed}
+        _log.info("event_stored", **about, text_length=len(found.text))
 
     async def _note(self, letter: Incoming) -> None:
         """The thread's new standing, noted after the letter is stored: a repeated event must be read as the first."""

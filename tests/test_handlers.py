@@ -173,6 +173,18 @@ async def test_a1_a_mention_is_stored_once_though_it_arrives_twice(opened: Opene
         assert [record.attempts for record in sent] == [1, 1]
 
 
+async def test_g1_what_was_stored_is_told_with_its_thread_and_without_its_text(opened: Opened) -> None:
+    async with opened() as running:
+        with capture_logs() as logs:
+            place, ts = running.slack.ask()
+            (letter,) = await running.heard()
+            await wait_until(lambda: "event_stored" in [line["event"] for line in logs], "it is told")
+    assert next(line for line in logs if line["event"] == "event_stored") == {
+        "event": "event_stored", "log_level": "info", "thread": str(place), "ts": ts, "kind": "question",
+        "addressed": "mention", "text_length": len(letter.text),
+    }  # fmt: skip
+
+
 async def test_h3_the_ack_waits_for_the_store(opened: Opened) -> None:
     async with opened(gate=False) as running:
         running.slack.ask("how?", CHAT)
