@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
@@ -26,7 +27,9 @@ log = structlog.get_logger()
 LONGEST = 8_000
 """Characters of a draft that may be shown early: every block is checked together with all that stands before it."""
 
-
+_BEGINS: Final = re.compile(r"\n[ \t]*\n\s*\S")
+_GAP: Final = 200
+"""Characters of white space that are remembered: a model may get stuck in an endless gap."""
 _MAY_COME: Final[frozenset[RuleName]] = frozenset({"not_empty", "cites_sources"})
 """Rules that what follows may still satisfy: "Yes." is cited by the sentence behind it, code by the words under it."""
 
@@ -60,7 +63,8 @@ class Showing:
     _held: list[str] = field(default_factory=list)
     _blocks: list[str] = field(default_factory=list)
     _earlier: frozenset[str] = frozenset()
-    _line_begins: bool = False
+    _space: str = ""
+    _began: bool = False
 
     @property
     def kept(self) -> str:
@@ -79,11 +83,13 @@ class Showing:
         self._held, self._earlier = [], frozenset(self._blocks)
 
     def due(self, piece: str) -> bool:
-        """Whether a block may be complete now that ``piece`` arrived: it is when a line ended and another began."""
+        """Whether a block may be complete now that ``piece`` arrived: it is when another paragraph began."""
         if self._closed or self.failed:
             return False  # nothing of this attempt is shown any more: whoever asks need not gather its text
-        ends = "\n" in piece
-        due, self._line_begins = ends or self._line_begins, ends or (self._line_begins and piece.isspace())
+        text = self._space + piece
+        self._space = text[len(text.rstrip()) :][-_GAP:]
+        begins = bool(_BEGINS.search(text))
+        due, self._began = begins or self._began, begins  # one piece more: "1" may become "1." or "10 days"
         return due
 
     def whole(self, text: str) -> str:
