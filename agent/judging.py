@@ -75,6 +75,10 @@ async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, numb
         error = failure.kind
         opinion = Opinion(usage=failure.usage)
         log.warning("judge_failed", thread=thread, attempt=number, error_type=error, reason=failure.detail)
+    else:
+        asked, read = len(context.claims), len({judgement.claim for judgement in opinion.judgements})
+        if read < asked:
+            log.warning("judge_incomplete", thread=thread, attempt=number, claims=asked, judged=read)
     spent = replace(opinion.usage, model_calls=max(1, opinion.usage.model_calls))
     progress.spend(spent)
     supported = sum(1 for judgement in opinion.judgements if judgement.supported)

@@ -165,6 +165,16 @@ async def test_f5_nothing_but_unconfirmed_claims_ends_in_the_graceful_message() 
     assert "impatient" not in told.outcome.answer.text
 
 
+async def test_f5_a_judge_that_leaves_claims_out_is_told_in_the_log() -> None:
+    with capture_logs() as logs:
+        await turn([answers(SURE, DOUBTFUL), answers(SURE)], [FAILURES["nonsense"]])
+    (entry,) = [entry for entry in logs if entry["event"] == "judge_incomplete"]
+    assert (entry["log_level"], entry["claims"], entry["judged"]) == ("warning", 1, 0)
+    with capture_logs() as logs:
+        await turn([answers(SURE, DOUBTFUL), answers(SURE)], [HANGS])
+    assert [entry["event"] for entry in logs if entry["event"].startswith("judge_")] == ["judge_failed"]
+
+
 async def test_f5_the_failure_is_logged_without_a_text() -> None:
     with capture_logs() as logs:
         await turn([answers(SURE, DOUBTFUL)], [fails(500, "boom " + DOUBTFUL)])
