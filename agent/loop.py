@@ -133,9 +133,19 @@ async def _search_first(progress: Progress) -> None:
     """The question is searched once before the first decision, so that an easy question needs one decision."""
     if "search" not in progress.tools:
         return
-    query = search_query(progress.question.text, progress.state.history)
+    query = search_query(progress.question.text, _asked_before(progress.state.history))
     if query.strip():
         await _call_all(progress, (ToolCall(call_id="first-search", tool="search", input={"query": query}),))
+
+
+def _asked_before(history: tuple[Message, ...]) -> tuple[Message, ...]:
+    """What a follow-up may refer to: the questions before it.
+
+    Whoever calls Orion into a thread ("can you answer this?") means what people asked each other there.
+    """
+    if any(message.role == "user" and message.addressed for message in history):
+        return history
+    return tuple(replace(message, addressed=True) for message in history)
 
 
 async def _decide(progress: Progress) -> Action:

@@ -61,3 +61,17 @@ async def test_a2_a_thread_that_slack_does_not_let_it_read_is_no_reason_not_to_a
         ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
         answer = await setting.answer_to(ts, thread=root)
         assert "600 requests" in shown(answer)
+
+
+@pytest.mark.parametrize("call", ["can you answer this?", "any idea?", "?"])
+async def test_a2_whoever_calls_orion_under_a_question_means_that_question(
+    call: str, tmp_path: Path, redis_url: str
+) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=ANSWERS) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        root = setting.ask("How many requests may one API key send per minute?", user="U0ONCALL")
+        ts = setting.ask(f"{MENTION} {call}", thread=root)
+        assert "600 requests" in shown(await setting.answer_to(ts, thread=root))
+        assert "600 requests a minute" in json.dumps(server.requests[0], default=str), "found by the first search"
