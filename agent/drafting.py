@@ -77,13 +77,13 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
         if best is None or attempt.better_than(best) or not best.draft.text.startswith(_kept(progress)):
             best = attempt
         if attempt.verdict.passed:
-            return _pass(progress, attempt)
+            return await _pass(progress, attempt)
         if only_unconfirmed(attempt.verdict) or _away(progress):
             return await _give_up(progress, attempt, judged)
     if best is not None:
         return await _give_up(progress, best, judged)
     limit = progress.exhausted()
-    return out_of_budget(progress, limit) if limit else _unfound(progress, "not_in_sources")
+    return out_of_budget(progress, limit) if limit else await _unfound(progress, "not_in_sources")
 
 
 def shown_so_far(progress: Progress, attempts: int = 1) -> Partial | None:
@@ -104,9 +104,9 @@ def _stage(progress: Progress) -> Showing | None:
     return None if whole_first or from_own_words(progress.question.text) else progress.showing
 
 
-def _unfound(progress: Progress, reason: str) -> TurnOutcome:
+async def _unfound(progress: Progress, reason: str) -> TurnOutcome:
     """No answer in the documents, unless they could not be searched."""
-    return failed_knowledge(progress) if _away(progress) else refused(progress, reason)
+    return failed_knowledge(progress) if _away(progress) else await asyncio.to_thread(refused, progress, reason)
 
 
 def _away(progress: Progress) -> bool:
@@ -234,9 +234,9 @@ def _said_by_people(progress: Progress, question: Question) -> list[str]:
     return [m.text for m in progress.state.history if m.role == "user" and m.user == question.user]
 
 
-def _pass(progress: Progress, attempt: Attempt) -> TurnOutcome:
+async def _pass(progress: Progress, attempt: Attempt) -> TurnOutcome:
     if _is_general(progress, attempt):
-        return _general(progress, attempt.verdict, attempt.number)
+        return await _general(progress, attempt.verdict, attempt.number)
     label: Label | None = "own_words" if attempt.draft.own_words and attempt.verdict.claims else None
     return Answered(answer=shown(progress, attempt.verdict, attempts=attempt.number, label=label))
 
@@ -246,10 +246,10 @@ def _is_general(progress: Progress, attempt: Attempt) -> bool:
     return attempt.draft.unsourced and not progress.model.quotes_only and bool(attempt.verdict.claims)
 
 
-def _general(progress: Progress, verdict: Verdict, attempts: int) -> TurnOutcome:
+async def _general(progress: Progress, verdict: Verdict, attempts: int) -> TurnOutcome:
     """No source at all: the deployment decides (F1, ``ORION_GENERAL``)."""
     if progress.policy.general == "refuse" or _away(progress):
-        return _unfound(progress, "no_source")
+        return await _unfound(progress, "no_source")
     text = shown(progress, verdict, attempts=attempts, label="general")
     return Unsourced(answer=replace(text, verified=False))
 
@@ -266,8 +266,9 @@ async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcom
     if standing and not (kept and kept.passed and kept.text.startswith(standing.answer.text.rstrip())):
         return standing
     if kept is None or not kept.passed:
-        return Failed(answer=failed_verification(progress, best.verdict, attempts=judged), reason="verification")
+        said = await asyncio.to_thread(failed_verification, progress, best.verdict, attempts=judged)
+        return Failed(answer=said, reason="verification")
     if _is_general(progress, best):
-        return _general(progress, kept, judged)
+        return await _general(progress, kept, judged)
     label: Label = "own_words" if best.draft.own_words else "partial"
     return Partial(answer=shown(progress, kept, attempts=judged, label=label))

@@ -5,10 +5,12 @@ Promises: the text is mrkdwn in the language of the question. Must never show a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
 from agent.model import ModelError, ModelErrorKind
+from agent.nearest import Near, named, quoted
 from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
 from agent.phrases import Phrase, say
 from agent.progress import Progress
@@ -16,8 +18,6 @@ from verification.answer import Answer, RuleName, Source, Verdict
 from verification.chunks import split
 from verification.citations import citations
 from verification.language import detect
-
-NEAREST = 3
 
 Label = Literal["partial", "general", "own_words"]
 
@@ -55,16 +55,16 @@ def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label |
 
 
 def refused(progress: Progress, reason: str) -> Refused:
-    """No answer in the documents: the nearest ones are named."""
-    return Refused(answer=_message(progress, "not_found"), reason=reason)
+    """No answer in the documents: the nearest ones say what they have. Not for the event loop."""
+    return Refused(answer=_message(progress, "not_found", quoted(progress)), reason=reason)
 
 
 def failed_verification(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:
-    """What could not be verified and why, in plain words; never the draft itself."""
+    """What could not be verified and why, in plain words; never the draft itself. Not for the event loop."""
     language = _language(progress)
     reasons = dict.fromkeys(_REASONS.get(violation.rule, "reason_form") for violation in verdict.errors)
     why = [f"• {say(reason, language)}" for reason in reasons]
-    answer = _message(progress, "not_verified", why)
+    answer = _message(progress, "not_verified", quoted(progress), why)
     return replace(answer, attempts=attempts, violations=verdict.violations)
 
 
@@ -81,7 +81,7 @@ def failed_knowledge(progress: Progress) -> Failed:
 
 def out_of_budget(progress: Progress, limit: str) -> TurnOutcome:
     """A limit of the turn was reached."""
-    return OutOfBudget(answer=_message(progress, "out_of_budget"), reason=limit or "attempts")
+    return OutOfBudget(answer=_message(progress, "out_of_budget", named(progress)), reason=limit or "attempts")
 
 
 def plain_answer(text: str) -> Answer:
@@ -89,24 +89,18 @@ def plain_answer(text: str) -> Answer:
     return Answer(text=text, chunks=split(text))
 
 
-def _message(progress: Progress, phrase: Phrase, lines: list[str] | None = None) -> Answer:
+def _message(progress: Progress, phrase: Phrase, near: tuple[Near, ...], lines: Iterable[str] = ()) -> Answer:
     language = _language(progress)
-    parts = [say(phrase, language), *(lines or [])]
-    near = nearest(progress)
+    parts = [say(phrase, language), *lines]
     if near:
-        parts += ["", say("nearest", language), *(f"• {_link(source)}" for source in near)]
+        parts += ["", say("nearest", language), *map(_line, near)]
     parts += ["", say("try_rephrase", language)]
     text = "\n".join(parts)
-    return Answer(text=text, chunks=(text,), sources=near)
+    return Answer(text=text, chunks=(text,), sources=tuple(each.source for each in near))
 
 
-def nearest(progress: Progress) -> tuple[Source, ...]:
-    """The best passages, one a document, in the order the search ranked them."""
-    seen: dict[str, Source] = {}
-    for source in progress.sources:
-        if source.origin != "thread":
-            seen.setdefault(source.url.partition("#")[0] or source.title, source)
-    return tuple(seen.values())[:NEAREST]
+def _line(near: Near) -> str:
+    return f"• {_link(near.source)}: {near.words}" if near.words else f"• {_link(near.source)}"
 
 
 def _link(source: Source) -> str:

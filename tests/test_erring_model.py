@@ -70,10 +70,11 @@ class Tally:
         self.outcomes[outcome_name(outcome)] += 1
         if isinstance(outcome, Answered):
             self.at_attempt[outcome.answer.attempts] += 1
-        text = "" if isinstance(outcome, Cancelled) else _bare(outcome.answer.text)
+        text = "" if isinstance(outcome, Cancelled) else outcome.answer.text
+        uncited = "" if outcome_name(outcome) in {"refused", "failed"} else text  # those quote under the page's name
         for slip in slips:
             self.planted[slip.kind] += 1
-            if _shows(text, slip):
+            if _shows(_bare(uncited if slip.kind == "missing citation" else text), slip):
                 self.through[slip.kind] += 1
                 self.seen.append(f"{slip.kind}: {slip.after} in {text}")
 

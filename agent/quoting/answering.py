@@ -51,15 +51,16 @@ def quoted_answer(context: WriteContext) -> str:
 def _answered(context: WriteContext, text: str, history: tuple[Message, ...], said: set[Unit]) -> list[str]:
     """One question answered; as two, where it asks for two things and no one place names both."""
     halves = two_things(text)
-    asked = _asked(text, history)
+    asked = asked_in(text, history)
     if halves and _needs_two(context, asked):
-        found = [_part(context, _asked(half, history), said) for half in halves]
+        found = [_part(context, asked_in(half, history), said) for half in halves]
         if any(found):
             return found
     return [_part(context, asked, said)]
 
 
-def _asked(text: str, history: tuple[Message, ...]) -> Asked:
+def asked_in(text: str, history: tuple[Message, ...]) -> Asked:
+    """A question as it is compared with what is quoted, completed from those before it."""
     bare = without_courtesy(text)
     return Asked(text=bare, completed=search_query(bare, history), language=spoken_in(text, history))
 
