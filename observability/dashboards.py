@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import httpx
 
-from observability.loopback import is_loopback
+from observability.langfuse_transport import http_client
 
 NAME: Final = "Orion"
 _API: Final = "/api/public"
@@ -142,8 +142,7 @@ class Made:
 def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: float = 10.0) -> Made:
     """The dashboard with all its charts. Raises ``DashboardsError``."""
     auth, base = httpx.BasicAuth(public_key, secret_key), host.rstrip("/")
-    direct = not is_loopback(host)
-    with _told(base), httpx.Client(base_url=base, auth=auth, timeout=timeout_s, trust_env=direct) as client:
+    with _told(base), http_client(host, timeout_s=timeout_s, base_url=base, auth=auth) as client:
         made, board = Made(), _board(client)
         placed = {tile.get("widgetId") for tile in board["definition"]["widgets"]}
         known = {widget["name"]: widget["id"] for widget in _all(client, "dashboard-widgets")}

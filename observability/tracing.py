@@ -11,7 +11,6 @@ import asyncio
 import atexit
 import hashlib
 import re
-from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,16 +20,13 @@ from threading import Thread
 from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
 import httpx
-import requests
 import structlog
 from langfuse import Langfuse, propagate_attributes
 from langfuse.api.core import ApiError
-from opentelemetry.exporter.otlp.proto.http import Compression
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 
-from observability.loopback import is_loopback
+from observability.langfuse_transport import http_client, span_exporter
 from observability.redaction import redact
 
 log = structlog.get_logger()
@@ -349,7 +345,6 @@ def send_score(  # noqa: PLR0913 (a score has this many facts, each named at the
 def _open(public_key: str, secret_key: str, host: str, environment: str | None) -> Langfuse:
     """A client with a provider of its own: the global one may belong to somebody else."""
     provider = TracerProvider(resource=Resource.create({"service.name": "orion"}), shutdown_on_exit=False)
-    direct = _direct_transport(public_key, secret_key, host) if is_loopback(host) else {}
     return Langfuse(
         public_key=public_key,
         secret_key=secret_key,
@@ -357,27 +352,9 @@ def _open(public_key: str, secret_key: str, host: str, environment: str | None) 
         timeout=TIMEOUT,
         tracer_provider=provider,
         environment=environment,
-        **direct,
+        span_exporter=span_exporter(public_key, secret_key, host, timeout_s=TIMEOUT),
+        httpx_client=http_client(host, timeout_s=TIMEOUT),
     )
-
-
-def _direct_transport(public_key: str, secret_key: str, host: str) -> dict[str, Any]:
-    """Both of the SDK's ways out, without a proxy: a server on this machine is never behind one."""
-    session = requests.Session()
-    session.trust_env = False
-    basic = b64encode(f"{public_key}:{secret_key}".encode()).decode()
-    exporter = OTLPSpanExporter(
-        endpoint=f"{host}/api/public/otel/v1/traces",
-        headers={
-            "Authorization": f"Basic {basic}",
-            "x-langfuse-public-key": public_key,
-            "x-langfuse-ingestion-version": "4",
-        },
-        timeout=TIMEOUT,
-        compression=Compression.Gzip,
-        session=session,
-    )
-    return {"span_exporter": exporter, "httpx_client": httpx.Client(timeout=TIMEOUT, trust_env=False)}
 
 
 def _ascii(text: str) -> str:
