@@ -47,7 +47,7 @@ class Stage(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Showing:
-    """One answer on its way to the stage. ``shown`` is what stands there, over all attempts.
+    """One answer on its way to the stage. ``shown`` is what stands there and may stay, over all attempts.
 
     ``failed`` is the answer up to the end of the block that failed the rules in this attempt; empty while none has.
     """
@@ -145,6 +145,10 @@ class Showing:
         self._held = blocks
         if not all(each.rule in _MAY_COME for each in verdict.errors):
             self.failed = self._so_far + "".join(blocks)
+            stands = len(self.shown.verdict.text.rstrip()) if self.shown else 0
+            if any(each.start < stands for each in verdict.errors):
+                # It began in what was shown, as an order of a source's that is told bit by bit: that must not stay.
+                self.shown, self._closed, self._blocks = None, True, []
 
     def _goes_on(self, verdict: Verdict) -> bool:
         """Whether what stands there already stands so in the longer answer too: a definition may set it otherwise."""
