@@ -172,7 +172,7 @@ def doctor() -> None:
     from observability.logging import configure
 
     settings, faults = read_settings()
-    configure(json=not sys.stderr.isatty(), debug=settings.debug, level="WARNING")
+    configure(json=not sys.stderr.isatty(), debug=settings.debug, level="WARNING", secrets=settings.secrets)
     checks = _run(examine(settings, faults=faults | wrong_addresses(settings)))
     for check in checks:
         style, mark = ("green", "ok") if check.ok else ("red", "wrong")
@@ -222,7 +222,8 @@ def _settings(*, log: str = "WARNING", **options: Any) -> Settings:
     from observability.logging import configure
 
     settings = check_addresses(load_settings(**options))
-    configure(json=not sys.stderr.isatty(), debug=settings.debug, level="DEBUG" if settings.debug else log)
+    level = "DEBUG" if settings.debug else log
+    configure(json=not sys.stderr.isatty(), debug=settings.debug, level=level, secrets=settings.secrets)
     for name, nearest in unknown_names().items():
         structlog.get_logger().warning("setting_unknown", name=name, nearest=nearest)
     if lines := unread_lines():

@@ -9,8 +9,9 @@ never raise because of what is logged.
 from __future__ import annotations
 
 import logging
+import re
 import sys
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from json import dumps
 from pathlib import PurePath
 from traceback import extract_tb
@@ -20,7 +21,7 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor
 
-from observability.redaction import redact, redact_field
+from observability.redaction import known_secrets, redact, redact_field
 
 CONTENT = frozenset({
     "answer", "answers", "arguments", "blocks", "body", "chunk", "chunks", "content", "context", "description",
@@ -46,13 +47,16 @@ _NOTES = {
 LIBRARIES = ("slack_bolt", "slack_sdk", "aiohttp", "openai", "httpx", "httpx2", "langfuse", "opentelemetry", "urllib3")
 
 
-def configure(*, json: bool, debug: bool, level: str = "INFO", stream: TextIO | None = None) -> None:
+def configure(
+    *, json: bool, debug: bool, level: str = "INFO", stream: TextIO | None = None, secrets: Iterable[str] = ()
+) -> None:
     """Set up logging for the process: JSON or, for a person at a terminal, aligned text; to standard error.
 
-    ``level`` is that of our own events. ``debug`` adds the first 100 characters of texts.
+    ``level`` is that of our own events. ``debug`` adds the first 100 characters of texts. ``secrets`` are the
+    configured ones, which need not look like any.
     """
     out = stream or sys.stderr
-    shared = _processors(debug=debug)
+    shared = _processors(debug=debug, known=known_secrets(secrets))
     structlog.configure(
         processors=[*shared, _renderer(json=json)],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
@@ -84,8 +88,8 @@ class Length(int):
         return length
 
 
-def protect(*, debug: bool) -> Processor:
-    """The processor that lets no content and no secret through."""
+def protect(*, debug: bool, known: re.Pattern[str] | None = None) -> Processor:
+    """The processor that lets no content and no secret through, none of those that ``known`` finds either."""
 
     def protected(_: Any, __: str, event: EventDict) -> EventDict:
         kept: EventDict = {}
@@ -93,25 +97,25 @@ def protect(*, debug: bool) -> Processor:
             if name in CONTENT and not isinstance(value, int | float | None):
                 kept[f"{name}_length"] = _length(value)
                 if debug:
-                    kept[name] = _beginning(value)
+                    kept[name] = _beginning(value, known)
             elif isinstance(value, Length):
                 kept[name] = int(value)
                 if debug:
-                    kept[name.rpartition("_")[0]] = _beginning(value.text)
+                    kept[name.rpartition("_")[0]] = _beginning(value.text, known)
             else:
-                kept[name] = _clipped(redact_field(name, value), LONGEST)
+                kept[name] = _clipped(redact_field(name, value, known=known), LONGEST)
         return kept
 
     return protected
 
 
-def _processors(*, debug: bool) -> list[Processor]:
+def _processors(*, debug: bool, known: re.Pattern[str] | None) -> list[Processor]:
     return [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
         _exception(debug=debug),
-        protect(debug=debug),
+        protect(debug=debug, known=known),
     ]
 
 
@@ -217,9 +221,9 @@ def _length(value: object) -> int:
     return len(value) if isinstance(value, str | bytes | list | tuple | dict | set | frozenset) else len(str(value))
 
 
-def _beginning(value: object) -> Any:
+def _beginning(value: object, known: re.Pattern[str] | None) -> Any:
     """What debug shows of a text, or of what holds texts."""
-    return _clipped(redact(value if isinstance(value, str) else str(value)), SHOWN_IN_DEBUG)
+    return _clipped(redact(value if isinstance(value, str) else str(value), known=known), SHOWN_IN_DEBUG)
 
 
 def _clipped(value: Any, most: int) -> Any:

@@ -7,11 +7,12 @@ that it is a secret loses its value whatever it looks like. Counts of tokens are
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 REDACTED = "[redacted]"
 MAX_DEPTH = 6
+LEAST_KNOWN = 6
 
 _SECRET = re.compile(
     r"""xox[a-z](?:\.xox[a-z])?-[\w.-]{6,}          # Slack bot, user and refresh tokens
@@ -34,26 +35,32 @@ _SECRET_NAME = re.compile(
 )
 
 
-def redact_text(text: str) -> str:
-    """``text`` without what looks like a secret."""
-    return _SECRET.sub(REDACTED, text)
+def known_secrets(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    """What finds these very secrets, whatever they look like; very short ones would blot out words."""
+    long = sorted({secret for secret in secrets if len(secret) >= LEAST_KNOWN}, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, long))) if long else None
 
 
-def redact(value: Any, *, depth: int = 0) -> Any:
+def redact_text(text: str, known: re.Pattern[str] | None = None) -> str:
+    """``text`` without what looks like a secret, and without those that ``known`` finds."""
+    return _SECRET.sub(REDACTED, known.sub(REDACTED, text) if known else text)
+
+
+def redact(value: Any, *, known: re.Pattern[str] | None = None, depth: int = 0) -> Any:
     """``value`` with every string in it redacted; too deep a nesting is cut off."""
     if isinstance(value, str):
-        return redact_text(value)
+        return redact_text(value, known)
     if depth > MAX_DEPTH:
         return "[nested]"
     if isinstance(value, Mapping):
-        return {str(k): redact_field(str(k), v, depth=depth + 1) for k, v in value.items()}
+        return {str(k): redact_field(str(k), v, known=known, depth=depth + 1) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [redact(item, depth=depth + 1) for item in value]
+        return [redact(item, known=known, depth=depth + 1) for item in value]
     return value
 
 
-def redact_field(name: str, value: Any, *, depth: int = 0) -> Any:
+def redact_field(name: str, value: Any, *, known: re.Pattern[str] | None = None, depth: int = 0) -> Any:
     """``value`` of the field ``name``."""
     if value and not isinstance(value, bool) and _SECRET_NAME.search(name):
         return REDACTED
-    return redact(value, depth=depth)
+    return redact(value, known=known, depth=depth)

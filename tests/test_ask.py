@@ -77,6 +77,13 @@ def test_g1_the_log_tells_lengths_and_in_debug_how_texts_begin(terminal: Termina
     assert question[:101] not in done.err
 
 
+def test_g1_a_configured_secret_is_in_no_log_line(terminal: Terminal) -> None:
+    terminal.set(ORION_DEBUG="1", SLACK_SIGNING_SECRET="quinceorchard")
+    done = terminal.orion("ask", "Is quinceorchard the signing secret?", "--docs", "docs")
+    assert "Is [redacted] the signing secret?" in done.err
+    assert "quinceorchard" not in done.err
+
+
 def test_ask_without_any_document_says_where_to_name_some(terminal: Terminal) -> None:
     done = terminal.orion("ask", QUESTION)
     assert done.code == 3

@@ -99,6 +99,20 @@ def test_g1_secrets_are_redacted_in_every_field_and_long_texts_cut(stream: io.St
     assert len(line["odd"]) == 301
 
 
+def test_g1_a_configured_secret_is_redacted_although_it_looks_like_none(stream: io.StringIO) -> None:
+    plain, sealing = "8f742231b10e8888abcd99", "correct horse battery"
+    configure(json=True, debug=True, stream=stream, secrets=("", "abc", plain, sealing, plain + "yyy"))
+    structlog.get_logger().warning(
+        "fact", at_all=f"a{plain}b", nested={"k": [sealing]}, mission=plain, n_length=Length(sealing), odd="abc"
+    )
+    logging.getLogger("asyncio").warning("%s", plain + "yyy")
+    assert not any(secret in stream.getvalue() for secret in (plain, sealing))
+    (line,) = lines(stream)
+    assert (line["at_all"], line["nested"], line["mission"], line["n"], line["odd"]) == (
+        "a[redacted]b", {"k": ["[redacted]"]}, "[redacted]", "[redacted]", "abc",
+    )  # fmt: skip
+
+
 def test_g1_an_exception_is_its_type_and_place(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     log = structlog.get_logger()
