@@ -58,6 +58,14 @@ def found(source: str, claim: str) -> tuple[Violation, ...]:
             "Guests may enter the hall; they may not stay overnight.",
             "Guests may not enter the hall; they may not stay overnight.",
         ),
+        # what is denied is an amount, and the verb stands in the head of the table or nowhere
+        ("| Application logs | 30 days | Log platform |", "Application logs are not kept for 30 days."),
+        ("- **RTO**: the longest outage. It is 60 minutes for orders.", "The RTO for orders is not 60 minutes."),
+        # "without" denies something that the claim does not name
+        (
+            "Shadow shift: a week spent beside the primary, without the pager.",
+            "A shadow shift is not a week spent beside the primary.",
+        ),
     ],
 )
 def test_f9_a_turned_sentence_is_an_error(source: str, claim: str) -> None:
@@ -80,6 +88,8 @@ def test_f9_a_turned_sentence_is_an_error(source: str, claim: str) -> None:
             "The hall is open on Sunday.",
         ),
         ("Entry within 5 days is free of charge.", "Entry is free of charge."),
+        ("Application logs are kept for 30 days, not for 60.", "Application logs are not kept for 60 days."),
+        ("A deploy without a ticket is refused.", "A deploy is not accepted without a ticket."),
     ],
 )
 def test_f1_the_same_said_another_way_is_none(source: str, claim: str) -> None:

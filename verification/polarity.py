@@ -54,6 +54,10 @@ _EXCEPTING = re.compile(
     r"|nunca|ningun\w*|salvo|tidak|kecuali)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_POINTS_BACK = re.compile(
+    r"(?:it|this|that|these|those|they|ours?|he|she|er|sie|es|dies\w*|il|elle|ils|elles|cela|esto|eso|itu|ini)\b",
+    re.IGNORECASE,
+)
 _UPWARD, _DOWNWARD = frozenset({">=", ">"}), frozenset({"<=", "<"})
 
 
@@ -117,7 +121,14 @@ def _share_without(evidence: Evidence, hit: Hit, turns: Sequence[_Turn]) -> floa
     """The share of the claim's words in the sentence, the turned words left out: they cannot stand there."""
     spans = [(turn.start, turn.end) for turn in turns]
     stems = {t.stem for t in evidence.claim.terms if t.stem and not any(t.start < b and a < t.end for a, b in spans)}
-    return len(stems & hit.stems) / len(stems) if stems else 0.0
+    return len(stems & _said(hit)) / len(stems) if stems else 0.0
+
+
+def _said(hit: Hit) -> frozenset[str]:
+    """The stems of a sentence, and of the one before it where it points back: "It is 60 minutes"."""
+    if hit.place == 0 or not _POINTS_BACK.match(hit.text):
+        return hit.stems
+    return hit.stems | hit.source.passage.sentence_stems[hit.place - 1]
 
 
 def _finding(evidence: Evidence, hit: Hit, turn: _Turn, share: float) -> Finding:
@@ -221,6 +232,8 @@ class _Side(NamedTuple):
 def _negations(mine: _Side, theirs: _Side, turned: frozenset[str]) -> Iterator[_Turn]:
     """A negation in one of the two while the other has none at all; ``turned`` are stems that an opposite replaces."""
     here, there = mine.negations(), theirs.negations()
+    if here:
+        there = [index for index in there if _is_of(mine, theirs, index)]
     if here and there:
         yield from _uneven(mine, theirs)
         return
@@ -228,7 +241,10 @@ def _negations(mine: _Side, theirs: _Side, turned: frozenset[str]) -> Iterator[_
         return
     if here:
         term = mine.terms[here[0]]
-        yield _Turn(start=term.start, end=term.end, there="", sure=mine.scope(here[0])[0] in theirs.stems())
+        denied = mine.scope(here[0])
+        known = [stem for stem in denied if stem in theirs.stems()]
+        sure = denied[0] in known or any(stem.isdecimal() for stem in known)
+        yield _Turn(start=term.start, end=term.end, there="", sure=sure)
         return
     scope = theirs.scope(there[0])
     affected = next((term for term in mine.terms if term.stem == scope[0]), None)
@@ -242,6 +258,12 @@ def _negations(mine: _Side, theirs: _Side, turned: frozenset[str]) -> Iterator[_
         whole = len(clause & mine.stems()) >= _MOSTLY * len(clause)
         words = f"{theirs.terms[there[0]].word} {affected.word}"
         yield _Turn(start=affected.start, end=affected.end, there=words, sure=whole)
+
+
+def _is_of(mine: _Side, theirs: _Side, index: int) -> bool:
+    """Whether a negation bears on the claim: "…, without the pager" says nothing of one that names no pager."""
+    is_in_both = any(theirs.terms[index].word == term.word for term in mine.terms)
+    return is_in_both or not mine.stems().isdisjoint(theirs.scope(index))
 
 
 def _uneven(mine: _Side, theirs: _Side) -> Iterator[_Turn]:
