@@ -18,7 +18,7 @@ import structlog
 from agent.conversation import ThreadKey
 from agent.side_tasks import beside
 from bot.lease import LeaseLost
-from bot.slack_calls import DeliveryFailed, LeaseCheck, Reply, SlackCalls
+from bot.slack_calls import DeliveryFailed, LeaseCheck, SlackCalls
 from bot.thread_reader import is_direct
 
 _LIMITED: Final = frozenset({"ratelimited", "rate_limited"})
@@ -46,7 +46,7 @@ class Streams:
 
     Seconds: ``each_s`` between two pieces (Slack takes 100 a minute of a workspace), ``missing_s`` until a workspace or
     channel that refused is asked again, ``limited_s`` after it had enough of streams for a minute; ``call_s`` a start
-    may take.
+    or a piece may take.
     """
 
     def __init__(
@@ -76,6 +76,10 @@ class Streams:
         pause_s = self._limited_s if reason in _LIMITED else self._missing_s
         where = "" if reason in _LIMITED | _MISSING else place.channel
         self._not_before[where] = asyncio.get_running_loop().time() + pause_s
+
+    def rest(self) -> None:
+        """Slack had enough of pieces: the next one waits a while. An answer that is whole does not wait for it."""
+        self._free_at = max(self._free_at, asyncio.get_running_loop().time() + self._limited_s)
 
     async def pace(self) -> None:
         """Wait for this workspace's next turn to be told something."""
@@ -181,19 +185,19 @@ class AnswerStream:
             if self._broken or not piece:
                 return
             body = {"channel": self.audience.place.channel, "ts": self.ts, "markdown_text": piece}
-
-            async def look() -> Reply | None:
-                self._break("unsure")  # it may stand there by now, and must not stand there twice
-                return {}
-
             self._broken = "cut_off"
             try:
-                check = self.audience.lease_check
-                await self.streams.calls.write("chat.appendStream", body, lease_check=check, look=look)
+                self.audience.lease_check()
+                await self.streams.calls.once("chat.appendStream", body, timeout_s=self.streams.call_s)
             except DeliveryFailed as failure:
-                self._break(failure.reason)
-            else:
-                self._broken = self._broken.replace("cut_off", "")
+                if failure.reason not in _LIMITED:
+                    self._break(failure.reason)  # it may stand there by now, and must not stand there twice
+                    return
+                self.streams.rest()
+                self._waiting = piece + self._waiting  # the end takes it along, if that comes first
+                self._grew.set()
+                _log.info("stream_waits", reason=failure.reason)
+            self._broken = self._broken.replace("cut_off", "")
 
     def _break(self, reason: str) -> None:
         if reason != "closed":

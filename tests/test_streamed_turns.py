@@ -176,6 +176,19 @@ async def test_f10_pieces_are_sent_together_where_slack_may_not_be_told_yet() ->
         assert own(slack, place)[0]["text"] == "One.\n\nTwo.\n\nThree."
 
 
+async def test_f10_a_limited_piece_is_sent_again_after_a_while() -> None:
+    async with local_slack() as slack:
+        place, _ = slack.ask()
+        stream, _ = stream_in(slack, place, Streams(slack.calls, each_s=0.01, limited_s=0.2))
+        slack.server.faults.rate_limit("chat.appendStream", retry_after=3_600)
+        async with streaming(stream):
+            await stream.show("One.", "One.")
+            await wait_until(lambda: slack.made("chat.appendStream") == 1, "it was refused")
+            await stream.show("Two.", "Two.")
+            await wait_until(lambda: "Two." in own(slack, place)[0]["text"], "all is sent")
+        assert own(slack, place)[0]["text"] == "One.\n\nTwo."
+
+
 async def test_f10_who_refused_is_asked_again_only_after_a_while() -> None:
     async with local_slack() as slack:
         streams = Streams(slack.calls, missing_s=0.05, limited_s=3_600)

@@ -190,6 +190,19 @@ async def test_f10_a_limited_start_is_an_ordinary_post(tmp_path: Path, redis_url
         assert "3,000" in shown(message)
 
 
+async def test_f10_an_answer_that_is_whole_does_not_wait_for_a_limited_piece(tmp_path: Path, redis_url: str) -> None:
+    """Slack may ask for half a minute between two pieces; the end has a limit of its own, and takes the rest along."""
+    gate = asyncio.Event()
+    async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate, rest=(THIRD,)), gate=gate) as at:
+        at.setting.workspace.faults.rate_limit(APPEND, retry_after=3_600)
+        ts = at.ask()
+        await at.setting.workspace.wait_for(lambda: at.calls(APPEND) == 1, 20)
+        gate.set()
+        message = await at.answered(ts)
+        assert [body(message).count(words) for words in ("600", "3,000")] == [1, 1]
+        assert (at.calls(APPEND), at.calls(STOP), at.calls("chat.update")) == (1, 1, 0)
+
+
 async def test_f10_a_stream_that_dies_is_finished_in_place(tmp_path: Path, redis_url: str) -> None:
     gate, short = asyncio.Event(), replace(LENIENT, stream_seconds=0.5)
     drafted = draft(FIRST, "Bur", gate=gate, rest=(THIRD,))
