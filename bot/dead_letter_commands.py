@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -35,18 +36,26 @@ IdsArgument = Annotated[list[str] | None, typer.Argument(metavar="ID…", help="
 AllOption = Annotated[bool, typer.Option("--all", help="Every one that is there now.")]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What was said before the name of a command counts for it too."""
+
+    prefix: str
+    as_json: bool
+
+
 @app.callback(invoke_without_command=True)
 def dead_letters(context: typer.Context, local: LocalOption = None, as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
     """Messages that were given up: list them, try them again, or drop them."""
-    context.obj = prefix_of(local)
+    context.obj = Asked(prefix=prefix_of(local), as_json=as_json)
     if context.invoked_subcommand is None:
-        _list(context.obj, SHOWN, as_json=as_json)
+        _list(context.obj.prefix, SHOWN, as_json=as_json)
 
 
 @app.command("list")
 def list_them(context: typer.Context, limit: LimitOption = SHOWN, as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
     """What was given up, why, and when. The people were told at the time."""
-    _list(context.obj, limit, as_json=as_json)
+    _list(context.obj.prefix, limit, as_json=as_json or context.obj.as_json)
 
 
 @app.command()
@@ -57,7 +66,8 @@ def retry(
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Put these at the end of their threads' mailboxes, once."""
-    _show(_decide(context.obj, ids or [], every, "retry"), "retry", as_json=as_json)
+    decided = _decide(context.obj.prefix, ids or [], every, "retry")
+    _show(decided, "retry", as_json=as_json or context.obj.as_json)
 
 
 @app.command()
@@ -68,7 +78,8 @@ def drop(
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Forget these."""
-    _show(_decide(context.obj, ids or [], every, "drop"), "drop", as_json=as_json)
+    decided = _decide(context.obj.prefix, ids or [], every, "drop")
+    _show(decided, "drop", as_json=as_json or context.obj.as_json)
 
 
 def _list(prefix: str, limit: int, *, as_json: bool) -> None:

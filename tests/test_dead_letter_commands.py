@@ -55,6 +55,7 @@ def test_h3_an_operator_sees_why_and_when_but_nobodys_words(terminal: Terminal, 
     assert listed.code == 0
     assert "crashed: KeyError" in listed.out
     whole = terminal.orion("dead-letters", "--json")
+    assert len(json.loads(terminal.orion("dead-letters", "--json", "list").out)) == 2
     newest, oldest = json.loads(whole.out)
     assert {"id", "thread", "message_id", "reason", "tries", "age_s", "length"} == set(newest)
     assert (newest["thread"], newest["tries"], newest["length"]) == (str(THREAD), 1, len(SECRET))
@@ -68,7 +69,7 @@ def test_h3_a_retry_happens_once_and_says_so(terminal: Terminal, redis_url: str)
     (newest, _) = json.loads(terminal.orion("dead-letters", "--json").out)
     first = terminal.orion("dead-letters", "retry", newest["id"])
     assert (first.code, "is tried again" in first.out) == (0, True)
-    again = terminal.orion("dead-letters", "retry", newest["id"], "--json")
+    again = terminal.orion("dead-letters", "--json", "retry", newest["id"])
     assert (again.code, json.loads(again.out)) == (1, [{"id": newest["id"], "found": False}])
     assert len(in_redis(redis_url)) == 1
 
