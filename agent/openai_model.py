@@ -31,7 +31,7 @@ from agent.model import DecideContext, Decision, ModelError, ModelErrorKind, Wri
 from agent.model_failure import PASSING, failure
 from agent.prompts import ChatMessage, control_messages, judge_messages, write_messages
 from agent.retry_after import retry_after_s
-from observability.loopback import is_loopback
+from observability.loopback import is_loopback, trusted_at
 
 WRITE_TEMPERATURE = 0.3
 JUDGE_TEMPERATURE = 0.0
@@ -108,7 +108,9 @@ class OpenAIModel:
             api_key=api_key or "none",  # a local server needs no key, the SDK insists on one
             timeout=limit,
             max_retries=0,  # ours know a long Retry-After, tell the log and leave no call to a server that is down
-            http_client=openai.DefaultAsyncHttpxClient(timeout=limit, trust_env=not is_loopback(base_url or "")),
+            http_client=openai.DefaultAsyncHttpxClient(
+                timeout=limit, trust_env=not is_loopback(base_url or ""), verify=trusted_at(base_url or "")
+            ),
         )
         # The SDK loads this part on first use: some 60 ms that no question should wait for.
         self._completions = self._client.chat.completions

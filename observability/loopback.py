@@ -5,6 +5,7 @@ Promises: decides from the text alone; an address that cannot be read is elsewhe
 
 from __future__ import annotations
 
+import ssl
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -18,3 +19,11 @@ def is_loopback(url: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:  # half a bracket, or a name
         return False
+
+
+def trusted_at(url: str) -> ssl.SSLContext | bool:
+    """What a client of ``url`` verifies certificates by: the host's, by itself.
+
+    A client that must not see the environment's proxies does not see its ``SSL_CERT_FILE`` either; this one does.
+    """
+    return ssl.create_default_context() if url.startswith("https:") and is_loopback(url) else True

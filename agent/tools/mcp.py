@@ -30,7 +30,7 @@ from agent.tools.child_server import ChildServer, started
 from agent.tools.mcp_config import McpServer
 from agent.tools.outside_words import fit_to_show, in_a_line
 from agent.tools.tool import Tool, ToolResult, ToolSpec, outlived
-from observability.loopback import is_loopback
+from observability.loopback import is_loopback, trusted_at
 from verification.answer import Source
 
 PAGES_MOST: Final = 20
@@ -255,6 +255,7 @@ async def _http(server: McpServer) -> AsyncIterator[httpx2.AsyncClient]:
         headers=dict(server.headers),
         timeout=timeout,
         trust_env=not is_loopback(server.url),
+        verify=trusted_at(server.url),
         event_hooks={"response": [bounded]},
     )
     async with client:

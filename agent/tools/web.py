@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from agent.tools.tool import ToolResult, ToolSpec
-from observability.loopback import is_loopback
+from observability.loopback import is_loopback, trusted_at
 from verification.answer import Source
 
 WEB_SEARCH: Final = "web_search"
@@ -119,7 +119,8 @@ class WebSearchTool:
 @asynccontextmanager
 async def open_searxng(url: str) -> AsyncIterator[SearxNG]:
     """The server with connections of its own."""
-    async with httpx2.AsyncClient(timeout=TIMEOUT_S, trust_env=not is_loopback(url), follow_redirects=False) as client:
+    options: dict[str, Any] = {"trust_env": not is_loopback(url), "verify": trusted_at(url)}
+    async with httpx2.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, **options) as client:
         yield SearxNG(url, client)
 
 
