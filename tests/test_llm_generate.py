@@ -36,7 +36,7 @@ async def test_d1_text_and_the_servers_figures_come_back() -> None:
         result, requests = await generated([says("Hello!", usage=(11, 4))], prompt=PROMPT)
     assert result.ok
     assert result.sources == ()
-    assert result.usage == Usage(prompt_tokens=11, completion_tokens=4)
+    assert result.usage == Usage(model_calls=1, prompt_tokens=11, completion_tokens=4)
     assert json.loads(result.content) == {
         "success": True, "generated_text": "Hello!", "tokens_used": 15, "prompt_tokens": 11, "completion_tokens": 4,
         "estimated": False,
@@ -110,6 +110,7 @@ async def test_d1_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, 
     assert (body["success"], body["type"]) == (False, kind)
     assert any(hint in text for text in body["hints"])
     assert body["error"] == result.error
+    assert result.usage == Usage(model_calls=1), "a failed call counts against the turn's budget too (B7)"
     failed = logs[1]
     assert failed == {
         "event": "llm_generate_failed", "log_level": "warning", "error_type": kind, "error": body["error"],
@@ -148,6 +149,7 @@ async def test_d1_bad_parameters_get_a_clear_message(arguments: dict[str, Any], 
     result, requests = await generated([], **arguments)
     assert message in result.error
     assert requests == []
+    assert result.usage == Usage()
 
 
 async def test_d1_the_tool_checks_its_parameters_also_without_the_wall() -> None:

@@ -24,6 +24,9 @@ from observability.logging import Length
 log = structlog.get_logger()
 
 NAME = "llm_generate"
+PARAMETERS = "ParameterError"
+"""The one failure for which nobody was asked."""
+
 LARGE_CONTEXT = 2_000
 MAX_TOKENS = 500
 TEMPERATURE = 0.7
@@ -80,6 +83,7 @@ class LlmGenerate:
         """``content`` is what ``generate`` returns, as JSON."""
         outcome = await self.generate(arguments)
         spent = Usage(
+            model_calls=int(outcome.get("type") != PARAMETERS),
             prompt_tokens=outcome.get("prompt_tokens", 0),
             completion_tokens=outcome.get("completion_tokens", 0),
             estimated=outcome.get("estimated", False),
@@ -101,7 +105,7 @@ class LlmGenerate:
         if not wrong and isinstance(prompt, str) and not prompt.strip():
             wrong = "'prompt' must not be blank"
         if wrong or not isinstance(prompt, str):
-            return _failure("ParameterError", f"Bad parameters: {wrong}.", ("Mend the parameters and call again.",))
+            return _failure(PARAMETERS, f"Bad parameters: {wrong}.", ("Mend the parameters and call again.",))
         data = context_text(context)
         _log_start(prompt, data)
         began = time.monotonic()
