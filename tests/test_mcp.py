@@ -91,6 +91,9 @@ async def test_d4_a_server_over_http_hangs_goes_and_comes_back() -> None:
             assert (await call(tools, "shop_stock", item="coffee")).sources[0].text.startswith("There are 7 packets")
             hung = await call(tools, "shop_sleep")
             assert hung.error == "The server shop gave no result within 0.5 seconds."
+            asked = ToolCall(call_id="1", tool="shop_sleep", input={})
+            allowed = await call_tool(tools(), asked, timeout_s=0.1, max_chars=100)
+            assert allowed.error == hung.error, "the time that an admin allows counts, though no other tool has as much"
             several = [tools, tools, tools]
             async with asyncio.TaskGroup() as group:
                 running = [group.create_task(call(one, "shop_stock", item="tea")) for one in several]

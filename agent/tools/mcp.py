@@ -13,7 +13,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import anyio
@@ -88,6 +88,11 @@ class McpConnection:
     def connected(self) -> bool:
         """Whether the server is there now."""
         return self._client is not None
+
+    @property
+    def longest_s(self) -> float:
+        """Seconds after which a call has ended: a connection is waited for first."""
+        return self._waits.ready + self.server.timeout_s
 
     async def keep(self) -> None:
         """Connect, again and again, until cancelled."""
@@ -181,8 +186,8 @@ class McpTool:
 
     @property
     def spec(self) -> ToolSpec:
-        """How the model sees it."""
-        return self._offered.spec
+        """How the model sees it. Its own time-out says more than the wall round tools, so it comes first."""
+        return replace(self._offered.spec, takes_s=self._connection.longest_s + 1)
 
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Call; what came back is the result's text and its source."""

@@ -49,11 +49,15 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """How a tool is shown to the model. ``parameters`` is a JSON Schema object."""
+    """How a tool is shown to the model. ``parameters`` is a JSON Schema object.
+
+    ``takes_s`` is how many seconds a call may take where an admin allowed more than any tool gets.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    takes_s: float = 0.0
 
 
 class Tool(Protocol):
@@ -72,6 +76,7 @@ class Tool(Protocol):
 async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: float, max_chars: int) -> ToolResult:
     """Run one call inside the wall: always a result, within ``timeout_s`` seconds, at most ``max_chars`` of content.
 
+    A tool that was allowed more time by name has that (``ToolSpec.takes_s``).
     Each source's text is held to the same limit, so that what is verified against is what the model saw.
     """
     began = time.monotonic()
@@ -82,7 +87,7 @@ async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: flo
     elif wrong := _wrong_input(tool.spec, call.input):
         result = _failed(call, f"Bad parameters: {wrong}.", "Call it again with the parameters mended.")
     else:
-        result = _limited(await _run(tool, call, timeout_s), max_chars)
+        result = _limited(await _run(tool, call, max(timeout_s, tool.spec.takes_s)), max_chars)
     log.info(
         "tool_called",
         # A name that no tool has came from the model and may be any text.
