@@ -22,13 +22,15 @@ from observability.loopback import is_loopback
 _TRACES: Final = "/api/public/otel/v1/traces"
 
 
-class _TrustingAdapter(HTTPAdapter):
+class TrustingAdapter(HTTPAdapter):
     """Requests' own adapter with the host's certificates beside its bundle, through a proxy too."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """The connections to a host."""
         super().init_poolmanager(*args, ssl_context=ssl.create_default_context(), **kwargs)
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        """The connections through a proxy."""
         return super().proxy_manager_for(proxy, ssl_context=ssl.create_default_context(), **kwargs)
 
 
@@ -42,7 +44,7 @@ def span_exporter(public_key: str, secret_key: str, host: str, *, timeout_s: flo
     """What sends traces to ``host``, as the SDK's own exporter does."""
     session = requests.Session()
     session.trust_env = not is_loopback(host)
-    session.mount("https://", _TrustingAdapter())
+    session.mount("https://", TrustingAdapter())
     basic = b64encode(f"{public_key}:{secret_key}".encode()).decode()
     return OTLPSpanExporter(
         endpoint=f"{host}{_TRACES}",

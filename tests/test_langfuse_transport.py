@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from observability.dashboards import DashboardsError, make_dashboard
+from observability.langfuse_transport import TrustingAdapter
 from observability.tracing import Tracer
 from tests.tls_server import behind_tls, certificate
 from tests.waiting import wait_until
@@ -37,3 +38,10 @@ def test_h2_dashboards_trust_the_same_and_nobody_else(
         make_dashboard(public_key="pk", secret_key="sk", host=host)
     assert bool(asked) is trusted
     assert ("cannot be reached" in str(failed.value)) is not trusted
+
+
+def test_h2_behind_a_proxy_the_same_certificates_are_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate(tmp_path)))
+    manager = TrustingAdapter().proxy_manager_for("http://proxy.example:3128")
+    (own,) = manager.connection_pool_kw["ssl_context"].get_ca_certs()
+    assert own["subject"] == ((("commonName", "team.example"),),)
