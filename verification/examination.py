@@ -29,6 +29,7 @@ from verification.passages import Passage, analyse
 from verification.polarity import polarity_findings
 from verification.quotes import quote_findings
 from verification.rhythm import rhythm_findings
+from verification.roles import role_findings
 from verification.score import SUPPORTED, score
 from verification.shifts import shift_findings
 from verification.verbatim import is_recited
@@ -115,6 +116,7 @@ class Grounds:
             shift_findings,
             attribution_findings,
             name_findings,
+            role_findings,
         )
 
     def _told_otherwise(self, evidence: Evidence) -> Iterator[Finding]:
