@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import structlog
 
@@ -16,7 +17,7 @@ from agent.conversation import Question
 from agent.crash_log import log_crash
 from agent.events import ModelEnd, ModelStart, Thinking, Token, Verification
 from agent.judging import examined, kept_of
-from agent.model import ModelError, WriteContext, WriteStream
+from agent.model import ModelError, ModelErrorKind, WriteContext, WriteStream
 from agent.outcome import Answered, Failed, Partial, TurnOutcome, Unsourced
 from agent.own_words import from_own_words
 from agent.progress import Progress
@@ -35,6 +36,8 @@ log = structlog.get_logger()
 
 MESSAGES_SEEN = 5
 RESULTS_SEEN = 5
+LONGEST_DRAFT = 60_000
+"""Characters: some five times what Slack takes in one message. A draft that goes on is a model that found no end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +131,8 @@ async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
         async for channel, piece in stream.pieces:
             typed = reader.feed(piece, reasoning=channel == "reasoning")
             _tell(progress, typed, number)
+            if reader.length > LONGEST_DRAFT:
+                await _endless(stream)
             if showing and not await _grow(progress, showing, reader, typed):
                 await _stop(stream)
                 break
@@ -166,6 +171,14 @@ async def _stop(stream: WriteStream) -> None:
     log.info("draft_stopped")
     if isinstance(stream.pieces, AsyncGenerator):
         await stream.pieces.aclose()
+
+
+async def _endless(stream: WriteStream) -> NoReturn:
+    """What found no end is not read to its end."""
+    await _stop(stream)
+    kind: ModelErrorKind = "TokenLimitError"
+    detail = f"a draft of more than {LONGEST_DRAFT} characters"
+    raise ModelError(kind, detail)
 
 
 def _tell(progress: Progress, typed: tuple[tuple[str, str], ...], number: int) -> None:

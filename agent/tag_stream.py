@@ -136,12 +136,14 @@ def _held_from(text: str, start: int) -> int:
 class DraftReader:
     """Reads a phase-two stream and ends with the draft: the answer, or what C2 puts in its place.
 
-    ``fallback`` is true when the stream held no ``<answer>``, so that the caller can log it.
+    ``fallback`` is true when the stream held no ``<answer>``, so that the caller can log it. ``length`` is how many
+    characters came that may be part of the draft.
     """
 
     def __init__(self) -> None:
         self._stream = TagStream()
         self._pieces: list[TypedText] = []
+        self.length = 0
 
     def feed(self, chunk: str, *, reasoning: bool = False) -> tuple[tuple[str, str], ...]:
         """``(kind, text)`` of what is certain now. ``reasoning`` text is thinking, whatever it looks like."""
@@ -169,7 +171,9 @@ class DraftReader:
         return "\n\n".join(filter(None, ("".join(texts).strip() for texts in sections.values())))
 
     def _keep(self, typed: list[TypedText]) -> tuple[tuple[str, str], ...]:
-        self._pieces += [piece for piece in typed if piece.kind != "thinking"]
+        kept = [piece for piece in typed if piece.kind != "thinking"]
+        self._pieces += kept
+        self.length += sum(len(piece.text) for piece in kept)
         return tuple((piece.kind, piece.text) for piece in typed)
 
 

@@ -422,3 +422,20 @@ async def test_e3_a_stop_closes_steps_and_clears_the_pending_question() -> None:
     assert after.plan is not None
     assert after.plan.finished
     assert after.history[-1].text == "the second"
+
+
+async def test_b7_a_draft_that_finds_no_end_is_not_read_to_its_end() -> None:
+    model = ScriptedModel(
+        ["<answer>" + "Each key may send 120 requests a minute [1]. " * 20_000 + "</answer>"], pieces=400
+    )
+    outcome = await Story(model).ask()
+    assert isinstance(outcome, Failed)
+    assert outcome.reason == "TokenLimitError"
+    assert "smaller question" in outcome.answer.text
+    assert len(model.written) == 1
+
+
+async def test_b7_thoughts_may_be_longer_than_a_draft() -> None:
+    thoughts = f"<thinking>{'Well, the limits page says it. ' * 3_000}</thinking>"
+    outcome = await Story(ScriptedModel([thoughts + GOOD], pieces=400)).ask()
+    assert isinstance(outcome, Answered)

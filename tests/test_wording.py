@@ -37,6 +37,19 @@ def test_b_whoever_says_more_than_hello_gets_no_small_talk(message: str) -> None
 
 
 @pytest.mark.parametrize(
+    "message",
+    ["thanks, that helps!", "lol", "got it, I'll tell the team", "ok, makes sense", ":+1: :tada:", "that's it :+1:"],
+)
+def test_b_whoever_is_content_is_not_told_that_nothing_was_found(message: str) -> None:
+    assert small_talk(message) == line("thanks", "en")
+
+
+@pytest.mark.parametrize("message", ["wow, who approved this", "it works on which branch", "will do what on Friday"])
+def test_b_a_question_that_begins_so_is_a_question(message: str) -> None:
+    assert small_talk(message) == ""
+
+
+@pytest.mark.parametrize(
     ("message", "language"),
     [
         ("What can you help me with?", "en"),

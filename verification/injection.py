@@ -85,6 +85,13 @@ _TOLD: Final = re.compile(
     r"|append|begin|start|end|cite)\b[^.!?\n]{0,60}?(?:\bthat\b|[:：\"“„«「`])",
     re.IGNORECASE,
 )
+# An order to have people do something, told like one to say something: "tell the user to send her token".
+_URGED: Final = re.compile(
+    r"\b(?:tell|advise|ask|instruct|urge|direct|recommend|encourage|remind|invite|(?:be|are|is) (?:told|advised|asked"
+    r"|instructed|urged|reminded))\b(?: [\w-]+){0,4}? to (?=\w)",
+    re.IGNORECASE,
+)
+_AND: Final = re.compile(r"\s*(?:[,;]|\b(?:and|or|then)\b)\s*(?:to )?", re.IGNORECASE)
 _FORBIDDEN: Final = re.compile(r"\b(?:not|never|no|cannot|without)\b|n['’]t\b", re.IGNORECASE)
 _THAT: Final = re.compile(r"\bthat\b", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"[^.!?。！？\n]{1,600}(?:\.(?=\w)[^.!?。！？\n]{1,300}){0,20}[.!?。！？]*")
@@ -117,11 +124,14 @@ class Order:
     bare: bool = False
 
     def payloads(self) -> set[str]:
-        """The words it wants said, plain: what it quotes, or all after a colon or "that"."""
+        """The words it wants said, plain: what it quotes, all after a colon or "that", or each thing to be done."""
         if self.bare:
             return {_plain(_unnumbered(self.text))}
         marks = [*_COLON.finditer(self.text), *(_THAT.finditer(self.text) if self.hostile else ())]
         after = {_plain(_unnumbered(self.text[match.end() :])) for match in marks}
+        urged = _URGED.search(self.text) if self.hostile else None
+        deeds = map(_plain, _AND.split(_unnumbered(self.text[urged.end() :]))) if urged else ()
+        after.update(deed for deed in deeds if len(deed.split()) >= _FEW_WORDS)
         return (after | {_plain(match[0]) for match in _QUOTED.finditer(self.text)}) - {""}
 
     def targets(self) -> set[str]:
@@ -180,7 +190,7 @@ def without_orders(text: str, orders: Iterable[Order] | None = None) -> str:
 @lru_cache(maxsize=256)
 def _orders(text: str) -> tuple[Order, ...]:
     """The sentences of a source that give orders. Remembered: an answer's attempts have the same sources."""
-    signs = (_STRONG, _STRONG_CJK, _MARKER, _WEAK, _TOLD)
+    signs = (_STRONG, _STRONG_CJK, _MARKER, _WEAK, _TOLD, _URGED)
     if not _may_order(text) or not any(sign.search(text) for sign in signs):
         return ()
     return tuple(islice(_ordering(text), _MOST_ORDERS))
@@ -223,7 +233,8 @@ _TELLING: Final = frozenset(["reply", "respond", "answer", "say", "output", "wri
 _EXACTLY: Final = frozenset({"only", "exactly", "with"})
 _SAYING: Final = frozenset(
     """say tell answer reply respond state claim repeat print output write put announce embed insert include add append
-    begin start end cite""".split()  # noqa: SIM905 - words read better as words
+    begin start end cite advise ask instruct urge direct recommend encourage remind invite told advised asked instructed
+    urged reminded""".split()  # noqa: SIM905 - words read better as words
 )
 _SPOKEN_TO: Final = frozenset(
     """assistant assistants ai bot bots chat chatbot chatbots llm llms model models gpt chatgpt claude orion answering
@@ -241,7 +252,7 @@ def _ordering(text: str) -> Iterator[Order]:
         bare = _QUOTED.sub(" ", sentence)
         if _is_strong(bare):
             yield Order(text=sentence, hostile=True)
-        elif _WEAK.search(bare) or _TOLD.search(sentence):
+        elif _WEAK.search(bare) or _TOLD.search(sentence) or _URGED.search(bare):
             yield from _weak(sentence, bare, before)
         elif "\n" not in text[end : match.start()] and _is_strong(before) and len(sentence.split()) >= _FEW_WORDS:
             yield Order(text=sentence, hostile=True, told=True, bare=True)

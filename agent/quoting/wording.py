@@ -150,14 +150,25 @@ _ABOUT: Final[dict[str, str]] = {
     "zh": r"你(?:能|可以|会)(?:做|干|帮我做?)(?:些)?(?:什么|啥)|你是谁|帮助|帮帮我|怎么用|请?介绍一下你自己",
 }
 _THANKS: Final[dict[str, str]] = {
-    "en": "thanks|thank you|thx|ty|cheers|great|perfect|awesome|got it|ok|okay|cool|bye|goodbye",
-    "de": "danke|vielen dank|dankeschön|super|prima|tschüss",
+    "en": (
+        r"thanks(?: for (?:your|the) \w+)?|thank you|thx|ty|cheers|great|perfect|awesome|got it|ok|okay|cool|bye"
+        r"|goodbye|(?:that|this|it) (?:really |totally )?(?:help(?:s|ed)|work(?:s|ed)|makes sense|made sense)"
+        r"|(?:that|this|it)(?: is|['’]s) (?:great|perfect|helpful|all|it|good to know)|good to know|makes sense"
+        r"|understood|will do|sounds good|lol|haha+|nice|wow|yay"
+        r"|i(?:['’]ll| will) (?:tell|let|inform) (?:the team|my team|them|everyone|him|her)(?: know)?"
+    ),
+    "de": (
+        r"danke|vielen dank|dankeschön|super|prima|tschüss|das (?:hilft|passt)(?: mir)?(?: sehr)?|alles klar|verstanden"
+        r"|passt|gut zu wissen"
+    ),
     "fr": "merci|parfait|au revoir",
     "es": "gracias|muchas gracias|perfecto|adiós",
     "id": "terima kasih|makasih|oke",
     "ja": "ありがとう(?:ございます|ございました)?|了解(?:です)?",
     "zh": "谢谢|多谢|好的|再见",
 }
+_EMOJI: Final = re.compile(r":[\w+'-]{1,60}:(?::skin-tone-\d:)?")
+"""As Slack writes every emoji."""
 _FILLER: Final = (
     r"(?:[\s,.!?¿¡！？。、~]"
     r"|\b(?:there|all|orion|you|so|much|very|a|lot|team|everyone|again|please|bitte|zusammen|schön|bien|beaucoup|banyak)\b)*"
@@ -172,7 +183,10 @@ def line(name: Line, language: str | None, *, title: str = "") -> str:
 
 def small_talk(message: str) -> str:
     """The reply to a greeting, to thanks or to a question about Orion; nothing for a message that says more."""
-    return next((line(name, language) for name, language, said in _patterns() if said.fullmatch(message.strip())), "")
+    said = _EMOJI.sub("", message).strip()
+    if not said and message.strip():
+        return line("thanks", None)
+    return next((line(name, language) for name, language, pattern in _patterns() if pattern.fullmatch(said)), "")
 
 
 @cache
