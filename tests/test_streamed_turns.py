@@ -252,7 +252,7 @@ async def test_h3_a_turn_cut_off_in_mid_stream_is_finished_in_its_message(
         (message,) = own(at.slack, place)
         assert message["metadata"]["event_payload"]["turn_id"]
         assert "streaming_state" not in message
-        assert str(message["blocks"]).count("120") == 1
+        assert str(message["blocks"]).count("120 requests") == 1
 
 
 async def test_a6_a_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Path, redis_client: Redis) -> None:
@@ -260,11 +260,11 @@ async def test_a6_a_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Pat
         at.answering = answering(at, model=Slow([GOOD[:-20]]))
         place, ts = at.slack.ask()
         letter = await at.store(ts, place)
-        assert await at.interrupt(lambda: "120" in str(own(at.slack, place))) is None
+        assert await at.interrupt(lambda: "120 requests" in str(own(at.slack, place))) is None
         await at.withdrawals.stop(replace(letter, event_ts="9999999999.000000"))
         assert await at.handle() == OK
         (message,) = own(at.slack, place)
-        assert ["120" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]
+        assert ["120 requests" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]
 
 
 async def test_f10_a_bot_without_an_account_gets_a_post(tmp_path: Path, redis_client: Redis) -> None:
@@ -275,7 +275,7 @@ async def test_f10_a_bot_without_an_account_gets_a_post(tmp_path: Path, redis_cl
             await at.store(ts, place, user=user)
             assert await at.handle() == OK
             assert at.slack.made(START) == starts
-            assert "120" in str(own(at.slack, place))
+            assert "120 requests" in str(own(at.slack, place))
 
 
 @pytest.mark.parametrize("stops", [False, True])
