@@ -1,4 +1,4 @@
-"""What Orion does in Slack: the only caller of ``chat.*``, ``views.*`` and ``assistant.*``.
+"""What Orion does in Slack: with ``bot.streaming`` and ``bot.agent_session`` all that calls it to change anything.
 
 Promises: a question's answer stands in its thread once, also after a crash, a broken connection or a second worker;
 an edited question's answer is updated in place; nothing is unfurled; the lease is checked right before each effect.
