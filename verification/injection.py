@@ -209,6 +209,8 @@ def _may_order(text: str) -> bool:
         return True
     if not words.isdisjoint(_SAYING) and not words.isdisjoint(_SPOKEN_TO):
         return True
+    if not words.isdisjoint(_URGING) and not words.isdisjoint(_MACHINES):
+        return True
     hints = [word for word in words if word[:_BEGUN] in _BEGUN_SO and word.startswith(_BEGINNINGS)]
     if hints and all(word.startswith(_ROLES) for word in hints):
         return "<" in text or "[" in text or any(f"{word}{end}" in folded for word in hints for end in _ROLE_ENDS)
@@ -233,12 +235,19 @@ _TELLING: Final = frozenset(["reply", "respond", "answer", "say", "output", "wri
 _EXACTLY: Final = frozenset({"only", "exactly", "with"})
 _SAYING: Final = frozenset(
     """say tell answer reply respond state claim repeat print output write put announce embed insert include add append
-    begin start end cite advise ask instruct urge direct recommend encourage remind invite told advised asked instructed
-    urged reminded""".split()  # noqa: SIM905 - words read better as words
+    begin start end cite""".split()  # noqa: SIM905 - words read better as words
 )
 _SPOKEN_TO: Final = frozenset(
     """assistant assistants ai bot bots chat chatbot chatbots llm llms model models gpt chatgpt claude orion answering
     responding replying respond reply answer answers responses replies""".split()  # noqa: SIM905 - likewise
+)
+# Of these "ask" and "answers" stand together in many a page: what is urged counts only where an assistant is named.
+_URGING: Final = frozenset(
+    """tell advise ask instruct urge direct recommend encourage remind invite told advised asked instructed urged
+    reminded""".split()  # noqa: SIM905 - likewise
+)
+_MACHINES: Final = _SPOKEN_TO - frozenset(
+    """answering responding replying respond reply answer answers responses replies chat""".split()  # noqa: SIM905
 )
 _ADDING: Final = frozenset(["append", "include", "insert", "add", "embed", "put", "mention", "recommend"])
 _PARTS: Final = ("link", "url", "image", "sentence", "text", "line", "word")
