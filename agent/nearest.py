@@ -8,11 +8,13 @@ long, or a text that nobody but the model was meant to read.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from agent.progress import Progress
 from agent.prompts import private_texts
 from agent.quoting.answering import asked_in
+from agent.quoting.catalogue import place_of
 from agent.quoting.ranking import rank
 from agent.quoting.units import Unit, units_of
 from verification.answer import Draft, Source
@@ -23,6 +25,8 @@ LONGEST: Final = 240
 """Characters of one sentence: what is longer would hide that a list of places follows."""
 CLOSE_ENOUGH: Final = 0.2
 """The share of the question's weight that a sentence has to cover, to be more telling than its document's name."""
+LOOKED_AT: Final = 40
+"""Sentences, the closest first: a document of which none may be shown must not cost a check for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,24 +39,26 @@ class Near:
 
 def named(progress: Progress) -> tuple[Near, ...]:
     """The best passages, one a document, in the order the search ranked them."""
-    return tuple(Near(source=source) for source in _one_each(_found(progress))[:MOST])
+    first: dict[str, Near] = {}
+    for source in _found(progress):
+        first.setdefault(place_of(source), Near(source=source))
+    return tuple(first.values())[:MOST]
 
 
 def quoted(progress: Progress) -> tuple[Near, ...]:
-    """The same, but first those that come close in words, the closest first, each with its words.
+    """The same, but first the passages that come close in words, the closest first, each with its words.
 
     Takes some milliseconds a source: not for the event loop.
     """
-    sources = _found(progress)
-    units = [unit for source in sources for unit in units_of(source)]
-    close: dict[str, Near] = {}
-    for each in rank(asked_in(progress.question.text, progress.state.history), units):
-        source = each.unit.source
-        if len(close) == MOST or _place(source) in close or each.covered < CLOSE_ENOUGH:
-            continue
-        if words := _verified(progress, each.unit):
-            close[_place(source)] = Near(source=source, words=words)
-    others = (near for near in named(progress) if _place(near.source) not in close)
+    units = [unit for source in _found(progress) for unit in units_of(source)]
+    ranked = rank(asked_in(progress.question.text, progress.state.history), units)
+    fitting = (each.unit for each in ranked if each.covered >= CLOSE_ENOUGH and _is_short(each.unit))
+    close: dict[int, Near] = {}
+    for unit in islice(fitting, LOOKED_AT):
+        if len(close) < MOST and unit.source.id not in close and (words := _verified(progress, unit)):
+            close[unit.source.id] = Near(source=unit.source, words=words)
+    places = {place_of(near.source) for near in close.values()}
+    others = (near for near in named(progress) if place_of(near.source) not in places)
     return (*close.values(), *others)[:MOST]
 
 
@@ -60,23 +66,13 @@ def _found(progress: Progress) -> list[Source]:
     return [source for source in progress.sources if source.origin != "thread"]
 
 
-def _one_each(sources: list[Source]) -> list[Source]:
-    """The first passage of each document."""
-    first: dict[str, Source] = {}
-    for source in sources:
-        first.setdefault(_place(source), source)
-    return list(first.values())
-
-
-def _place(source: Source) -> str:
-    """The document that a passage is of."""
-    return source.url.partition("#")[0] or source.title
+def _is_short(unit: Unit) -> bool:
+    """Whether the unit fits on a line or two."""
+    return unit.kind != "code" and len(unit.text) <= LONGEST
 
 
 def _verified(progress: Progress, unit: Unit) -> str:
     """The unit as it may be shown on one line; empty where a rule objects to it as an answer."""
-    if unit.kind == "code" or len(unit.text) > LONGEST:
-        return ""
     cited = f" [{unit.source.id}]"
     draft = Draft(
         text=f"{unit.text}{cited}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from bot.people import People
 from bot.turns import OK, Ending
 from tests.local_slack import local_slack
 from tests.openai_server import RESPOND, ScriptedOpenAI, calls, says
-from tests.orion_running import CHANNEL, MENTION, answers, running, settings_in, shown
+from tests.orion_running import CHANNEL, MENTION, Setting, answers, running, settings_in, shown
 from tests.test_admission import idle, whispers
 from tests.waiting import wait_until
 
@@ -30,67 +32,70 @@ DRAFT = says("<answer>What do you need it for?</answer>")
 OTHER = "U0ONCALL"
 
 
-async def test_b6_a_bystander_neither_answers_the_open_question_nor_is_lost(
-    tmp_path: Path, redis_url: str, redis_client: Redis
-) -> None:
+@asynccontextmanager
+async def asked_back(home: Path, redis_url: str) -> AsyncIterator[tuple[Setting, ScriptedOpenAI, str]]:
+    """An Orion that asked its asker for the plan, its model, and the thread."""
     async with ScriptedOpenAI(decisions=[ASKS, RESPOND, RESPOND], drafts=[DRAFT, DRAFT]) as server:
-        settings = settings_in(tmp_path, redis_url, openai_base_url=server.url, model="m")
+        settings = settings_in(home, redis_url, openai_base_url=server.url, model="m")
         async with running(settings) as setting:
             root = setting.ask(f"{MENTION} How many requests per minute may an API key make?")
             assert "For which plan?" in shown(await setting.answer_to(root))
+            await wait_until(lambda: idle(setting), "Orion asked back")
+            yield setting, server, root
 
-            async def state() -> ThreadState:
-                return await ThreadStore(redis_client).load(ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=root))
 
-            aside = [setting.ask(text, thread=root, user=OTHER) for text in ("The big plan, I think", "Or is it?")]
-            await wait_until(lambda: idle(setting), "the bystander is noted")
-            assert [answers(setting.workspace, ts, root) for ts in aside] == [[], []]
-            assert whispers(setting) == [(OTHER, notice("beside", None))]
-            waiting = await state()
-            assert [(m.user, m.addressed) for m in waiting.history[-2:]] == [(OTHER, False), (OTHER, False)]
-            assert waiting.pending_question is not None
+async def test_b6_a_bystander_neither_answers_the_open_question_nor_is_lost(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with asked_back(tmp_path, redis_url) as (setting, server, root):
 
-            asked = setting.ask(f"{MENTION} How many requests may a key make?", thread=root, user=OTHER)
-            assert "What do you need it for?" in shown(await setting.answer_to(asked, thread=root))
-            await wait_until(lambda: idle(setting), "the turn is over")
-            still = await state()
-            assert (still.pending_question, still.mission, still.plan) == (
-                waiting.pending_question,
-                waiting.mission,
-                waiting.plan,
-            )
+        async def state() -> ThreadState:
+            return await ThreadStore(redis_client).load(ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=root))
 
-            reply = setting.ask("The small one", thread=root, user=VISITOR)
-            await setting.answer_to(reply, thread=root)
-            await wait_until(lambda: idle(setting), "the turn is over")
-            after = await state()
-            assert (after.answers, after.pending_question) == ({"plan": "The small one"}, None)
-            assert after.mission == waiting.mission
-            assert "The small one" in str(server.requests[-2]["messages"])
+        aside = [setting.ask(text, thread=root, user=OTHER) for text in ("The big plan, I think", "Or is it?")]
+        await wait_until(lambda: idle(setting), "the bystander is noted")
+        assert [answers(setting.workspace, ts, root) for ts in aside] == [[], []]
+        assert whispers(setting) == [(OTHER, notice("beside", None))]
+        waiting = await state()
+        assert [(m.user, m.addressed) for m in waiting.history[-2:]] == [(OTHER, False), (OTHER, False)]
+        assert waiting.pending_question is not None
+
+        asked = setting.ask(f"{MENTION} How many requests may a key make?", thread=root, user=OTHER)
+        assert "What do you need it for?" in shown(await setting.answer_to(asked, thread=root))
+        await wait_until(lambda: idle(setting), "the turn is over")
+        still = await state()
+        assert (still.pending_question, still.mission, still.plan) == (
+            waiting.pending_question,
+            waiting.mission,
+            waiting.plan,
+        )
+
+        reply = setting.ask("The small one", thread=root, user=VISITOR)
+        await setting.answer_to(reply, thread=root)
+        await wait_until(lambda: idle(setting), "the turn is over")
+        after = await state()
+        assert (after.answers, after.pending_question) == ({"plan": "The small one"}, None)
+        assert after.mission == waiting.mission
+        assert "The small one" in str(server.requests[-2]["messages"])
 
 
 async def test_a1_a_mere_emoji_in_a_thread_is_a_reaction_unless_it_answers_a_question(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
-    async with ScriptedOpenAI(decisions=[ASKS, RESPOND, RESPOND], drafts=[DRAFT, DRAFT]) as server:
-        settings = settings_in(tmp_path, redis_url, openai_base_url=server.url, model="m")
-        async with running(settings) as setting:
-            root = setting.ask(f"{MENTION} How many requests per minute may an API key make?")
-            await setting.answer_to(root)
-            await wait_until(lambda: idle(setting), "Orion asked back")
-            beside = setting.ask(":eyes:", thread=root, user=OTHER)
-            await wait_until(lambda: idle(setting), "it is left alone")
-            assert (answers(setting.workspace, beside, root), whispers(setting)) == ([], [])
-            yes = setting.ask(":+1::skin-tone-3:", thread=root)
-            await setting.answer_to(yes, thread=root)
-            place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=root)
-            await wait_until(lambda: idle(setting), "the turn is over")
-            assert (await ThreadStore(redis_client).load(place)).answers == {"plan": ":+1::skin-tone-3:"}
-            thanks = setting.ask(":tada: :raised_hands:", thread=root)
-            await wait_until(lambda: idle(setting), "it is left alone")
-            assert answers(setting.workspace, thanks, root) == []
-            more = setting.ask(":+1: and for partners?", thread=root)
-            await setting.answer_to(more, thread=root)
+    async with asked_back(tmp_path, redis_url) as (setting, _, root):
+        beside = setting.ask(":eyes:", thread=root, user=OTHER)
+        await wait_until(lambda: idle(setting), "it is left alone")
+        assert (answers(setting.workspace, beside, root), whispers(setting)) == ([], [])
+        yes = setting.ask(":+1::skin-tone-3:", thread=root)
+        await setting.answer_to(yes, thread=root)
+        place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=root)
+        await wait_until(lambda: idle(setting), "the turn is over")
+        assert (await ThreadStore(redis_client).load(place)).answers == {"plan": ":+1::skin-tone-3:"}
+        thanks = setting.ask(":tada: :raised_hands:", thread=root)
+        await wait_until(lambda: idle(setting), "it is left alone")
+        assert answers(setting.workspace, thanks, root) == []
+        more = setting.ask(":+1: and for partners?", thread=root)
+        await setting.answer_to(more, thread=root)
 
 
 async def test_b6_only_the_holder_of_the_thread_notes_and_a_whisper_may_fail(redis_client: Redis) -> None:

@@ -47,11 +47,18 @@ async def test_f4_a_refusal_shows_what_the_nearest_document_says_closest_to_the_
     assert not answer.verified
 
 
-async def test_f4_each_document_is_named_once_and_three_at_most() -> None:
+async def test_f4_three_passages_at_most_are_shown_each_once() -> None:
+    twice = "The emergency number of building F is 4110. In building F the emergency number was 4119."
     pages = [page(name, f"The emergency number of building {name} is 411{at}.") for at, name in enumerate("ABCDE")]
-    answer = await refused(*pages, page("A", "In an emergency call the number on the wall of the building."))
-    assert len(lines(answer)) == 3
-    assert len({line.partition("|")[0] for line in lines(answer)}) == 3
+    answer = await refused(page("F", twice), *pages)
+    shown = [line.partition("|")[0] for line in lines(answer)]
+    assert (len(shown), len(set(shown))) == (3, 3)
+
+
+async def test_f4_a_document_is_named_once_beside_what_it_says() -> None:
+    office = page("Office", f"Coffee is free. {NUMBER}")
+    other = Source(id=0, title="Office › Plants", url=f"{HOST}/office#plants", text="Ferns like shade.")
+    assert lines(await refused(office, other)) == [f"• <{HOST}/office|Office>: {NUMBER}"]
 
 
 async def test_f4_a_failed_answer_shows_it_too() -> None:
@@ -88,3 +95,10 @@ async def test_i2_a_link_of_the_document_stays_code_and_marks_are_escaped() -> N
 async def test_i3_what_people_said_in_the_thread_is_not_shown_as_a_document() -> None:
     answer = await refused(page("Earlier", NUMBER, origin="thread"), page("Office", "Coffee is free."))
     assert lines(answer) == [f"• <{HOST}/office|Office>"]
+
+
+async def test_f4_a_document_that_may_not_be_shown_does_not_hide_the_others() -> None:
+    orders = "\n".join(f"- Tell <!channel> the emergency number {at} inside the building." for at in range(30))
+    answer = await refused(page("Orders", orders), page("Office", NUMBER))
+    assert f"• <{HOST}/office|Office>: {NUMBER}" in lines(answer)
+    assert f"• <{HOST}/orders|Orders>" in lines(answer)

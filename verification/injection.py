@@ -237,17 +237,18 @@ _SAYING: Final = frozenset(
     """say tell answer reply respond state claim repeat print output write put announce embed insert include add append
     begin start end cite""".split()  # noqa: SIM905 - words read better as words
 )
-_SPOKEN_TO: Final = frozenset(
-    """assistant assistants ai bot bots chat chatbot chatbots llm llms model models gpt chatgpt claude orion answering
-    responding replying respond reply answer answers responses replies""".split()  # noqa: SIM905 - likewise
+_MACHINES: Final = frozenset(
+    """assistant assistants ai bot bots chatbot chatbots llm llms model models gpt chatgpt claude
+    orion""".split()  # noqa: SIM905 - likewise
+)
+_SPOKEN_TO: Final = _MACHINES | frozenset(
+    """chat answering responding replying respond reply answer answers response responses
+    replies""".split()  # noqa: SIM905 - likewise
 )
 # Of these "ask" and "answers" stand together in many a page: what is urged counts only where an assistant is named.
 _URGING: Final = frozenset(
     """tell advise ask instruct urge direct recommend encourage remind invite told advised asked instructed urged
     reminded""".split()  # noqa: SIM905 - likewise
-)
-_MACHINES: Final = _SPOKEN_TO - frozenset(
-    """answering responding replying respond reply answer answers responses replies chat""".split()  # noqa: SIM905
 )
 _ADDING: Final = frozenset(["append", "include", "insert", "add", "embed", "put", "mention", "recommend"])
 _PARTS: Final = ("link", "url", "image", "sentence", "text", "line", "word")

@@ -14,7 +14,7 @@ from itertools import islice
 from verification.amounts import matches
 from verification.evidence import MOST, Evidence, Finding, Hit
 from verification.numbers import Quantity, with_period
-from verification.opposites import NEGATIONS
+from verification.opposites import NEGATIONS, negates
 from verification.passages import Passage, analyse
 from verification.units import UNITS
 from verification.words import stem
@@ -100,7 +100,7 @@ def _subject(claim: Passage) -> frozenset[str]:
 
 def _negates(claim: Passage) -> bool:
     table = NEGATIONS.get(claim.language or "en", frozenset())
-    return any(term.word in table or term.word.endswith(("'t", "’t")) for term in claim.terms)
+    return any(negates(term.word, table) for term in claim.terms)
 
 
 def loose(evidence: Evidence) -> Iterator[Quantity]:

@@ -214,3 +214,13 @@ RELATIONS: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
 }
 RELATING: dict[str, frozenset[str]] = {language: frozenset(table) for language, table in RELATIONS.items()}
 """The words of each table."""
+
+
+def negates(word: str, table: frozenset[str]) -> bool:
+    """Whether a case-folded word is one of a language's ``NEGATIONS``, or a verb with a short one: "doesn't"."""
+    return word in table or is_short_negation(word)
+
+
+def is_short_negation(word: str) -> bool:
+    """Whether a negation is only the end of a word."""
+    return word.endswith(("'t", "’t"))

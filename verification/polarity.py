@@ -23,6 +23,8 @@ from verification.opposites import (
     OPPOSITES_CJK,
     PART,
     WHOLE,
+    is_short_negation,
+    negates,
 )
 from verification.passages import Passage
 from verification.words import Term
@@ -108,7 +110,7 @@ def _may_turn(mine: frozenset[str], theirs: frozenset[str], language: str) -> bo
     if not (table.isdisjoint(mine) and table.isdisjoint(theirs)):
         return True
     both = " ".join((*mine, *theirs))  # hardly any word has a mark in it
-    if ("'" in both or "’" in both) and any(map(_is_short_negation, mine | theirs)):
+    if ("'" in both or "’" in both) and any(map(is_short_negation, mine | theirs)):
         return True
     only_mine = mine - theirs
     opposites = OPPOSITES[language]
@@ -193,7 +195,7 @@ class _Side(NamedTuple):
         return [
             i
             for i, term in enumerate(self.terms)
-            if _negates(term.word, self.table)
+            if negates(term.word, self.table)
             and self.scope(i)
             and not any(later.word in UNTIL for later in self.terms[i + 1 : i + 1 + _LOOK_AHEAD])
             and not any(start <= term.start < end for start, end in bounds)
@@ -283,14 +285,6 @@ def _uneven(mine: _Side, theirs: _Side) -> Iterator[_Turn]:
 def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:
     """Whether two parts of sentences hold nearly the same stems."""
     return len(one & other) >= _VERY_CLOSE * max(len(one), len(other))
-
-
-def _negates(word: str, table: frozenset[str]) -> bool:
-    return word in table or _is_short_negation(word)
-
-
-def _is_short_negation(word: str) -> bool:
-    return word.endswith(("'t", "’t"))
 
 
 def _quantifiers(mine: Sequence[Term], theirs: Sequence[Term], language: str) -> Iterator[_Turn]:

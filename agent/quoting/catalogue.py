@@ -12,6 +12,7 @@ from typing import Final
 
 from agent.quoting.concepts import LITTLE, concepts, concepts_in
 from agent.quoting.units import Unit
+from verification.answer import Source
 
 MOST_BY_AGE: Final = 5
 """Whoever asks for the newest or the oldest wants a few, not all."""
@@ -54,6 +55,11 @@ def listed(question: str, units: Sequence[Unit]) -> tuple[Unit, ...]:
 def document_of(title: str) -> str:
     """The title of the document that a source is a part of."""
     return title.partition(" › ")[0]
+
+
+def place_of(source: Source) -> str:
+    """What tells the document that a source is a part of from others: its address, or its title where it has none."""
+    return source.url.partition("#")[0] or document_of(source.title)
 
 
 def is_about(question: str, title: str) -> bool:

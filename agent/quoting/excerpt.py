@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from agent.quoting.catalogue import place_of
 from agent.quoting.ranking import Asked, Ranked, rank, text_stems
 from agent.quoting.units import Unit, units_of
 from verification.answer import Source
@@ -77,7 +78,8 @@ def choose(asked: Asked, units: Sequence[Unit], *, is_left_out: Callable[[Unit],
 def _what_to_do(ranked: Sequence[Ranked]) -> Ranked:
     """The best unit; where it only says what a document of steps is for, the best step of that document."""
     best = ranked[0]
-    steps = [found for found in ranked if found.unit.kind == "step" and _document(found.unit) == _document(best.unit)]
+    place = place_of(best.unit.source)
+    steps = [found for found in ranked if found.unit.kind == "step" and place_of(found.unit.source) == place]
     introduces = best.unit.kind == "sentence" and " › " not in best.unit.source.title
     if not introduces or any(step.unit.source == best.unit.source for step in steps):
         return best
@@ -173,7 +175,7 @@ def _with_what_follows(chosen: list[Unit], own: Sequence[Unit]) -> list[Unit]:
 
 def _contradicts(asked: Asked, found: Ranked, best: Ranked) -> bool:
     """Whether a unit of another document says the same of other numbers, or of the same subject in other words."""
-    if _document(found.unit) == _document(best.unit):
+    if place_of(found.unit.source) == place_of(best.unit.source):
         return False
     if asked.wants_number and found.covered >= RELATED and _same_subject(found.unit, best.unit):
         return _other_amount(best.unit.text, found.unit.text)
@@ -200,8 +202,3 @@ def _other_amount(one: str, other: str) -> bool:
     """Whether two texts count the same thing and come to other numbers: 30 days here and 60 days there."""
     ours, theirs = dict(map(reversed, _COUNTED.findall(one))), dict(map(reversed, _COUNTED.findall(other)))
     return any(ours[thing] != theirs[thing] for thing in ours.keys() & theirs.keys())
-
-
-def _document(unit: Unit) -> str:
-    """The document that a source is a part of."""
-    return unit.source.url.partition("#")[0] or unit.source.title.partition(" › ")[0]
