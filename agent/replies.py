@@ -17,6 +17,7 @@ from agent.progress import Progress
 from verification.answer import Answer, RuleName, Source, Verdict
 from verification.chunks import split
 from verification.citations import citations
+from verification.injection import title_to_show
 from verification.language import detect
 
 Label = Literal["partial", "general", "own_words"]
@@ -104,7 +105,7 @@ def _line(near: Near) -> str:
 
 
 def _link(source: Source) -> str:
-    title = source.title.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    title = title_to_show(source).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return f"<{source.url}|{title.replace('|', '¦')}>" if source.url else title
 
 

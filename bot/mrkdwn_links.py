@@ -10,6 +10,7 @@ from datetime import date, datetime
 
 from agent.phrases import Phrase, say
 from verification.answer import Source
+from verification.injection import title_to_show
 
 _LONGEST_TITLE = 120
 _STEPS: tuple[tuple[int, Phrase, Phrase], ...] = (
@@ -51,6 +52,8 @@ def age(updated_at: str, today: date, language: str | None = None) -> str:
 
 def source_line(source: Source, today: date, language: str | None = None) -> str:
     """``[n] title · age``, the title a link where the source has an address."""
-    title = source.title if len(source.title) <= _LONGEST_TITLE else source.title[: _LONGEST_TITLE - 1] + "…"
+    title = title_to_show(source)
+    if len(title) > _LONGEST_TITLE:
+        title = title[: _LONGEST_TITLE - 1] + "…"
     old = age(source.updated_at, today, language)
     return link(source.url, f"[{source.id}] {title}") + (f" · {old}" if old else "")
