@@ -1,4 +1,4 @@
-"""The files that came with a question: their text as sources, and a line about each that could not be read (A11).
+"""The files that came with a question or open its thread: their text as sources, and what was not read of them (A11).
 
 Promises: pure, though ``file_sources`` is too slow for the event loop where a file is long; a short file is one source,
 of a long one the parts nearest to the question are, in their order; what is attached in a place is seen in that place
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from agent.conversation import AttachedFile, Question
+from agent.conversation import AttachedFile, Message, Question
 from agent.file_words import file_words
 from agent.knowledge.chunking import Chunk, chunk_document
 from agent.knowledge.reading import Form, Part, ReadDocument
@@ -34,11 +34,13 @@ ORIGIN: Final = "file"
 _MARKDOWN: Final = re.compile(r"\.(?:md|markdown|html?)$", re.IGNORECASE)
 _POINTS_AT_FILE: Final = re.compile(
     r"\b(?:summari[sz]e|summary|sum up|tl;?dr|overview|attach(?:ed|ment)|(?:this|the) (?:file|document|snippet|pdf)"
-    r"|zusammenfass\w*|fass\w*\b.{0,40}\bzusammen|überblick|angehängt\w*|anhang|diese[rsn]? (?:datei|dokument)"
-    r"|résume[rz]?|résumé|ci-joint\w*|pièce jointe|ce (?:fichier|document)"
-    r"|resume|resumir|resumen|adjunt\w+|este (?:archivo|documento)"
-    r"|ringkas\w*|rangkum\w*|lampiran|terlampir|(?:berkas|dokumen|file) ini)\b"
-    r"|要約|まとめて|添付|このファイル|总结|摘要|概括|附件|这个文件",
+    r"|what(?:['’]s| is| does| do| did)?(?: in)? (?:this|the|that|these) (?:logs?|traces?|tables?|csv)"
+    r"(?: (?:says?|shows?|contains?|tell|mean|about))?(?=\W*$)"
+    r"|zusammenfass\w*|fass\w*\b.{0,40}\bzusammen|überblick|angehängt\w*|anhang|diese[rsnm]? (?:datei|dokument|log\w*)"
+    r"|résume[rz]?|résumé|ci-joint\w*|pièce jointe|ce (?:fichier|document|journal|log)"
+    r"|resume|resumir|resumen|adjunt\w+|este (?:archivo|documento|registro|log)"
+    r"|ringkas\w*|rangkum\w*|lampiran|terlampir|(?:berkas|dokumen|file|log) ini)\b"
+    r"|要約|まとめて|添付|この(?:ファイル|ログ)|总结|摘要|概括|附件|这(?:个|份)(?:文件|日志)",
     re.IGNORECASE,
 )
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "'"})
@@ -55,21 +57,26 @@ def asks_for_file(question: Question) -> bool:
     return any(file.text for file in question.files) and _POINTS_AT_FILE.search(question.text) is not None
 
 
-def with_unread(outcome: TurnOutcome, question: Question) -> TurnOutcome:
-    """The outcome with a line above its answer for each file that was not read, or not as a whole."""
+def with_unread(outcome: TurnOutcome, question: Question, history: tuple[Message, ...] = ()) -> TurnOutcome:
+    """The outcome with a line above its answer for each file that was not read, or not as a whole.
+
+    Of files at the top of the thread the first answer under them says it; the next do not say it again.
+    """
     if isinstance(outcome, Cancelled):
         return outcome
-    lines = _lines(question)
+    lines = _lines(question, told=any(message.role == "assistant" for message in history))
     if not lines:
         return outcome
     label = "\n".join(filter(None, (outcome.answer.label, *lines)))
     return replace(outcome, answer=replace(outcome.answer, label=label))
 
 
-def _lines(question: Question) -> list[str]:
+def _lines(question: Question, *, told: bool) -> list[str]:
     language = detect(question.text)
     found: list[str] = []
     for file in question.files:
+        if told and file.opening and file.trouble != "away":  # what is away may have been read before
+            continue
         name = " ".join(file.name.translate(_ESCAPES).split())[:_LONGEST_NAME] or "?"
         if file.trouble:
             found.append(file_words(file.trouble, language, name=name))

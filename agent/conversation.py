@@ -25,12 +25,16 @@ FileTrouble = Literal["", "form", "big", "unreadable", "elsewhere", "not_allowed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedFile:
-    """A file that came with a question: its text where it could be read, else why not. ``url`` leads people to it."""
+    """A file that came with a question: its text where it could be read, else why not. ``url`` leads people to it.
+
+    ``opening`` tells that it came with the message that opened the thread, not with the question itself.
+    """
 
     name: str
     text: str = ""
     url: str = ""
     trouble: FileTrouble = ""
+    opening: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

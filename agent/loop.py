@@ -90,7 +90,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         if error.kind not in PASSING:
             outcome = shown_so_far(progress) or outcome
     _heed_cancellation()
-    outcome = with_unread(outcome, question)
+    outcome = with_unread(outcome, question, state.history)
     _settle(progress, outcome, state)
     progress.emit(Done(outcome=outcome_name(outcome), usage=progress.used))
     return outcome, progress.state

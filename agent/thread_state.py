@@ -39,6 +39,7 @@ class ThreadState:
     """One conversation. ``version`` grows with each save; ``todolist_id`` is None when there is no todo list.
 
     ``undo`` is the state before the latest question as JSON, less what the rest of the state still holds.
+    ``opened_with_files`` says that the thread's first message has files to be read again for the next question.
     """
 
     schema: int = SCHEMA
@@ -52,6 +53,7 @@ class ThreadState:
     sources: tuple[Source, ...] = ()
     preferences: dict[str, str] = field(default_factory=dict)
     undo: str = ""
+    opened_with_files: bool = False
 
 
 def with_undo(state: ThreadState, before: ThreadState) -> ThreadState:
@@ -76,7 +78,7 @@ def unsaid(state: ThreadState, ts: str) -> ThreadState:
     """
     gone = next((m for m in state.history if m.role == "user" and m.ts == ts), None)
     if gone is None:
-        return state
+        return _without_said(state) if state.opened_with_files else state  # that one may have brought only a file
     if (before := before_latest(state, ts)) is not None:
         return replace(before, sources=())  # these may be files of that very message
     kept: list[Message] = []
@@ -87,8 +89,13 @@ def unsaid(state: ThreadState, ts: str) -> ThreadState:
         if not (after_it or message is gone):
             kept.append(message)
     answers = {key: answer for key, answer in state.answers.items() if answer != gone.text}
-    rest = replace(state, history=tuple(kept), answers=answers, undo="")
+    rest = replace(_without_said(state), history=tuple(kept), answers=answers, undo="")
     return replace(rest, mission="", todolist_id=None, plan=None) if state.mission == gone.text else rest
+
+
+def _without_said(state: ThreadState) -> ThreadState:
+    """The state without what was quoted from messages and their files: it may be of the one that is gone."""
+    return replace(state, sources=tuple(source for source in state.sources if source.origin not in {"thread", "file"}))
 
 
 def retold(state: ThreadState, ts: str, text: str) -> ThreadState:
@@ -180,6 +187,7 @@ def from_json(text: str | bytes) -> ThreadState:
         sources=_each(Source, raw.get("sources")),
         preferences=_strings(raw.get("preferences")),
         undo=_text(raw.get("undo")),
+        opened_with_files=raw.get("opened_with_files") is True,
     )
 
 

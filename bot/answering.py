@@ -8,10 +8,10 @@ Must never post a text that is neither a verified answer nor one of Orion's own 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from redis.exceptions import RedisError
@@ -24,7 +24,7 @@ from agent.phrases import say
 from agent.progress import Save
 from agent.thread_state import ThreadState, before_latest, retold
 from agent.tools.tool import Tool
-from bot.attachments import no_files
+from bot.attachments import no_files, opened_with
 from bot.blocks import Mark, short_id
 from bot.deletions import take_back
 from bot.delivery import Delivery
@@ -78,7 +78,7 @@ class Asker:
 
     offers_human: Callable[[ThreadKey], bool] = _nobody_helps
     language_of: Callable[[str, str], Awaitable[str | None]] = _nobody_knows
-    files_of: Callable[[Incoming], Awaitable[tuple[AttachedFile, ...]]] = no_files
+    files_of: Callable[[Incoming, Mapping[str, Any] | None], Awaitable[tuple[AttachedFile, ...]]] = no_files
     tools_of: Callable[[Incoming], Awaitable[tuple[Tool, ...]]] = no_tools
 
 
@@ -296,18 +296,20 @@ class Answering:
         first, pace = MODEL_AWAY if waited else THINKING, Pace(late_s=self._patience.late_s)
         ticket = work.ticket(may_exist=waited or work.may_be_answered)
         async with working(self._delivery, work.place, ticket, pace, first=first) as status:
-            files = await self._asker.files_of(work.letter)
-            text = work.letter.text or (file_words("summarise", await self._spoken(work)) if files else "")
+            earlier = await with_earlier(work, state, self._delivery.reader)
+            files = await self._asker.files_of(work.letter, earlier.first)
+            brought = any(not file.opening for file in files)
+            text = work.letter.text or (file_words("summarise", await self._spoken(work)) if brought else "")
             if not text:
                 await status.hold()
                 help_ = help_text(await self._spoken(work))
                 await self._delivery.say(work.place, help_, work.letter.ts, work.lease.require)
                 return OK
             question = replace(work.letter.question(), text=text, files=files)
-            earlier = await with_earlier(work, state, self._delivery.reader)
+            known = replace(earlier.state, opened_with_files=opened_with(files, work.letter))
             before = await self._streamed.ts_of(work)
             async with streaming(self._streamed.stage(work, before)) as stream:
-                return await self._turn(work, question, earlier, Sight(status=status, stream=stream, before=before))
+                return await self._turn(work, question, known, Sight(status=status, stream=stream, before=before))
 
     async def _turn(self, work: Work, question: Question, state: ThreadState, sight: Sight) -> Entry | Ending:
         """One run of the agent: write down what came out, deliver it."""

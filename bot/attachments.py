@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -48,9 +49,15 @@ class Unfetched(Exception):  # noqa: N818 - an outcome that the caller turns int
         self.trouble: FileTrouble = trouble
 
 
-async def no_files(_letter: Incoming) -> tuple[AttachedFile, ...]:
-    """Nothing is attached to any question."""
+async def no_files(_letter: Incoming, _first: Mapping[str, Any] | None) -> tuple[AttachedFile, ...]:
+    """Nothing is attached to any question, nor to what opened its thread."""
     return ()
+
+
+def opened_with(files: tuple[AttachedFile, ...], letter: Incoming) -> bool:
+    """Whether the thread's first message has files that the next question may be about: read, or not for now."""
+    opens = letter.ts == letter.thread.thread_ts
+    return any((file.opening or opens) and file.trouble in {"", "away", "many"} for file in files)
 
 
 class Attachments:
@@ -64,27 +71,36 @@ class Attachments:
         self._reader = reader
         self._fetch_s = fetch_s
 
-    async def of(self, letter: Incoming) -> tuple[AttachedFile, ...]:
-        """The files of the letter's message, as far as they can be read.
+    async def of(self, letter: Incoming, first: Mapping[str, Any] | None) -> tuple[AttachedFile, ...]:
+        """The files of the letter's message, then those of its thread's first one, as far as they can be read.
+
+        ``first`` is that one as Slack has it; empty where it is of no interest, None where it has to be looked up.
 
         Raises:
             DeliveryFailed: Slack is away for too long (never permanent: a place that cannot be read has no files).
         """
-        if letter.files == "none":
-            return ()
+        asked: Mapping[str, Any] = {}
+        if letter.files != "none" or first is None:
+            asked, above = await self._looked_up(letter)
+            first = above or first or {}
+        own = list(objects(asked, "files"))
+        more = [one for one in objects(first, "files") if one not in own]
+        shared = [*((one, False) for one in own), *((one, True) for one in more)]
+        read = [replace(await self._file(one), opening=opening) for one, opening in shared[:MOST_FILES]]
+        read += [AttachedFile(name=_name(one), trouble="many", opening=opening) for one, opening in shared[MOST_FILES:]]
+        if read:
+            _log.info("files_read", files=len(read), unread=sum(bool(file.trouble) for file in read))
+        return tuple(read)
+
+    async def _looked_up(self, letter: Incoming) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The letter's message and the one that opened its thread; nothing where the place cannot be read."""
         try:
-            message = await self._reader.message(letter.thread, letter.ts)
+            return await self._reader.message(letter.thread, letter.ts)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
             _log.warning("files_not_looked_up", reason=failure.reason)
-            return ()
-        shared = list(objects(message, "files"))
-        read = [await self._file(one) for one in shared[:MOST_FILES]]
-        read += [AttachedFile(name=_name(one), trouble="many") for one in shared[MOST_FILES:]]
-        if read:
-            _log.info("files_read", files=len(read), unread=sum(bool(file.trouble) for file in read))
-        return tuple(read)
+            return {}, {}
 
     async def _file(self, shared: Mapping[str, Any]) -> AttachedFile:
         url = ""

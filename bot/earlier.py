@@ -7,45 +7,56 @@ its thread cannot be read: what Slack does not let Orion read is left out.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import structlog
 
-from agent.conversation import Message
 from agent.thread_state import ThreadState
 from bot.slack_calls import DeliveryFailed
-from bot.thread_reader import ThreadReader, sort_key
+from bot.thread_reader import Conversation, ThreadReader, sort_key
 from bot.work import Work
 
 log = structlog.get_logger()
 
 
-async def with_earlier(work: Work, state: ThreadState, reader: ThreadReader) -> ThreadState:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """The thread before a question. ``first`` is the message that opened it as Slack has it, if that was read.
+
+    It is empty where the thread was not read, and None where it was not but has files that a question may be about.
+    """
+
+    state: ThreadState
+    first: Mapping[str, Any] | None
+
+
+async def with_earlier(work: Work, state: ThreadState, reader: ThreadReader) -> Earlier:
     """The thread as it stands before this question. Raises ``DeliveryFailed`` while Slack is away."""
     letter = work.letter
+    opens = work.place.thread_ts == letter.ts
+    unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
     if letter.kind == "edit":
-        return state
+        return Earlier(state=state, first=unread)
     # A question that Slack brought late: whoever read the thread before it came took it for something said earlier.
     known = tuple(message for message in state.history if message.ts != letter.ts)
-    if work.place.thread_ts == letter.ts:
-        return replace(state, history=known)
-    if not known:
-        return replace(state, history=await _read(work, reader))
-    if letter.addressed != "mention" or letter.thread.channel.startswith("D"):
-        return replace(state, history=known)
-    last = max((message.ts for message in known), key=sort_key)
+    if opens or (known and (letter.addressed != "mention" or letter.thread.channel.startswith("D"))):
+        return Earlier(state=replace(state, history=known), first=unread)
+    last = max((message.ts for message in known), key=sort_key, default="")
     stamps = {message.ts for message in known}
-    said = await _read(work, reader, after=last)
+    read = await _read(work, reader, after=last)
     # What was asked of Orion has a turn of its own; what Orion said, it remembers.
-    missed = [m for m in said if m.role == "user" and not m.addressed and m.ts not in stamps]
-    return replace(state, history=(*known, *missed))
+    missed = [m for m in read.messages if m.role == "user" and not m.addressed and m.ts not in stamps]
+    history = (*known, *missed) if known else read.messages
+    return Earlier(state=replace(state, history=history), first=read.first)
 
 
-async def _read(work: Work, reader: ThreadReader, after: str = "") -> tuple[Message, ...]:
+async def _read(work: Work, reader: ThreadReader, after: str) -> Conversation:
     try:
-        return await reader.messages(work.place, before=work.letter.ts, after=after)
+        return await reader.conversation(work.place, before=work.letter.ts, after=after)
     except DeliveryFailed as failure:
         if not failure.permanent:
             raise
         log.warning("thread_not_read", reason=failure.reason)
-        return ()
+        return Conversation(messages=(), first={})

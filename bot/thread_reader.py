@@ -45,6 +45,14 @@ class Posted:
     blank: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """What was read of a conversation. ``first`` is a thread's first message as Slack has it, empty if not seen."""
+
+    messages: tuple[Message, ...]
+    first: Mapping[str, Any]
+
+
 def is_direct(place: ThreadKey) -> bool:
     """Whether the place is a direct chat without a thread."""
     return place.thread_ts == place.channel
@@ -71,27 +79,39 @@ class ThreadReader:
         Raises:
             DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
         """
-        own = await self._identity()
+        return (await self.conversation(place, before=before, after=after, limit=limit)).messages
+
+    async def conversation(
+        self, place: ThreadKey, *, before: str = "", after: str = "", limit: int = 200
+    ) -> Conversation:
+        """The same messages, and the one that opened the thread, which Slack puts before every page.
+
+        Raises:
+            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
+        """
+        own, first = await self._identity(), dict[str, Any]()
         ends = {"oldest": after, "latest": before, "inclusive": False}
         bounds = {name: end for name, end in ends.items() if end != ""}
         kept: deque[Message] = deque(maxlen=limit)
         async for message in self._each(place, bounds, limit):
+            if string(message, "ts") == place.thread_ts:
+                first = dict(message)
             ts = sort_key(string(message, "ts"))
             if (before and ts >= sort_key(before)) or (after and ts <= sort_key(after)):
-                continue  # Slack puts a thread's first message before every page
+                continue
             if string(message, "subtype") in _SPOKEN and (said := _said(message, own, direct=is_direct(place))).text:
                 kept.append(said)
-        return tuple(kept)
+        return Conversation(messages=tuple(kept), first=first)
 
-    async def message(self, place: ThreadKey, ts: str) -> Mapping[str, Any]:
-        """One message of the conversation as Slack has it; empty when it is gone.
+    async def message(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """One message of the conversation as Slack has it, and the one that opened its thread; empty when it is gone.
 
         Raises:
             DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
         """
         bounds = {"oldest": ts, "latest": ts, "inclusive": True}
-        found = [message async for message in self._each(place, bounds, 1)]
-        return next((message for message in found if string(message, "ts") == ts), {})
+        found = {string(message, "ts"): message async for message in self._each(place, bounds, 1)}
+        return found.get(ts, {}), found.get(place.thread_ts, {})
 
     async def own(self) -> Own:
         """Who Orion is in this workspace. Raises ``DeliveryFailed``."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.attached import MOST_PARTS, WHOLE_CHARS, asks_for_file, file_sources, with_unread
 from agent.budget import Budget
-from agent.conversation import AttachedFile, Question
+from agent.conversation import AttachedFile, Message, Question
 from agent.events import Done
 from agent.extractive_model import ExtractiveModel
 from agent.file_words import file_words
@@ -85,6 +85,34 @@ def test_f9_what_was_not_read_is_said_in_the_language_of_the_question() -> None:
     told = with_unread(answered, asked("Was steht in dieser Datei?", AttachedFile(name="a.zip", trouble="form")))
     assert isinstance(told, Answered)
     assert told.answer.label == file_words("form", "de", name="a.zip")
+
+
+def test_a11_of_files_at_the_top_of_a_thread_only_the_first_answer_says_what_was_not_read() -> None:
+    refused = Refused(answer=plain_answer("No."), reason="x")
+    top = replace(long_file("big.txt"), opening=True), AttachedFile(name="a.zip", trouble="form", opening=True)
+    earlier = (Message(role="user", text="Look.", addressed=False),)
+    first = with_unread(refused, asked("why?", *top), earlier)
+    assert isinstance(first, Refused)
+    assert first.answer.label.count("\n") == 1
+    answered = (*earlier, Message(role="assistant", text="Because."))
+    assert with_unread(refused, asked("why?", *top), answered) is refused
+    own = replace(top[1], opening=False)
+    for file in (own, AttachedFile(name="a.log", trouble="away", opening=True)):
+        told = with_unread(refused, asked("why?", *top, file), answered)
+        assert isinstance(told, Refused)
+        assert told.answer.label == file_words(file.trouble, "en", name=file.name)
+
+
+WHOLE = [
+    "What does this log say?", "what's in the log", "What is this trace about?", "Was steht in diesem Log?",
+    "Que dit ce journal ?", "¿Qué dice este registro?", "Apa isi log ini?", "このログは何ですか", "这份日志说了什么？",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_a11_a_log_can_be_asked_for_as_a_whole(text: str) -> None:
+    assert asks_for_file(asked(text, NOTES))
+    assert not asks_for_file(asked("What does the log say about the disk quota of the backup?", NOTES))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,10 @@ def letter(ts: str, channel: str = CHANNEL, thread_ts: str = "", **more: Any) ->
     return Incoming(kind="question", thread=place, user=VISITOR, ts=ts, addressed="mention", **fields)
 
 
+def named(read: tuple[AttachedFile, ...]) -> list[tuple[str, bool]]:
+    return [(file.name, file.opening) for file in read]
+
+
 async def test_a11_the_files_of_a_mention_are_looked_up_and_read() -> None:
     async with local_slack() as slack:
         named = [
@@ -108,7 +112,7 @@ async def test_a11_the_files_of_a_mention_are_looked_up_and_read() -> None:
         ]
         files = [slack.server.add_file(VISITOR, name, data, kind) for name, data, kind in named]
         ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=files)
-        read = await attachments(slack).of(letter(ts))
+        read = await attachments(slack).of(letter(ts), {})
         assert [(file.name, file.trouble) for file in read] == [
             ("notes.md", ""), ("run.py", ""), ("table", ""), ("page.html", ""), ("photo.png", "form"),
         ]  # fmt: skip
@@ -118,41 +122,71 @@ async def test_a11_the_files_of_a_mention_are_looked_up_and_read() -> None:
         assert "x()" not in read[3].text
 
 
-async def test_a11_files_in_a_thread_and_in_a_direct_chat_are_those_of_that_message() -> None:
+async def test_a11_files_of_a_question_in_a_thread_come_before_those_at_its_top() -> None:
     async with local_slack() as slack:
         first, second = (slack.server.add_file(VISITOR, name, b"Forty euros.") for name in ("a.txt", "b.txt"))
         root = slack.server.post(VISITOR, CHANNEL, "look", files=[first])
         reply = slack.server.post(VISITOR, CHANNEL, f"{MENTION} and?", root, files=[second])
         bare = slack.server.post(VISITOR, CHANNEL, f"{MENTION} so?", root)
+        again = slack.server.post(VISITOR, CHANNEL, f"{MENTION} this one", root, files=[first])
         chat = slack.server.post(VISITOR, CHAT, "", files=[first])
         reader = attachments(slack)
-        assert [file.name for file in await reader.of(letter(reply, thread_ts=root))] == ["b.txt"]
-        assert await reader.of(letter(bare, thread_ts=root)) == ()
-        assert [file.name for file in await reader.of(letter(chat, CHAT, CHAT, files="some"))] == ["a.txt"]
+        assert named(await reader.of(letter(reply, thread_ts=root), {})) == [("b.txt", False), ("a.txt", True)]
+        assert named(await reader.of(letter(bare, thread_ts=root), {})) == [("a.txt", True)]
+        assert named(await reader.of(letter(again, thread_ts=root), {})) == [("a.txt", False)], "the same file once"
+        assert named(await reader.of(letter(root), {})) == [("a.txt", False)]
+        assert slack.made("conversations.replies") == 4, "one call brings both messages"
+        assert [file.name for file in await reader.of(letter(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
+
+
+async def test_a11_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read() -> None:
+    async with local_slack() as slack:
+        file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
+        root = slack.server.post(VISITOR, CHANNEL, "look", files=[file])
+        reply = slack.server.post(VISITOR, CHANNEL, "and?", root)
+        asked, reader = letter(reply, thread_ts=root, files="none"), attachments(slack)
+        read = await slack.reader.conversation(asked.thread, before=reply)
+        before = slack.made("conversations.replies")
+        assert named(await reader.of(asked, read.first)) == [("a.txt", True)]
+        assert await reader.of(asked, {}) == ()
+        assert slack.made("conversations.replies") == before
+        assert named(await reader.of(asked, None)) == [("a.txt", True)]
+        assert slack.made("conversations.replies") == before + 1
 
 
 async def test_a11_without_files_nothing_is_asked_of_slack() -> None:
     async with local_slack() as slack:
-        assert await attachments(slack).of(letter("1.000001", files="none")) == ()
+        assert await attachments(slack).of(letter("1.000001", files="none"), {}) == ()
         assert slack.server.calls == []
-        assert await no_files(LETTER) == ()
+        assert await no_files(LETTER, {}) == ()
 
 
 async def test_a11_a_place_that_cannot_be_read_has_no_files_and_a_slack_that_is_away_is_waited_for() -> None:
     async with local_slack(patience_s=0.05) as slack:
         ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?")
         slack.server.faults.fail("conversations.replies", "missing_scope", times=1)
-        assert await attachments(slack).of(letter(ts)) == ()
+        assert await attachments(slack).of(letter(ts), {}) == ()
         slack.server.faults.fail("conversations.replies", "internal_error", times=100)
         with pytest.raises(DeliveryFailed):
-            await attachments(slack).of(letter(ts))
+            await attachments(slack).of(letter(ts), {})
+
+
+async def test_a11_the_limit_holds_for_the_question_and_the_top_of_its_thread_together() -> None:
+    async with far_end() as (there, reader):
+        for number in range(4):
+            there.offer(f"{number}.txt", {"text": "Forty euros."})
+        above = {"ts": "4.000001", "files": [{**there.files[0], "id": f"A{number}"} for number in range(3)]}
+        read = await reader.of(replace(LETTER, thread=replace(LETTER.thread, thread_ts="4.000001")), above)
+        assert [(file.opening, file.trouble) for file in read] == [
+            *[(False, "")] * 4, (True, ""), (True, "many"), (True, "many"),
+        ]  # fmt: skip
 
 
 async def test_a11_more_files_than_are_read_are_named() -> None:
     async with far_end() as (there, reader):
         for number in range(MOST_FILES + 2):
             there.offer(f"{number}.txt", {"text": "Forty euros."})
-        read = await reader.of(LETTER)
+        read = await reader.of(LETTER, {})
         assert [file.trouble for file in read] == [""] * MOST_FILES + ["many"] * 2
         assert set(there.tokens) == {f"Bearer {TOKEN}"}
 
@@ -196,7 +230,7 @@ async def test_a11_whatever_is_wrong_with_a_file_is_its_trouble() -> None:
         for name, reply, more, trouble in TROUBLES:
             there.files.clear()
             there.offer(name, reply, **more)
-            (file,) = await reader.of(LETTER)
+            (file,) = await reader.of(LETTER, {})
             assert (file.name, file.trouble) == (name, trouble), name
             assert bool(file.text) == (not trouble)
 
@@ -217,9 +251,9 @@ async def test_a11_a_file_of_another_organisation_is_asked_for_by_its_id() -> No
         message = slack.server.workspace.log.get(CHANNEL, ts)
         assert message is not None
         message.files = [{"id": file_id, "file_access": "check_file_info"}]
-        assert await attachments(slack).of(letter(ts)) == (AttachedFile(name="plan.txt", text="Forty euros."),)
+        assert await attachments(slack).of(letter(ts), {}) == (AttachedFile(name="plan.txt", text="Forty euros."),)
         slack.server.faults.fail("files.info", "missing_scope", times=1)
-        assert [file.trouble for file in await attachments(slack).of(letter(ts))] == ["not_allowed"]
+        assert [file.trouble for file in await attachments(slack).of(letter(ts), {})] == ["not_allowed"]
 
 
 @pytest.fixture
@@ -255,3 +289,56 @@ async def test_a11_a_mention_of_nothing_is_still_greeted(setting: Setting) -> No
         lambda: [m for m in setting.workspace.messages("C0HELP", ts) if m.get("bot_id")], 20
     )
     assert "mute" in greeted[0]["text"]
+
+
+LOG = b"""2026-11-20 02:14:07 walrus backup started on vault-3
+2026-11-20 02:31:44 walrus backup failed: disk quota of 40 GB exceeded
+2026-11-20 02:32:10 pager told Priya
+"""
+
+
+async def test_a11_a_file_at_the_top_of_a_thread_is_read_for_the_questions_under_it(setting: Setting) -> None:
+    """A colleague posts a log and a photo; whoever asks under it means the log. What was not read is said once."""
+    workspace = setting.workspace
+    files = [workspace.add_file("U0ONCALL", name, data) for name, data in (("night.log", LOG), ("photo.png", b"\x89"))]
+    root = workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=files)
+    asked = setting.ask(f"{MENTION} why did the walrus backup fail?", thread=root)
+    first = shown(await setting.answer_to(asked, thread=root))
+    assert "disk quota of 40 GB exceeded" in first
+    assert "night.log" in first
+    assert file_words("form", "en", name="photo.png") in first
+    further = setting.ask("Who was told by the pager?", thread=root)
+    second = shown(await setting.answer_to(further, thread=root))
+    assert "pager told Priya" in second
+    assert "photo.png" not in second
+
+
+@pytest.mark.parametrize("text", ["what does this log say?", "what does the log say?", "can you summarise this?"])
+async def test_a11_a_log_at_the_top_can_be_asked_for_as_a_whole(setting: Setting, text: str) -> None:
+    log = setting.workspace.add_file("U0ONCALL", "night.log", LOG)
+    root = setting.workspace.post("U0ONCALL", CHANNEL_HELP, "", files=[log])
+    asked = setting.ask(f"{MENTION} {text}", thread=root)
+    assert "walrus backup started on vault-3" in shown(await setting.answer_to(asked, thread=root))
+
+
+async def test_a11_a_thread_under_a_direct_message_knows_its_file(setting: Setting) -> None:
+    workspace = setting.workspace
+    log = workspace.add_file(VISITOR, "night.log", LOG)
+    root = workspace.post(VISITOR, DIRECT, "Keep this for me.", files=[log])
+    await setting.answer_to(root, thread=DIRECT, channel=DIRECT)
+    before = [call.method for call in workspace.calls].count("conversations.replies")
+    asked = setting.ask("Why did the walrus backup fail?", thread=root, channel=DIRECT)
+    answer = shown(await setting.answer_to(asked, thread=root, channel=DIRECT))
+    assert "disk quota of 40 GB exceeded" in answer
+    assert [call.method for call in workspace.calls].count("conversations.replies") == before + 1, "read once"
+
+
+async def test_a11_a_file_that_was_taken_away_from_the_top_is_not_answered_from(setting: Setting) -> None:
+    workspace = setting.workspace
+    log = workspace.add_file("U0ONCALL", "night.log", LOG)
+    root = workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=[log])
+    asked = setting.ask(f"{MENTION} why did the walrus backup fail?", thread=root)
+    await setting.answer_to(asked, thread=root)
+    workspace.delete(CHANNEL_HELP, root)
+    further = setting.ask("Who was told by the pager?", thread=root)
+    assert "Priya" not in shown(await setting.answer_to(further, thread=root))

@@ -41,6 +41,7 @@ states = st.builds(
     pending_question=st.none() | st.builds(PendingQuestion, key=words, text=words, user=words),
     sources=st.lists(st.builds(Source, id=st.integers(1, 9), title=words, text=words), max_size=2).map(tuple),
     preferences=st.dictionaries(words, words, max_size=2),
+    opened_with_files=st.booleans(),
 )
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -157,6 +158,19 @@ def test_a3_what_people_told_each_other_goes_alone() -> None:
     state = remember(asked_in_turn(ThreadState(), 1), said(2, addressed=False), Message(role="assistant", text="later"))
     after = unsaid(state, said(2).ts)
     assert [m.text for m in after.history] == ["secret 1", "about secret 1", "later"]
+
+
+@given(known=st.booleans())
+def test_a3_what_was_quoted_from_a_message_that_is_gone_goes_too(*, known: bool) -> None:
+    """A message of nothing but a file stands in no history; which message a kept text came with is not known."""
+    kept = tuple(
+        Source(id=n, title="t", text=f"about secret {n}", origin=origin)
+        for n, origin in enumerate(("document", "file", "thread"), start=1)
+    )
+    before = remember(ThreadState(opened_with_files=not known), said(2, addressed=False)) if known else ThreadState()
+    state = replace(asked_in_turn(before, 1), sources=kept, opened_with_files=not known)
+    assert unsaid(state, said(2).ts).sources == kept[:1]
+    assert unsaid(replace(state, opened_with_files=False), "9.9").sources == kept
 
 
 def test_a6_a_question_that_was_let_be_leaves_nothing_open() -> None:
