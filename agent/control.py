@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -81,7 +81,7 @@ def read_calls(calls: Sequence[Call]) -> Action:
         fault = "No function was called."
         raise ControlError(fault)
     real = tuple(call for call in calls if call.name not in _CONTROL)
-    plan = next(filter(None, map(_read_plan, (c for c in calls if c.name in _CONTROL))), ())
+    plan = next(filter(None, (_read_plan(call.arguments) for call in calls if call.name in _CONTROL)), ())
     if real:
         return ToolCalls(calls=tuple(_tool_call(call) for call in real), plan=plan)
     return _read_control(calls[0], plan)
@@ -96,7 +96,10 @@ def read_json(text: str) -> Action:
         raise ControlError(fault)
     # Only tool calls go together; after a control action, the rest of the reply is chatter.
     together = objects if objects[0]["action"] == "tool_call" else objects[:1]
-    return read_calls([_json_call(o, position) for position, o in enumerate(together, 1)])
+    action = read_calls([_json_call(o, position) for position, o in enumerate(together, 1)])
+    # The plan stands beside a tool's input, which is all that its call knows of.
+    plan = next(filter(None, map(_read_plan, together)), ())
+    return action if action.plan else replace(action, plan=plan)
 
 
 def _read_control(call: Call, plan: tuple[PlannedStep, ...]) -> Action:
@@ -147,8 +150,8 @@ def _step_number(call: Call) -> int:
     return value
 
 
-def _read_plan(call: Call) -> tuple[PlannedStep, ...]:
-    plan = call.arguments.get("plan")
+def _read_plan(given: Mapping[str, Any]) -> tuple[PlannedStep, ...]:
+    plan = given.get("plan")
     if plan is None:
         return ()
     if not isinstance(plan, list) or len(plan) > MAX_STEPS or not all(map(_is_step, plan)):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.budget import Usage
+from agent.plan import StepStatus
 from verification.answer import Verdict
 
 
@@ -74,6 +75,21 @@ class StateUpdated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepSeen:
+    """A step of a plan as people may see it. ``title`` is one harmless line, empty where the rules keep it back."""
+
+    title: str
+    status: StepStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanMoved:
+    """A plan of more than one step was made, taken up again, or moved on."""
+
+    steps: tuple[StepSeen, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
     """One attempt was judged. ``draft`` is the text before repair."""
 
@@ -90,5 +106,7 @@ class Done:
     usage: Usage
 
 
-TurnEvent = Thinking | Token | ModelStart | ModelEnd | ToolStart | ToolEnd | StateUpdated | Verification | Done
+TurnEvent = (
+    Thinking | Token | ModelStart | ModelEnd | ToolStart | ToolEnd | StateUpdated | PlanMoved | Verification | Done
+)
 Emit = Callable[[TurnEvent], None]

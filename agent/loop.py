@@ -7,6 +7,7 @@ cancellation from outside and bugs are exceptions. Must never show anything: it 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -24,7 +25,8 @@ from agent.mission import change_plan, close_steps, ensure_plan, meet_message
 from agent.model import DecideContext, Model, ModelError
 from agent.model_failure import PASSING
 from agent.outcome import Asked, Cancelled, TurnOutcome, outcome_name
-from agent.plan import close, fail_next, finish
+from agent.plan import begin, close, fail_next, finish
+from agent.plan_view import reveal
 from agent.progress import Policy, Progress, Save, keep_in_memory
 from agent.query import search_query
 from agent.replies import failed_model, out_of_budget, plain_answer
@@ -113,10 +115,12 @@ async def _work(progress: Progress) -> TurnOutcome:
         if source.origin != "document":
             progress.add_source(source)
     while True:
+        await reveal(progress)
         if progress.exhausted():
             return out_of_budget(progress, progress.exhausted())
         action = await _decide(progress)
         ensure_plan(progress, action.plan)
+        await reveal(progress)
         outcome = await _act(progress, action)
         if outcome is not None:
             return outcome
@@ -215,6 +219,7 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
             if progress.used.tool_calls + len(calls) > progress.budget.tool_calls:
                 # No room for these: answer from what was found, if anything was.
                 return await answer(progress) if progress.sources else out_of_budget(progress, "tool_calls")
+            _begin_steps(progress, calls)
             await _call_all(progress, calls)
         case FinishStep(step=step, result=result):
             if progress.state.plan is not None:
@@ -228,6 +233,14 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
         case Complete(summary=summary):
             return await answer(progress, first=summary)
     return None
+
+
+def _begin_steps(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
+    """Each step keeps what its tool was called with (E1)."""
+    for call in calls:
+        if progress.state.plan is not None:
+            arguments = json.dumps(call.input, ensure_ascii=False).encode(errors="replace").decode()
+            progress.state = replace(progress.state, plan=begin(progress.state.plan, call.tool, arguments))
 
 
 async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:

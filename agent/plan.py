@@ -11,11 +11,13 @@ from agent.actions import PlannedStep
 StepStatus = Literal["open", "done", "failed", "skipped"]
 
 MAX_STEPS = 12
+INPUT_MOST = 500
+"""Characters of a step's input that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One line of the todo list."""
+    """One line of the todo list. ``input`` is what the step's tool was called with, as JSON, cut to ``INPUT_MOST``."""
 
     description: str
     tool: str = ""
@@ -44,6 +46,15 @@ def make_plan(plan_id: str, proposed: Sequence[PlannedStep], mission: str) -> Pl
         Step(description=step.description, tool=step.tool, acceptance=step.acceptance) for step in proposed[:MAX_STEPS]
     )
     return Plan(id=plan_id, steps=steps or (Step(description=mission),))
+
+
+def begin(plan: Plan, tool: str, arguments: str) -> Plan:
+    """The tool was called: it is the first open step's doing that names it and was not begun yet, if there is one."""
+    for at, step in enumerate(plan.steps):
+        if step.status == "open" and step.tool == tool and not step.input:
+            begun = replace(step, input=arguments[:INPUT_MOST])
+            return replace(plan, steps=(*plan.steps[:at], begun, *plan.steps[at + 1 :]))
+    return plan
 
 
 def finish(plan: Plan, number: int, result: str, *, status: StepStatus = "done") -> Plan:

@@ -15,7 +15,7 @@ import structlog
 from agent.audience import may_see, viewers_of
 from agent.budget import Budget, Usage
 from agent.conversation import Message, Question
-from agent.events import Emit, StateUpdated
+from agent.events import Emit, StateUpdated, StepSeen
 from agent.judge import Judge
 from agent.model import Model
 from agent.showing import Showing
@@ -54,7 +54,7 @@ async def keep_in_memory(state: ThreadState) -> ThreadState:
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """The working record of one turn."""
+    """The working record of one turn. ``titles`` are the steps' words as they may be shown, ``revealed`` what was."""
 
     question: Question
     state: ThreadState
@@ -69,6 +69,8 @@ class Progress:
     used: Usage = field(default_factory=Usage)
     results: list[ToolResult] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
+    titles: dict[str, str] = field(default_factory=dict)
+    revealed: tuple[StepSeen, ...] = ()
 
     def add_result(self, result: ToolResult) -> None:
         """Keep a tool's result and number what it brought."""

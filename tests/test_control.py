@@ -16,6 +16,12 @@ def call(name: str, **arguments: object) -> Call:
     return Call(name=name, arguments=arguments, call_id="1")
 
 
+def test_b1_a_plan_may_stand_beside_a_tool_call_too() -> None:
+    text = '{"action": "tool_call", "tool": "a", "input": {"plan": 1}, "plan": [{"description": "find"}]}'
+    call_ = ToolCall(call_id="call_1", tool="a", input={"plan": 1})
+    assert read_json(text) == ToolCalls(calls=(call_,), plan=(PlannedStep(description="find"),))
+
+
 @pytest.mark.parametrize(
     "text",
     [

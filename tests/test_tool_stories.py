@@ -20,6 +20,7 @@ from agent.events import (
     Done,
     ModelEnd,
     ModelStart,
+    PlanMoved,
     StateUpdated,
     Thinking,
     Token,
@@ -70,6 +71,8 @@ def told(event: TurnEvent) -> str:
             line = f"{event.tool} {'brings' if event.ok else 'fails'} {event.content or event.error}"
         case StateUpdated():
             line = f"state {', '.join(sorted(event.changes))}"
+        case PlanMoved():
+            line = f"plan {', '.join(step.status for step in event.steps)}"
         case ModelStart() | ModelEnd():
             line = f"{event.phase} {'starts' if isinstance(event, ModelStart) else 'ends'}"
         case Done() | Verification():
@@ -241,7 +244,7 @@ async def test_two_tools_and_a_question_back_continued_elsewhere_then_a_second_m
             outcome = await before.ask("What is the price of tea?")
         assert isinstance(outcome, Asked)
         assert before.events == [
-            *FIRST_SEARCH, *DECIDED, PLANNED, "state pending_question", "done asked",
+            *FIRST_SEARCH, *DECIDED, PLANNED, "plan open, open", "state pending_question", "done asked",
         ]  # fmt: skip
         asked = before.state
         assert asked.plan is not None
