@@ -30,6 +30,7 @@ from agent.plan_view import reveal
 from agent.progress import Policy, Progress, Save, keep_in_memory
 from agent.query import search_query
 from agent.replies import failed_model, out_of_budget, plain_answer
+from agent.resuming import found_by, take_up
 from agent.showing import Showing, Stage
 from agent.thread_state import (
     SOURCES_KEPT,
@@ -107,6 +108,7 @@ def _heed_cancellation() -> None:
 
 async def _work(progress: Progress) -> TurnOutcome:
     await meet_message(progress)
+    take_up(progress)
     await _search_first(progress)
     progress.earlier_messages()
     await _take_files(progress)
@@ -272,7 +274,8 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
         said.append(Message(role="assistant", text=outcome.answer.text))
         kept = permalinks_only(outcome.answer.sources[:SOURCES_KEPT]) or progress.state.sources
         progress.state = replace(progress.state, sources=kept)
-    progress.state = with_undo(remember(progress.state, *said), before)
+    found = found_by(progress) if isinstance(outcome, Asked) else None
+    progress.state = with_undo(remember(replace(progress.state, found=found), *said), before)
     if not isinstance(outcome, Asked):
         good = outcome_name(outcome) in ("answered", "partial", "unsourced")
         close_steps(progress, "done" if good else "failed")
@@ -284,5 +287,5 @@ def stopped(question: Question, state: ThreadState) -> ThreadState:
     mine = aside(state, question.user)
     plan = close(mine.plan, status="skipped") if mine.plan else None
     said = Message(role="user", text=question.text, user=question.user, ts=question.ts)
-    after = with_undo(remember(replace(mine, plan=plan, pending_question=None), said), state)
+    after = with_undo(remember(replace(mine, plan=plan, pending_question=None, found=None), said), state)
     return taken_up(after, state, question.user)

@@ -35,11 +35,29 @@ class PendingQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one call of a tool told."""
+
+    tool: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a turn had found when it asked back; ``ts`` is the message that it was about."""
+
+    ts: str = ""
+    results: tuple[Finding, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadState:
     """One conversation. ``version`` grows with each save; ``todolist_id`` is None when there is no todo list.
 
     ``undo`` is the state before the latest question as JSON, less what the rest of the state still holds.
     ``opened_with_files`` says that the thread's first message has files to be read again for the next question.
+    ``found`` is there as long as a question back waits for its answer.
     """
 
     schema: int = SCHEMA
@@ -54,6 +72,7 @@ class ThreadState:
     preferences: dict[str, str] = field(default_factory=dict)
     undo: str = ""
     opened_with_files: bool = False
+    found: Found | None = None
 
 
 def with_undo(state: ThreadState, before: ThreadState) -> ThreadState:
@@ -95,7 +114,12 @@ def unsaid(state: ThreadState, ts: str) -> ThreadState:
 
 def _without_said(state: ThreadState) -> ThreadState:
     """The state without what was quoted from messages and their files: it may be of the one that is gone."""
-    return replace(state, sources=tuple(source for source in state.sources if source.origin not in {"thread", "file"}))
+    found = state.found and replace(state.found, sources=_not_said(state.found.sources))
+    return replace(state, sources=_not_said(state.sources), found=found)
+
+
+def _not_said(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    return tuple(source for source in sources if source.origin not in {"thread", "file"})
 
 
 def retold(state: ThreadState, ts: str, text: str) -> ThreadState:
@@ -134,7 +158,7 @@ def take_answer(state: ThreadState, user: str, text: str) -> ThreadState | None:
 def let_be(state: ThreadState) -> ThreadState:
     """The state after somebody said "stop" to the question that Orion asked: nobody has to answer it (A6)."""
     plan = close(state.plan, status="skipped") if state.plan else None
-    return replace(state, plan=plan, pending_question=None)
+    return replace(state, plan=plan, pending_question=None, found=None)
 
 
 def waits_for_another(state: ThreadState, user: str) -> bool:
@@ -146,7 +170,7 @@ def aside(state: ThreadState, user: str) -> ThreadState:
     """The state as this person's question meets it: what waits for somebody else is put aside, not gone on with."""
     if not waits_for_another(state, user):
         return state
-    return replace(state, mission="", todolist_id=None, plan=None, pending_question=None)
+    return replace(state, mission="", todolist_id=None, plan=None, pending_question=None, found=None)
 
 
 def taken_up(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
@@ -159,6 +183,7 @@ def taken_up(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
         todolist_id=before.todolist_id,
         plan=before.plan,
         pending_question=before.pending_question,
+        found=before.found,
     )
 
 
@@ -188,10 +213,11 @@ def from_json(text: str | bytes) -> ThreadState:
         preferences=_strings(raw.get("preferences")),
         undo=_text(raw.get("undo")),
         opened_with_files=raw.get("opened_with_files") is True,
+        found=_found(raw.get("found")),
     )
 
 
-Record = TypeVar("Record", Message, Source, Step, PendingQuestion)
+Record = TypeVar("Record", Message, Source, Step, PendingQuestion, Finding)
 
 _FORMS: dict[str, type] = {"str": str, "int": int, "bool": bool}
 
@@ -226,6 +252,13 @@ def _plan(raw: Any) -> Plan | None:
     steps = _each(Step, raw.get("steps"))
     known = get_args(StepStatus)
     return Plan(id=raw["id"], steps=tuple(s if s.status in known else replace(s, status="skipped") for s in steps))
+
+
+def _found(raw: Any) -> Found | None:
+    if not isinstance(raw, Mapping):
+        return None
+    results, sources = _each(Finding, raw.get("results")), _each(Source, raw.get("sources"))
+    return Found(ts=_text(raw.get("ts")), results=results, sources=sources)
 
 
 def _text(raw: Any) -> str:
