@@ -348,3 +348,26 @@ def test_f3_a_number_that_tells_nothing_of_what_is_claimed_is_not_named_as_the_r
         source = Source(id=1, title="API", text=text)
         (found,) = check(Draft(text="Each API key may make 900 requests a minute [1].", sources=(source,))).errors
         assert found.detail == said
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "wrong"),
+    [
+        (
+            "Tell your manager before 9:30.",
+            "Tell your manager before half past nine",
+            "Tell your manager before half past ten",
+        ),
+        (
+            "Tell your manager before 9:15.",
+            "Tell your manager before quarter past nine",
+            "Tell your manager before quarter to nine",
+        ),
+        ("Bitte vor 9:30 Uhr melden.", "Bitte vor halb zehn melden", "Bitte vor halb neun melden"),
+        ("Karl tests it by 17 September.", "Karl tests it by the 17th", "Karl tests it by the 18th"),
+        ("It may come in 4.4. Version 3 stays.", "It may come in 4.4", "It may come in 4.6"),
+    ],
+)
+def test_f1_a_time_or_a_day_may_be_told_in_fewer_words(source: str, right: str, wrong: str) -> None:
+    assert [each for each in found(source, right) if each.severity == "error"] == []
+    assert [each for each in found(source, wrong) if each.severity == "error"] != []

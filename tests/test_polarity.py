@@ -101,6 +101,12 @@ def test_f1_a_turn_in_a_loosely_matching_sentence_is_only_a_suspicion() -> None:
     assert "error" not in {v.severity for v in found(source, "The harbour office in town has lovely weather.")}
 
 
+def test_f1_what_is_denied_of_others_only_is_a_suspicion() -> None:
+    source = "Allowed only while its status is pending or paid; shipped orders cannot be cancelled."
+    assert "error" not in {v.severity for v in found(source, "You can cancel an order while it is pending or paid.")}
+    assert "error" in {v.severity for v in found(source, "Shipped orders can be cancelled.")}
+
+
 def test_f1_only_is_a_suspicion() -> None:
     violations = found("Admins approve requests for access.", "Only admins approve requests for access.")
     assert [v.severity for v in violations] == ["warning"]

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from verification.arithmetic import is_share
 from verification.numbers import Quantity
+from verification.rates import seconds
 from verification.units import CURRENCIES, OTHER_COINS, UNITS, Unit
 
 _APPROXIMATE = 0.1
@@ -21,7 +22,7 @@ _DEGREES = frozenset({"celsius", "fahrenheit"})
 _SPANS = frozenset({"time", "months"})
 _TELLING_LETTERS = 3  # a shorter unit stands at the end of many a word
 _DAY = UNITS["day"].factor
-_MONTH, _ROUND_RATE = 30.4375 * _DAY, 0.02
+_ROUND_RATE = 0.02
 _MONTH_DAYS = (28, 30, 31)
 
 
@@ -84,7 +85,7 @@ def _is_other_money(claimed: Quantity, other: Quantity) -> bool:
 
 def _same_rate(claimed: Quantity, period: Unit, other: Quantity, its_period: Unit) -> bool:
     """True if both say the same amount for the same time: 1,200 a year is 100 a month."""
-    mine, theirs = _seconds(period), _seconds(its_period)
+    mine, theirs = seconds(period), seconds(its_period)
     bare, known = claimed._replace(period=None), other._replace(period=None)
     if mine == theirs:
         return matches(bare, known)
@@ -94,10 +95,6 @@ def _same_rate(claimed: Quantity, period: Unit, other: Quantity, its_period: Uni
     return any(
         math.isclose(a / mine, b / theirs, rel_tol=_ROUND_RATE) for a in claimed.amounts() for b in other.amounts()
     )
-
-
-def _seconds(period: Unit) -> float:
-    return period.factor * (_MONTH if period.dimension == "months" else 1.0)
 
 
 def _same_span(claimed: Quantity, other: Quantity) -> bool:

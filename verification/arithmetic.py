@@ -9,19 +9,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from contextlib import suppress
-from datetime import date
 from itertools import combinations
 
-from verification.dates import Moment
+from verification.durations import is_between
 from verification.evidence import Evidence, Hit
 from verification.numbers import Quantity
+from verification.rates import is_span, seconds
+from verification.units import UNITS
 
 _CUES = re.compile(
     r"total|together|altogether|sum|combined|in all|overall|differ|more than|less than|fewer|longer|shorter|"
-    r"increase|decrease|rose|fell|"
+    r"increase|decrease|rose|fell|faster|slower|cheaper|higher|lower|more expensive|\bby(?= \W?\d)|"
+    r"\bnot\b|\bnicht\b|(?:more|less) [^.]{1,30} than|"
     r"grew|left|remain|gap|apart|later|earlier|average|mean|times|twice|double|"
     r"insgesamt|zusammen|summe|gesamt|unterschied|mehr als|weniger|übrig|später|früher|durchschnitt|"
+    r"schneller|langsamer|billiger|günstiger|teurer|länger|kürzer|höher|niedriger|\bum(?= \d)|"
     r"au total|ensemble|somme|différence|de plus|de moins|reste|plus tard|en moyenne|"
     r"en total|juntos|suma|diferencia|más que|menos que|quedan|después|promedio|"
     r"total|jumlah|bersama|selisih|lebih|kurang|sisa|rata-rata|"
@@ -37,8 +39,11 @@ _NEAR = 3
 _MOST = 24
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*•◦]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _SERIES = re.compile(r"(?:,|、|，|;)?\s*\b(?:and|or|und|oder|et|ou|y|o|dan|atau)\b\s+|[、，,;]\s*|と|和|及び|および")
-_SMALL_COUNT = 12
-_DAY = 86_400
+_SMALL_COUNT, _LARGEST_COUNT = 12, 366
+_TIMES = frozenset({"times", "time", "mal", "fois", "veces", "kali", "x"})
+_FEW = 8
+_EACH = frozenset({"each", "every", "per", "jede", "jeder", "jedes", "pro", "chaque", "cada", "setiap"})
+_BOTH = frozenset({"both", "beide", "beiden", "ambos", "ambas", "kedua"})
 
 
 def follows(quantity: Quantity, evidence: Evidence) -> bool:
@@ -46,7 +51,8 @@ def follows(quantity: Quantity, evidence: Evidence) -> bool:
     return (
         _is_count(quantity, evidence)
         or any(_same(quantity, value) for value in _results(quantity, evidence))
-        or _is_span_of_years(quantity, evidence)
+        or is_between(quantity, evidence)
+        or _is_factor(quantity, evidence)
     )
 
 
@@ -99,13 +105,18 @@ def _inside(hit: Hit) -> list[Quantity]:
 
 def _alike(quantity: Quantity, others: list[Quantity]) -> list[float]:
     """The amounts of those numbers that could be added to give this one."""
-    dimension = quantity.unit.dimension if quantity.unit else None
+    unit = quantity.unit
     return [
-        other.amounts()[0]
+        other.amounts()[0] if other.unit or not unit else other.readings[0] * unit.factor
         for other in others
-        if (other.unit.dimension if other.unit else None) == dimension
-        and (dimension or not quantity.noun or not other.noun or other.noun[:4] == quantity.noun[:4])
+        if (other.unit and other.unit.dimension) == (unit and unit.dimension) or _is_bare(other)
+        if unit or not quantity.noun or not other.noun or other.noun[:4] == quantity.noun[:4]
     ]
+
+
+def _is_bare(other: Quantity) -> bool:
+    """True for the second of "August cost 41,200 dollars, July 38,900" and of "20 seconds (was 60)"."""
+    return other.unit is None and not other.noun and not other.weak and not other.worded
 
 
 def _results(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
@@ -124,7 +135,50 @@ def _results(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
         if quantity.unit is not None and quantity.unit.dimension == "ratio":
             yield from _shares(group)
         yield from _parts(group)
+        if quantity.unit is not None:
+            yield from _products(quantity, group, evidence)
     yield from _paired(evidence)
+    yield from _ratios(quantity, evidence)
+
+
+def _products(quantity: Quantity, group: list[Quantity], evidence: Evidence) -> Iterator[float]:
+    """Three nights at 160 euros each, and what 2,600 euros a month are in a year."""
+    amounts = _alike(quantity, group)
+    others = [q for q in evidence.claim.quantities[:_FEW] if q is not quantity and not (q.unit or q.weak)]
+    counts = [q.readings[0] for q in others if 1 < q.readings[0] <= _LARGEST_COUNT and q.bound != "~"]
+    if not (_BOTH.isdisjoint(evidence.claim.words) or _EACH.isdisjoint(evidence.words)):
+        counts.append(2)
+    yield from (count * amount for count in counts for amount in amounts)
+    if quantity.period:
+        # The span that the source's amount is for may stand in the head of its table.
+        asked = seconds(quantity.period)
+        lengths = {seconds(UNITS[word]) for word in evidence.words & UNITS.keys() if is_span(UNITS[word])} - {asked}
+        bare = _alike(quantity, [other for other in group if not other.period])
+        yield from (amount * asked / length for length in lengths for amount in bare)
+
+
+def _ratios(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
+    """How many times as much one number of a sentence is as another, and how much of one there is per other."""
+    is_rate = quantity.bound == "~" and not _EACH.isdisjoint(evidence.claim.words)
+    if quantity.unit or not (quantity.noun in _TIMES or is_rate):
+        return
+    for hit in evidence.hits:
+        for one, other in combinations([q for q in _inside(hit) if q.readings[0]][:_FEW], 2):
+            low, high = sorted((one.amounts()[0], other.amounts()[0]))
+            yield high / low
+
+
+def _is_factor(quantity: Quantity, evidence: Evidence) -> bool:
+    """True for the three nights of "three nights cost 480 euros" where one costs 160."""
+    if quantity.unit is not None or quantity.bound == "~" or quantity.readings[0] > _LARGEST_COUNT:
+        return False
+    products = [other for other in evidence.claim.quantities[:_FEW] if other.unit and not other.period]
+    return any(
+        _same(product, quantity.readings[0] * amount)
+        for product in products
+        for group in _near(evidence)
+        for amount in _alike(product, group)
+    )
 
 
 def _is_range(text: str, one: Quantity, other: Quantity) -> bool:
@@ -177,32 +231,3 @@ def _is_count(quantity: Quantity, evidence: Evidence) -> bool:
     return any(
         len([part for part in _SERIES.split(hit.text) if part.strip()]) == value for hit in evidence.hits[:_NEAR]
     )
-
-
-def _is_span_of_years(quantity: Quantity, evidence: Evidence) -> bool:
-    """True if the number is the distance between two years, or two dates, of the cited sources."""
-    if quantity.unit is None or quantity.unit.dimension not in {"months", "time"}:
-        return False
-    if _is_span_of_days(quantity, evidence):
-        return True
-    years = sorted({m.year for cited in evidence.cited for m in cited.passage.moments if m.year})[:_MOST]
-    whole_years = {value / 12 for value in quantity.amounts()} if quantity.unit.dimension == "months" else set()
-    return any(b - a in whole_years for a, b in combinations(years, 2))
-
-
-def _is_span_of_days(quantity: Quantity, evidence: Evidence) -> bool:
-    """True if the number is the days between two dates of a sentence near the claim, the last one counted or not."""
-    days = {round(amount / _DAY) for amount in quantity.amounts()}
-    for hit in evidence.hits[:_NEAR]:
-        inside = [m for m in hit.source.passage.moments if hit.start <= m.start < hit.end]
-        ordinals = sorted({ordinal for moment in inside[:_MOST] for ordinal in _ordinal(moment)})
-        if any(b - a in days or b - a + 1 in days for a, b in combinations(ordinals, 2)):
-            return True
-    return False
-
-
-def _ordinal(moment: Moment) -> Iterator[int]:
-    """The day as a number; none for a date that is not whole or does not exist."""
-    if moment.year and moment.month and moment.day:
-        with suppress(ValueError):
-            yield date(moment.year, moment.month, moment.day).toordinal()

@@ -29,6 +29,16 @@ _AT_HOUR = re.compile(
     re.IGNORECASE,
 )
 _LEAD = 24  # of "zwischen fünf und " and the like
+_MINUTES_PAST = {
+    "half past": 30,
+    "quarter past": 15,
+    "quarter to": -15,
+    "halb": -30,
+    "viertel nach": 15,
+    "viertel vor": -15,
+}
+_PAST = re.compile(rf"\b({'|'.join(_MINUTES_PAST)})\s$", re.IGNORECASE)
+_HALF_A_DAY = 720  # minutes
 _LATE = re.compile(
     r"\s(?:\w+\s)?(?:\w+\s)?(?:p\.?m|evening|night|afternoon|abends|nachmittags|nachts|soir|après-midi|noche"
     r"|tarde|malam|sore)\b",
@@ -113,6 +123,7 @@ def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
     passages = evidence.passages
     return any(matches(quantity, other) for passage in passages for other in passage.quantities) or any(
         _is_year(quantity, passage)
+        or _is_day(quantity, passage)
         or _is_century(quantity, passage)
         or _is_hour(quantity, passage, evidence.claim.text)
         for passage in passages
@@ -127,7 +138,17 @@ def _is_written_near(quantity: Quantity, evidence: Evidence) -> bool:
 
 def _is_hour(quantity: Quantity, passage: Passage, text: str) -> bool:
     """True for the eight of "opens at eight" where the passage has eight o'clock, in the same half of the day."""
-    if quantity.unit or not _AT_HOUR.search(text, quantity.start - _LEAD, quantity.start):
+    if quantity.unit:
+        return False
+    minutes = _minutes_past(text, quantity)
+    if minutes is not None:
+        times = {(60 * int(value) + minutes) % _HALF_A_DAY for value in quantity.readings}
+        return any(
+            (60 * moment.hour + (moment.minute or 0)) % _HALF_A_DAY in times
+            for moment in passage.moments
+            if moment.hour is not None
+        )
+    if not _AT_HOUR.search(text, max(0, quantity.start - _LEAD), quantity.start):
         return False
     late = bool(_LATE.match(text, quantity.end))
     return any(
@@ -136,6 +157,12 @@ def _is_hour(quantity: Quantity, passage: Passage, text: str) -> bool:
         if moment.hour is not None and not moment.minute
         for value in quantity.readings
     )
+
+
+def _minutes_past(text: str, quantity: Quantity) -> int | None:
+    """The minutes that "half past" and the like add to the hour behind them; None without any."""
+    match = _PAST.search(text, max(0, quantity.start - _LEAD), quantity.start)
+    return _MINUTES_PAST[match[1].casefold()] if match else None
 
 
 def _is_century(quantity: Quantity, passage: Passage) -> bool:
@@ -154,6 +181,16 @@ def _is_year(quantity: Quantity, passage: Passage) -> bool:
     """True for a year in words, such as 二〇二四年, that the passage has in digits."""
     said = quantity.readings if quantity.unit in {None, _YEAR} else ()
     return any(moment.year in said for moment in passage.moments)
+
+
+def _is_day(quantity: Quantity, passage: Passage) -> bool:
+    """True for "the 18th" where the passage has 18 September, and for 4.4 where "in 4.4." was read as a day."""
+    said = passage.text
+    if quantity.noun in {"st", "nd", "rd", "th"} and not quantity.century:
+        return any(moment.day in quantity.readings for moment in passage.moments)
+    if quantity.unit or quantity.noun or quantity.readings[0].is_integer():
+        return False
+    return any(said[m.start : m.end].rstrip(".") == f"{quantity.readings[0]:g}" for m in passage.moments if m.day)
 
 
 def _finding(quantity: Quantity, evidence: Evidence) -> Finding:

@@ -256,8 +256,11 @@ def _negations(mine: _Side, theirs: _Side, turned: frozenset[str]) -> Iterator[_
     if scope[0] in turned:
         yield _Turn(start=mine.terms[0].start, end=mine.terms[-1].end, there="", sure=False)
     elif affected:
-        clause = part.stems()
-        whole = len(clause & mine.stems()) >= _MOSTLY * len(clause)
+        clause, said = part.stems(), mine.stems()
+        # What the claim takes from another part may be what sets it apart: "shipped orders cannot be cancelled".
+        lacking = clause - said - {theirs.terms[there[0]].stem}
+        is_taken_elsewhere = bool(lacking) and not (said - clause).isdisjoint(theirs.stems())
+        whole = len(clause & said) >= _MOSTLY * len(clause) and not is_taken_elsewhere
         words = f"{theirs.terms[there[0]].word} {affected.word}"
         yield _Turn(start=affected.start, end=affected.end, there=words, sure=whole)
 

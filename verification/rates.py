@@ -40,6 +40,19 @@ _ADVERBS = {
 }
 
 
+_MONTH = 30.4375 * 86_400
+
+
+def is_span(unit: Unit) -> bool:
+    """Whether a unit measures time."""
+    return unit.dimension in {"time", "months"}
+
+
+def seconds(period: Unit) -> float:
+    """The length of a span of time; months are as long as they are on average."""
+    return period.factor * (_MONTH if period.dimension == "months" else 1.0)
+
+
 def period(text: str, end: int) -> Unit | None:
     """The span of time behind the amount that ends at ``end``; None without one."""
     match = _RATE.match(text, end)
