@@ -1,20 +1,21 @@
 """`orion ask`: one turn of the real agent in the terminal, with the same verification as in Slack.
 
 Promises: what is printed is what Slack would have got; nothing of a failed draft. With a thread name the conversation
-goes on where it stood. Must never need Slack.
+goes on where it stood; with Langfuse's keys it is a trace there. Must never need Slack.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from agent.conversation import Question, ThreadKey
+from agent.events import Emit, TurnEvent
 from agent.outcome import Cancelled, Refused, TurnOutcome, outcome_name
 from agent.progress import Save, keep_in_memory
 from agent.thread_state import StateNotSaved, ThreadState
@@ -25,6 +26,9 @@ from bot.settings import Settings
 from bot.turn_record import Recorder, repairs_json, sources_json, violations_json
 from bot.vectors import make_vectors
 
+if TYPE_CHECKING:  # importing it is worth half a second
+    from bot.terminal_traces import TerminalTrace
+
 log = structlog.get_logger()
 
 EXIT_ANSWERED = 0
@@ -33,25 +37,62 @@ TERMINAL_USER = "terminal"
 NO_DOCUMENTS = "name folders: orion ask … --docs DIR, ORION_DOCS, or orion index DIR"
 
 
-async def ask(settings: Settings, question: str, *, docs: Sequence[Path] | None, thread: str) -> dict[str, Any]:
-    """One question, answered; the result has the fields of the outside contract."""
+Show = Callable[[dict[str, Any]], None]
+
+
+def _show_later(_result: dict[str, Any]) -> None:
+    """Whoever asked has the result in the end."""
+
+
+async def ask(
+    settings: Settings, question: str, *, docs: Sequence[Path] | None, thread: str, show: Show = _show_later
+) -> dict[str, Any]:
+    """One question, answered; the result has the fields of the outside contract.
+
+    ``show`` has it first: before its trace is sent, which may take two seconds.
+    """
     started = time.monotonic()
     recorder = Recorder()
-    async with AsyncExitStack() as stack:
-        engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, docs)))
-        if docs is not None:  # an index of its own, which no running Orion completes
-            await make_vectors(engine.meaning)
-        recorder.timings["index"] = (time.monotonic() - started) * 1000
-        store = await _store(settings, stack) if thread else None
-        asked = Question(thread=_thread(thread), user=TERMINAL_USER, text=question, ts=f"{time.time():.6f}")
-        state = await store.load(asked.thread) if store else ThreadState()
-        outcome, state = await engine.run(asked, state, emit=recorder, save=_saving(store, asked.thread))
-        if store:
-            await _keep(store, asked.thread, state)
-        if isinstance(outcome, Refused) and not await known_documents(engine.index):
-            log.warning("no_documents", remedy=NO_DOCUMENTS)
-    recorder.timings["total"] = (time.monotonic() - started) * 1000
-    return _result(outcome, recorder)
+    asked = Question(thread=_thread(thread), user=TERMINAL_USER, text=question, ts=f"{time.time():.6f}")
+    async with AsyncExitStack() as sending:
+        trace = await _trace(settings, sending, asked, alone=not thread)
+        async with AsyncExitStack() as stack:
+            engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, docs)))
+            if docs is not None:  # an index of its own, which no running Orion completes
+                await make_vectors(engine.meaning)
+            recorder.timings["index"] = (time.monotonic() - started) * 1000
+            store = await _store(settings, stack) if thread else None
+            state = await store.load(asked.thread) if store else ThreadState()
+            emit = _told_to(recorder, trace)
+            outcome, state = await engine.run(asked, state, emit=emit, save=_saving(store, asked.thread))
+            if trace:
+                trace.ended(outcome)
+            if store:
+                await _keep(store, asked.thread, state)
+            if isinstance(outcome, Refused) and not await known_documents(engine.index):
+                log.warning("no_documents", remedy=NO_DOCUMENTS)
+        recorder.timings["total"] = (time.monotonic() - started) * 1000
+        result = _result(outcome, recorder)
+        show(result)
+    return result
+
+
+async def _trace(settings: Settings, stack: AsyncExitStack, asked: Question, *, alone: bool) -> TerminalTrace | None:
+    """The question's trace, where there are keys for one."""
+    if not (settings.langfuse_public_key and settings.langfuse_secret_key.get_secret_value()):
+        return None
+    from bot.terminal_traces import traced  # noqa: PLC0415 - Langfuse's SDK takes half a second to import
+
+    return await stack.enter_async_context(traced(settings, asked, alone=alone))
+
+
+def _told_to(recorder: Recorder, trace: TerminalTrace | None) -> Emit:
+    def heard(event: TurnEvent) -> None:
+        recorder(event)
+        if trace:
+            trace.heard(event)
+
+    return heard
 
 
 async def _store(settings: Settings, stack: AsyncExitStack) -> ThreadStore:

@@ -118,14 +118,14 @@ def ask(
     if not question.strip():
         message = 'The question is empty. Write it in quotes: orion ask "How do I …?"'
         raise WrongUse(message)
-    result = _run(ask_once(_settings(), question, docs=docs, thread=thread))
-    if as_json:
-        _print_json(result)
-    else:
-        _print_text(result["answer"])
-        for source in result["sources"]:
-            _print_text(f"[{source['id']}] {source['title']}  {source['url']}".rstrip())
-    raise typer.Exit(exit_code(result))
+    show = _print_json if as_json else _print_answer
+    raise typer.Exit(exit_code(_run(ask_once(_settings(), question, docs=docs, thread=thread, show=show))))
+
+
+def _print_answer(result: dict[str, Any]) -> None:
+    _print_text(result["answer"])
+    for source in result["sources"]:
+        _print_text(f"[{source['id']}] {source['title']}  {source['url']}".rstrip())
 
 
 @app.command()

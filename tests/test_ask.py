@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
+from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
 from bot.ask import ask, exit_code
+from tests.langfuse_receiver import LangfuseReceiver
 from tests.openai_server import HANGS, RESPOND, ScriptedOpenAI, calls, fails, says
 from tests.orion_command import LIMITS, QUESTION, Terminal, opened
 from tests.orion_running import process, settings_in
@@ -177,3 +181,57 @@ async def test_unsourced_answer_is_labelled_and_never_called_verified(tmp_path: 
         result = await asked(tmp_path, server, "What is the capital of France?")
     assert (result["outcome"], result["verified"], exit_code(result)) == ("unsourced", False, 3)
     assert result["answer"].startswith("_")
+
+
+async def test_g2_a_question_in_the_terminal_is_a_trace_kept_apart(tmp_path: Path, redis_url: str) -> None:
+    """As in Slack: a trace with each attempt and its scores, the session is the thread, the user is hashed."""
+    async with (
+        LangfuseReceiver() as receiver,
+        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=[says(BAD), says(GOOD), says(GOOD)]) as server,
+    ):
+        keys = {"langfuse_public_key": "pk-lf-ask", "langfuse_secret_key": SecretStr("sk-lf-ask")}
+        settings = settings_in(
+            tmp_path, redis_url, openai_base_url=server.url, model="m", langfuse_host=receiver.url, **keys
+        )
+        shown: list[dict[str, Any]] = []
+
+        def show(result: dict[str, Any]) -> None:
+            assert receiver.score("verify_pass") == [], "the answer does not wait for Langfuse"
+            shown.append(result)
+
+        result = await ask(settings, QUESTION, docs=[docs_in(tmp_path)], thread="", show=show)
+        assert shown == [result]
+        assert result["outcome"] == "answered"
+        (root,) = [span for span in receiver.spans if span.kind == "agent"]
+        assert (root["input"], "600" in root["output"]) == (QUESTION, True)
+        assert root.attributes["langfuse.environment"] == "terminal"
+        assert root.attributes["session.id"].startswith("terminal:terminal:once:")
+        assert "terminal" not in root.attributes["user.id"]
+        assert {span.kind for span in receiver.spans} == {"agent", "generation", "retriever", "guardrail"}
+        assert (receiver.score("verify_pass"), receiver.score("verify_attempts")) == ([1], [2])
+        await ask(settings, QUESTION, docs=[docs_in(tmp_path)], thread="limits")
+        assert [span.attributes["session.id"] for span in receiver.spans][-1] == "terminal:terminal:limits"
+
+
+@pytest.mark.parametrize("host", ["dead", "hanging"])
+def test_g2_a_langfuse_that_is_away_takes_no_answer(host: str, terminal: Terminal) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))  # takes connections and never says a word
+    port = listening.getsockname()[1] if host == "hanging" else 9
+    terminal.set(
+        LANGFUSE_PUBLIC_KEY=f"pk-lf-{host}", LANGFUSE_SECRET_KEY="sk-lf-x", LANGFUSE_HOST=f"http://127.0.0.1:{port}"
+    )
+    done = terminal.orion("ask", QUESTION, "--docs", "docs")
+    listening.close()
+    assert (done.code, "600 requests a minute. [1]" in done.out) == (0, True)
+    assert "Traceback" not in done.err
+
+
+async def test_g2_a_turn_that_breaks_off_closes_its_trace(tmp_path: Path) -> None:
+    """A Redis that is away ends the command before there is an outcome."""
+    async with LangfuseReceiver() as receiver:
+        keys = {"langfuse_public_key": "pk-lf-broken-off", "langfuse_secret_key": SecretStr("sk-lf-ask")}
+        settings = settings_in(tmp_path, "redis://127.0.0.1:9/0", langfuse_host=receiver.url, **keys)
+        with pytest.raises(RedisError):
+            await ask(settings, QUESTION, docs=[docs_in(tmp_path)], thread="t")
+        (root,) = receiver.spans
+    assert root["metadata.outcome"] == '"interrupted"'
