@@ -96,6 +96,12 @@ class Sight:
         """The same, now: this try may have begun one."""
         return self.stream.ts if self.stream and (self.stream.ts or self.stream.unsure) else self.before
 
+    async def hold(self) -> None:
+        """Show nothing more, and return when nothing is on its way."""
+        await self.status.hold()
+        if self.stream:
+            await self.stream.hold()
+
 
 class Answering:
     """Handles letters for the worker."""
@@ -308,6 +314,7 @@ class Answering:
             question = replace(work.letter.question(), text=text, files=files)
             known = replace(earlier.state, opened_with_files=opened_with(files, work.letter))
             before = await self._streamed.ts_of(work)
+            await self._streamed.drop_plan(work, before)
             async with streaming(self._streamed.stage(work, before)) as stream:
                 return await self._turn(work, question, known, Sight(status=status, stream=stream, before=before))
 
@@ -316,20 +323,22 @@ class Answering:
         status = sight.status
         with self._observers.turn(question, work.turn_id, self._engine) as observer:
             observer.waited(work.waited_s)
-            observer.status = status
+            observer.status, observer.stream = status, sight.stream
             more = await self._asker.tools_of(work.letter)
             saving = self._saving(work)
             outcome, after = await self._engine.run(
                 question, state, emit=observer, save=saving, more=more, stage=sight.stream
             )
             if (wait_s := await self._waiting.pause_s(work, outcome)) is not None:
+                await sight.hold()
+                await self._streamed.drop_plan(work, sight.streamed)
                 return await self._waiting.rest(work, status, outcome, wait_s)
             if isinstance(outcome, Cancelled):
                 return OK
             decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=after)
             entry = await self._write_down(work, decided)
             await observer.decided(question, outcome)
-            await status.hold()
+            await sight.hold()
             with observer.timed("deliver"):
                 known = entry is not decided or work.may_be_answered
                 await self._deliver(work, entry, may_exist=known, sight=sight)

@@ -28,8 +28,8 @@ from bot.wording import SUGGESTED_PROMPTS, own_words
 from verification.answer import Answer
 
 _BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
-_CANNOT_UPDATE: Final = frozenset({"message_not_found", "edit_window_closed", "cant_update_message", "msg_too_long"})
 _GONE: Final = frozenset({"message_not_found", "thread_not_found"})
+_CANNOT_UPDATE: Final = _GONE | {"edit_window_closed", "cant_update_message", "msg_too_long", "block_mismatch"}
 _LONGEST_UPDATE: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
 _BLANK_S: Final = 10
 """Seconds after which a stream that shows nothing has been left by whoever began it."""
@@ -221,10 +221,10 @@ class Delivery:
                 await self.answer(place, own_words(note), replace(ticket, turn_id="", streamed=posted.ts))
         return bool(note and streams)
 
-    async def drop_streams(self, place: ThreadKey, ticket: Ticket) -> None:
-        """Takes away what was streamed for a question that is gone."""
+    async def drop_streams(self, place: ThreadKey, ticket: Ticket, *, wordless: bool = False) -> None:
+        """Takes away what was streamed for a question; ``wordless``: only where no word of an answer stands."""
         for posted in await self._reader.posted(place, ticket.question_ts, ticket.streamed):
-            if posted.stream:
+            if posted.stream and (posted.wordless or not wordless):
                 await self._remove(place, posted, ticket)
 
     async def thank(self, place: ThreadKey, user: str, text: str) -> None:

@@ -17,11 +17,25 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from agent.conversation import Question
-from agent.events import Done, ModelEnd, ModelStart, Thinking, Token, ToolEnd, ToolStart, TurnEvent, Verification
+from agent.events import (
+    Done,
+    ModelEnd,
+    ModelStart,
+    PlanMoved,
+    StepSeen,
+    Thinking,
+    Token,
+    ToolEnd,
+    ToolStart,
+    TurnEvent,
+    Verification,
+)
 from agent.outcome import Cancelled, Failed, Refused, TurnOutcome, outcome_name
 from bot.engine import Engine
+from bot.plan_steps import status_of, tasks_of
 from bot.settings import Settings
 from bot.status import WorkingStatus
+from bot.streaming import AnswerStream
 from bot.turn_record import Recorder, TurnRecords
 from observability.metrics import Metrics
 from observability.stats import Stats, TurnFigures
@@ -84,7 +98,7 @@ class Observers:
 
 @dataclass(slots=True, kw_only=True)
 class TurnObserver:
-    """Listens to one turn. ``status`` is what people see while it runs."""
+    """Listens to one turn. ``status`` is what people see while it runs, ``stream`` where they see its plan."""
 
     observers: Observers
     turn_id: str
@@ -92,10 +106,12 @@ class TurnObserver:
     tools: frozenset[str]
     trace: TurnTrace
     status: WorkingStatus | None = None
+    stream: AnswerStream | None = None
     recorder: Recorder = field(default_factory=Recorder)
     started: float = field(default_factory=time.monotonic)
     over: bool = False
     _told: int = 0
+    _step: str = ""
     _began: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, event: TurnEvent) -> None:
@@ -214,10 +230,11 @@ class TurnObserver:
         if self.status is None:
             return
         match event:
-            case ToolStart(tool="search"):
-                self.status.show("is searching the documents…")
-            case ToolStart():
-                self.status.show("is looking something up…")
+            case PlanMoved(steps=steps):
+                self._show_plan(self.status, steps)
+            case ToolStart(tool=tool):
+                looking = "is searching the documents…" if tool == "search" else "is looking something up…"
+                self.status.show(self._step or looking)  # what the tool is called for says more
             case Token() | Thinking() | ModelEnd():
                 self.status.model_spoke()
             case ModelStart(phase=phase, attempt=attempt):
@@ -228,6 +245,14 @@ class TurnObserver:
                 self.status.show(CHECKING)
             case _:
                 pass
+
+    def _show_plan(self, status: WorkingStatus, steps: tuple[StepSeen, ...]) -> None:
+        """The step in hand as the status, wherever the answer goes; all of them where there is a stream."""
+        self._step = status_of(steps, status.language)
+        if self._step:
+            status.show(self._step)
+        if self.stream is not None:
+            self.stream.plan(tasks_of(steps, status.language))
 
 
 def trace_event(trace: TurnTrace, event: TurnEvent) -> None:

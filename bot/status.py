@@ -60,6 +60,11 @@ class WorkingStatus:
         self._alarm: asyncio.TimerHandle | None = None
         self._before = ""
 
+    @property
+    def language(self) -> str | None:
+        """What the question was asked in; None for English or unsure."""
+        return self._ticket.language
+
     def kept_by(self, keeper: asyncio.Task[None]) -> None:
         """The task that runs ``keep``."""
         self._keeper = keeper

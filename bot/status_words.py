@@ -61,6 +61,14 @@ _WORDS: Final[dict[str, tuple[str, str, str, str, str, str]]] = {
         "comprueba la respuesta con sus fuentes…", "memeriksa jawaban dengan sumbernya…",
         "が回答を出典と照合しています…", "正在对照来源核对回答…",
     ),
+    "is at step {number} of {total}: {step}": (
+        "ist bei Schritt {number} von {total}: {step}", "en est à l'étape {number} sur {total} : {step}",
+        "está en el paso {number} de {total}: {step}", "sedang di langkah {number} dari {total}: {step}",
+        "がステップ{number}/{total}を進めています：{step}", "正在进行第 {number} 步（共 {total} 步）：{step}",
+    ),
+    "Step {number}": (
+        "Schritt {number}", "Étape {number}", "Paso {number}", "Langkah {number}", "ステップ{number}", "第 {number} 步",
+    ),
     "Reading your documents…": (
         "Liest eure Dokumente…", "Lecture de vos documents…", "Leyendo sus documentos…",
         "Membaca dokumen Anda…", "文書を読んでいます…", "正在阅读你们的文档…",

@@ -57,11 +57,21 @@ class StreamedTurns:
             note=partial(self._mailbox.mark, work.claimed, work.stream),
         )
 
+    async def drop_plan(self, work: Work, streamed: str | None) -> None:
+        """A plan without a word of an answer under it goes: nobody works on its steps any more, or not there.
+
+        What is blank goes too: a step may still be on its way to it.
+        """
+        if streamed is not None:
+            with suppress(DeliveryFailed):
+                await self._delivery.drop_streams(work.place, replace(work.ticket(), streamed=streamed), wordless=True)
+
     async def end(self, work: Work) -> None:
         """The question was taken back: what was shown gets the note that says so, goes along, or waits for the edit."""
         streamed = await self.ts_of(work)
         if streamed is None:
             return
+        await self.drop_plan(work, streamed)
         ticket = replace(work.ticket(), streamed=streamed)
         stop = await self._withdrawals.stopped_at(work.letter)
         with suppress(DeliveryFailed):

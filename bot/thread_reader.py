@@ -24,6 +24,7 @@ from bot.slack_calls import DeliveryFailed, SlackCalls
 ANSWER_EVENT: Final = "orion_answer"
 WORKING_EVENT: Final = "orion_working"
 NOTICE_EVENT: Final = "orion_notice"
+_STEPS: Final = frozenset({"plan", "task_card"})
 _PAGE: Final = 200
 _MOST_PAGES: Final = 20
 _SPOKEN: Final = frozenset({"", "file_share", "thread_broadcast", "bot_message"})
@@ -34,7 +35,8 @@ _log = structlog.get_logger()
 class Posted:
     """A message of Orion's for a question: an answer's ``part`` (from 1), or a placeholder without an answer yet.
 
-    A placeholder may be a ``stream`` that nobody ended; ``blank`` tells that it shows nothing.
+    A placeholder may be a ``stream`` that nobody ended; ``blank`` tells that it shows nothing, ``planned`` that it
+    shows the steps of a plan and nothing else.
     """
 
     ts: str
@@ -43,6 +45,12 @@ class Posted:
     placeholder: bool = False
     stream: bool = False
     blank: bool = False
+    planned: bool = False
+
+    @property
+    def wordless(self) -> bool:
+        """Whether no word of an answer can be seen."""
+        return self.blank or self.planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,5 +244,7 @@ def _as_stream(message: Mapping[str, Any], own: Own, streamed: str | None) -> tu
         return ()
     ts, blank = string(message, "ts"), not any(message.get(part) for part in ("text", "blocks", "attachments", "files"))
     if ts == streamed or blank or string(message, "streaming_state") == "in_progress":
-        return (Posted(ts=ts, placeholder=True, stream=True, blank=blank),)
+        kinds = {string(block, "type") for block in objects(message, "blocks")}
+        planned = bool(kinds) and kinds <= _STEPS
+        return (Posted(ts=ts, placeholder=True, stream=True, blank=blank, planned=planned),)
     return ()

@@ -37,11 +37,11 @@ def task(number: int, status: str, **more: str) -> dict[str, str]:
 
 def test_a5_a_stream_grows_and_ends_with_blocks_and_metadata() -> None:
     workspace = idle()
-    ts = started(workspace, markdown_text="**Hel")
+    ts = started(workspace, chunks=[text("**Hel")], task_display_mode="plan")
     message = workspace.log.get(CHAT, ts)
     assert message is not None
     assert message.payload()["streaming_state"] == "in_progress"
-    call(workspace, "chat.appendStream", channel=CHAT, ts=ts, markdown_text="lo**")
+    call(workspace, "chat.appendStream", channel=CHAT, ts=ts, chunks=[text("lo**")])
     call(workspace, "chat.appendStream", channel=CHAT, ts=ts, chunks=[task(1, "in_progress"), task(2, "pending")])
     call(
         workspace,
@@ -72,6 +72,41 @@ def test_a5_a_stream_grows_and_ends_with_blocks_and_metadata() -> None:
     assert [one.status for one in workspace.threads.sessions.values()] == ["active"]
 
 
+def test_a5_tasks_stand_in_a_timeline_unless_a_plan_is_asked_for() -> None:
+    workspace = idle()
+    ts = started(workspace)
+    for chunks in (
+        [task(1, "in_progress"), task(2, "pending"), {"type": "plan_update", "title": "Plan"}],
+        [task(1, "complete"), task(2, "in_progress")],
+        [task(2, "error"), text("Done.")],
+    ):
+        call(workspace, "chat.appendStream", channel=CHAT, ts=ts, chunks=chunks)
+    message = workspace.log.get(CHAT, ts)
+    assert message is not None
+    assert message.text == "Done."
+    assert [(one["type"], one.get("title"), one.get("status")) for one in message.blocks] == [
+        ("task_card", "Task 1", "complete"), ("task_card", "Task 2", "error"), ("markdown", None, None),
+    ]  # fmt: skip
+    with pytest.raises(ApiError) as caught:
+        started(workspace, task_display_mode="list")
+    assert caught.value.error == "invalid_arguments"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [({"markdown_text": "a"}, {"chunks": [task(1, "pending")]}), ({"chunks": [text("a")]}, {"markdown_text": "b"})],
+)
+def test_a5_a_stream_takes_text_or_chunks_as_it_began(first: dict[str, Any], second: dict[str, Any]) -> None:
+    workspace = idle()
+    ts = started(workspace)
+    call(workspace, "chat.appendStream", channel=CHAT, ts=ts, **first)
+    for method in ("chat.appendStream", "chat.stopStream"):
+        with pytest.raises(ApiError) as caught:
+            call(workspace, method, channel=CHAT, ts=ts, **second)
+        assert caught.value.error == "streaming_mode_mismatch"
+    call(workspace, "chat.stopStream", channel=CHAT, ts=ts)
+
+
 def test_a5_channels_ask_who_receives_a_stream() -> None:
     workspace = idle()
     root = People(workspace).post(YOU, HELP, "question")
@@ -93,7 +128,8 @@ def test_a5_channels_ask_who_receives_a_stream() -> None:
         ({"chunks": [{"type": "unknown"}]}, "invalid_chunks"),
         ({"chunks": [{"type": "task_update", "id": "1", "status": "odd"}]}, "invalid_chunks"),
         ({"chunks": [text("a" * 12_001)]}, "msg_too_long"),
-        ({"chunks": [text("a")], "markdown_text": "b"}, "markdown_text_conflict"),
+        ({"chunks": [{"type": "task_update", "id": "1", "status": "pending"}]}, "invalid_chunks"),
+        ({"chunks": [text("a")], "markdown_text": "b"}, "cannot_provide_both_markdown_text_and_chunks"),
         ({"chunks": [{"type": "blocks", "blocks": [{"type": "odd"}]}]}, "invalid_blocks"),
         ({}, "no_text"),
     ],

@@ -16,7 +16,7 @@ from bot.patience import Patience
 from bot.slack_app import Workspace, open_client
 from bot.slack_calls import SlackCalls
 from bot.thread_reader import ThreadReader
-from tests.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
+from tests.openai_server import RESPOND, Script, Scripted, ScriptedOpenAI, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown
 from tests.test_end_to_end import LIMIT, with_server
 from tests.waiting import wait_until
@@ -79,9 +79,10 @@ async def stage(
     *drafts: Scripted,
     gate: asyncio.Event | None = None,
     strictness: Strictness = LENIENT,
+    decisions: Script = lambda _: RESPOND,
     **more: Any,
 ) -> AsyncIterator[Stage]:
-    async with ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=drafts) as server:
+    async with ScriptedOpenAI(decisions=decisions, drafts=drafts) as server:
         settings = with_server(home, redis_url, server).model_copy(update={"streams": True, **more})
         async with running(settings, strictness=strictness, patience=QUICK) as setting:
             held = gate or asyncio.Event()

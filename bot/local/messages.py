@@ -34,6 +34,8 @@ class Message:
     attachments: list[Json] = field(default_factory=list)
     streaming: bool = False
     stream_ends: float = 0.0
+    stream_mode: str = ""
+    task_display: str = "timeline"
     ephemeral_for: str = ""
 
     @property

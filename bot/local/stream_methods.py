@@ -1,7 +1,7 @@
 """``chat.startStream``, ``appendStream``, ``stopStream``: a message that grows while people watch.
 
 Promises the five-minute life of a stream and its error names. The text of a stream is standard Markdown; tasks
-and plans show as their own blocks.
+show as their own blocks, or together as a plan. The first content decides: a stream takes text or chunks, never both.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bot.local.roster import BOT_ID, Json
 from bot.local.workspace import Workspace
 
 TASK_STATES: Final = ("pending", "in_progress", "complete", "error")
+DISPLAY_MODES: Final = ("timeline", "plan")
 SESSION_STATES: Final = ("active", "processing", "suspended", "closed")
 
 
@@ -25,12 +26,12 @@ def read_chunks(workspace: Workspace, arguments: Arguments) -> list[Json]:
     """What a call adds: its ``chunks``, or its ``markdown_text`` as one chunk.
 
     Raises:
-        ApiError: ``invalid_chunks``, ``msg_too_long`` or ``markdown_text_conflict``.
+        ApiError: ``invalid_chunks``, ``msg_too_long`` or ``cannot_provide_both_markdown_text_and_chunks``.
     """
     chunks = arguments.objects("chunks", error="invalid_chunks")
     if markdown := arguments.text("markdown_text"):
         if chunks:
-            raise ApiError(error="markdown_text_conflict")
+            raise ApiError(error="cannot_provide_both_markdown_text_and_chunks")
         chunks = [{"type": "markdown_text", "text": markdown}]
     for chunk in chunks:
         _check_chunk(workspace, chunk)
@@ -44,10 +45,24 @@ def _check_chunk(workspace: Workspace, chunk: Json) -> None:
     elif kind == "blocks" and isinstance(chunk.get("blocks"), list):
         check_blocks(chunk["blocks"], workspace.setup.strictness)
     elif kind == "task_update":
-        if not chunk.get("id") or chunk.get("status") not in TASK_STATES:
+        if not (chunk.get("id") and chunk.get("title")) or chunk.get("status") not in TASK_STATES:
             raise ApiError(error="invalid_chunks")
     elif kind != "plan_update" or not chunk.get("title"):
         raise ApiError(error="invalid_chunks")
+
+
+def settle_mode(message: Message, arguments: Arguments) -> None:
+    """Holds a stream to the kind of content that it began with.
+
+    Raises:
+        ApiError: ``streaming_mode_mismatch``.
+    """
+    mode = "chunks" if arguments.objects("chunks", error="invalid_chunks") else "text"
+    if mode == "text" and not arguments.text("markdown_text"):
+        return
+    if message.stream_mode not in ("", mode):
+        raise ApiError(error="streaming_mode_mismatch")
+    message.stream_mode = mode
 
 
 def grow(message: Message, chunks: list[Json]) -> None:
@@ -59,7 +74,7 @@ def grow(message: Message, chunks: list[Json]) -> None:
             message.blocks.extend(chunk["blocks"])
         elif chunk["type"] == "task_update":
             _grow_tasks(message, chunk)
-        else:
+        elif message.task_display == "plan":  # only a plan has a title
             _plan(message)["title"] = chunk["title"]
 
 
@@ -81,10 +96,11 @@ def _plan(message: Message) -> Json:
 
 
 def _grow_tasks(message: Message, chunk: Json) -> None:
-    tasks: list[Json] = _plan(message)["tasks"]
+    """A task is one of the plan's where these are shown as a plan, else a block of its own."""
+    tasks: list[Json] = _plan(message)["tasks"] if message.task_display == "plan" else message.blocks
     news = {key: value for key, value in chunk.items() if key not in ("type", "id") and value is not None}
     for task in tasks:
-        if task["task_id"] == chunk["id"]:
+        if task.get("task_id") == chunk["id"]:
             task.update(news)
             return
     tasks.append({"type": "task_card", "task_id": chunk["id"], **news})
@@ -99,9 +115,14 @@ def start_stream(workspace: Workspace, arguments: Arguments) -> Json:
                 raise ApiError(error=f"missing_{name}")
     thread = thread_root(workspace, channel, arguments.required("thread_ts"))
     chunks = read_chunks(workspace, arguments)
+    display = arguments.text("task_display_mode") or "timeline"
+    if display not in DISPLAY_MODES:
+        raise invalid(["must be one of the display modes [json-pointer:/task_display_mode]"])
     empty = Content(text="", blocks=None, attachments=None, metadata=None)
     message = bot_message(workspace, channel, empty, thread)
     message.streaming = True
+    message.task_display = display
+    settle_mode(message, arguments)
     message.stream_ends = workspace.log.now() + workspace.setup.strictness.stream_seconds
     grow(message, chunks)
     workspace.added(message)
@@ -129,6 +150,7 @@ def append_stream(workspace: Workspace, arguments: Arguments) -> Json:
     chunks = read_chunks(workspace, arguments)
     if not chunks:
         raise ApiError(error="no_text")
+    settle_mode(message, arguments)
     grow(message, chunks)
     workspace.feed.publish("message", channel=message.channel, ts=message.ts)
     return {"channel": message.channel, "ts": message.ts}
@@ -146,6 +168,7 @@ def stop_stream(workspace: Workspace, arguments: Arguments) -> Json:
     if "metadata" in arguments:
         given = arguments.structure("metadata", error="invalid_metadata_format")
         message.metadata = check_metadata(given, workspace.setup.strictness)
+    settle_mode(message, arguments)
     before = workspace.log.shown(message, metadata=True)
     grow(message, chunks)
     message.blocks = [*message.blocks, *blocks]
