@@ -145,7 +145,10 @@ def from_traces(
     bad: Annotated[bool, typer.Option("--bad", help="Only what somebody found not helpful.")] = False,  # noqa: FBT002 - a flag
     local: LocalOption = None,
 ) -> None:
-    """Questions people asked in the last 30 days, to be labelled with 'expect' for `orion eval answers`."""
+    """Questions people asked in the last 30 days, to be labelled with 'expect' for `orion eval answers`.
+
+    A follow-up comes with the questions before it (at most five, where not all are chosen), as rows of one 'thread'.
+    """
     from bot.cli import _run, _settings
     from bot.eval_from_traces import OUTCOMES, write_rows
 
@@ -157,7 +160,8 @@ def from_traces(
     rows = f"{len(found)} row{'' if len(found) == 1 else 's'}"
     _say(
         f"{out}: {rows}. Add to each 'expect': a list of texts that the answer must hold, or null where Orion should "
-        "refuse. The file holds people's questions and answers: keep it where those may be."
+        "refuse. Rows of one 'thread' are one conversation, in its order. The file holds people's questions and "
+        "answers: keep it where those may be."
     )
 
 

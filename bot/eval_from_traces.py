@@ -1,17 +1,19 @@
 """Questions that people really asked, as a file for `orion eval answers` once somebody has labelled it (G5).
 
 Promises: one row a turn whose record is still kept (30 days), the id being that of its trace; what became of it and how
-people judged it stand beside it. Must never guess a label: ``expect`` is left to a person, and `orion eval answers`
-refuses a row without it. Writes people's words, so only where it is told to, and nobody's name.
+people judged it stand beside it; a follow-up comes with what was asked before it, as rows of one ``thread``. Must never
+guess a label: ``expect`` is left to a person, and `orion eval answers` refuses a row without it. Writes people's words,
+so only where it is told to, and neither a person's name nor a channel's.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from redis.asyncio import Redis
 
@@ -21,14 +23,45 @@ from bot.wrong_use import WrongUse
 OUTCOMES = ("answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget")
 
 
+BEFORE_MOST: Final = 5
+"""Turns before a chosen one that come along, where not all are chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One record, how people judged it, and for how many milliseconds it is still kept: the later, the longer."""
+
+    record: dict[str, Any]
+    judged: Counter[str]
+    left_ms: int
+
+    @property
+    def conversation(self) -> str:
+        """What it shares with the turns that it goes on with."""
+        return str(self.record.get("thread") or self.record["turn_id"])
+
+
 async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad_only: bool) -> list[dict[str, Any]]:
-    """A row for each turn that ended in one of ``outcomes`` (none: however it ended). Raises ``RedisError``."""
-    rows = []
-    async for record in _records(redis, TurnRecords(redis, prefix=prefix), prefix):
-        judged = await _judged(redis, prefix, record["turn_id"])
-        if (not outcomes or record["outcome"] in outcomes) and (judged["bad"] or not bad_only):
-            rows.append(_row(record, judged))
-    return rows
+    """A row for each turn that ended in one of ``outcomes`` (none: however it ended), and for what led to it.
+
+    In order of time, each conversation's together. Raises ``RedisError``.
+    """
+    conversations: dict[str, list[Turn]] = {}
+    for turn in sorted([turn async for turn in _turns(redis, prefix)], key=lambda turn: turn.left_ms):
+        conversations.setdefault(turn.conversation, []).append(turn)
+
+    def chosen(turn: Turn) -> bool:
+        return (not outcomes or turn.record["outcome"] in outcomes) and (turn.judged["bad"] > 0 or not bad_only)
+
+    return [row for turns in conversations.values() for row in _rows(turns, list(map(chosen, turns)))]
+
+
+def _rows(turns: Sequence[Turn], chosen: Sequence[bool]) -> Iterator[dict[str, Any]]:
+    """The chosen turns of one conversation and those before them. They share the first one's id as their thread."""
+    taken = [turn for at, turn in enumerate(turns) if any(chosen[at : at + BEFORE_MOST + 1])]
+    for turn in taken:
+        thread = {"thread": taken[0].record["turn_id"]} if len(taken) > 1 else {}
+        yield {**_row(turn.record, turn.judged), **thread}
 
 
 def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:
@@ -41,13 +74,14 @@ def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:
         raise WrongUse(message) from None
 
 
-async def _records(redis: Redis, records: TurnRecords, prefix: str) -> AsyncIterator[dict[str, Any]]:
-    """Every record that can be read and holds a question."""
-    start = f"{prefix}:turn:"
+async def _turns(redis: Redis, prefix: str) -> AsyncIterator[Turn]:
+    """Every turn whose record can be read and holds a question."""
+    start, records = f"{prefix}:turn:", TurnRecords(redis, prefix=prefix)
     async for name in redis.scan_iter(match=f"{start}*", count=1000):
         record = await records.load(str(name).removeprefix(start))
         if isinstance(record, dict) and record.get("question") and {"turn_id", "outcome"} <= record.keys():
-            yield record
+            judged = await _judged(redis, prefix, record["turn_id"])
+            yield Turn(record=record, judged=judged, left_ms=await redis.pttl(name))
 
 
 async def _judged(redis: Redis, prefix: str, turn_id: str) -> Counter[str]:

@@ -24,8 +24,19 @@ def terminal(
         yield found
 
 
-def turn(url: str, turn_id: str, outcome: str = "answered", *, prefix: str = "orion", **judged: str) -> None:
+def turn(
+    url: str,
+    turn_id: str,
+    outcome: str = "answered",
+    *,
+    prefix: str = "orion",
+    thread: str = "",
+    at: int = 0,
+    **judged: str,
+) -> None:
+    """A record as a turn leaves it, ``at`` seconds later than another."""
     record = {
+        **({"thread": thread} if thread else {}),
         "turn_id": turn_id,
         "user": USER,
         "outcome": outcome,
@@ -34,7 +45,7 @@ def turn(url: str, turn_id: str, outcome: str = "answered", *, prefix: str = "or
         "sources": [{"id": 1, "title": "Limits"}],
     }
     with redis.Redis.from_url(url, decode_responses=True) as client:
-        client.set(f"{prefix}:turn:{turn_id}", json.dumps(record))
+        client.set(f"{prefix}:turn:{turn_id}", json.dumps(record), ex=1_000 + at)
         for user, verdict in judged.items():
             client.hset(f"{prefix}:feedback:{turn_id}", user, verdict)
 
@@ -98,3 +109,31 @@ def test_g5_a_redis_that_is_away_leaves_no_file(terminal: Terminal) -> None:
     done = terminal.orion("eval", "from-traces", "out.jsonl")
     assert (done.code, "cannot be reached" in done.err) == (1, True)
     assert not (terminal.folder / "out.jsonl").exists()
+
+
+def test_g5_a_follow_up_comes_with_what_was_asked_before_it(terminal: Terminal, redis_url: str) -> None:
+    """The rows of a conversation are in its order, under the id of the first: no channel is named."""
+    ids = [f"{9 - number}a" for number in range(8)]
+    for number, name in enumerate(ids):
+        turn(
+            redis_url,
+            name,
+            thread="T1:CSECRET:1.0",
+            at=number * 10,
+            **({"U1": "bad"} if number == len(ids) - 1 else {}),
+        )
+    turn(redis_url, "0b", thread="T1:CSECRET:2.0", at=1, U1="bad")
+    whole = rows(terminal)
+    assert [(row["id"], row.get("thread")) for row in whole] == [*((name, ids[0]) for name in ids), ("0b", None)]
+    assert "CSECRET" not in json.dumps(whole)
+    bad = rows(terminal, "--bad")
+    assert [(row["id"], row.get("thread")) for row in bad] == [*((name, ids[2]) for name in ids[2:]), ("0b", None)]
+
+
+def test_g5_rows_of_a_conversation_can_be_asked_again(terminal: Terminal, redis_url: str) -> None:
+    turn(redis_url, "0a", thread="T1:C1:1.0")
+    turn(redis_url, "0b", thread="T1:C1:1.0", at=5)
+    labelled = [{**row, "expect": ["600"]} for row in rows(terminal)]
+    (terminal.folder / "labelled.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labelled))
+    asked = terminal.orion("eval", "answers", "labelled.jsonl", "--docs", "docs", "--json")
+    assert (asked.code, asked.json["answered_as_expected"]) == (0, 2)
