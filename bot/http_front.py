@@ -64,16 +64,20 @@ class SlackDoor:
 
 def build(pages: Pages, door: SlackDoor | None = None) -> web.Application:
     """The web application: three pages, and Slack's door where there is one."""
-    front = _Front(pages)
     application = web.Application(client_max_size=LARGEST_BODY)
-    application.router.add_get("/healthz", front.healthz)
-    application.router.add_get("/readyz", front.readyz)
-    application.router.add_get("/metrics", front.metrics)
+    application.add_routes(page_routes(pages))
     if door is not None:
         application.router.add_post(EVENTS_PATH, partial(_slack_events, door))
         if door.installing is not None:
             application.add_routes(door.installing.routes())
     return application
+
+
+def page_routes(pages: Pages) -> list[web.RouteDef]:
+    """The three pages, for whichever server shows them."""
+    front = _Front(pages)
+    named = {"/healthz": front.healthz, "/readyz": front.readyz, "/metrics": front.metrics}
+    return [web.get(path, show) for path, show in named.items()]
 
 
 @asynccontextmanager

@@ -25,7 +25,7 @@ from rich.console import Console
 
 from bot.app import Orion, open_orion
 from bot.engine import corpus_of, known_documents
-from bot.http_front import Pages, SlackDoor, build
+from bot.http_front import Pages, SlackDoor, build, page_routes
 from bot.http_front import serve as serve_pages
 from bot.local.documents import DocsFolder
 from bot.local.server import LocalWorkspace
@@ -34,7 +34,6 @@ from bot.settings import Settings
 from bot.slack_app import open_client
 from bot.slack_tokens import try_bot_token
 from bot.stopping import Stopping, heeding_signals
-from bot.turn_record import TurnRecords
 from bot.wording import SUGGESTED_PROMPTS
 from bot.wrong_use import WrongUse
 
@@ -53,14 +52,30 @@ _REFUSED = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy 
 
 
 @dataclass(slots=True)
-class RecordDesk:
-    """Where the workspace's inspector asks for records: open once Orion is."""
+class Inhabitant:
+    """The Orion in a local workspace, as the workspace's server asks for it: before there is one, too."""
 
-    records: TurnRecords | None = None
+    orion: Orion | None = None
 
-    async def load(self, turn_id: str) -> dict[str, Any] | None:
+    async def record(self, turn_id: str) -> dict[str, Any] | None:
         """A turn's record, or None."""
-        return await self.records.load(turn_id) if self.records else None
+        return await self.orion.records.load(turn_id) if self.orion else None
+
+    def pages(self) -> Pages:
+        """The three pages of every mode (G3)."""
+        return Pages(checks=self._checks, metrics=self._metrics, paused=self._paused, left_alone=self._left_alone)
+
+    async def _checks(self) -> dict[str, bool]:
+        return await self.orion.checks() if self.orion else {"started": False}
+
+    async def _metrics(self) -> bytes:
+        return await self.orion.metrics() if self.orion else b""
+
+    async def _paused(self) -> bool:
+        return await self.orion.paused() if self.orion else False
+
+    def _left_alone(self) -> list[str]:
+        return self.orion.left_alone() if self.orion else []
 
 
 async def serve(settings: Settings, *, mode: str, host: str, concurrency: int) -> None:
@@ -116,13 +131,14 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
     corpus_of(settings, folders)  # refuses folders that are not there before anything opens
     with heeding_signals() as stopping:
         async with AsyncExitStack() as stack:
-            desk = RecordDesk()
+            inside = Inhabitant()
             examples = EXAMPLES if folders == (HANDBOOK,) else ()
-            workspace = LocalWorkspace(DocsFolder(roots=folders), desk.load, examples=examples)
+            workspace = LocalWorkspace(DocsFolder(roots=folders), inside.record, examples=examples)
+            workspace.routes = page_routes(inside.pages())
             stack.push_async_callback(workspace.stop)
             await _start(workspace, port)
             orion = await stack.enter_async_context(_inhabit(settings, workspace, folders, examples))
-            desk.records = orion.records
+            inside.orion = orion
             Console().print(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)", highlight=False)
             if browser:
                 # A daemon: some browsers' commands return only when the person closes them.

@@ -25,7 +25,7 @@ from bot.local.limits import LENIENT, Strictness
 from bot.local.roster import BOT_USER, VISITOR
 from bot.local.server import LocalWorkspace
 from bot.patience import Patience
-from bot.serving import HANDBOOK, RecordDesk, settings_for
+from bot.serving import HANDBOOK, Inhabitant, settings_for
 from bot.settings import Settings
 from tests.waiting import wait_until
 
@@ -96,8 +96,8 @@ async def running(
     Of two processes over one Redis one may only take events, the other only work on what is stored.
     """
     async with AsyncExitStack() as stack:
-        desk = RecordDesk()
-        workspace = inhabited or LocalWorkspace(DocsFolder(roots=(docs,)), desk.load, strictness=strictness)
+        inhabitant = Inhabitant()
+        workspace = inhabited or LocalWorkspace(DocsFolder(roots=(docs,)), inhabitant.record, strictness=strictness)
         if inhabited is None:
             await workspace.start()
             stack.push_async_callback(workspace.stop)
@@ -116,7 +116,7 @@ async def running(
                 patience=patience,
             )
         )
-        desk.records = orion.records
+        inhabitant.orion = orion
         if mode == "http" and part != "worker":
             door = SlackDoor(app=orion.app, signing_secret=workspace.signing_secret)
             pages = Pages(checks=orion.checks, metrics=orion.metrics)

@@ -23,6 +23,8 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from bot import serving
+from bot.http_front import build
+from bot.http_front import serve as serve_pages
 from bot.local.documents import DocsFolder
 from bot.local.limits import LENIENT
 from bot.local.server import LocalWorkspace
@@ -337,9 +339,25 @@ async def test_h1_local_opens_the_page_and_ends_when_asked(
         await wait_until(lambda: "slack_socket_connected" in events(log), "Orion is in the workspace")
         async with aiohttp.ClientSession() as client, client.get(opened.urls[0]) as reply:
             assert reply.status == 200
+        port = urlsplit(opened.urls[0]).port or 0
+        assert await page(port, "/healthz") == (200, '{"alive": true}')
+        status, ready = await page(port, "/readyz")
+        assert (status, json.loads(ready)["checks"]) == (200, {"redis": True, "slack_socket": True})
+        assert samples((await page(port, "/metrics"))[1])["orion_turns_running", ""] == 0
         ask_to_end()
         await running
     assert events(log)[-1] == "orion_stopped"
+
+
+async def test_g3_a_local_workspace_whose_orion_is_not_there_yet_says_so() -> None:
+    pages = serving.Inhabitant().pages()
+    async with serve_pages(build(pages)) as port:
+        status, ready = await page(port, "/readyz")
+        assert (status, json.loads(ready)) == (
+            503, {"ready": False, "checks": {"started": False}, "left_alone": [], "paused": False},
+        )  # fmt: skip
+        assert await page(port, "/metrics") == (200, "")
+    assert await serving.Inhabitant().record("0a") is None
 
 
 def test_browser_that_would_take_the_terminal_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,8 @@ class LocalWorkspace(People):
         )
         super().__init__(Workspace(setup, roster))
         self._stack = AsyncExitStack()
+        self.routes: Sequence[web.RouteDef] = ()
+        """Pages of the app's own that this server shows too; named before ``start``."""
 
     @property
     def url(self) -> str:
@@ -183,6 +185,7 @@ class LocalWorkspace(People):
                 web.get("/", _index),
                 web.get("/archives/{channel}/{message}", _index),
                 *page.routes(),
+                *self.routes,
             ]
         )
         return app
