@@ -27,6 +27,7 @@ from bot.local.faults import Faults
 from bot.local.limits import LENIENT, Strictness
 from bot.patience import Patience
 from bot.status import DOCUMENTS_AWAY
+from tests.chaos.scene import PLANNED
 from tests.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
 from tests.postgres_server import Database, database_in
@@ -108,9 +109,14 @@ def posting(error: str) -> Failure:
     return Failure(slack=lambda faults: faults.fail("chat.postMessage", error, times=2))
 
 
-def streamed(slack: Callable[[Faults], None]) -> Failure:
+def streamed(slack: Callable[[Faults], None], *decisions: Scripted) -> Failure:
     """The answer is to be seen while it grows."""
-    return Failure(slack=slack, needs=frozenset({"streams"}))
+    return Failure(slack=slack, decisions=decisions, needs=frozenset({"streams"}))
+
+
+def not_updated(faults: Faults) -> None:
+    faults.fail("chat.stopStream", "invalid_blocks")
+    faults.fail("chat.update", "block_mismatch")
 
 
 async def recycled(scene: Scene) -> None:
@@ -267,6 +273,10 @@ FAILURES: Mapping[str, Failure] = {
         lambda faults: faults.fail("chat.appendStream", "message_not_in_streaming_state")
     ),
     "streams: blocks refused at its end": streamed(lambda faults: faults.fail("chat.stopStream", "invalid_blocks")),
+    "streams: no tasks for the steps of a plan (`invalid_chunks`)": streamed(
+        lambda faults: faults.fail("chat.appendStream", "invalid_chunks"), PLANNED
+    ),
+    "streams: what was shown cannot be updated (`block_mismatch`)": streamed(not_updated),
     "redis: away when the question comes, Socket Mode": REDIS_AWAY,
     "redis: away when the question comes, HTTP": replace(REDIS_AWAY, mode="http"),
     "redis: away for longer than Slack sends again": Failure(

@@ -24,6 +24,7 @@ from tests.chaos.scene import Asked, Scene
 
 SAID = frozenset({"answer_delivered", "turn_outcome"})
 """After these a turn only saves and ends; what dies then may have ended already, and the thread be somebody else's."""
+OPEN = frozenset({"pending", "in_progress"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,10 +136,11 @@ def left_behind(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
 
 
 def _torn(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
-    """Streams that nobody ended, and answers of which a part is missing or stands there twice."""
+    """Streams that nobody ended, steps left open, and answers of which a part is missing or stands there twice."""
     places = {(one.channel, one.thread) for one in asked if one.thread}
     own = [m for channel, thread in places for m in workspace.messages(channel, thread) if m.get("bot_id")]
     streams = [f"stream {m['ts']}" for m in own if "streaming_state" in m or not m.get("metadata")]
+    streams += [f"open step {m['ts']}" for m in own if any(b.get("status") in OPEN for b in m.get("blocks", []))]
     answers = [m for m in own if _is(m, ANSWER_EVENT, str(_payload(m).get("question_ts"))) and _payload(m)["turn_id"]]
     return streams + [f"torn answer {m['ts']}" for m in answers if _said(m).count("600 requests") != 1]
 

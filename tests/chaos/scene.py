@@ -19,7 +19,7 @@ from bot.local.server import LocalWorkspace
 from bot.serving import HANDBOOK, settings_for
 from bot.settings import Settings
 from tests.chaos.crew import Crew, crew
-from tests.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, says
+from tests.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says
 from tests.orion_running import MENTION, settings_in
 from tests.waiting import wait_until
 
@@ -27,6 +27,8 @@ QUESTION = "How many requests per minute may an API key make?"
 DRAFT = ("<answer>Each API key may", " make 600 requests a minute [1].</answer>")
 BLOCKS = "<answer>Each API key may make 600 requests a minute [1].\n\nBursts"
 REST = (" of up to 50 requests a second are accepted [1].\n\n", "Keys on the partner plan may make 3,000 [1].</answer>")
+STEPS = [{"description": "Find the limit of a key"}, {"description": "Compare it with the partner plan"}]
+PLANNED = calls(("finish_step", {"step": 1, "result": "600", "plan": STEPS}))
 IMPATIENT_SLACK = Strictness(rates=False, retry_delays=(0.3, 1.0, 2.0, 4.0, 8.0))
 """Slack's own retries come after 0, 60 and 300 seconds: a run of minutes cannot wait for them."""
 
@@ -66,17 +68,24 @@ def paced(
 ) -> dict[str, Any]:
     """Scripts of a model that always decides to answer and writes for a while; ``hangs`` looks at the question.
 
-    For ``streams`` it writes blocks, and waits in the second.
+    For ``streams`` it makes a plan and writes blocks, and waits in the second of them or before the first: then only
+    the plan is to be seen.
     """
+
+    def decision(request: Mapping[str, Any]) -> Scripted:
+        return PLANNED if streams and ": the plan]" not in str(request["messages"]) else RESPOND
 
     def draft(request: Mapping[str, Any]) -> Scripted:
         if hangs(str(request["messages"])):
             return HANGS
         gate = asyncio.Event()
         asyncio.get_running_loop().call_later(dice.uniform(least_s, most_s), gate.set)
-        return says(BLOCKS, before_end=gate, after=REST) if streams else says(*DRAFT, before_end=gate)
+        if not streams:
+            return says(*DRAFT, before_end=gate)
+        begun = dice.random() < 0.5
+        return says(BLOCKS, before_end=gate, after=REST) if begun else says(before_end=gate, after=(BLOCKS, *REST))
 
-    return {"decisions": lambda _: RESPOND, "drafts": draft}
+    return {"decisions": decision, "drafts": draft}
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from tests.chaos.member import Role
 from tests.chaos.redis_process import redis_process
 from tests.chaos.report import Row, summed
 from tests.chaos.restarts import restarts
-from tests.chaos.scene import BLOCKS, REST, scene
+from tests.chaos.scene import BLOCKS, PLANNED, REST, scene
 from tests.chaos.storm import Weather, storm
 from tests.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.waiting import wait_until
@@ -77,6 +77,28 @@ async def test_h3_f10_killed_in_mid_stream_it_is_finished_in_place_by_the_next(t
         ended = [m for m in here(asked.channel, asked.ts) if m.get("bot_id")]
         assert [m["ts"] for m in ended] == [m["ts"] for m in grown]
         await wait_until(lambda: not left_behind(at.workspace, at.asked), "nothing is left to clear")
+        never.set()
+
+
+async def test_h3_a5_killed_over_its_plan_it_is_answered_by_the_next_without_one(tmp_path: Path) -> None:
+    never, whole = asyncio.Event(), says(BLOCKS, after=REST)
+    drafts = [says(before_end=never), whole, whole]
+    async with (
+        redis_process() as redis,
+        ScriptedOpenAI(decisions=[PLANNED, *[RESPOND] * 3], drafts=drafts) as model,
+        scene(tmp_path, redis.url, model, random.Random(1), streams=True) as at,
+    ):
+        first = at.crew.start(Role(name="first", socket=True, lease_s=1.0), at.settings)
+        await wait_until(lambda: at.workspace.connections, "the first takes events", 60)
+        asked = at.ask()
+        here = at.workspace.messages
+        await at.workspace.wait_for(lambda: "in_progress" in str([m.get("blocks") for m in here("C0HELP", asked.ts)]))
+        at.crew.kill(first)
+        at.crew.start(Role(name="second", socket=True, lease_s=1.0), at.settings)
+        await wait_until(lambda: answered(at.workspace, asked), "it is answered", 60)
+        await wait_until(lambda: not left_behind(at.workspace, at.asked), "nothing is left to clear")
+        (ended,) = [m for m in here("C0HELP", asked.ts) if m.get("bot_id")]
+        assert "task_card" not in {block["type"] for block in ended["blocks"]}
         never.set()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from playwright.async_api import Page, async_playwright, expect
 from pydantic import SecretStr
 
 from tests.browser import ARGUMENTS, browser_path
-from tests.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.orion_running import CHANNEL, Setting, running, settings_in
 
 pytestmark = [pytest.mark.browser]
@@ -82,6 +83,31 @@ async def test_f3_a_draft_that_fails_is_mended_and_the_inspector_tells(tmp_path:
         inspector = page.locator("#inspector")
         for text in ("2 attempts", "claim_supported", "900", "repaired bold"):
             await expect(inspector).to_contain_text(text)
+
+
+async def test_a5_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    steps = [{"description": "Find the limit of a key"}, {"description": "Compare it <!here>"}]
+    plan = calls(("finish_step", {"step": 1, "result": "600", "plan": steps}))
+    draft = says(before_end=gate, after=(GOOD,))
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(ScriptedOpenAI(decisions=[plan, RESPOND], drafts=[draft]))
+        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("sk-test"), "model": "scripted"}
+        settings = settings_in(tmp_path, redis_url, streams=True, **model)
+        setting = await stack.enter_async_context(running(settings))
+        stack.callback(gate.set)
+        page = await stack.enter_async_context(page_of(setting, f"/#/{CHANNEL}"))
+        await ask(page, "#channel-composer", "@Orion how many requests per minute may an API key make?")
+        await page.get_by_role("button", name="1 reply").click()
+        answer = page.locator("#thread .message").nth(1)
+        await expect(answer.locator(".task")).to_have_text(
+            ["Find the limit of a key (complete)", "Step 2 (in progress)"]
+        )
+        gate.set()
+        await expect(answer.locator(".body")).to_contain_text("600 requests a minute")
+        await expect(answer.locator(".task")).to_have_text(["Find the limit of a key (complete)", "Step 2 (complete)"])
+        await expect(answer).to_contain_text("Verified")
+        await expect(page.locator("#thread .message")).to_have_count(2)
 
 
 async def test_a13_ask_a_human_is_confirmed_first(tmp_path: Path, redis_url: str) -> None:

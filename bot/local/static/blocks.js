@@ -88,7 +88,7 @@ function tableBlock(block) {
 }
 
 function task(given) {
-  return el("div", { class: `task ${given.status}` }, given.title, el("span", { class: "visually-hidden" }, ` (${given.status})`));
+  return el("div", { class: `task ${given.status}` }, given.title, el("span", { class: "visually-hidden" }, ` (${given.status.replace("_", " ")})`));
 }
 
 function withTables(node) {
