@@ -11,6 +11,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,11 +51,35 @@ def grounding(
 
 
 @app.command()
-def verifier(files: FilesArgument, as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
+def verifier(
+    files: FilesArgument,
+    keep: Annotated[bool, typer.Option("--keep", help="Show the totals in `orion stats`.")] = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
     """Wrong passes and wrong fails of the verifier: {id, text, question?, sources?, passes, kind?} a line."""
     from bot.eval_verifier import evaluate_verifier
 
-    _show(evaluate_verifier(files), as_json=as_json)
+    reports = evaluate_verifier(files)
+    _show(reports, as_json=as_json)
+    if keep:
+        from bot.cli import _run, _settings
+
+        _run(_keep(_settings(), reports))
+        _say("Kept: orion stats shows these totals beside the pass rate.")
+
+
+async def _keep(settings: Settings, reports: Sequence[Report]) -> None:
+    from bot.open_redis import open_redis
+    from observability.stats import Stats, VerifierFigures
+
+    counted = ("should_pass", "should_fail", "false_accepts", "false_rejects")
+    figures = VerifierFigures(
+        **{name: sum(report[name] for report in reports) for name in counted},
+        measured=datetime.now(UTC).date().isoformat(),
+        files=", ".join(str(report["file"]) for report in reports),
+    )
+    async with open_redis(settings) as redis:
+        await Stats(redis).keep_verifier(figures)
 
 
 @app.command()

@@ -6,21 +6,25 @@ partial and failed verification; the share of refused stands beside it, so that 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from redis.asyncio import Redis
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
 KEPT = timedelta(days=400)
 # Upper bounds of the latency buckets in milliseconds; the last bucket is open.
 LATENCY_MS = (250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000)
 _OPEN = "more"
 TARGET = 0.95
+VERIFIER_KEY = "orion:verifier"
+"""One for every Orion over a Redis: the rules are the same for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,24 @@ class TurnFigures:
     tool_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifierFigures:
+    """How often the verifier itself was wrong on labelled texts. ``measured`` is a date, ``files`` the files' names."""
+
+    should_pass: int
+    should_fail: int
+    false_accepts: int
+    false_rejects: int
+    measured: str = ""
+    files: str = ""
+
+    def __str__(self) -> str:
+        """One sentence for people."""
+        accepts = _of(self.false_accepts, self.should_fail)
+        rejects = _of(self.false_rejects, self.should_pass)
+        return f"Verifier on {self.files} ({self.measured}): false accepts {accepts}, false rejects {rejects}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,20 +148,22 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary(Tally):
-    """Several days: each of them, and all together."""
+    """Several days: each of them, and all together; beside them, how often the verifier was wrong, where measured."""
 
     days: Mapping[str, Tally] = field(default_factory=dict)
+    verifier: VerifierFigures | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The totals, and under ``days`` the same for each day that had turns, oldest first."""
         days = {day: tally.to_json() for day, tally in self.days.items()}
-        return {"target": TARGET, **Tally(counts=self.counts).to_json(), "days": days}
+        verifier = asdict(self.verifier) if self.verifier else None
+        return {"target": TARGET, **Tally(counts=self.counts).to_json(), "verifier": verifier, "days": days}
 
     def table(self, of: str = "") -> Table:
         """A line a day and the totals, for a terminal; ``of`` says whose."""
         title = f"Pass rate {_percent(self.pass_rate)} (target {_percent(TARGET)})" + (f", {of}" if of else "")
         # Nothing between columns but a space: ten of them fit into a terminal of 80.
-        table = Table(title=title, caption=self._reasons(), box=SIMPLE_HEAD, padding=0)
+        table = Table(title=title, caption=Text(self._reasons()), box=SIMPLE_HEAD, padding=0)
         for column in ("day", "turns", "pass rate", "refused", "answered", "partial", "failed", "p50", "p95", "tokens"):
             table.add_column(column, justify="left" if column == "day" else "right", no_wrap=column != "pass rate")
         for day, tally in self.days.items():
@@ -151,7 +175,8 @@ class Summary(Tally):
     def _reasons(self) -> str:
         rules = ", ".join(f"{rule} {count}" for rule, count in self.group("rule").items()) or "none"
         attempts = ", ".join(f"{n}: {count}" for n, count in sorted(self.group("attempts").items())) or "none"
-        return f"Attempts {attempts}. Failure reasons: {rules}."
+        verifier = self.verifier or "The verifier's own errors: orion eval verifier FILE --keep measures them."
+        return f"Attempts {attempts}. Failure reasons: {rules}.\n{verifier}"
 
 
 class Stats:
@@ -183,7 +208,12 @@ class Stats:
                 pipe.hgetall(self.key(date))
             found = await pipe.execute()
         tallies = {_day(date): Tally(counts=_counts(raw)) for date, raw in zip(dates, found, strict=True) if raw}
-        return Summary(counts=_added(tallies.values()), days=tallies)
+        kept = _verifier(await self._redis.get(VERIFIER_KEY))
+        return Summary(counts=_added(tallies.values()), days=tallies, verifier=kept)
+
+    async def keep_verifier(self, figures: VerifierFigures) -> None:
+        """Show these beside the pass rate from now on. Raises ``redis.exceptions.RedisError``."""
+        await self._redis.set(VERIFIER_KEY, json.dumps(asdict(figures), ensure_ascii=False), ex=KEPT)
 
 
 def increments(turn: TurnFigures) -> dict[str, int]:
@@ -223,6 +253,18 @@ def _counts(raw: Mapping[Any, Any]) -> dict[str, int]:
     return {k.decode() if isinstance(k, bytes) else str(k): int(n) for k, n in raw.items()}
 
 
+def _verifier(stored: str | bytes | None) -> VerifierFigures | None:
+    """What was kept; nothing of what another version kept otherwise."""
+    if not stored:
+        return None
+    try:
+        found = VerifierFigures(**json.loads(stored))
+    except (ValueError, TypeError):
+        return None
+    counts = (found.should_pass, found.should_fail, found.false_accepts, found.false_rejects)
+    return found if all(isinstance(count, int) for count in counts) else None
+
+
 def _added(tallies: Iterable[Tally]) -> dict[str, int]:
     total: dict[str, int] = {}
     for tally in tallies:
@@ -248,6 +290,10 @@ def _seconds(tally: Tally, quantile: float) -> str:
 
 def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part} of {whole} ({_percent(_share(part, whole))})"
 
 
 def _percent(share: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,3 +60,23 @@ def test_g4_a_second_local_workspace_is_named(terminal: Terminal, redis_url: str
 
 def test_g4_without_any_figures_those_of_slack_are_meant(terminal: Terminal) -> None:
     assert "workspaces served" in terminal.orion("stats").out
+
+
+def test_f8_what_the_verifier_got_wrong_is_kept_where_that_is_asked_for(terminal: Terminal, redis_url: str) -> None:
+    turns(redis_url, None, 1)
+    rows = [{"id": "a", "text": "Hello there.", "passes": True}, {"id": "b", "text": "<!channel> Hi.", "passes": True}]
+    terminal.write("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert terminal.orion("eval", "verifier", "rows.jsonl").code == 0
+    assert terminal.orion("stats", "--json").json["verifier"] is None
+    kept = terminal.orion("eval", "verifier", "rows.jsonl", "rows.jsonl", "--keep", "--json")
+    assert (kept.code, len(kept.json), "orion stats" in kept.err) == (0, 2, True)
+    found = terminal.orion("stats", "--json").json["verifier"]
+    assert (found["should_pass"], found["false_rejects"], found["files"]) == (4, 2, "rows.jsonl, rows.jsonl")
+    assert "false rejects 2 of 4 (50.0 %)" in " ".join(terminal.orion("stats").out.split())
+
+
+def test_f8_figures_that_cannot_be_kept_are_shown_all_the_same(terminal: Terminal) -> None:
+    terminal.set(REDIS_URL="redis://127.0.0.1:9")
+    terminal.write("rows.jsonl", json.dumps({"id": "a", "text": "Hello there.", "passes": True}) + "\n")
+    done = terminal.orion("eval", "verifier", "rows.jsonl", "--keep", "--json")
+    assert (done.code, len(done.json), "Redis cannot be" in done.err) == (1, 1, True)

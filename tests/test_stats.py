@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import io
+import json
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 from rich.console import Console
 
-from observability.stats import KEPT, Stats, Tally, TurnFigures, increments
+from observability.stats import KEPT, Stats, Tally, TurnFigures, VerifierFigures, increments
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 FIRST = TurnFigures(
@@ -96,6 +98,32 @@ async def test_g4_the_table_reads_well(redis_client: Redis) -> None:
         "Pass rate –",
     ):
         assert part in text
+
+
+async def test_f8_how_often_the_verifier_errs_stands_beside_the_pass_rate(redis_client: Redis) -> None:
+    stats, others = Stats(redis_client), Stats(redis_client, prefix="orion-local-8765")
+    figures = VerifierFigures(
+        should_pass=40, should_fail=60, false_accepts=3, false_rejects=1, measured="2026-05-04", files="rows.jsonl"
+    )
+    assert "orion eval verifier FILE --keep" in str((await stats.read(1)).table().caption)
+    assert (await stats.read(1)).to_json()["verifier"] is None
+    await stats.keep_verifier(figures)
+    for read in (await stats.read(1), await others.read(1)):
+        assert read.verifier == figures
+        assert read.to_json()["verifier"]["false_accepts"] == 3
+        assert "rows.jsonl (2026-05-04): false accepts 3 of 60 (5.0 %), false rejects 1 of 40 (2.5 %)" in str(
+            read.table().caption
+        )
+    assert await redis_client.ttl("orion:verifier") > 0
+
+
+@pytest.mark.parametrize("stored", ["[]", "7", "no json", '{"mood": 1}', '{"should_pass": 1}'])
+async def test_f8_what_another_version_kept_of_the_verifier_does_no_harm(stored: str, redis_client: Redis) -> None:
+    await redis_client.set("orion:verifier", stored, ex=60)
+    assert (await Stats(redis_client).read(1)).verifier is None
+    odd = {"should_pass": "1", "should_fail": 1, "false_accepts": 0, "false_rejects": 0}
+    await redis_client.set("orion:verifier", json.dumps(odd), ex=60)
+    assert (await Stats(redis_client).read(1)).verifier is None
 
 
 def test_f8_refusing_everything_does_not_look_good() -> None:
