@@ -60,9 +60,9 @@ class StreamedTurns:
     async def drop_plan(self, work: Work, streamed: str | None) -> None:
         """A plan without a word of an answer under it goes: nobody works on its steps any more, or not there.
 
-        What is blank goes too: a step may still be on its way to it.
+        What is blank goes too: a step may still be on its way to it. None is told before its stream's ts is noted.
         """
-        if streamed is not None:
+        if streamed:
             with suppress(DeliveryFailed):
                 await self._delivery.drop_streams(work.place, replace(work.ticket(), streamed=streamed), wordless=True)
 
