@@ -30,6 +30,7 @@ from verification.polarity import polarity_findings
 from verification.quotes import quote_findings
 from verification.rhythm import rhythm_findings
 from verification.roles import role_findings
+from verification.row_check import row_findings
 from verification.score import SUPPORTED, score
 from verification.shifts import shift_findings
 from verification.verbatim import is_recited
@@ -117,6 +118,7 @@ class Grounds:
             attribution_findings,
             name_findings,
             role_findings,
+            row_findings,
         )
 
     def _told_otherwise(self, evidence: Evidence) -> Iterator[Finding]:
