@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from redis.asyncio import Redis
@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 from agent.conversation import Question
 from agent.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
 from agent.outcome import Cancelled, TurnOutcome, outcome_name
+from agent.tools.slack_search import permalinks_only
 from verification.answer import Answer, Repair, Source, Violation
 
 KEPT_S = 30 * 86_400
@@ -89,7 +90,7 @@ class Recorder:
             "model": model,
             "attempts": self.attempts,
             "timings_ms": self.timings_ms,
-            "sources": sources_json(answer) if answer else [],
+            "sources": sources_json(replace(answer, sources=permalinks_only(answer.sources))) if answer else [],
             "usage": self.usage,
         }
 

@@ -42,6 +42,8 @@ API_ERRORS: Final = (ApiError, httpx.HTTPError, ValueError, RuntimeError)
 MAX_ID = 200
 _TRACE_ID = re.compile("[0-9a-f]{32}")
 RETRIEVERS = frozenset({"search", "list_documents", "get_document", "web_search", "slack_search"})
+NOT_KEPT = frozenset({"slack_search"})
+"""What these bring may be kept nowhere: of a turn that asked them, what the model was shown leaves as lengths (D3)."""
 # Which outcomes say whether verification passed; a failed one does only when verification was the reason.
 _PASSED = {"answered": True, "partial": False}
 
@@ -128,6 +130,7 @@ class TurnTrace:
         self._generation: Any = None
         self._writing = False
         self._tools: dict[str, Any] = {}
+        self._keeps_found = True
         self._session = ""
         self._user = ""
         self._attempts: list[Attempt] = []
@@ -168,7 +171,7 @@ class TurnTrace:
             return
         usage = {"input": prompt_tokens, "output": completion_tokens, "total": prompt_tokens + completion_tokens}
         level = {"level": "ERROR", "status_message": error} if error else {}
-        shown = {"input": self._content(prompt)} if prompt else {}
+        shown = {"input": self._found(prompt)} if prompt else {}
         generation.update(output=self._content(output), **shown, usage_details=usage, **level)
         generation.end()
 
@@ -176,7 +179,8 @@ class TurnTrace:
     def tool_start(self, call_id: str, *, tool: str, arguments: Mapping[str, Any]) -> None:
         """A tool call begins."""
         kind = "retriever" if tool in RETRIEVERS else "tool"
-        self._tools[call_id] = self._child(name=tool, as_type=kind, input=self._content(dict(arguments)))
+        self._tools[call_id] = self._child(name=tool, as_type=kind, input=self._found(dict(arguments)))
+        self._keeps_found = self._keeps_found and tool not in NOT_KEPT
 
     @walled
     def tool_end(self, call_id: str, *, ok: bool, content: str, error: str = "") -> None:
@@ -185,7 +189,7 @@ class TurnTrace:
         if observation is None:
             return
         level = {} if ok else {"level": "WARNING", "status_message": "failed"}
-        observation.update(output=self._content(content or error), **level)
+        observation.update(output=self._found(content or error), **level)
         observation.end()
 
     @walled
@@ -258,11 +262,16 @@ class TurnTrace:
         send_score(self._langfuse, name, value, kind=kind, trace_id=self.trace_id, part=part, observation=observation)
 
     def _issue(self, issue: Issue) -> dict[str, str]:
-        words = {"words": _clipped(issue.words), "detail": _clipped(issue.detail)} if self._send_content else {}
+        told = self._send_content and self._keeps_found  # a detail may say what stands in a source
+        words = {"words": _clipped(issue.words), "detail": _clipped(issue.detail)} if told else {}
         return {"rule": issue.rule, "severity": issue.severity, **words}
 
     def _content(self, value: Any) -> Any:
         return content_of(value, send=self._send_content)
+
+    def _found(self, value: Any) -> Any:
+        """The same for what may hold the words of what was found."""
+        return content_of(value, send=self._send_content and self._keeps_found)
 
 
 def content_of(value: Any, *, send: bool) -> Any:

@@ -88,6 +88,28 @@ async def test_g2_a_turn_is_one_trace_of_typed_observations() -> None:
     assert receiver.headers[0]["x-langfuse-ingestion-version"] == "4"
 
 
+async def test_d3_what_slacks_search_found_leaves_as_lengths() -> None:
+    """It may not be kept: neither what it brought nor a prompt that holds it; drafts and the answer are ours."""
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
+        trace = turn_of(tracer)
+        trace.model_start(phase="decide", model="m")
+        trace.model_end(prompt="how many?", output="slack_search", prompt_tokens=1, completion_tokens=1)
+        trace.tool_start("1", tool="slack_search", arguments={"query": "walrus"})
+        trace.tool_start("2", tool="llm_generate", arguments={"context": "Ann said walrus"})
+        trace.tool_end("1", ok=True, content="Ann in #secret")
+        trace.tool_end("2", ok=True, content="Ann said")
+        trace.model_start(phase="write", model="w", attempt=1)
+        trace.model_end(prompt="source [1]: Ann said walrus", output="12 [1]", prompt_tokens=1, completion_tokens=1)
+        trace.attempt(Attempt(number=1, draft="12 [1]", text="12 [1]", passed=False, issues=(WRONG,)))
+        trace.end(outcome="answered", answer="120 [1]")
+    found = {span.name: span for span in receiver.spans}
+    assert found["decide"]["input"] == "how many?"
+    assert (found["slack_search"]["input"], found["slack_search"]["output"]) == ({"query": "walrus"}, {"length": 14})
+    assert (found["verify"]["input"], found["turn"]["output"]) == ("12 [1]", "120 [1]")
+    assert found["verify"]["metadata.issues"] == [{"rule": "claim_supported", "severity": "error"}]
+    assert b"Ann" not in receiver.raw
+
+
 async def test_f7_every_attempt_is_a_guardrail_with_its_issues_and_repairs() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         run_turn(turn_of(tracer))

@@ -11,7 +11,7 @@ from agent.events import Done, ModelEnd, ModelStart, Thinking, ToolEnd, ToolStar
 from agent.outcome import Answered, Cancelled
 from bot.turn_record import Recorder, TurnRecords
 from tests.fakes import LIMITS, question
-from verification.answer import Answer, Repair, Verdict, Violation
+from verification.answer import Answer, Repair, Source, Verdict, Violation
 
 VERDICT = Verdict(
     passed=False,
@@ -47,6 +47,13 @@ def test_f7_record_holds_attempts_timings_and_usage() -> None:
     assert [(a["attempt"], a["draft"], a["passed"]) for a in record["attempts"]] == [(1, "draft", False)]
     assert record["attempts"][0]["repairs"] == [{"kind": "bold", "count": 2}]
     assert record["attempts"][0]["violations"][0]["rule"] == "cites_sources"
+
+
+def test_d3_of_what_slacks_search_found_a_record_keeps_the_link() -> None:
+    found = Source(id=1, title="Ann in #tea", url="https://slack.example/p1", text="words", origin="tool:slack_search")
+    answer = Answer(text="a [1]", chunks=("a",), sources=(found,), verified=True, attempts=1)
+    record = recorded().record(question(), Answered(answer=answer), turn_id="t1", model="m")
+    assert [(source["title"], source["url"]) for source in record["sources"]] == [("A message in Slack", found.url)]
 
 
 def test_a_cancelled_turn_has_a_record_without_an_answer() -> None:
