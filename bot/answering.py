@@ -128,7 +128,7 @@ class Answering:
         self._asker = asker or Asker()
         self._patience = patience or Patience()
         self._streamed = StreamedTurns(memory.mailbox, delivery, memory.withdrawals, streams)
-        self._settling = Settling(memory.mailbox, delivery)
+        self._settling = Settling(memory.mailbox, delivery, memory.withdrawals)
         self._waiting = WaitingOut(memory.mailbox, self._patience)
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:

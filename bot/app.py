@@ -52,6 +52,7 @@ from bot.queueing import Queueing
 from bot.recalling import Recalling
 from bot.reception import Reception
 from bot.settings import Settings
+from bot.settling import Doubts
 from bot.slack_app import Workspace, build_app
 from bot.slack_searching import SlackSearching
 from bot.socket_front import SocketFront
@@ -260,7 +261,7 @@ class _Desks:
         self.circuits.append(circuit)
         calls = self.patience.calls(client, circuit, self.observers.slack_trouble)
         workspace = Workspace(client, calls)
-        delivery = Delivery(calls, workspace.own, prompts=self.prompts)
+        delivery = Delivery(calls, workspace.own, prompts=self.prompts, doubted=Doubts(memory.mailbox).note)
         people = People(calls, self.redis, prefix=self.prefix)
         asker = Asker(
             offers_human=partial(offers_human, self.settings.handoff),

@@ -8,10 +8,10 @@ Must never post text that is not an ``Answer``'s own, and never log any of it.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -20,9 +20,10 @@ from agent.conversation import ThreadKey
 from bot.agent_session import AgentSessions, session_ts
 from bot.blocks import Block, Frame, Mark, Post, context, render, under_stream, without_buttons
 from bot.intake import Own
+from bot.seats import first_to_take, seats
 from bot.slack_calls import DeliveryFailed, LeaseCheck, Reply, SlackCalls, no_lease
 from bot.streaming import AnswerStream
-from bot.thread_reader import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct, sort_key
+from bot.thread_reader import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
 from bot.views import HomeFigures, home_view, trust_modal
 from bot.wording import SUGGESTED_PROMPTS, own_words
 from verification.answer import Answer
@@ -31,10 +32,10 @@ _BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "
 _GONE: Final = frozenset({"message_not_found", "thread_not_found"})
 _CANNOT_UPDATE: Final = _GONE | {"edit_window_closed", "cant_update_message", "msg_too_long", "block_mismatch"}
 _LONGEST_UPDATE: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
-_BLANK_S: Final = 10
-"""Seconds after which a stream that shows nothing has been left by whoever began it."""
 _CUT_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
 _log = structlog.get_logger()
+
+Note = Callable[[ThreadKey, str], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +64,15 @@ def today_utc() -> date:
     return datetime.now(UTC).date()
 
 
+async def _unnoted(_place: ThreadKey, _question_ts: str) -> None:
+    """Nobody looks again."""
+
+
 class Delivery:
-    """Delivers to one workspace. ``identity`` tells who Orion is there; ``today`` is the date that ages count from."""
+    """Delivers to one workspace. ``identity`` tells who Orion is there; ``today`` is the date that ages count from.
+
+    ``doubted`` hears which question's place to look at again: Slack may carry out later what it gave no reply to.
+    """
 
     def __init__(
         self,
@@ -73,12 +81,14 @@ class Delivery:
         today: Callable[[], date] = today_utc,
         *,
         prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
+        doubted: Note = _unnoted,
     ) -> None:
         self._calls = calls
         self._reader = ThreadReader(calls, identity)
         self.sessions = AgentSessions(calls)
         self._today = today
         self._prompts = prompts
+        self._doubted = doubted
         self._placeholders: dict[tuple[ThreadKey, str], Posted] = {}
 
     @property
@@ -107,14 +117,14 @@ class Delivery:
         posts = render(answer, frame)
         found = await self._reader.posted(place, ticket.question_ts, ticket.streamed) if ticket.may_exist else ()
         # A placeholder is taken over only where no answer stands yet; one that a dead worker left goes at the end.
-        standing = tuple(p for p in found if not p.placeholder) or _first(found) or _only(placeholder)
-        seats = _seats(standing, len(posts), ticket.turn_id)
+        standing = tuple(p for p in found if not p.placeholder) or first_to_take(found) or _only(placeholder)
+        taken = seats(standing, len(posts), ticket.turn_id)
         stamps: list[str] = []
-        for number, (post, seat) in enumerate(zip(posts, seats, strict=True), 1):
-            body = self._body(place, ticket, number, verified=answer.verified)
-            stamps.append(await self._place(body, post, ticket, _only(seat)))
+        for number, (post, seat) in enumerate(zip(posts, taken, strict=True), 1):
+            metadata = _metadata(ticket, verified=answer.verified, number=number)
+            stamps.append(await self._place(place, metadata, post, ticket, _only(seat)))
         left = [posted for posted in found if posted.placeholder and posted not in standing]
-        for surplus in (*(posted for posted in standing if posted not in seats), *left):
+        for surplus in (*(posted for posted in standing if posted not in taken), *left):
             await self._remove(place, surplus, ticket)
         ticket.lease_check()  # what was posted without the thread is somebody else's to count, and to look at again
         _log.info("answer_delivered", messages=len(posts), updated=len(standing), verified=answer.verified)
@@ -134,7 +144,8 @@ class Delivery:
             metadata = {"event_type": NOTICE_EVENT, "event_payload": {"about": about}}
             quiet = {"text": text, "metadata": metadata, "unfurl_links": False, "unfurl_media": False}
             body = {**_address(place), **quiet}
-            await self._calls.write("chat.postMessage", body, lease_check=lease_check, look=look)
+            noted = partial(self._doubted, place, about.partition(":")[0])
+            await self._calls.write("chat.postMessage", body, lease_check=lease_check, look=look, doubted=noted)
 
     async def withdraw(self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease) -> int:
         """Deletes the answer to a question that was deleted. Returns how many messages went."""
@@ -143,31 +154,12 @@ class Delivery:
             await self._delete(place.channel, posted.ts, lease_check)
         return len(standing)
 
-    async def settle(self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease) -> int:
-        """Takes away what a worker posted or showed after it had lost the thread. Returns how many messages went.
-
-        That is a second answer (the earlier one stands), a placeholder beside an answer, a status under an answer.
-        """
-        streams = await self._reader.posted(place, question_ts, "")
-        # The stream of another turn of this thread may just have begun: it gets its first words within moments.
-        found = [posted for posted in streams if not posted.stream or _left_blank(posted)]
-        answers = [posted for posted in found if not posted.placeholder]
-        if not answers:
-            return 0  # whoever answers takes over what stands there
-        first: dict[tuple[int, bool], Posted] = {}
-        for posted in answers:
-            first.setdefault((posted.part, bool(posted.turn_id)), posted)
-        seconds = [posted for posted in answers if posted not in first.values()]
-        ticket = Ticket(question_ts=question_ts, lease_check=lease_check)
-        for posted in (*seconds, *(posted for posted in found if posted.placeholder)):
-            if posted.stream and not await self._handed_over(place.channel, posted, ticket):
-                continue  # its turn lives, and ended it as an answer meanwhile
-            await self._delete(place.channel, posted.ts, lease_check)
-            _log.warning("second_answer_deleted" if posted in seconds else "placeholder_deleted", part=posted.part)
-        last = await self._reader.messages(place, limit=1)
-        if last and last[-1].role == "assistant":
-            await self.status(place, "", question_ts=question_ts, lease_check=lease_check)
-        return len(found) - len(first)
+    async def take_away(self, place: ThreadKey, posted: Posted, ticket: Ticket) -> bool:
+        """Deletes one message. False where it is a stream that its turn, which lives, ended as an answer meanwhile."""
+        if posted.stream and not await self._handed_over(place.channel, posted, ticket):
+            return False
+        await self._delete(place.channel, posted.ts, ticket.lease_check)
+        return True
 
     async def status(
         self,
@@ -196,9 +188,7 @@ class Delivery:
             await self._calls.write("chat.update", body, lease_check=ticket.lease_check)
             return
         metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": ticket.question_ts}}
-        reply = await self._post(
-            {**_address(place), "text": text, "metadata": metadata}, ticket, lambda posted: posted.placeholder
-        )
+        reply = await self._post(place, {"text": text, "metadata": metadata}, ticket, lambda posted: posted.placeholder)
         self._placeholders[key] = Posted(ts=str(reply.get("ts", "")), placeholder=True)
 
     async def drop_placeholders(self, place: ThreadKey, ticket: Ticket) -> None:
@@ -251,36 +241,34 @@ class Delivery:
         body = {"channel_id": channel, "prompts": [dict(prompt) for prompt in self._prompts]}
         await self._calls.once("assistant.threads.setSuggestedPrompts", body)
 
-    def _body(self, place: ThreadKey, ticket: Ticket, number: int, *, verified: bool) -> dict[str, Any]:
-        return {**_address(place), "metadata": _metadata(ticket, verified=verified, number=number)}
-
-    async def _place(self, body: dict[str, Any], post: Post, ticket: Ticket, standing: Sequence[Posted]) -> str:
+    async def _place(
+        self, place: ThreadKey, metadata: Mapping[str, Any], post: Post, ticket: Ticket, standing: Sequence[Posted]
+    ) -> str:
         """Puts one message where it belongs: leaves it, updates it, or posts it."""
         for known in standing:
-            await self._handed_over(body["channel"], known, ticket)
+            await self._handed_over(place.channel, known, ticket)
             # An answer of this very turn was complete when it was posted; only a button press carries no turn.
             if ticket.turn_id and known.turn_id == ticket.turn_id:
                 return known.ts
-            if await self._updated(body, post, known.ts, ticket):
+            if await self._updated({"channel": place.channel, "metadata": metadata}, post, known.ts, ticket):
                 return known.ts
-            await self._delete(body["channel"], known.ts, ticket.lease_check)
-        part = body["metadata"]["event_payload"].get("part", 1)
+            await self._delete(place.channel, known.ts, ticket.lease_check)
+        part = metadata["event_payload"].get("part", 1)
         reply = await self._with_blocks(
             post,
             lambda blocks: self._post(
-                {**body, "text": post.text, **blocks},
+                place,
+                {"metadata": metadata, "text": post.text, **blocks},
                 ticket,
                 lambda posted: not posted.placeholder and (posted.part, posted.turn_id) == (part, ticket.turn_id),
             ),
         )
         return str(reply.get("ts", ""))
 
-    async def _updated(self, body: dict[str, Any], post: Post, ts: str, ticket: Ticket) -> bool:
-        fixed = {"channel": body["channel"], "ts": ts, "metadata": body["metadata"]}
-
+    async def _updated(self, body: Mapping[str, Any], post: Post, ts: str, ticket: Ticket) -> bool:
         async def update(blocks: Mapping[str, Any]) -> Reply:
             text = _shortened(post.text) if blocks["blocks"] else post.text
-            whole = {**fixed, "text": text, **blocks}
+            whole = {**body, "ts": ts, "text": text, **blocks}
             return await self._calls.write("chat.update", whole, lease_check=ticket.lease_check)
 
         try:
@@ -303,15 +291,18 @@ class Delivery:
                 _log.warning("blocks_refused", reason=failure.reason, blocks=len(blocks))
         return await send({"blocks": []})
 
-    async def _post(self, body: dict[str, Any], ticket: Ticket, is_it: Callable[[Posted], bool]) -> Reply:
-        place = ThreadKey(team="", channel=body["channel"], thread_ts=body.get("thread_ts", body["channel"]))
-
+    async def _post(
+        self, place: ThreadKey, said: Mapping[str, Any], ticket: Ticket, is_it: Callable[[Posted], bool]
+    ) -> Reply:
         async def look() -> Reply | None:
             standing = await self._reader.posted(place, ticket.question_ts)
             return next(({"ts": posted.ts} for posted in standing if is_it(posted)), None)
 
-        quiet = {**body, "unfurl_links": False, "unfurl_media": False}
-        return await self._calls.write("chat.postMessage", quiet, lease_check=ticket.lease_check, look=look)
+        body = {**_address(place), **said, "unfurl_links": False, "unfurl_media": False}
+        noted = partial(self._doubted, place, ticket.question_ts)
+        return await self._calls.write(
+            "chat.postMessage", body, lease_check=ticket.lease_check, look=look, doubted=noted
+        )
 
     async def _closed(self, stream: AnswerStream, answer: Answer, frame: Frame, ticket: Ticket) -> bool:
         """Whether the stream could be ended as this answer."""
@@ -370,30 +361,6 @@ def _metadata(ticket: Ticket, *, verified: bool, number: int = 1) -> dict[str, A
 def _shortened(text: str) -> str:
     """A text for notifications; the blocks beside it hold the whole."""
     return text if len(text) <= _LONGEST_UPDATE else _CUT_TOKEN.sub("", text[:_LONGEST_UPDATE]) + "…"
-
-
-def _seats(standing: Sequence[Posted], parts: int, turn_id: str) -> list[Posted | None]:
-    """For each part the message it belongs in: its own if this turn posted it already, else one that may be updated.
-
-    An older note of Orion's before a turn's own parts ("Orion is paused") must not shift them.
-    """
-    own: dict[int, Posted] = {}
-    others: list[Posted] = []
-    for posted in standing:
-        if turn_id and posted.turn_id == turn_id:
-            own.setdefault(posted.part, posted)
-        else:
-            others.append(posted)
-    return [own.get(part) or (others.pop(0) if others else None) for part in range(1, parts + 1)]
-
-
-def _first(found: Sequence[Posted]) -> tuple[Posted, ...]:
-    """The message that an answer takes over: a stream that holds a part of it already, else the earliest."""
-    return tuple(sorted(found, key=lambda posted: not posted.stream)[:1])
-
-
-def _left_blank(posted: Posted) -> bool:
-    return posted.blank and time.time() - sort_key(posted.ts)[0] > _BLANK_S
 
 
 def _only(posted: Posted | None) -> tuple[Posted, ...]:

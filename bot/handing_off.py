@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -28,9 +29,10 @@ from bot.mailbox import Claimed, Mailbox
 from bot.mrkdwn_links import escape, link, source_line
 from bot.notices import notice
 from bot.payload import mapping, objects, string
+from bot.settling import Doubts
 from bot.slack_app import Workspace
 from bot.slack_calls import DeliveryFailed, Reply, SlackCalls
-from bot.thread_reader import is_direct
+from bot.thread_reader import HAND_OFF_EVENT, is_direct
 from bot.turn_record import TurnRecords
 from bot.turns import OK, Ending, Handle, OnDead, later
 from verification.answer import Source
@@ -38,7 +40,6 @@ from verification.language import detect
 
 log = structlog.get_logger()
 
-HAND_OFF_EVENT: Final = "orion_hand_off"
 PATIENCE_S: Final = 3_600.0
 """How long a Slack that is away is waited for before the person is told."""
 AGAIN_S: Final = 15.0
@@ -66,6 +67,11 @@ class Handover:
     def turn_id(self) -> str:
         """The turn whose answer was pressed."""
         return self.letter.text
+
+    @property
+    def since(self) -> str:
+        """A ts before which nobody can have been asked."""
+        return f"{self.claimed.enqueued_at - 60:.6f}"
 
     @property
     def language(self) -> str | None:
@@ -148,8 +154,7 @@ class HandingOff:
     async def _find(self, click: Handover, place: ThreadKey) -> Reply | None:
         """What an earlier try, or one without a reply, posted already."""
         own = (await self._helpers.workspace.identity()).own
-        since = f"{click.claimed.enqueued_at - 60:.6f}"
-        params: dict[str, Any] = {"channel": place.channel, "oldest": since, "limit": _PAGE}
+        params: dict[str, Any] = {"channel": place.channel, "oldest": click.since, "limit": _PAGE}
         if not is_direct(place):
             params["ts"] = place.thread_ts
         method = "conversations.history" if is_direct(place) else "conversations.replies"
@@ -164,7 +169,11 @@ class HandingOff:
         if not is_direct(place):
             body["thread_ts"] = place.thread_ts
         return await self._helpers.calls.write(
-            "chat.postMessage", body, lease_check=click.lease.require, look=lambda: self._find(click, place)
+            "chat.postMessage",
+            body,
+            lease_check=click.lease.require,
+            look=lambda: self._find(click, place),
+            doubted=partial(Doubts(self._mailbox).note, place, click.since),
         )
 
     async def _content(self, click: Handover, place: ThreadKey) -> tuple[list[Block], str]:

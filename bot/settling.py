@@ -1,29 +1,42 @@
-"""A second look at a question that more than one worker had in hand (E5, H3).
+"""A second look at a question for which something may yet be posted twice (E5, H3).
 
 A worker that is frozen, or cut off from Redis, between its last look at the lease and Slack's reply can still post when
-another one has answered long since; Slack has no key that would refuse it. So whoever took a question over, and whoever
-finds that it lost one, leaves a letter: some seconds later any worker looks into the thread and puts it in order.
+another one has answered long since; and a post that Slack gave no reply to may be carried out long after the next try.
+Slack has no key that would refuse the second. So whoever took a question over, finds that it lost one, or was left
+without a reply leaves a letter: some seconds later, and again and again for a minute, any worker looks into the thread
+and puts it in order.
 
-Promises: the letter is as durable as a question, and the look deletes nothing that is not a second one. Must never hold
-up the thread itself: the letter lies in a mailbox of its own.
+Promises: the letter is as durable as a question, a look deletes nothing that is not a second one, and where Slack
+replied nobody looks. Must never hold up the thread itself: the letter lies in a mailbox of its own.
 """
 
 from __future__ import annotations
 
 import json
 import time
+import uuid
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from agent.conversation import ThreadKey
-from bot.delivery import Delivery
-from bot.lease import Lease
-from bot.mailbox import Claimed, Mailbox
-from bot.turns import OK, Ending, later
+import structlog
+from redis.exceptions import RedisError
 
-SETTLE_S: Final = 20.0
-"""Longer than one attempt to post may take, so that by then it has happened or never will."""
+from agent.conversation import ThreadKey
+from bot.delivery import Delivery, Ticket
+from bot.lease import Lease, heed_cancellation
+from bot.mailbox import Claimed, Mailbox
+from bot.seats import left_blank, seconds
+from bot.slack_calls import LeaseCheck, no_lease
+from bot.thread_reader import is_direct, sort_key
+from bot.turns import OK, Ending, later
+from bot.withdrawals import Withdrawals
+from bot.work import turn_id_for
+
+LOOKS_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""When to look, in seconds since the letter: what came late stands for no longer than it was late."""
 _KIND: Final = "settle"
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +50,11 @@ class Unsettled:
         """One line that ``read_unsettled`` reads back, and that nobody takes for a person's letter."""
         return json.dumps({"settle": asdict(self)}, separators=(",", ":"))
 
+    @property
+    def mailbox(self) -> str:
+        """Where letters about it lie: one question's do not wait for another's."""
+        return f"{self.place}:{self.question_ts}:{_KIND}"
+
 
 def read_unsettled(body: str) -> Unsettled | None:
     """The question, or None where the body is any other letter."""
@@ -47,23 +65,83 @@ def read_unsettled(body: str) -> Unsettled | None:
         return None
 
 
-class Settling:
-    """Leaves such letters, and does what they ask. ``after_s`` is how long they wait."""
+class Doubts:
+    """Where it is left that Slack may yet carry out a post."""
 
-    def __init__(self, mailbox: Mailbox, delivery: Delivery, *, after_s: float = SETTLE_S) -> None:
+    def __init__(self, mailbox: Mailbox) -> None:
+        self._mailbox = mailbox
+
+    async def note(self, place: ThreadKey, question_ts: str) -> None:
+        """Look at this question again, from now on. Without Redis nobody can: the post itself does not wait for it."""
+        unsettled = Unsettled(place=place, question_ts=question_ts)
+        try:
+            await self._mailbox.enqueue(unsettled.mailbox, unsettled.to_json(), event_ids=[uuid.uuid4().hex])
+            await self._mailbox.hurry(unsettled.mailbox)  # an older letter that rests would keep this one waiting
+        except RedisError as error:
+            _log.warning("doubt_not_noted", error_type=type(error).__name__)
+        heed_cancellation()
+
+
+class Settling:
+    """Leaves such letters, and does what they ask. ``looks_s`` is how long after the letter, in seconds."""
+
+    def __init__(
+        self, mailbox: Mailbox, delivery: Delivery, withdrawals: Withdrawals, *, looks_s: Sequence[float] = LOOKS_S
+    ) -> None:
         self._mailbox = mailbox
         self._delivery = delivery
-        self._after_s = after_s
+        self._withdrawals = withdrawals
+        self._looks_s = looks_s
 
     async def note(self, claimed: Claimed, unsettled: Unsettled) -> None:
         """Look at this question again later; once for each time it was taken up. Raises ``RedisError``."""
         key = f"{_KIND}:{claimed.id}:{claimed.fence.token}"
-        await self._mailbox.enqueue(f"{unsettled.place}:{_KIND}", unsettled.to_json(), event_ids=[key])
+        await self._mailbox.enqueue(unsettled.mailbox, unsettled.to_json(), event_ids=[key])
 
     async def settle(self, unsettled: Unsettled, claimed: Claimed, lease: Lease) -> Ending:
-        """Put the thread in order, once it is time. Raises ``DeliveryFailed``."""
-        left_s = self._after_s - (time.time() - claimed.enqueued_at)
-        if left_s > 0:
-            return later(left_s)
-        await self._delivery.settle(unsettled.place, unsettled.question_ts, lease.require)
-        return OK
+        """Put the thread in order, each time it is time. Raises ``DeliveryFailed``."""
+        if len(await self._mailbox.stored(claimed.thread)) > 1:
+            return OK  # the letter behind this one looks for longer
+        age_s = time.time() - claimed.enqueued_at
+        if age_s >= self._looks_s[0]:
+            await self._look(unsettled, lease)
+        next_s = next((look_s for look_s in self._looks_s if look_s > age_s), None)
+        return OK if next_s is None else later(next_s - age_s)
+
+    async def _look(self, unsettled: Unsettled, lease: Lease) -> None:
+        place, question_ts = unsettled.place, unsettled.question_ts
+        if await self._withdrawals.is_gone(place, question_ts):
+            await self._delivery.withdraw(place, question_ts, lease.require)
+            return
+        # A thread has one status: it may be another question's. A direct chat's questions have one each.
+        quiet = is_direct(place) or not await self._mailbox.stored(str(place))
+        await put_in_order(self._delivery, place, question_ts, lease.require, quiet=quiet)
+
+
+async def put_in_order(
+    delivery: Delivery, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease, *, quiet: bool = True
+) -> int:
+    """Takes away what stands there a second time, or that nobody is behind. Returns how many messages went.
+
+    That is a second answer or notice (the first one stands), a placeholder beside an answer, and where nobody is at
+    work (``quiet``) a status under an answer.
+    """
+    seen = await delivery.reader.seen(place, question_ts)
+    # The stream of another turn of this thread may just have begun: it gets its first words within moments.
+    found = [posted for posted in seen.posted if not posted.stream or left_blank(posted)]
+    twice = seconds(found, turn_id_for(place, question_ts, seen.edited_ts))
+    answered = any(not (posted.placeholder or posted.about) for posted in found)
+    # Where there is no answer yet, whoever answers takes over what stands there.
+    left = [posted for posted in found if posted.placeholder and answered]
+    ticket = Ticket(question_ts=question_ts, lease_check=lease_check)
+    gone = 0
+    for posted in (*twice, *left):
+        if await delivery.take_away(place, posted, ticket):
+            gone += 1
+            what = "placeholder" if posted in left else "second_notice" if posted.about else "second_answer"
+            whole, fraction = sort_key(posted.ts)
+            stood_s = round(max(0.0, time.time() - whole - fraction / 1e6), 1)
+            _log.warning(f"{what}_deleted", part=posted.part, stood_s=stood_s)
+    if answered and quiet and seen.last_word:
+        await delivery.status(place, "", question_ts=question_ts, lease_check=lease_check)
+    return gone

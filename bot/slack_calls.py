@@ -26,6 +26,7 @@ from bot.payload import string
 Reply = Mapping[str, Any]
 Look = Callable[[], Awaitable[Reply | None]]
 LeaseCheck = Callable[[], None]
+Doubted = Callable[[], Awaitable[object]]
 
 # Slack's own trouble: the same call may succeed later. Every other error is final.
 _PASSING: Final = frozenset(
@@ -64,6 +65,10 @@ def _unheard(_method: str, _reason: str) -> None:
 
 def no_lease() -> None:
     """The lease check of an effect that no lease guards."""
+
+
+async def _let_be() -> None:
+    """Nobody needs to know."""
 
 
 class SlackCalls:
@@ -105,9 +110,17 @@ class SlackCalls:
         )
 
     async def write(
-        self, method: str, body: Mapping[str, Any], *, lease_check: LeaseCheck = no_lease, look: Look | None = None
+        self,
+        method: str,
+        body: Mapping[str, Any],
+        *,
+        lease_check: LeaseCheck = no_lease,
+        look: Look | None = None,
+        doubted: Doubted = _let_be,
     ) -> Reply:
         """Calls a changing method. ``look`` finds what an attempt without a reply may have done.
+
+        ``doubted`` hears of each attempt that Slack may still carry out, before the next one, also when cancelled.
 
         Raises:
             DeliveryFailed: a final error, or patience ran out.
@@ -117,6 +130,7 @@ class SlackCalls:
             lambda: self._guarded(method, lambda: self._client.api_call(method, json=dict(body))),
             lease_check=lease_check,
             look=look,
+            doubted=doubted,
         )
 
     async def once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
@@ -137,14 +151,21 @@ class SlackCalls:
         *,
         lease_check: LeaseCheck = no_lease,
         look: Look | None = None,
+        doubted: Doubted = _let_be,
     ) -> Reply:
         clock = asyncio.get_running_loop()
         deadline, pause = clock.time() + self._patience_s, self._first_pause_s
         while True:
             lease_check()
-            found = await attempt()
+            try:
+                found = await attempt()
+            except asyncio.CancelledError:
+                await doubted()
+                raise
             if not isinstance(found, _Trouble):
                 return found
+            if found.passing and found.doubt:
+                await doubted()
             wait = pause if found.retry_after_s is None else found.retry_after_s
             if not found.passing or clock.time() + wait > deadline:
                 raise DeliveryFailed(found.reason, permanent=not found.passing)
@@ -176,7 +197,8 @@ class SlackCalls:
         except SlackApiError as exc:
             trouble = _told(exc)
         except (aiohttp.ClientError, TimeoutError, OSError) as exc:
-            trouble = _Trouble(reason=type(exc).__name__, passing=True, doubt=True, down=True)
+            unheard = isinstance(exc, aiohttp.ClientConnectorError)
+            trouble = _Trouble(reason=type(exc).__name__, passing=True, doubt=not unheard, down=True)
         else:
             return reply.data if isinstance(reply.data, dict) else {}
         self._on_trouble(method, trouble.reason)

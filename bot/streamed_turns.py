@@ -32,7 +32,7 @@ class StreamedTurns:
         self._delivery = delivery
         self._withdrawals = withdrawals
         self._streams = streams
-        self._settling = Settling(mailbox, delivery)
+        self._settling = Settling(mailbox, delivery, withdrawals)
 
     async def ts_of(self, work: Work) -> str | None:
         """The ts of a stream begun for this letter; empty where one may stand unknown, None where there is none."""

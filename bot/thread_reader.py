@@ -25,6 +25,7 @@ ANSWER_EVENT: Final = "orion_answer"
 WORKING_EVENT: Final = "orion_working"
 NOTICE_EVENT: Final = "orion_notice"
 _STEPS: Final = frozenset({"plan", "task_card"})
+HAND_OFF_EVENT: Final = "orion_hand_off"
 _PAGE: Final = 200
 _MOST_PAGES: Final = 20
 _SPOKEN: Final = frozenset({"", "file_share", "thread_broadcast", "bot_message"})
@@ -36,7 +37,8 @@ class Posted:
     """A message of Orion's for a question: an answer's ``part`` (from 1), or a placeholder without an answer yet.
 
     A placeholder may be a ``stream`` that nobody ended; ``blank`` tells that it shows nothing, ``planned`` that it
-    shows the steps of a plan and nothing else.
+    shows the steps of a plan and nothing else. What has an ``about`` is no answer but a notice, the same for each of
+    its kind.
     """
 
     ts: str
@@ -46,6 +48,7 @@ class Posted:
     stream: bool = False
     blank: bool = False
     planned: bool = False
+    about: str = ""
 
     @property
     def wordless(self) -> bool:
@@ -59,6 +62,19 @@ class Conversation:
 
     messages: tuple[Message, ...]
     first: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Where Orion stands with a question: what it posted, in order of parts, then of time, notices included.
+
+    ``edited_ts`` is the question's own, empty where it was not edited; ``last_word`` tells whether Orion's message ends
+    the conversation.
+    """
+
+    posted: tuple[Posted, ...]
+    edited_ts: str
+    last_word: bool
 
 
 def is_direct(place: ThreadKey) -> bool:
@@ -156,7 +172,25 @@ class ThreadReader:
             if failure.reason != "missing_scope":
                 raise
             _log.warning("delivery_cannot_look", reason=failure.reason)
-        return tuple(sorted(found, key=lambda post: (post.part, sort_key(post.ts))))
+        return tuple(sorted(found, key=_in_order))
+
+    async def seen(self, place: ThreadKey, question_ts: str) -> Seen:
+        """All that Orion posted since this question and for it, streams that nobody ended too.
+
+        Raises:
+            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
+        """
+        own = await self._identity()
+        bounds = {"oldest": question_ts, "inclusive": True, "include_all_metadata": True}
+        found: list[Posted] = []
+        edited_ts, last_word = "", False
+        async for message in self._each(place, bounds, _PAGE * _MOST_PAGES):
+            found += (*_as_posted(message, own, question_ts), *_as_stream(message, own, ""), *_as_notice(message, own))
+            if string(message, "ts") == question_ts:
+                edited_ts = string(message, "edited", "ts")
+            if string(message, "subtype") in _SPOKEN:
+                last_word = is_own(message, own)
+        return Seen(posted=tuple(sorted(found, key=_in_order)), edited_ts=edited_ts, last_word=last_word)
 
     async def noted(self, place: ThreadKey, about: str) -> bool:
         """Whether a notice about this stands here; ``about`` begins with the ts of the message it was posted for.
@@ -236,6 +270,19 @@ def _as_posted(message: Mapping[str, Any], own: Own, question_ts: str) -> tuple[
         return ()
     part = payload.get("part", 1)
     return (Posted(ts=ts, turn_id=string(payload, "turn_id"), part=part if isinstance(part, int) else 1),)
+
+
+def _in_order(posted: Posted) -> tuple[int, tuple[int, int]]:
+    return posted.part, sort_key(posted.ts)
+
+
+def _as_notice(message: Mapping[str, Any], own: Own) -> tuple[Posted, ...]:
+    """What is said once without being an answer: a notice, or people who were asked."""
+    kind, payload = string(message, "metadata", "event_type"), mapping(message, "metadata", "event_payload")
+    if not is_own(message, own) or kind not in {NOTICE_EVENT, HAND_OFF_EVENT}:
+        return ()
+    about = string(payload, "about") or string(payload, "turn_id")
+    return (Posted(ts=string(message, "ts"), about=f"{kind}:{about}"),)
 
 
 def _as_stream(message: Mapping[str, Any], own: Own, streamed: str | None) -> tuple[Posted, ...]:

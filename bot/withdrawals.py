@@ -61,4 +61,8 @@ class Withdrawals:
 
     async def gone(self, letter: Incoming) -> bool:
         """Whether this question was deleted."""
-        return bool(await self._redis.exists(self.gone_key(letter.thread, letter.ts)))
+        return await self.is_gone(letter.thread, letter.ts)
+
+    async def is_gone(self, thread: ThreadKey, ts: str) -> bool:
+        """Whether the message of this ts was deleted."""
+        return bool(await self._redis.exists(self.gone_key(thread, ts)))

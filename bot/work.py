@@ -89,7 +89,12 @@ class Work:
 
 def turn_id_of(letter: Incoming) -> str:
     """32 hex digits, the same on every try of the same version of the same message: also the trace's id."""
-    return hashlib.sha256(f"{letter.thread}:{letter.ts}:{letter.edited_ts}".encode()).hexdigest()[:32]
+    return turn_id_for(letter.thread, letter.ts, letter.edited_ts)
+
+
+def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
+    """The same, of the message with this ts as it was edited last."""
+    return hashlib.sha256(f"{thread}:{ts}:{edited_ts}".encode()).hexdigest()[:32]
 
 
 def asked_s_ago(letter: Incoming) -> float:

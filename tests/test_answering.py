@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from bot.memory import Memory, memory_over
 from bot.observing import open_observers
 from bot.people import KnownPeople
 from bot.reception import Reception
-from bot.settling import SETTLE_S
+from bot.settling import LOOKS_S, Doubts, read_unsettled
 from bot.slack_calls import DeliveryFailed, SlackCalls
 from bot.stops import Cancel, StopDesk, Stops
 from bot.turns import OK, Ending
@@ -62,6 +62,7 @@ class Desk:
     answering: Answering
     cancelled: list[tuple[str, str, str]]
     redis: Redis
+    resting: list[str] = field(default_factory=list)
 
     async def store(self, ts: str, place: ThreadKey, **more: Any) -> Incoming:
         keys = (f"msg:{place.team}:{place.channel}:{ts}",) if not more else ()
@@ -95,7 +96,12 @@ class Desk:
         return Reception(self.memory, cancel, stop_desk=stop_desk, served=served)
 
     async def claim(self) -> tuple[Claimed, Lease]:
+        """A person's letter; those that ask for a second look rest until ``settled``."""
         (claimed,) = await self.mailbox.claim("w", 1)
+        while read_unsettled(claimed.body):
+            self.resting.append(claimed.thread)
+            await self.mailbox.done(claimed, "giveback", after_s=600)
+            (claimed,) = await self.mailbox.claim("w", 1)
         return claimed, Lease(claimed.leased_until)
 
     async def handle(self) -> Ending:
@@ -128,13 +134,27 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    tmp_path: Path, redis: Redis, drafts: list[Any], *, pause_s: float = 0.01, patience_s: float = 20
+    tmp_path: Path,
+    redis: Redis,
+    drafts: list[Any],
+    *,
+    pause_s: float = 0.01,
+    patience_s: float = 20,
+    attempt_s: float = 15.0,
 ) -> AsyncIterator[Desk]:
     model = ScriptedModel(drafts)
+    mailbox = Mailbox(redis)
     async with local_slack() as slack, open_observers(settings_in(tmp_path, ""), redis) as observers:
         delivery = type(slack.delivery)(
-            SlackCalls(slack.client, patience_s=patience_s, first_pause_s=pause_s, breaker=slack.breaker),
+            SlackCalls(
+                slack.client,
+                patience_s=patience_s,
+                attempt_s=attempt_s,
+                first_pause_s=pause_s,
+                breaker=slack.breaker,
+            ),
             slack.workspace.own,
+            doubted=Doubts(mailbox).note,
         )
         index = SqliteIndex.open(tmp_path / "index")
         engine = Engine(
@@ -145,7 +165,6 @@ async def desk(
             budget=Budget(),
             report=IndexReport(),
         )
-        mailbox = Mailbox(redis)
         memory = memory_over(redis, mailbox)
         answering = Answering(engine, delivery, memory=memory, observers=observers)
         yield Desk(
@@ -423,7 +442,9 @@ async def lose(at: Desk, claimed: Claimed, lease: Lease) -> None:
 
 async def settled(at: Desk) -> None:
     """Every letter that asks for a second look is done, without its wait."""
-    at.answering._settling._after_s = 0
+    at.answering._settling._looks_s = (0.0,)
+    for thread in at.resting:
+        await at.mailbox.hurry(thread)
     while letters := await at.mailbox.claim("w", 9):
         for claimed in letters:
             assert await at.answering.handle(claimed, Lease(claimed.leased_until)) == OK
@@ -485,7 +506,7 @@ async def test_e5_a_second_look_waits_and_deletes_nothing_that_is_right(tmp_path
         (letter,) = await at.mailbox.claim("w", 9)
         ending = await at.answering.handle(letter, Lease(letter.leased_until))
         assert ending.verb == "giveback"
-        assert 0 < ending.after_s <= SETTLE_S
+        assert 0 < ending.after_s <= LOOKS_S[0]
         assert await at.mailbox.done(letter, "giveback")
         await settled(at)
         assert len(at.said(place)) == 1
@@ -534,7 +555,7 @@ async def test_e5_a_second_look_that_slack_refuses_is_repeated_if_that_may_help(
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
         assert await at.handle() == OK
-        at.answering._settling._after_s = 0
+        at.answering._settling._looks_s = (0.0,)
         at.answering._delivery._calls._patience_s = 0.05  # its own patience, shortened
         at.slack.server.faults.fail("conversations.replies", error, times=99)
         (letter,) = await at.mailbox.claim("w", 9)

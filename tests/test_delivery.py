@@ -13,6 +13,7 @@ from bot.delivery import Ticket
 from bot.lease import LeaseLost
 from bot.local.limits import LENIENT, Strictness
 from bot.local.server import LocalWorkspace
+from bot.settling import put_in_order
 from bot.slack_calls import DeliveryFailed
 from bot.views import Collection, HomeFigures
 from bot.wording import HELP
@@ -348,22 +349,22 @@ async def test_e5_settling_keeps_the_first_of_each_part_and_no_placeholder() -> 
         await slack.delivery.answer(place, answer(*LONG), ticket)  # another worker's, that did not look
         await slack.delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
         await slack.delivery.status(place, "is thinking…")
-        assert await slack.delivery.settle(place, ts) == len(first) + 1
+        assert await put_in_order(slack.delivery, place, ts) == len(first) + 1
         assert [message["ts"] for message in answers(slack, place)] == first
         assert slack.server.workspace.threads.statuses == {}
-        assert await slack.delivery.settle(place, ts) == 0
+        assert await put_in_order(slack.delivery, place, ts) == 0
 
 
 async def test_e5_settling_leaves_alone_what_is_still_in_work() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
-        assert await slack.delivery.settle(place, ts) == 0
+        assert await put_in_order(slack.delivery, place, ts) == 0
         assert len(answers(slack, place)) == 1, "nobody has answered yet: whoever does takes it over"
         await slack.delivery.answer(place, answer("On Tuesdays."), Ticket(question_ts=ts, turn_id="turn-1"))
         slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and when else?", ts)
         await slack.delivery.status(place, "is thinking…")
-        assert await slack.delivery.settle(place, ts) == 0
+        assert await put_in_order(slack.delivery, place, ts) == 0
         assert len(slack.server.workspace.threads.statuses) == 1, "the next question is in work"
 
 

@@ -104,6 +104,14 @@ class Failure:
     channel: str = CHANNEL
 
 
+async def carried_out_late(scene: Scene) -> None:
+    workspace = scene.setting.workspace
+    ts = workspace.messages(CHANNEL)[-1]["ts"]
+    for count, what in ((1, "it is answered"), (2, "the first try's post is carried out"), (1, "the second one goes")):
+        await wait_until(lambda wanted=count: len(answers(workspace, ts, ts)) == wanted, what)  # type: ignore[misc]  # bound now
+        workspace.faults.release()
+
+
 def posting(error: str) -> Failure:
     """Twice: the answer, and the second try before the question is given up."""
     return Failure(slack=lambda faults: faults.fail("chat.postMessage", error, times=2))
@@ -245,6 +253,9 @@ FAILURES: Mapping[str, Failure] = {
     "slack: connection cut before the post": Failure(slack=lambda faults: faults.reset("chat.postMessage")),
     "slack: connection cut after the post": Failure(slack=lambda faults: faults.lose_response("chat.postMessage")),
     "slack: the post hangs": Failure(slack=lambda faults: faults.hang("chat.postMessage")),
+    "slack: the post is carried out after the next try's": Failure(
+        slack=lambda faults: faults.hold("chat.postMessage"), after=carried_out_late
+    ),
     "slack: away for longer than a call waits": Failure(
         slack=lambda faults: faults.fail("chat.postMessage", status=503, times=4),
         patience=replace(QUICK, call_s=0.03, failures=2),

@@ -16,6 +16,7 @@ from bot.handing_off import offers_human
 from bot.intake import Ignored
 from bot.local.roster import TEAM_ID, VISITOR, Json
 from bot.notices import notice
+from bot.patience import Patience
 from tests.fakes import THREAD
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
 from tests.test_admission import idle, whispers
@@ -26,8 +27,10 @@ HELPERS = "C0ENGINEERING"
 
 
 @asynccontextmanager
-async def orion(tmp_path: Path, redis_url: str, handoff: str) -> AsyncIterator[Setting]:
-    async with running(settings_in(tmp_path, redis_url, handoff=handoff)) as setting:
+async def orion(
+    tmp_path: Path, redis_url: str, handoff: str, patience: Patience | None = None
+) -> AsyncIterator[Setting]:
+    async with running(settings_in(tmp_path, redis_url, handoff=handoff), patience=patience) as setting:
         yield setting
 
 
@@ -110,6 +113,23 @@ async def test_a13_a_post_whose_reply_was_lost_is_found_and_not_made_again(tmp_p
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
         await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
         assert len(handed(setting)) == 1
+
+
+@pytest.mark.parametrize("handoff", [HELPERS, "S0HELPERS"])
+async def test_a13_a_post_that_slack_carries_out_after_the_next_one_goes(
+    handoff: str, tmp_path: Path, redis_url: str
+) -> None:
+    async with orion(tmp_path, redis_url, handoff, Patience(attempt_s=0.5, first_pause_s=0.01)) as setting:
+        answer = await refused(setting)
+        place = (HELPERS, None) if handoff == HELPERS else (CHANNEL, answer["thread_ts"])
+        setting.workspace.faults.hold("chat.postMessage")
+        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
+        await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
+        (first,) = handed(setting, *place)
+        setting.workspace.faults.release()
+        await wait_until(lambda: len(handed(setting, *place)) == 2, "people are asked twice")
+        await wait_until(lambda: len(handed(setting, *place)) == 1, "the second one goes")
+        assert handed(setting, *place)[0]["ts"] == first["ts"]
 
 
 async def test_a13_a_crash_between_asking_and_noting_it_asks_once(

@@ -18,6 +18,7 @@ from bot.answering import Answering
 from bot.delivery import Ticket
 from bot.local.messages import MessageLog
 from bot.local.roster import TEAM_ID
+from bot.settling import put_in_order
 from bot.slack_calls import DeliveryFailed
 from bot.streaming import AnswerStream, Audience, Streams, streaming
 from bot.turns import OK
@@ -85,9 +86,9 @@ async def test_h3_what_a_frozen_worker_began_late_is_found_when_the_thread_is_lo
         await begun(slack, place)
         clock.now = time.time()
         others = {await begun(slack, place, "Another turn of the thread"), await begun(slack, place)}
-        await slack.delivery.settle(place, "0000000001.000000")
+        await put_in_order(slack.delivery, place, "0000000001.000000")
         assert len(own(slack, place)) == 4  # no answer to that question: nothing is touched
-        await slack.delivery.settle(place, asked)
+        await put_in_order(slack.delivery, place, asked)
         assert {message["ts"] for message in own(slack, place)} == {first} | others
 
 
@@ -104,7 +105,7 @@ async def test_h3_a_stream_that_its_turn_ends_meanwhile_is_no_blank_one() -> Non
         clock.now = time.time()
         slack.server.faults.delay("chat.stopStream", 0.3)
         async with asyncio.TaskGroup() as group:
-            group.create_task(slack.delivery.settle(place, asked))
+            group.create_task(put_in_order(slack.delivery, place, asked))
             await wait_until(lambda: slack.made("chat.stopStream"), "it is about to be ended")
             assert await stream.close("Two.", [], {"event_type": "orion_answer", "event_payload": {}})
         assert [message["text"] for message in own(slack, place)] == [ANSWER.text, "Two."]

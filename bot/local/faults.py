@@ -13,7 +13,7 @@ from typing import Literal
 
 from bot.local.roster import Json
 
-FaultKind = Literal["error", "hang", "reset", "lost_response", "delay"]
+FaultKind = Literal["error", "hang", "hold", "reset", "lost_response", "delay"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +70,10 @@ class Faults:
         """Leaves the next calls without an answer until ``release`` or the end of the workspace."""
         self._add(method, Fault(kind="hang"), times)
 
+    def hold(self, method: str, *, times: int = 1) -> None:
+        """Does what the next calls ask only after ``release``: also when the caller has gone by then."""
+        self._add(method, Fault(kind="hold"), times)
+
     def reset(self, method: str, *, times: int = 1) -> None:
         """Closes the connection of the next calls before anything happened."""
         self._add(method, Fault(kind="reset"), times)
@@ -83,7 +87,7 @@ class Faults:
         self._add(method, Fault(kind="delay", seconds=seconds), times)
 
     def release(self) -> None:
-        """Lets every hanging call go on."""
+        """Lets every hanging or held call go on."""
         self._released.set()
         self._released = asyncio.Event()
 

@@ -92,7 +92,7 @@ class WebApi:
 
     async def _answer(self, method: str, request: web.Request, call: ApiCall) -> Json:
         fault = self._workspace.faults.take(method)
-        if fault is not None and fault.kind == "delay":
+        if fault is not None and fault.kind in {"delay", "hold"}:
             await request.read()  # a slow server has the whole request: it does what is asked, its caller dead or not
         await self._strike_before(fault)
         arguments = await read_arguments(request)
@@ -114,7 +114,7 @@ class WebApi:
             raise ApiError(fault.error, status=fault.status, retry_after=fault.retry_after)
         if fault.kind == "reset":
             raise _Cut
-        if fault.kind == "hang":
+        if fault.kind in {"hang", "hold"}:
             await self._workspace.faults.hanging()
         elif fault.kind == "delay":
             await asyncio.sleep(fault.seconds)

@@ -22,7 +22,7 @@ from bot.thread_reader import ANSWER_EVENT, WORKING_EVENT, sort_key
 from tests.chaos.crew import Crew, Member
 from tests.chaos.scene import Asked, Scene
 
-SAID = frozenset({"answer_delivered", "turn_outcome"})
+SAID = frozenset({"answer_delivered", "turn_outcome", "state_save_failed"})
 """After these a turn only saves and ends; what dies then may have ended already, and the thread be somebody else's."""
 OPEN = frozenset({"pending", "in_progress"})
 

@@ -18,6 +18,7 @@ from bot.engine import corpus_of
 from bot.http_front import Pages, SlackDoor, build
 from bot.http_front import serve as serve_pages
 from bot.mailbox import Mailbox
+from bot.patience import Patience
 from bot.serving import run_until_stopped
 from bot.settings import Settings
 from bot.stopping import EndedAtOnce, heeding_signals
@@ -30,7 +31,8 @@ MANY_TRIES = 1_000
 class Role:
     """What a process does: takes events over a socket or on an HTTP ``port``, works (``concurrency`` above 0), or both.
 
-    ``lease_s`` and ``drain_s`` in seconds; ``prefix`` keeps workspaces apart in one Redis.
+    ``lease_s``, ``drain_s`` and ``attempt_s`` (how long one call of Slack is waited for) in seconds; ``prefix`` keeps
+    workspaces apart in one Redis.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Role:
     port: int | None = None
     lease_s: float = 2.0
     drain_s: float = 2.0
+    attempt_s: float = Patience().attempt_s
     prefix: str = "orion"
 
 
@@ -67,6 +70,7 @@ async def _live(role: Role, settings: Settings) -> None:
                     prefix=role.prefix,
                     drain_s=role.drain_s,
                     mailbox_over=mailbox_over,
+                    patience=Patience(attempt_s=role.attempt_s),
                 )
             )
             if role.port is not None:

@@ -43,6 +43,9 @@ class Weather:
     rages_s: float = 100.0
     slow_posts: float = 0.05
     """Share of questions for which Slack carries out a post only after more than a lease, dead worker or not."""
+    late_posts: float = 0.05
+    """Share of questions for which Slack carries out a post half a second to five seconds after it was given up."""
+    attempt_s: float = 1.5
     patience_s: float = 150.0
     streams: bool = False
     """Whether the answers are streamed."""
@@ -61,7 +64,7 @@ class Storm:
     redis_deaths: int = 0
 
     def start_worker(self, name: str) -> None:
-        role = Role(name=name, lease_s=self.weather.lease_s)
+        role = Role(name=name, lease_s=self.weather.lease_s, attempt_s=self.weather.attempt_s)
         self.workers[name] = self.at.crew.start(role, self.at.settings)
 
     async def ask_all(self) -> None:
@@ -73,8 +76,9 @@ class Storm:
         for number, thread in enumerate(order):
             self.at.workspace.faults.duplicate_events = 2 if dice.random() < RESENT else 0  # the mention and its twin
             if dice.random() < weather.slow_posts:
-                method = dice.choice(STREAM_CALLS) if weather.streams else "chat.postMessage"
-                self.at.workspace.faults.delay(method, weather.lease_s + 6)
+                self._delay(weather.lease_s + 6)
+            if dice.random() < weather.late_posts:
+                self._delay(weather.attempt_s + dice.uniform(0.5, 5.0))
             channel = CHAT if thread == 0 else CHANNELS[thread % len(CHANNELS)]
             known = opened.get(thread)
             asked = self.at.ask(channel, known.thread if known else None, f"{QUESTION} No. {number}, please.")
@@ -82,6 +86,10 @@ class Storm:
             await asyncio.sleep(dice.expovariate(weather.questions / weather.ask_for_s))
         await patiently(self.all_answered, max(0.0, self.began + weather.rages_s - asyncio.get_running_loop().time()))
         self.over.set()
+
+    def _delay(self, seconds: float) -> None:
+        method = self.at.dice.choice(STREAM_CALLS) if self.weather.streams else "chat.postMessage"
+        self.at.workspace.faults.delay(method, seconds)
 
     def all_answered(self) -> bool:
         return all(answered(self.at.workspace, asked) for asked in self.at.asked)

@@ -33,6 +33,7 @@ async def test_h3_e5_a_storm_loses_doubles_and_reorders_nothing(tmp_path: Path) 
         redis_deaths=0,
         lease_s=1.0,
         slow_posts=0,
+        late_posts=0,
         rages_s=30,
     )
     after = await storm(tmp_path, random.Random(1), weather)
@@ -105,7 +106,7 @@ async def test_h3_a5_killed_over_its_plan_it_is_answered_by_the_next_without_one
 async def test_h3_f10_a_storm_over_streams_leaves_each_answer_once_and_whole(tmp_path: Path) -> None:
     weather = Weather(
         questions=15, threads=3, workers=2, ask_for_s=2, kills=3, freezes=0, redis_deaths=0, lease_s=1.0,
-        slow_posts=0, rages_s=30, streams=True,
+        slow_posts=0, late_posts=0, rages_s=30, streams=True,
     )  # fmt: skip
     after = await storm(tmp_path, random.Random(1), weather)
     row = Row(name="streams", done="", ledger=after.ledger, seconds=0)

@@ -1,0 +1,81 @@
+"""Which message a part belongs in, and which messages are one too many: A3, A7, E5."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.seats import first_to_take, left_blank, seats, seconds
+from bot.thread_reader import Posted
+
+TURNS = ("", "one", "two")
+
+
+def in_order(found: list[Posted]) -> list[Posted]:
+    return sorted(found, key=lambda posted: (posted.part, float(posted.ts)))
+
+
+posted = st.builds(
+    Posted,
+    ts=st.integers(1, 99).map(str),
+    turn_id=st.sampled_from(TURNS),
+    part=st.integers(1, 3),
+    placeholder=st.booleans(),
+)
+notices = st.builds(Posted, ts=st.integers(1, 99).map(str), about=st.sampled_from(["paused", "asked"]))
+threads = st.lists(posted | notices, unique_by=lambda one: one.ts).map(in_order)
+
+
+@given(threads, st.sampled_from(TURNS))
+def test_e5_what_stays_is_one_answer_one_note_and_one_notice_of_each_kind(found: list[Posted], turn_id: str) -> None:
+    surplus = seconds(found, turn_id)
+    kept = [one for one in found if one not in surplus and not one.placeholder]
+    assert all(not one.placeholder for one in surplus)
+    assert len({one.turn_id for one in kept} - {""}) <= 1
+    identities = [(one.about, one.part, bool(one.turn_id)) for one in kept]
+    assert len(identities) == len(set(identities))
+    assert seconds(kept, turn_id) == []
+
+
+@given(threads, st.sampled_from(TURNS))
+def test_e5_nothing_goes_whose_like_does_not_stay(found: list[Posted], turn_id: str) -> None:
+    surplus = seconds(found, turn_id)
+    kept = [one for one in found if one not in surplus and not one.placeholder]
+    for gone in surplus:
+        likes = [one for one in kept if one.about == gone.about and bool(one.turn_id) == bool(gone.turn_id)]
+        assert likes, "an answer, a note or a notice of this kind stands"
+        same = [one for one in likes if (one.part, one.turn_id) == (gone.part, gone.turn_id)]
+        assert all(float(one.ts) < float(gone.ts) for one in same), "of two equal ones people saw the first"
+
+
+def test_a3_the_answer_to_the_question_as_it_reads_now_stays() -> None:
+    older, newer = Posted(ts="1", turn_id="one"), Posted(ts="2", turn_id="two")
+    assert seconds([older, newer], "two") == [older]
+    assert seconds([older, newer], "three") == [newer], "the answer to the latest version is still to come"
+
+
+@given(threads, st.integers(1, 3), st.sampled_from(TURNS))
+def test_a7_each_part_has_a_seat_of_its_own_and_its_own_first(found: list[Posted], parts: int, turn_id: str) -> None:
+    taken = seats(found, parts, turn_id)
+    filled = [seat for seat in taken if seat]
+    assert len(taken) == parts
+    assert len(filled) == len({seat.ts for seat in filled})
+    for part, seat in enumerate(taken, 1):
+        if turn_id and any(one.turn_id == turn_id and one.part == part for one in found):
+            assert seat is not None
+            assert (seat.turn_id, seat.part) == (turn_id, part)
+
+
+def test_h3_a_stream_is_taken_before_what_shows_nothing_of_the_answer() -> None:
+    early, stream = Posted(ts="1", placeholder=True), Posted(ts="2", placeholder=True, stream=True)
+    assert first_to_take([early, stream]) == (stream,)
+    assert first_to_take([]) == ()
+
+
+def test_h3_a_stream_that_has_just_begun_is_not_left() -> None:
+    now = f"{time.time():.6f}"
+    assert not left_blank(Posted(ts=now, stream=True, blank=True))
+    assert left_blank(Posted(ts="1.0", stream=True, blank=True))
+    assert not left_blank(Posted(ts="1.0", stream=True))
