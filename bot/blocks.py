@@ -83,7 +83,7 @@ def under_stream(answer: Answer, frame: Frame) -> tuple[Block, ...]:
 
 def section(text: str) -> Block:
     """A mrkdwn section. Its text must be shorter than 3,000 characters."""
-    return {"type": "section", "text": {"type": "mrkdwn", "text": text}, "expand": True}
+    return {"type": "section", "text": _mrkdwn(text), "expand": True}
 
 
 def context(lines: Sequence[str], language: str | None = None) -> Block:
@@ -94,7 +94,12 @@ def context(lines: Sequence[str], language: str | None = None) -> Block:
             elements[-1] += f"\n{line}"
         else:
             elements.append(line)
-    return {"type": "context", "elements": [{"type": "mrkdwn", "text": element} for element in elements]}
+    return {"type": "context", "elements": [_mrkdwn(element) for element in elements]}
+
+
+def _mrkdwn(text: str) -> Block:
+    """What was verified as plain text stays so: else Slack makes links of hosts and ``#channels``, calls of names."""
+    return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 
 def clipped(lines: Sequence[str], room: int, language: str | None = None) -> str:

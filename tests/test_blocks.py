@@ -32,9 +32,9 @@ def test_a9_a_verified_answer_shows_sources_marks_and_buttons() -> None:
     (post,) = rendered(answer(attempts=2))
     assert post.text == "On Tuesdays <https://docs.example/release.md|[1]>."
     chunk, sources, marks, feedback, actions = post.blocks
-    assert chunk["text"] == {"type": "mrkdwn", "text": post.text}
+    assert chunk["text"] == {"type": "mrkdwn", "text": post.text, "verbatim": True}
     line = "<https://docs.example/release.md|[1] Release process> · 2 weeks ago"
-    assert sources == {"type": "context", "elements": [{"type": "mrkdwn", "text": line}]}
+    assert sources == {"type": "context", "elements": [{"type": "mrkdwn", "text": line, "verbatim": True}]}
     assert marks["elements"][0]["text"] == "✓ Verified · 2 attempts"
     (element,) = feedback["elements"]
     assert feedback["type"] == "context_actions"

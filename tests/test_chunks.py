@@ -244,3 +244,18 @@ def test_a7_noise_stays_linear(noise: str) -> None:
 def test_a7_segments_of_a_chunk_cover_it() -> None:
     (chunk,) = split("a `b` <https://x.y|c>\n```\nd\n```")
     assert [segment.kind for segment in segments(chunk)] == ["text", "code", "text", "token", "text", "fence"]
+
+
+def test_a7_a_bare_url_is_a_link_and_a_host_or_a_channel_a_word() -> None:
+    """Slack is told to take blocks verbatim: it would make links of hosts and channels, and calls of names."""
+    text = "See https://a.example/x_y?b=1&amp;c=2. Ask in #help or @anna, at wiki.example/x (`https://b.example`)."
+    shown = text.replace("https://a.example/x_y?b=1&amp;c=2", "<https://a.example/x_y?b=1&amp;c=2>")
+    assert split(text) == (shown,)
+    assert split(shown) == (shown,)
+    assert split(text, dialect="markdown") == (text,)
+
+
+def test_a7_a_citation_beside_a_url_is_none_of_it() -> None:
+    source = Source(id=1, title="A", url="https://a.example/x", text="")
+    (shown,) = split("It is at https://a.example/x[1].", (source,))
+    assert shown == "It is at <https://a.example/x><https://a.example/x|[1]>."

@@ -3,7 +3,8 @@
 Promises: cuts stand at block boundaries where they can, then at lines, sentences, words; never inside a link, a
 citation or inline code that fits a chunk; a code fence that is cut is closed and opened again, a table repeats its
 header. Citations ``[n]`` of sources with an address become links; code is escaped for Slack. No chunk is longer than
-the limit after that. Must never add, drop or change a word.
+the limit after that. URLs become links where Slack, told to leave plain text alone, would make none. Must never add,
+drop or change a word.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from verification import links, tables
 from verification.answer import Dialect, Source
 from verification.scanner import Segment, fences, segments
+from verification.targets import links as links_in
 
 _CITATION = re.compile(r"(?<!\\)\[(\d{1,9}(?:[ ]?,[ ]?\d{1,9})*)\](?!\()")
 _MARKDOWN_LINK = re.compile(r"!?\[(?:[^\[\]\n\\]|\\.){0,600}+\]\([^\s()]*+(?:\([^\s()]*+\)[^\s()]*+)*+\)")
@@ -78,17 +80,32 @@ def messages(chunks: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def render(text: str, sources: tuple[Source, ...], dialect: Dialect) -> str:
-    """The text with its citations as links and, for mrkdwn, its code escaped. Rendering twice changes nothing."""
+    """The text with its citations as links and, for mrkdwn, its URLs too and its code escaped.
+
+    Rendering twice changes nothing.
+    """
     urls = {source.id: source.url for source in reversed(sources) if links.is_absolute(source.url)}
     pieces = []
     for segment in segments(text):
         part = text[segment.start : segment.end]
         if segment.kind == "text":
             part = _cited(part, urls, dialect) if urls else part
+            part = _linked(part) if dialect == "mrkdwn" else part
         elif segment.kind != "token" and dialect == "mrkdwn":
             part = _UNESCAPED.sub(lambda match: _ESCAPES[match[0]], part)
         pieces.append(part)
     return "".join(pieces)
+
+
+def _linked(text: str) -> str:
+    """One stretch of mrkdwn with its bare URLs as links. A host without ``https://`` stays a word."""
+    pieces: list[str] = []
+    position = 0
+    for link in links_in(text):
+        if text.startswith(("https://", "http://"), link.start):
+            pieces += (text[position : link.start], f"<{link.target}>")
+            position = link.end
+    return "".join([*pieces, text[position:]])
 
 
 def _cited(text: str, urls: dict[int, str], dialect: Dialect) -> str:
