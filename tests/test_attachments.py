@@ -342,3 +342,17 @@ async def test_a11_a_file_that_was_taken_away_from_the_top_is_not_answered_from(
     workspace.delete(CHANNEL_HELP, root)
     further = setting.ask("Who was told by the pager?", thread=root)
     assert "Priya" not in shown(await setting.answer_to(further, thread=root))
+
+
+async def test_a3_an_edited_question_is_asked_of_the_file_at_the_top_again(setting: Setting) -> None:
+    log = setting.workspace.add_file("U0ONCALL", "night.log", LOG)
+    root = setting.workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=[log])
+    asked = setting.ask(f"{MENTION} why did the walrus backup fail?", thread=root)
+    first = await setting.answer_to(asked, thread=root)
+    setting.workspace.edit(CHANNEL_HELP, asked, f"{MENTION} who was told by the pager?")
+
+    def changed() -> dict[str, Any] | None:
+        found = [m for m in setting.workspace.messages(CHANNEL_HELP, root) if m["ts"] == first["ts"]]
+        return found[0] if found and "pager told Priya" in shown(found[0]) else None
+
+    assert "night.log" in shown(await setting.workspace.wait_for(changed, 20))
