@@ -55,7 +55,7 @@ async def no_files(_letter: Incoming, _first: Mapping[str, Any] | None) -> tuple
 
 
 def opened_with(files: tuple[AttachedFile, ...], letter: Incoming) -> bool:
-    """Whether the thread's first message has files that the next question may be about: read, or not for now."""
+    """Whether the thread's first message has files that the next question may be about: read, or away just now."""
     opens = letter.ts == letter.thread.thread_ts
     return any((file.opening or opens) and file.trouble in {"", "away", "many"} for file in files)
 
@@ -77,11 +77,14 @@ class Attachments:
         ``first`` is that one as Slack has it; empty where it is of no interest, None where it has to be looked up.
 
         Raises:
-            DeliveryFailed: Slack is away for too long (never permanent: a place that cannot be read has no files).
+            DeliveryFailed: Slack is away for too long (never permanent: what a place that cannot be read has is not
+                known, but that there is a file may be).
         """
         asked: Mapping[str, Any] = {}
         if letter.files != "none" or first is None:
             asked, above = await self._looked_up(letter)
+            if letter.files == "some" and not asked:
+                return (AttachedFile(name="", trouble="away"),)  # the event told of it, and kept no name
             first = above or first or {}
         own = list(objects(asked, "files"))
         more = [one for one in objects(first, "files") if one not in own]

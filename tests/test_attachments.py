@@ -161,11 +161,15 @@ async def test_a11_without_files_nothing_is_asked_of_slack() -> None:
         assert await no_files(LETTER, {}) == ()
 
 
-async def test_a11_a_place_that_cannot_be_read_has_no_files_and_a_slack_that_is_away_is_waited_for() -> None:
+async def test_a11_of_a_place_that_cannot_be_read_only_what_an_event_told_is_known() -> None:
+    """A Slack that is away is waited for."""
     async with local_slack(patience_s=0.05) as slack:
         ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?")
         slack.server.faults.fail("conversations.replies", "missing_scope", times=1)
         assert await attachments(slack).of(letter(ts), {}) == ()
+        slack.server.faults.fail("conversations.replies", "missing_scope", times=2)
+        assert await attachments(slack).of(letter(ts, files="some"), {}) == (AttachedFile(name="", trouble="away"),)
+        assert await attachments(slack).of(letter(ts, files="none"), None) == ()
         slack.server.faults.fail("conversations.replies", "internal_error", times=100)
         with pytest.raises(DeliveryFailed):
             await attachments(slack).of(letter(ts), {})
