@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import structlog
 
@@ -54,8 +55,10 @@ async def ask(
     started = time.monotonic()
     recorder = Recorder()
     asked = Question(thread=_thread(thread), user=TERMINAL_USER, text=question, ts=f"{time.time():.6f}")
+    turn_id = uuid4().hex
     async with AsyncExitStack() as sending:
-        trace = await _trace(settings, sending, asked, alone=not thread)
+        sending.enter_context(structlog.contextvars.bound_contextvars(thread=str(asked.thread), turn_id=turn_id))
+        trace = await _trace(settings, sending, asked, turn_id)
         async with AsyncExitStack() as stack:
             engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, docs)))
             if docs is not None:  # an index of its own, which no running Orion completes
@@ -77,13 +80,15 @@ async def ask(
     return result
 
 
-async def _trace(settings: Settings, stack: AsyncExitStack, asked: Question, *, alone: bool) -> TerminalTrace | None:
-    """The question's trace, where there are keys for one."""
+async def _trace(settings: Settings, stack: AsyncExitStack, asked: Question, turn_id: str) -> TerminalTrace | None:
+    """The question's trace, where there are keys for one. A question without a thread is a session of its own."""
     if not (settings.langfuse_public_key and settings.langfuse_secret_key.get_secret_value()):
         return None
     from bot.terminal_traces import traced  # noqa: PLC0415 - Langfuse's SDK takes half a second to import
 
-    return await stack.enter_async_context(traced(settings, asked, alone=alone))
+    alone = asked.thread == _thread("")
+    session = f"{asked.thread}:{turn_id}" if alone else str(asked.thread)
+    return await stack.enter_async_context(traced(settings, asked, turn_id, session=session))
 
 
 def _told_to(recorder: Recorder, trace: TerminalTrace | None) -> Emit:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import ClassVar, Final
-from uuid import uuid4
 
 from agent.conversation import Question
 from agent.events import TurnEvent
@@ -52,17 +51,15 @@ class TerminalTrace:
 
 
 @asynccontextmanager
-async def traced(settings: Settings, question: Question, *, alone: bool) -> AsyncIterator[TerminalTrace]:
-    """The trace of a question, begun; leaving sends it. One that stands ``alone`` is a session of its own."""
+async def traced(settings: Settings, question: Question, turn_id: str, *, session: str) -> AsyncIterator[TerminalTrace]:
+    """The trace of a question, begun; leaving sends it."""
     tracer = TerminalTracer(
         public_key=settings.langfuse_public_key,
         secret_key=settings.langfuse_secret_key.get_secret_value(),
         host=settings.langfuse_host,
         send_content=settings.trace_content,
     )
-    turn_id = uuid4().hex
     try:
-        session = f"{question.thread}:{turn_id}" if alone else str(question.thread)
         trace = TerminalTrace(tracer.turn(turn_id, thread=session, user=question.user, question=question.text))
         try:
             yield trace

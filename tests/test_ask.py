@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import socket
 from collections.abc import Iterator
@@ -86,6 +87,13 @@ def test_g1_a_configured_secret_is_in_no_log_line(terminal: Terminal) -> None:
     done = terminal.orion("ask", "Is quinceorchard the signing secret?", "--docs", "docs")
     assert "Is [redacted] the signing secret?" in done.err
     assert "quinceorchard" not in done.err
+
+
+def test_g1_what_is_logged_of_a_question_names_its_turn(terminal: Terminal) -> None:
+    """The id is that of its trace, where there is one."""
+    done = terminal.orion("ask", QUESTION)
+    (line,) = [json.loads(text) for text in done.err.splitlines() if "no_documents" in text]
+    assert (line["thread"], len(line["turn_id"])) == ("terminal:terminal:once", 32)
 
 
 def test_ask_without_any_document_says_where_to_name_some(terminal: Terminal) -> None:
