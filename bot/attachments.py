@@ -18,7 +18,7 @@ import aiohttp
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.conversation import AttachedFile, FileTrouble
+from agent.conversation import AttachedFile, FileTrouble, ThreadKey
 from agent.knowledge.reading import SUFFIXES, ReadError, parse_document
 from bot.intake import Incoming
 from bot.payload import objects, string
@@ -81,8 +81,10 @@ class Attachments:
                 known, but that there is a file may be).
         """
         asked: Mapping[str, Any] = {}
-        if letter.files != "none" or first is None:
-            asked, above = await self._looked_up(letter)
+        if letter.files == "none" and first is None:
+            first, _ = await self._looked_up(letter.thread, letter.thread.thread_ts)
+        elif letter.files != "none":
+            asked, above = await self._looked_up(letter.thread, letter.ts)
             if letter.files == "some" and not asked:
                 return (AttachedFile(name="", trouble="away"),)  # the event told of it, and kept no name
             first = above or first or {}
@@ -95,10 +97,10 @@ class Attachments:
             _log.info("files_read", files=len(read), unread=sum(bool(file.trouble) for file in read))
         return tuple(read)
 
-    async def _looked_up(self, letter: Incoming) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """The letter's message and the one that opened its thread; nothing where the place cannot be read."""
+    async def _looked_up(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """That message and the one that opened its thread; nothing where the place cannot be read."""
         try:
-            return await self._reader.message(letter.thread, letter.ts)
+            return await self._reader.message(place, ts)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise

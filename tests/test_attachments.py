@@ -151,6 +151,7 @@ async def test_a11_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read()
         assert await reader.of(asked, {}) == ()
         assert slack.made("conversations.replies") == before
         assert named(await reader.of(asked, None)) == [("a.txt", True)]
+        assert slack.server.calls[-1].arguments["latest"] == root, "asked for by its own ts: no server has to add it"
         assert slack.made("conversations.replies") == before + 1
 
 
