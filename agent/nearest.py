@@ -15,6 +15,7 @@ from agent.progress import Progress
 from agent.prompts import private_texts
 from agent.quoting.answering import asked_in
 from agent.quoting.catalogue import place_of
+from agent.quoting.excerpt import CLOSE_ENOUGH
 from agent.quoting.ranking import rank
 from agent.quoting.units import Unit, units_of
 from verification.answer import Draft, Source
@@ -23,8 +24,6 @@ from verification.rules import check
 MOST: Final = 3
 LONGEST: Final = 240
 """Characters of one sentence: what is longer would hide that a list of places follows."""
-CLOSE_ENOUGH: Final = 0.2
-"""The share of the question's weight that a sentence has to cover, to be more telling than its document's name."""
 LOOKED_AT: Final = 40
 """Sentences, the closest first: a document of which none may be shown must not cost a check for each."""
 

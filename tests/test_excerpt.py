@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.quoting.excerpt import MOST_ITEMS, Choice, choose, opening
+from agent.quoting.excerpt import MOST_EXCERPTS, MOST_ITEMS, Choice, choose, closest, opening
 from agent.quoting.ranking import Asked
 from agent.quoting.units import units_of
 from verification.answer import Source
@@ -125,3 +125,29 @@ def test_b_the_first_that_covers_enough_is_the_answer_where_it_is_nearly_the_bes
     others = ("The body is small. The sky is blue.", "Keep your key. Another body is known.")
     question = "What happens if I reuse an idempotency key with a different body?"
     assert any("422" in unit for unit in quoted(question, text, *others))
+
+
+def test_h1_what_comes_nearly_as_close_is_quoted_beside_it_once_each() -> None:
+    kinds = ("steel", "wooden", "glass", "brass")
+    texts = [f"Tents with {kind} poles are kept in hall {hall}." for kind, hall in zip(kinds, "ABCD", strict=True)]
+    choice = chosen("Which halls are folding tents kept in?", *texts, texts[0])
+    assert choice is not None
+    assert len(choice.excerpts) == MOST_EXCERPTS
+    said = [unit.text for excerpt in choice.excerpts for unit in excerpt.units]
+    assert len(said) == len(set(said)) == MOST_EXCERPTS
+
+
+def test_h1_what_says_it_all_stands_alone() -> None:
+    choice = chosen("Where are tents kept?", "Tents are kept in hall 2.", "Ropes are kept in hall 3.")
+    assert choice is not None
+    assert (choice.is_sure, choice.beside) == (True, ())
+
+
+def test_h1_the_closest_is_no_answer_and_far_off_is_nothing() -> None:
+    sources = [Source(id=1, title="Hall", url="", text="Tents are kept in hall 2.")]
+    units = [unit for source in sources for unit in units_of(source)]
+    near = closest(Asked(text="Where are boats and tents repaired?"), units, is_left_out=lambda _: False)
+    assert near is not None
+    assert not near.is_sure
+    assert closest(Asked(text="Who plays the organ?"), units, is_left_out=lambda _: False) is None
+    assert closest(Asked(text="Where are tents kept?"), units, is_left_out=lambda _: True) is None

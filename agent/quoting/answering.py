@@ -7,8 +7,8 @@ are those of ``wording``. Must never quote what feedback complained of, or what 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from agent.attached import ORIGIN, asks_for_file
 from agent.conversation import Message
@@ -16,11 +16,11 @@ from agent.model import WriteContext
 from agent.query import search_query, spoken_in
 from agent.quoting.catalogue import document_of, is_about, listed
 from agent.quoting.courtesy import without_courtesy
-from agent.quoting.excerpt import Choice, Excerpt, choose, opening
+from agent.quoting.excerpt import Choice, Excerpt, IsLeftOut, choose, closest, opening
 from agent.quoting.parts import questions, two_things
 from agent.quoting.ranking import Asked, defines, rank
 from agent.quoting.units import Unit, units_of
-from agent.quoting.wording import line
+from agent.quoting.wording import Line, line
 from verification.answer import Source
 from verification.language import detect
 from verification.passages import sentence_spans
@@ -32,31 +32,42 @@ _FENCE: Final = re.compile(r"`{3,}")
 _SENTENCE_ENDS: Final = (".", "!", "?", "…", ":", ";", "。", "！", "？", '."', ".)", ".”")
 
 
+class _Choosing(Protocol):
+    """How the excerpts of one question are chosen."""
+
+    def __call__(self, asked: Asked, units: Sequence[Unit], *, is_left_out: IsLeftOut) -> Choice | None:
+        """The excerpts, if any."""
+
+
 def quoted_answer(context: WriteContext) -> str:
     """The answer in Markdown; nothing where no source fits the question."""
     if asks_for_file(context.question) and (openings := _openings(context)):
         return openings
     said: set[Unit] = set()
     history = context.history
-    parts: list[str] = []
+    parts: list[tuple[Asked, str]] = []
     for text in questions(context.question.text):
         parts += _answered(context, text, history, said)
         history = (*history, Message(role="user", text=text))
-    answered = [part for part in parts if part]
-    if answered and len(answered) < len(parts):
+    answered = [part for _, part in parts if part]
+    missed = [asked for asked, part in parts if not part]
+    if answered and missed:
         answered.append(line("rest", detect(context.question.text)))
+        answered += filter(None, (_part(context, asked, said, closest) for asked in missed))
     return "\n\n".join(answered)
 
 
-def _answered(context: WriteContext, text: str, history: tuple[Message, ...], said: set[Unit]) -> list[str]:
+def _answered(
+    context: WriteContext, text: str, history: tuple[Message, ...], said: set[Unit]
+) -> list[tuple[Asked, str]]:
     """One question answered; as two, where it asks for two things and no one place names both."""
     halves = two_things(text)
     asked = asked_in(text, history)
     if halves and _needs_two(context, asked):
-        found = [_part(context, asked_in(half, history), said) for half in halves]
-        if any(found):
+        found = [(half, _part(context, half, said)) for half in (asked_in(half, history) for half in halves)]
+        if any(part for _, part in found):
             return found
-    return [_part(context, asked, said)]
+    return [(asked, _part(context, asked, said))]
 
 
 def asked_in(text: str, history: tuple[Message, ...]) -> Asked:
@@ -90,37 +101,40 @@ def quoted_list(source: Source, question: str) -> str:
     return _render(opening, Excerpt(source=source, units=listed(question, units_of(source))))
 
 
-def _part(context: WriteContext, asked: Asked, said: set[Unit]) -> str:
-    left_out = _complaints(context)
+def _part(context: WriteContext, asked: Asked, said: set[Unit], choosing: _Choosing = choose) -> str:
+    complained = _complaints(context)
+
+    def is_left_out(unit: Unit) -> bool:
+        return unit in said or complained(unit)
+
     for sources in _by_trust(context.sources):
         units = [unit for source in sources for unit in units_of(source) if not _is_question(unit)]
-        choice = _chosen(asked, sources, units, lambda unit: unit in said or left_out(unit))
-        if choice is None or not choice.main.units:
-            continue
-        said.update(choice.main.units)
-        language = detect(context.question.text)
-        title = choice.main.source.title
-        if choice.other is None:
-            return _render(line("quoted", language, title=title), choice.main)
-        said.update(choice.other.units)
-        dated = choice.main.source.updated_at > choice.other.source.updated_at > ""
-        first = line("differ" if dated else "conflict", language, title=title)
-        second = line("older" if dated else "also", language, title=choice.other.source.title)
-        return f"{_render(first, choice.main)}\n\n{_render(second, choice.other)}"
+        choice = _begun(asked, sources, units, is_left_out) or choosing(asked, units, is_left_out=is_left_out)
+        if choice is not None and choice.main.units:
+            said.update(unit for excerpt in choice.excerpts for unit in excerpt.units)
+            return _worded(choice, detect(context.question.text))
     return ""
 
 
-def _chosen(
-    asked: Asked, sources: Sequence[Source], units: Sequence[Unit], is_left_out: Callable[[Unit], bool]
-) -> Choice | None:
+def _worded(choice: Choice, language: str | None) -> str:
+    """What is quoted, each excerpt under a line that says where it stands."""
+    first, *others = choice.excerpts
+    if choice.other is None:
+        names: tuple[Line, Line] = ("quoted" if choice.is_sure else "closest", "also")
+    else:
+        dated = first.source.updated_at > choice.other.source.updated_at > ""
+        names = ("differ", "older") if dated else ("conflict", "also")
+    opened = _render(line(names[0], language, title=first.source.title), first)
+    return "\n\n".join((opened, *(_render(line(names[1], language, title=each.source.title), each) for each in others)))
+
+
+def _begun(asked: Asked, sources: Sequence[Source], units: Sequence[Unit], is_left_out: IsLeftOut) -> Choice | None:
     """How the document begins that is asked for by its title, unless a sentence says what the title means."""
     names_it = not asked.wants_number and not asked.wants_procedure and not _HOW.match(asked.text)
-    if names_it and asked.completed == asked.text and not any(defines(asked, unit) for unit in units):
-        about = (source for source in sources if is_about(asked.text, source.title))
-        found = next((choice for source in about if (choice := opening(source, is_left_out=is_left_out))), None)
-        if found is not None:
-            return found
-    return choose(asked, units, is_left_out=is_left_out)
+    if not names_it or asked.completed != asked.text or any(defines(asked, unit) for unit in units):
+        return None
+    about = (source for source in sources if is_about(asked.text, source.title))
+    return next((choice for source in about if (choice := opening(source, is_left_out=is_left_out))), None)
 
 
 def _by_trust(sources: Sequence[Source]) -> tuple[list[Source], list[Source]]:
@@ -132,7 +146,7 @@ def _is_question(unit: Unit) -> bool:
     return unit.text.rstrip("*_\"' ").endswith(("?", "？"))
 
 
-def _complaints(context: WriteContext) -> Callable[[Unit], bool]:
+def _complaints(context: WriteContext) -> IsLeftOut:
     """Tells which units must not be quoted: those that feedback names, else all of the last draft; and what is kept."""
     feedback, kept = _letters(context.feedback), _letters(context.kept)
     draft = _letters(context.previous_draft) if context.feedback else ""

@@ -12,15 +12,24 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.quoting.catalogue import place_of
-from agent.quoting.ranking import Asked, Ranked, rank, text_stems
+from agent.quoting.evidence import answers
+from agent.quoting.ranking import Asked, Comparison, Ranked, compare, rank, text_stems
 from agent.quoting.units import Unit, units_of
 from verification.answer import Source
 
 THRESHOLD: Final = 0.55
-"""Below this share of the question's weight the best unit is no answer.
+"""Below this share of the question's weight the best unit alone is no answer: ``evidence`` decides.
 
 Measured on some 590 questions about two sets of documents: docs/answers.md has the table of other thresholds.
 """
+
+SURE: Final = 0.8
+"""From this share on the best unit stands alone: below it, what comes close in other places is quoted as well."""
+NEARLY: Final = 0.5
+"""The share of the best score that counts as close."""
+MOST_EXCERPTS: Final = 3
+CLOSE_ENOUGH: Final = 0.2
+"""The share of a question's weight that a unit has to cover to be shown for what nothing answers."""
 
 PARAGRAPH_CHARS: Final = 420
 """A paragraph, or a section of nothing but running text, up to this length is quoted whole."""
@@ -32,6 +41,9 @@ ALIKE: Final = 0.6
 WORTH_COMPARING: Final = 0.7
 RELATED: Final = 0.3
 """What a unit of another document on the same subject has to cover for its numbers to be compared."""
+
+IsLeftOut = Callable[[Unit], bool]
+"""Tells which units must not be quoted."""
 
 _BACKWARDS: Final = re.compile(
     r"(?:it|this|that|these|those|they|such|during that|then|otherwise|each|both|he|she"
@@ -53,26 +65,70 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What is quoted. ``other`` says something else of the same thing; ``main`` is then the newer of the two."""
+    """What is quoted. ``other`` says something else of the same thing; ``main`` is then the newer of the two.
+
+    ``beside`` comes nearly as close as ``main``; ``is_sure`` says that ``main`` covers enough to be called the answer.
+    """
 
     main: Excerpt
     other: Excerpt | None = None
+    beside: tuple[Excerpt, ...] = ()
+    is_sure: bool = True
+
+    @property
+    def excerpts(self) -> tuple[Excerpt, ...]:
+        """All that is quoted, ``main`` first."""
+        return (self.main, *([self.other] if self.other else []), *self.beside)
 
 
-def choose(asked: Asked, units: Sequence[Unit], *, is_left_out: Callable[[Unit], bool]) -> Choice | None:
+def choose(asked: Asked, units: Sequence[Unit], *, is_left_out: IsLeftOut) -> Choice | None:
     """The excerpt that answers, if any does."""
-    ranked = [found for found in rank(asked, units) if not is_left_out(found.unit)]
-    fitting = [found for found in ranked if found.covered >= THRESHOLD and found.score >= CLOSE * ranked[0].score]
-    if not fitting:
+    compared = compare(asked, units)
+    ranked = [found for found in compared.ranked if not is_left_out(found.unit)]
+    alike = [found for found in ranked if found.score >= CLOSE * ranked[0].score]
+    fitting = next((found for found in alike if _answers(compared, found, units)), None)
+    if fitting is None:
         return None
-    best = _what_to_do((fitting[0], *ranked)) if asked.wants_procedure else fitting[0]
-    main = _around(asked, best, ranked, units)
+    best = _what_to_do((fitting, *ranked)) if asked.wants_procedure else fitting
     rival = next((found for found in ranked if _contradicts(asked, found, best)), None)
     if rival is None:
-        return Choice(main=_without(main, is_left_out))
+        return _with_what_is_close(asked, (best, *ranked), units, is_left_out)
     mine, theirs = (Excerpt(source=found.unit.source, units=(found.unit,)) for found in (best, rival))
     newer, older = (mine, theirs) if mine.source.updated_at >= theirs.source.updated_at else (theirs, mine)
     return Choice(main=newer, other=older)
+
+
+def closest(asked: Asked, units: Sequence[Unit], *, is_left_out: IsLeftOut) -> Choice | None:
+    """What comes closest to a question that nothing answers, if anything comes close at all."""
+    ranked = [found for found in rank(asked, units) if not is_left_out(found.unit)]
+    if not ranked or ranked[0].covered < CLOSE_ENOUGH:
+        return None
+    return _with_what_is_close(asked, ranked, units, is_left_out)
+
+
+def _with_what_is_close(
+    asked: Asked, ranked: Sequence[Ranked], units: Sequence[Unit], is_left_out: IsLeftOut
+) -> Choice:
+    """The excerpt of the first; unless it covers nearly all, with those of other places that come nearly as close."""
+    best = ranked[0]
+    close = [found for found in ranked if found.score >= NEARLY * best.score and best.covered < SURE]
+    excerpts: list[Excerpt] = []
+    said: set[str] = set()
+    for found in (best, *close):
+        if found.unit.text not in said and len(excerpts) < MOST_EXCERPTS:
+            around = _around(asked, found, ranked, units)
+            excerpts.append(_without(around, lambda unit: unit.text in said or is_left_out(unit)))
+            said.update(unit.text for unit in around.units)
+    main, *beside = excerpts
+    others = tuple(excerpt for excerpt in beside if excerpt.units)
+    return Choice(main=main, beside=others, is_sure=best.covered >= THRESHOLD)
+
+
+def _answers(compared: Comparison, found: Ranked, units: Sequence[Unit]) -> bool:
+    """Whether a unit covers enough, or is likely to answer with what stands around it."""
+    return found.covered >= THRESHOLD or answers(
+        compared, found, _around(compared.asked, found, compared.ranked, units).units
+    )
 
 
 def _what_to_do(ranked: Sequence[Ranked]) -> Ranked:
@@ -86,7 +142,7 @@ def _what_to_do(ranked: Sequence[Ranked]) -> Ranked:
     return next(iter(steps), best)
 
 
-def opening(source: Source, *, is_left_out: Callable[[Unit], bool]) -> Choice | None:
+def opening(source: Source, *, is_left_out: IsLeftOut) -> Choice | None:
     """What a document begins with: its first paragraph, list or table."""
     own = [unit for unit in units_of(source) if not unit.is_field]
     if not own:
@@ -99,7 +155,7 @@ def opening(source: Source, *, is_left_out: Callable[[Unit], bool]) -> Choice | 
     return Choice(main=excerpt) if excerpt.units else None
 
 
-def _without(excerpt: Excerpt, is_left_out: Callable[[Unit], bool]) -> Excerpt:
+def _without(excerpt: Excerpt, is_left_out: IsLeftOut) -> Excerpt:
     return Excerpt(source=excerpt.source, units=tuple(unit for unit in excerpt.units if not is_left_out(unit)))
 
 

@@ -69,8 +69,8 @@ class Places:
         self._blocks: dict[tuple[Source, int], set[str]] = {}
         self._sources: dict[Source, set[str]] = {}
         for unit in units:
-            here = self._named(unit.text) | self._named(unit.context)
-            self._frequency.update(here | self._named(unit.source.title))
+            here = self.named(unit.text) | self.named(unit.context)
+            self._frequency.update(here | self.named(unit.source.title))
             self._blocks.setdefault((unit.source, unit.block), set()).update(here)
             self._sources.setdefault(unit.source, set()).update(here)
         self._single = [word for word in self._frequency if len(word) >= _PREFIX and " " not in word]
@@ -100,7 +100,7 @@ class Places:
 
     def _titled(self, unit: Unit, weights: Mapping[Concept, float]) -> float:
         """What the title of the unit's document adds: more, where it is all asked for."""
-        title = self._named(unit.source.title.partition(" › ")[0])
+        title = self.named(unit.source.title.partition(" › ")[0])
         share = sum(weight * self._standing(each, ((1.0, title),)) for each, weight in weights.items())
         asked = {key for each in weights for key in (each.key, *each.others)}
         return (TITLED + (ENTITLED if title <= asked else 0.0)) * share / sum(weights.values())
@@ -111,7 +111,7 @@ class Places:
         Of a line of facts, such as ``Owner: …``, only its own words count unless its name is asked for.
         """
         total = sum(weights.values())
-        own = self._named(unit.text)
+        own = self.named(unit.text)
         if unit.is_field and not self._asks_for_name(unit, weights):
             return sum(weight * self._standing(each, ((UNASKED, own),)) for each, weight in weights.items()) / total
         insists = not any(each.weight > 1 and self._stands(each, unit) >= IN_TITLE for each in weights)
@@ -127,6 +127,11 @@ class Places:
                 total -= (1 - FORGIVEN) * weight
         return held / total
 
+    def named_in(self, things: Iterable[Concept], *texts: str) -> frozenset[Concept]:
+        """Those of the things that stand in one of these texts, wherever."""
+        held = frozenset().union(*map(self.named, texts))
+        return frozenset(each for each in things if self._standing(each, ((IN_TEXT, held),)))
+
     def lacks(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:
         """Whether a thing that is asked for, and not only a kind of answer, is named nowhere near a unit."""
         return any(
@@ -137,9 +142,9 @@ class Places:
     def _stands(self, concept: Concept, unit: Unit) -> float:
         """What a thing counts for by where it stands, seen from a unit."""
         near = (
-            (IN_TEXT, self._named(unit.text)),
-            (IN_CONTEXT, self._named(unit.context)),
-            (IN_TITLE, self._named(unit.source.title)),
+            (IN_TEXT, self.named(unit.text)),
+            (IN_CONTEXT, self.named(unit.context)),
+            (IN_TITLE, self.named(unit.source.title)),
         )
         far = ((IN_BLOCK, self._blocks[unit.source, unit.block]), (IN_SOURCE, self._sources[unit.source]))
         return self._standing(concept, near) or next((value for value, held in far if concept.key in held), 0.0)
@@ -149,7 +154,7 @@ class Places:
 
     def names(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:
         """Whether a unit itself, or what stands right above it, names anything asked for."""
-        near = ((IN_TEXT, self._named(unit.text)), (IN_CONTEXT, self._named(unit.context)))
+        near = ((IN_TEXT, self.named(unit.text)), (IN_CONTEXT, self.named(unit.context)))
         return any(self._standing(each, near) for each in weights)
 
     def counts(self, unit: Unit, wanted: tuple[str, ...]) -> bool:
@@ -159,7 +164,7 @@ class Places:
         return not keys or counts(unit.text, keys)
 
     def _asks_for_name(self, unit: Unit, weights: Mapping[Concept, float]) -> bool:
-        label = self._named(unit.text.partition(":")[0])
+        label = self.named(unit.text.partition(":")[0])
         return any(each.weight > LITTLE and self._standing(each, ((IN_TEXT, label),)) for each in weights)
 
     def _standing(self, concept: Concept, places: Iterable[tuple[float, frozenset[str]]]) -> float:
@@ -182,7 +187,8 @@ class Places:
             self._similar[stem] = frozenset(o for o in compared if stem.startswith(o) or o.startswith(stem))
         return self._similar[stem]
 
-    def _named(self, text: str) -> frozenset[str]:
+    def named(self, text: str) -> frozenset[str]:
+        """The keys of all things that a text names."""
         return concepts_in(text, self._language)
 
 

@@ -121,17 +121,35 @@ class Asked:
 class Ranked:
     """A unit and its score; ``covered`` is the share of the question without any bonus.
 
-    ``lacks``: a thing that is asked for is named nowhere near.
+    ``lacks``: a thing that is asked for is named nowhere near. ``is_other_kind``: a number, a person, a time … is asked
+    for, and it has none.
     """
 
     unit: Unit
     score: float
     covered: float
     lacks: bool = False
+    is_other_kind: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A question beside units: what it asks for with its weight, where that stands, and all units, best first."""
+
+    asked: Asked
+    language: str | None
+    places: Places
+    weights: Mapping[Concept, float]
+    ranked: tuple[Ranked, ...]
 
 
 def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
     """All units, best first; among equals the order of the sources decides."""
+    return compare(asked, units).ranked
+
+
+def compare(asked: Asked, units: Sequence[Unit]) -> Comparison:
+    """The question beside all units; none is ranked where it names nothing."""
     asked = replace(asked, text=asked.text[:MOST_CHARS], completed=asked.completed[:MOST_CHARS])
     seen = Counter(detect(source.text) for source in dict.fromkeys(unit.source for unit in units))
     language = _compared_in(asked, seen)
@@ -140,8 +158,13 @@ def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
     own = own_names(asked.text, {unit.source.text for unit in units})
     wanted = {_unless_own(concept, own, language): share for concept, share in wanted.items()}
     weights = {concept: places.rarity(concept) * share for concept, share in wanted.items()}
-    if not sum(weights.values()):
-        return ()
+    ranked = _ranked(asked, units, places, weights) if sum(weights.values()) else ()
+    return Comparison(asked=asked, language=language, places=places, weights=weights, ranked=ranked)
+
+
+def _ranked(
+    asked: Asked, units: Sequence[Unit], places: Places, weights: Mapping[Concept, float]
+) -> tuple[Ranked, ...]:
     late = {source: n * _LATE_RANK for n, source in enumerate(dict.fromkeys(unit.source for unit in units))}
     fresh = _freshness(asked, units)
     found = [_judged(asked, unit, places, weights) for unit in units]
@@ -166,11 +189,13 @@ def _freshness(asked: Asked, units: Sequence[Unit]) -> dict[str, float]:
 
 def _judged(asked: Asked, unit: Unit, places: Places, weights: Mapping[Concept, float]) -> Ranked:
     covered, raised = places.covered(unit, weights), places.raised(unit, weights, places.pairs(asked.text))
-    if not _has_measure(asked, unit, places) or (asked.wants_number and not places.names(unit, weights)):
+    is_other_kind = not _has_measure(asked, unit, places)
+    if is_other_kind or (asked.wants_number and not places.names(unit, weights)):
         covered *= _NO_AMOUNT
     score = covered + raised + (DEFINES if defines(asked, unit) else 0.0)
     score *= _form(asked, unit)
-    return Ranked(unit=unit, score=score, covered=covered, lacks=places.lacks(unit, weights))
+    lacks = places.lacks(unit, weights)
+    return Ranked(unit=unit, score=score, covered=covered, lacks=lacks, is_other_kind=is_other_kind)
 
 
 def _form(asked: Asked, unit: Unit) -> float:

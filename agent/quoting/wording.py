@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import Final, Literal
 
-Line = Literal["quoted", "differ", "older", "conflict", "also", "rest", "hello", "thanks", "about"]
+Line = Literal["quoted", "closest", "differ", "older", "conflict", "also", "rest", "hello", "thanks", "about"]
 _LANGUAGES: Final = ("en", "de", "fr", "es", "id", "ja", "zh")
 
 _LINES: Final[dict[Line, tuple[str, str, str, str, str, str, str]]] = {
@@ -22,6 +22,15 @@ _LINES: Final[dict[Line, tuple[str, str, str, str, str, str, str]]] = {
         "Dikutip dari {title}:",
         "{title} からの引用：",
         "引自 {title}：",
+    ),
+    "closest": (
+        "What comes closest to your question, quoted from {title}:",
+        "Was deiner Frage am nächsten kommt, zitiert aus {title}:",
+        "Ce qui se rapproche le plus de votre question, cité de {title} :",
+        "Lo más cercano a su pregunta, citado de {title}:",
+        "Yang paling dekat dengan pertanyaan Anda, dikutip dari {title}:",
+        "ご質問に最も近い内容、{title} からの引用：",
+        "与您的问题最接近的内容，引自 {title}：",
     ),
     "differ": (
         "Two documents differ here. Quoted from the newer one, {title}:",
