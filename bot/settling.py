@@ -16,6 +16,7 @@ import json
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -27,7 +28,7 @@ from bot.delivery import Delivery, Ticket
 from bot.lease import Lease, heed_cancellation
 from bot.mailbox import Claimed, Mailbox
 from bot.seats import left_blank, seconds
-from bot.slack_calls import LeaseCheck, no_lease
+from bot.slack_calls import DeliveryFailed, LeaseCheck, no_lease
 from bot.thread_reader import is_direct, sort_key
 from bot.turns import OK, Ending, later
 from bot.withdrawals import Withdrawals
@@ -143,5 +144,6 @@ async def put_in_order(
             stood_s = round(max(0.0, time.time() - whole - fraction / 1e6), 1)
             _log.warning(f"{what}_deleted", part=posted.part, stood_s=stood_s)
     if answered and quiet and seen.last_word:
-        await delivery.status(place, "", question_ts=question_ts, lease_check=lease_check)
+        with suppress(DeliveryFailed):  # a workspace without statuses is looked at again all the same
+            await delivery.status(place, "", question_ts=question_ts, lease_check=lease_check)
     return gone

@@ -139,7 +139,8 @@ async def test_g3_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
         workspace.post(workspace.visitor, CHANNEL, "Nobody asks Orion here")
         ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
         await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
-        await wait_until(lambda: "turn_ended" in events(log), "the turn has ended")
+        over = ("turn_ended", "ok")
+        await wait_until(lambda: over in [(line["event"], line.get("verb")) for line in log], "the turn has ended")
         figures = samples((await page(port, "/metrics"))[1])
         assert figures["orion_turns_total", "answered"] == 1
         assert figures["orion_turns_running", ""] == 0
@@ -152,7 +153,8 @@ async def test_g3_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
         assert figures["orion_slack_errors_total", "internal_error,chat.postMessage"] == 1
         assert figures["orion_queue_wait_seconds_count", ""] == 1
         assert figures["orion_deliveries_total", "answer"] == 1
-        assert (figures["orion_queue_messages", ""], figures["orion_dead_letters", ""]) == (0, 0)
+        # After an error that may hide a post the question is looked at again: that letter rests.
+        assert (figures["orion_queue_messages", ""], figures["orion_dead_letters", ""]) == (1, 0)
         ask_to_end()
         await served
 

@@ -266,6 +266,17 @@ async def test_e5_a_status_of_another_question_at_work_is_left_alone(tmp_path: P
         await at.answering.handle(claimed, lease)
 
 
+async def test_e5_a_workspace_without_statuses_is_looked_at_as_often(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await answered(at, place, ts)
+        await Doubts(at.mailbox).note(place, ts)
+        (letter,) = await at.mailbox.claim("w", 9)
+        at.slack.server.faults.missing.add("assistant.threads.setStatus")
+        at.answering._settling._looks_s = (0.0, 60.0)
+        assert (await at.answering.handle(letter, Lease(letter.leased_until))).verb == "giveback"
+
+
 async def test_h3_without_redis_the_post_goes_on(redis_client: Redis) -> None:
     mailbox = Mailbox(Redis(port=9, retry=Retry(NoBackoff(), 0)))
     with capture_logs() as logged:
