@@ -69,3 +69,43 @@ def test_f1_a_date_of_the_question_is_known_but_not_its_year() -> None:
 def test_f1_a_date_needs_all_its_days_and_one_of_its_readings(source: str, right: str, wrong: str) -> None:
     assert errors(source, right) == []
     assert errors(source, wrong)
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "wrong"),
+    [
+        (
+            "09:12 first failed upload. 09:40 a customer reports it. 09:55 on-call is paged by support.",
+            "On-call was paged at 09:55",
+            "On-call was paged at 09:40",
+        ),
+        (
+            "The certificate expired at 09:10. The first upload failed at 09:12.",
+            "The certificate expired at 09:10",
+            "The certificate expired at 09:12",
+        ),
+        (
+            "Karl tests the rollback by 17 September. Mei writes the note by 18 September.",
+            "Mei writes the note by 18 September",
+            "Mei writes the note by 17 September",
+        ),
+    ],
+)
+def test_f1_a_time_of_something_else_fails(source: str, right: str, wrong: str) -> None:
+    assert errors(source, right) == []
+    (only,) = errors(source, wrong)
+    assert "says" in only.detail
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        # another sentence says half of it with that time, or the question does; too little is said; no day, no hour
+        ("The office in Bonn opens at 08:00. The office opens at 09:00 in Rome.", "The office in Bonn opens at 09:00"),
+        ("The desk opens at 08:00. The mill opens at 09:00.", "Opens at 09:00"),
+        ("The club was founded in 2004. The hall burnt in 2011.", "The club was founded in 2004 and burnt in 2011"),
+        ("The audit is in March. The party is in May.", "The audit party is in May"),
+    ],
+)
+def test_f1_a_time_that_may_be_meant_so_passes(source: str, text: str) -> None:
+    assert errors(source, text) == []

@@ -12,9 +12,9 @@ from verification.grounding import ground
 SOURCE = "Requests go to Marta Weiss in Lisbon. The team in Los Angeles uses Kestrel for builds."
 
 
-def found(claim: str, *, question: str = "") -> list[Violation]:
+def found(claim: str, *, question: str = "", source: str = "") -> list[Violation]:
     text = f"{claim} [1]"
-    draft = Draft(text=text, question=question, sources=(Source(id=1, title="", text=SOURCE),))
+    draft = Draft(text=text, question=question, sources=(Source(id=1, title="", text=source or SOURCE),))
     return [
         v for v in ground(grounds(draft, text), claims(text))[1] if v.words and v.words in claim and v.words != text
     ]
@@ -46,3 +46,39 @@ def test_f1_before_an_article_the_same_word_must_stand_too() -> None:
 
 def test_f1_names_of_the_question_are_known() -> None:
     assert found("The team in Ottawa uses Kestrel for builds.", question="What about Ottawa?") == []
+
+
+NOTES = (
+    "Karl objected because the rollback plan is untested. Mei Tanaka writes the migration note. Ines Duarte asks Karl."
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "there"),
+    [
+        ("Mei objected because the rollback plan is untested.", "Karl"),
+        ("Ines Duarte writes the migration note.", "Mei Tanaka"),
+    ],
+)
+def test_f1_a_known_name_in_the_place_of_another_fails(claim: str, there: str) -> None:
+    (violation,) = found(claim, source=NOTES)
+    assert (violation.severity, violation.detail.split(" has ")[1].split(" there")[0]) == ("error", there)
+
+
+@pytest.mark.parametrize(
+    ("claim", "question"),
+    [
+        ("Mei Tanaka writes the migration note.", ""),
+        ("Mei objected because the rollback plan is untested.", "Did Mei object?"),  # as the asker calls him
+        ("Ines objected.", ""),
+        ("Ines Duarte objected because of the costs of the plan.", ""),
+        ("The plan of Karl is untested, so Ines Duarte objected.", ""),
+    ],
+)
+def test_f1_a_known_name_where_it_may_stand_passes(claim: str, question: str) -> None:
+    assert [v for v in found(claim, question=question, source=NOTES) if v.severity == "error"] == []
+
+
+def test_f1_a_name_that_another_sentence_puts_there_passes() -> None:
+    source = "Karl tests the rollback plan on Monday. Mei tests the rollback plan later."
+    assert found("Mei tests the rollback plan on Monday.", source=source) == []

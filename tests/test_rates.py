@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from verification.rates import period, rate_end
+from verification.rates import period, period_before, rate_end
 from verification.units import UNITS
 
 
@@ -29,3 +29,9 @@ def test_f9_an_amount_may_be_one_for_each_span_of_time(text: str, unit: str) -> 
 def test_f1_other_words_make_no_rate(text: str) -> None:
     assert period(text, 0) is None
     assert rate_end(text, 0) == 0
+
+
+def test_f9_the_span_of_time_may_stand_before_the_amount() -> None:
+    assert period_before("monatlich ", 10) == UNITS["month"]
+    assert period_before("paid weekly ", 12) == UNITS["week"]
+    assert period_before("einmalig ", 9) is period_before("", 0) is period_before("only ", 5) is None

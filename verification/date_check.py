@@ -34,7 +34,7 @@ _EMPTY_SPAN = re.compile(
     re.IGNORECASE,
 )
 _WORDED = {"two": 2, "zwei": 2, "deux": 2, "dos": 2, "three": 3, "drei": 3, "trois": 3, "tres": 3}
-_NEAR = 3
+_NEAR, _FEWEST = 3, 2
 
 
 def date_findings(evidence: Evidence) -> Iterator[Finding]:
@@ -48,6 +48,9 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
         ambiguous = len({reading.month for reading in readings}) > 1
         meant = readings if ambiguous else [moment]
         fits = [_is_near(reading, evidence) or _is_known(reading, evidence.passages) for reading in meant]
+        if any(fits) and span not in seen and (there := _elsewhere(moment, evidence)):
+            seen.add(span)
+            yield _finding(moment, evidence, there)
         if any(fits) or span in seen or _is_years_away(moment, evidence) or _ends_a_season(moment, evidence.claim.text):
             continue
         seen.add(span)
@@ -121,9 +124,45 @@ def _is_number(moment: Moment, passages: tuple[Passage, ...]) -> bool:
     return any(moment.year in quantity.readings for passage in passages for quantity in passage.quantities)
 
 
-def _finding(moment: Moment, evidence: Evidence) -> Finding:
+def _elsewhere(moment: Moment, evidence: Evidence) -> tuple[int, str] | None:
+    """The date that a sentence has of all that the claim says, where the claim's stands with other things only."""
+    if evidence.best is None or (moment.day is None and moment.hour is None) or not evidence.same_language:
+        return None
+    if any(agrees(moment, other) for other in evidence.best.passage.moments):
+        return None
+    claimed = evidence.claim.moments[:MOST]
+    inside = [(m.start, m.end) for m in claimed] + [(q.start, q.end) for q in evidence.claim.quantities[:MOST]]
+    subject = {t.stem for t in evidence.claim.terms if t.stem and not any(a <= t.start < b for a, b in inside)}
+    hit = (
+        next((hit for hit in evidence.hits[:_NEAR] if subject <= hit.stems), None) if len(subject) >= _FEWEST else None
+    )
+    if hit is None or any(agrees(mine, other) for mine in claimed for other in hit.passage.moments):
+        return None
+    there = next((other for other in hit.passage.moments if _is_alike(moment, other)), None)
+    speaking = [cited.passage for cited in evidence.cited] + list(evidence.known)
+    if there is None or any(_says(passage, moment, subject) for passage in speaking):
+        return None
+    return hit.source.id, hit.text[there.start : there.end].strip()
+
+
+def _is_alike(moment: Moment, other: Moment) -> bool:
+    """Whether both are times of day, or both days."""
+    return _kind(moment) == _kind(other) and (moment.day is None) == (other.day is None)
+
+
+def _says(passage: Passage, moment: Moment, subject: set[str]) -> bool:
+    """Whether a sentence that has the date speaks of half of the subject, or a word before it may be its label."""
+    for other in passage.moments[:MOST]:
+        if agrees(moment, other):
+            place = next((i for i, (start, end) in enumerate(passage.spans) if start <= other.start < end), None)
+            if place is None or 2 * len(subject & passage.sentence_stems[place]) >= len(subject):
+                return True
+    return False
+
+
+def _finding(moment: Moment, evidence: Evidence, there: tuple[int, str] | None = None) -> Finding:
     words = evidence.claim.text[moment.start : moment.end].strip()
-    there = _instead(moment, evidence)
+    there = there or _instead(moment, evidence)
     if moment.weekday is not None and _NEGATED.search(evidence.claim.text):
         there = None  # "no releases on Fridays" may follow from the days that there are
     # A month or day of the week alone may be meant otherwise; it is evidence only if the source names another one.

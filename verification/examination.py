@@ -33,6 +33,8 @@ from verification.roles import role_findings
 from verification.row_check import row_findings
 from verification.score import SUPPORTED, score
 from verification.shifts import shift_findings
+from verification.tenses import tense_findings
+from verification.transitions import transition_findings
 from verification.verbatim import is_recited
 
 _BORNE_OUT = 0.75
@@ -119,6 +121,8 @@ class Grounds:
             name_findings,
             role_findings,
             row_findings,
+            transition_findings,
+            tense_findings,
         )
 
     def _told_otherwise(self, evidence: Evidence) -> Iterator[Finding]:

@@ -11,9 +11,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from verification.evidence import MOST, Evidence, Finding, Hit
+from verification.passages import joined
 from verification.words import Term
 
 _NEAR_ENOUGH = 0.5
+_FEWEST = 2
+_NEARLY_ALL = 0.8
 _ARTICLES = frozenset({"the", "a", "an", "le", "la", "les", "un", "une", "el", "los", "las", "una"})
 
 
@@ -21,6 +24,8 @@ def name_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each run of capitalised words that neither the sources nor the question have."""
     if not evidence.same_language or evidence.claim.language in {"de", "ja", "zh"}:
         return
+    if exchanged := _exchanged(evidence):
+        yield exchanged
     if all(any(stem in passage.stems for passage in evidence.passages) for stem in evidence.claim.capitals):
         return
     mine = evidence.claim.terms
@@ -42,6 +47,47 @@ def _absent(mine: Sequence[Term], evidence: Evidence) -> Iterator[tuple[int, int
         if last > index and not any(start <= mine[index].start < end for start, end in elsewhere):
             yield index, last - 1
         index = max(last, index + 1)
+
+
+def _exchanged(evidence: Evidence) -> Finding | None:
+    """A name of the sources in the place of another: of all else that the claim says, they speak of that other one."""
+    hit = evidence.best
+    if hit is None or evidence.claim.capitals <= hit.stems:
+        return None
+    names = evidence.claim.capitals - hit.stems
+    if not names <= joined([cited.passage.capitals for cited in evidence.cited]) or any(
+        names & passage.stems for passage in evidence.known
+    ):
+        return None
+    rest = evidence.claim.stems - names
+    if len(rest) < _FEWEST or len(rest & hit.stems) < _NEARLY_ALL * len(rest):
+        return None
+    mine = evidence.claim.terms
+    first = next((index for index, term in enumerate(mine) if term.capital and term.stem in names), None)
+    if first is None or any(
+        found.start <= mine[first].start < found.end for found in evidence.claim.identifiers[:MOST]
+    ):
+        return None
+    last = first
+    while last + 1 < len(mine) and mine[last + 1].capital and mine[last + 1].stem in names:
+        last += 1
+    there = _in_place(hit, mine, first, last)
+    others = [held for held in evidence.hits if names & held.stems and 2 * len(rest & held.stems) >= len(rest)]
+    if not there or others:
+        return None
+    return _finding_instead(evidence, hit, (mine[first].start, mine[last].end), there)
+
+
+def _finding_instead(evidence: Evidence, hit: Hit, span: tuple[int, int], there: str) -> Finding:
+    words = evidence.claim.text[slice(*span)]
+    return Finding(
+        kind="name",
+        severity="error",
+        start=span[0],
+        end=span[1],
+        detail=f"source [{hit.source.id}] has {there} there, not {words}",
+        remedy=f"Write {there} as source [{hit.source.id}] has it, or drop the sentence.",
+    )
 
 
 def _first_in(terms: Sequence[Term], start: int) -> int:
@@ -67,14 +113,7 @@ def _finding(evidence: Evidence, mine: Sequence[Term], first: int, last: int) ->
     for hit in evidence.hits[:2]:
         there = _in_place(hit, mine, first, last) if hit.share >= _NEAR_ENOUGH else ""
         if there:
-            return Finding(
-                kind="name",
-                severity="error",
-                start=start,
-                end=end,
-                detail=f"source [{hit.source.id}] has {there} there, not {words}",
-                remedy=f"Write {there} as source [{hit.source.id}] has it, or drop the sentence.",
-            )
+            return _finding_instead(evidence, hit, (start, end), there)
     return Finding(
         kind="name",
         severity="warning",

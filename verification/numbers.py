@@ -26,7 +26,7 @@ from verification.number_words import (
 )
 from verification.part_units import HALVES, a_unit_within, part_of_a_unit
 from verification.powers import raised, raised_unit
-from verification.rates import period, rate_end
+from verification.rates import period, period_before, rate_end
 from verification.stretches import Tokens, openings
 from verification.units import CURRENCIES, GLUED_SCALES, SCALES, UNITS, Unit
 
@@ -244,7 +244,7 @@ def _quantity(
         bound=bound(text, start, tail.end),
         worded=worded,
         scaled=tail.factor != 1,
-        period=period(text, tail.end),
+        period=period(text, tail.end) or period_before(text, start),
     )
 
 

@@ -40,6 +40,12 @@ _ADVERBS = {
 }
 
 
+_ADVERB_BEFORE = re.compile(
+    r"\b(hourly|daily|weekly|monthly|quarterly|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\s$",
+    re.IGNORECASE,
+)
+_ENDS = frozenset({"ly ", "ch "})
+_LEAD = 13
 _MONTH = 30.4375 * 86_400
 
 
@@ -51,6 +57,12 @@ def is_span(unit: Unit) -> bool:
 def seconds(period: Unit) -> float:
     """The length of a span of time; months are as long as they are on average."""
     return period.factor * (_MONTH if period.dimension == "months" else 1.0)
+
+
+def period_before(text: str, start: int) -> Unit | None:
+    """The span of time right before an amount: "monatlich 25 Euro"."""
+    match = _ADVERB_BEFORE.search(text, max(0, start - _LEAD), start) if text[start - 3 : start] in _ENDS else None
+    return UNITS[_ADVERBS[match[1].casefold()]] if match else None
 
 
 def period(text: str, end: int) -> Unit | None:

@@ -70,12 +70,13 @@ def stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
 
 def groups(passage: Passage) -> tuple[Group, ...]:
     """All groups of a source; none for most."""
-    text = passage.text
-    return _groups(text, passage.language) if "\n" in text and ("|" in text or ":" in text or "#" in text) else ()
+    return _groups(passage.text, passage.language)
 
 
 @lru_cache(maxsize=512)
 def _groups(text: str, language: str | None) -> tuple[Group, ...]:
+    if not ("\n|" in text or "\n#" in text or text.count(": ") >= _FEWEST):
+        return ()
     found = list(_LINE.finditer(text))
     made = [*_tables(text, found, language), *_sections(text, found, language), *_labelled(found, language)]
     return tuple(group for group in made if len(group.lines) >= _FEWEST and _are_apart(group.lines))
