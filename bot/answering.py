@@ -315,7 +315,7 @@ class Answering:
             known = replace(earlier.state, opened_with_files=opened_with(files, work.letter))
             before = await self._streamed.ts_of(work)
             await self._streamed.drop_plan(work, before)
-            async with streaming(self._streamed.stage(work, before)) as stream:
+            async with streaming(self._streamed.stage(work, before, status.again)) as stream:
                 return await self._turn(work, question, known, Sight(status=status, stream=stream, before=before))
 
     async def _turn(self, work: Work, question: Question, state: ThreadState, sight: Sight) -> Entry | Ending:

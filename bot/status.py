@@ -89,6 +89,10 @@ class WorkingStatus:
         self._text, self._loading, self._before = text, loading, ""
         self._changed.set()
 
+    def again(self) -> None:
+        """Slack took the status away, as it does when a message appears: it is told once more."""
+        self._changed.set()
+
     def model_asked(self) -> None:
         """The model was asked: if it says nothing for a while, that is what people see."""
         self.model_spoke()

@@ -6,6 +6,7 @@ try; one that was taken back leaves no stream that nobody ends. Must never be as
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -41,10 +42,11 @@ class StreamedTurns:
             return "" if work.claimed.tries > 1 else None
         return await self._mailbox.marked(thread, work.stream) or ""
 
-    def stage(self, work: Work, before: str | None) -> AnswerStream | None:
+    def stage(self, work: Work, before: str | None, began: Callable[[], None]) -> AnswerStream | None:
         """Where this answer may be seen while it grows. A stream begun ``before`` is finished instead.
 
-        An allowed bot without an account gets a post: Slack shows a stream to a person, and would refuse the channel.
+        ``began`` hears when it begins. An allowed bot without an account gets a post: Slack shows a stream to a person,
+        and would refuse the channel.
         """
         streams, first = self._streams, before is None and not work.may_be_answered
         nobody = work.letter.user.startswith("B")
@@ -55,6 +57,7 @@ class StreamedTurns:
             audience=Audience(place=work.place, user=work.letter.user, lease_check=work.lease.require),
             before=partial(self._mailbox.mark, work.claimed, work.streams, "begun"),
             note=partial(self._mailbox.mark, work.claimed, work.stream),
+            began=began,
         )
 
     async def drop_plan(self, work: Work, streamed: str | None) -> None:

@@ -39,6 +39,10 @@ Task = Mapping[str, str]
 NoteTs = Callable[[str], Awaitable[object]]
 
 
+def _unheard() -> None:
+    """Nobody wants to know."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audience:
     """Where a stream is to be seen, by whom first, and what must hold before each call."""
@@ -109,14 +113,15 @@ class Streams:
 class AnswerStream:
     """One answer's stream, begun with a plan or with its first block (an ``agent.showing.Stage``).
 
-    ``before`` is called before the start, ``note`` with the ts right after it. ``unsure`` tells that a stream may have
-    begun of which nobody knows the ts.
+    ``before`` is called before the start, ``note`` with the ts right after it, then ``began``: a status is gone then,
+    as when any message appears. ``unsure`` tells that a stream may have begun of which nobody knows the ts.
     """
 
     streams: Streams
     audience: Audience
     before: Callable[[], Awaitable[object]]
     note: NoteTs
+    began: Callable[[], None] = _unheard
     ts: str = ""
     unsure: bool = False
     _broken: str = ""
@@ -233,6 +238,7 @@ class AnswerStream:
             return False
         self.ts, self.unsure = str(reply.get("ts", "")), False
         await self.note(self.ts)
+        self.began()
         return True
 
     async def _send(self) -> None:

@@ -42,6 +42,15 @@ async def test_a5_slack_is_reminded_before_it_forgets() -> None:
     assert Pace().remind_s < 120
 
 
+async def test_a5_f10_what_a_message_took_away_is_shown_again() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        async with working(slack.delivery, place, Ticket(question_ts=ts), SLOW) as status:
+            await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
+            status.again()
+            await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 2)
+
+
 async def test_a5_changes_in_a_burst_are_sent_as_the_last_one() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()

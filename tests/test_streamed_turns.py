@@ -160,8 +160,9 @@ async def test_h3_a_start_is_noted_before_and_its_ts_right_after() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
         stream, noted = stream_in(slack, place, Streams(slack.calls))
+        stream.began = lambda: noted.append("began")
         assert await stream.show("One.", "One.")
-        assert noted == ["", stream.ts]
+        assert noted == ["", stream.ts, "began"]
 
 
 async def test_f10_pieces_are_sent_together_where_slack_may_not_be_told_yet() -> None:
