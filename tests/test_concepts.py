@@ -103,13 +103,6 @@ def test_b_a_phrase_that_only_asks_weighs_little() -> None:
     assert weights("How often is the vault opened?")["how often"] == LITTLE
 
 
-def test_b_the_words_of_a_phrase_that_name_a_subject_are_known() -> None:
-    (number,) = concepts("emergency number", "en")
-    assert number.telling == {"emergenc"} < number.parts
-    (office,) = concepts("office", "en")
-    assert office.telling == office.parts == frozenset()
-
-
 def test_b_a_phrase_of_days_and_numbers_is_not_said_by_a_day_alone() -> None:
     (first,) = concepts("day one", "en")
     assert first.parts == frozenset()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.quoting.concepts import concepts
-from agent.quoting.places import IN_CONTEXT, IN_TEXT, IN_TITLE, OTHER, SIMILAR, TELLING, UNASKED, Places
+from agent.quoting.places import IN_CONTEXT, IN_TEXT, IN_TITLE, OTHER, SIMILAR, UNASKED, Places
 from agent.quoting.units import Unit, units_of
 from verification.answer import Source
 
@@ -52,15 +52,6 @@ def test_b_a_document_about_the_subject_and_the_begin_of_a_section_are_preferred
     first, second, *_ = (PLACES.raised(unit, weights, PLACES.pairs("travel")) for unit in units_of(TRAVEL))
     elsewhere = PLACES.raised(units_of(OTHERS)[1], weights, PLACES.pairs("travel"))
     assert first > second > elsewhere == 0.0
-
-
-def test_b_a_phrase_is_half_there_where_only_its_subject_is() -> None:
-    source = Source(id=1, title="Trips", text="The emergency line is on the card.\n\nThe card is blue.")
-    places = Places(units_of(source), "en")
-    weights = dict.fromkeys(concepts("emergency number", "en"), 1.0)
-    line, card = units_of(source)
-    assert places.covered(line, weights) == pytest.approx(TELLING)
-    assert places.covered(card, weights) == 0.0
 
 
 def test_b_a_word_that_is_implied_costs_little_where_it_is_not_said() -> None:

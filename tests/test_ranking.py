@@ -59,22 +59,10 @@ def test_b_a_question_for_a_meaning_prefers_what_opens_with_the_word() -> None:
     assert best("When is a shadow shift?", *sources) == "You need two shadow shifts."
 
 
-def test_b_a_condition_answers_only_who_asks_when() -> None:
-    sources = (Source(id=1, title="", text="If the limit is reached, wait. There is a limit of 5."),)
-    assert best("What is the limit?", *sources) == "There is a limit of 5."
-    assert best("What happens if the limit is reached?", *sources) == "If the limit is reached, wait."
-
-
 def test_b_who_asks_how_often_or_how_long_gets_that_measure() -> None:
     sources = (Source(id=1, title="", text="A restore takes 50 minutes. We restore every month."),)
     assert best("How often do we restore?", *sources) == "We restore every month."
     assert best("How long does a restore take?", *sources) == "A restore takes 50 minutes."
-
-
-def test_b_who_asks_for_a_person_gets_no_step() -> None:
-    sources = (Source(id=1, title="", text="1. Ask for approval.\n\nThe lead gives approval."),)
-    assert best("And who gives approval?", *sources) == "The lead gives approval."
-    assert best("approval", *sources) == "Ask for approval."
 
 
 def test_b_a_name_alone_prefers_the_row_that_has_it_first() -> None:
@@ -157,13 +145,11 @@ def test_b_a_follow_up_that_only_points_is_about_what_was_asked_before() -> None
     assert best("When do I get a new one?", *sources, completed=completed).startswith("For a lost hardware key")
 
 
-def test_b_how_long_something_takes_is_what_it_takes_and_why_is_a_reason() -> None:
+def test_b_how_long_something_takes_is_what_it_takes() -> None:
     text = "Move the queue when it stands for 3 minutes. Moving the queue takes 90 seconds."
     assert best("How long does it take to move the queue?", Source(id=1, title="Queue", text=text)).endswith(
         "90 seconds."
     )
-    text = "The queue stands often. Mostly the queue stands because a lock is lost."
-    assert "because" in best("Why does the queue stand?", Source(id=1, title="Queue", text=text))
 
 
 def test_b_a_row_with_a_column_of_the_question_word_is_preferred() -> None:

@@ -15,7 +15,7 @@ from agent.knowledge.terms import ASKING, CJK, LIGHT, is_function_word, stem, st
 from agent.knowledge.thesaurus import key, meanings, named, phrases, same_thing
 from agent.query import ASKS
 from agent.quoting.implied import converse, implied, implied_by_form
-from agent.quoting.nouns import GENERIC, is_done, is_verb, last_verb, nouns
+from agent.quoting.nouns import is_done, is_verb, last_verb, nouns
 from verification.function_words import CJK_FUNCTION
 from verification.language import detect
 
@@ -47,8 +47,7 @@ _TELLING: Final = 1.5
 class Concept:
     """One thing asked for: the key it is compared by, the keys of other words for it and of other ways to write it.
 
-    ``parts`` are the words of a phrase that say something by themselves: "switched with …" for "switch on"; ``telling``
-    those of them that name a subject: the emergency *line* may well be the emergency *number*.
+    ``parts`` are the words of a phrase that say something by themselves: "switched with …" for "switch on".
     ``is_noun`` says that it is asked for by a noun, which what is quoted must name; ``is_implied`` that nothing need.
     """
 
@@ -56,7 +55,6 @@ class Concept:
     others: frozenset[str] = field(default_factory=frozenset)
     written: frozenset[str] = field(default_factory=frozenset)
     parts: frozenset[str] = field(default_factory=frozenset)
-    telling: frozenset[str] = field(default_factory=frozenset)
     weight: float = 1.0
     is_noun: bool = False
     is_verb: bool = False
@@ -98,7 +96,6 @@ def concepts(
                 others=others,
                 written=written,
                 parts=_said_apart(phrase, language),
-                telling=_telling(phrase, language),
                 weight=weight,
                 is_noun=is_noun,
                 is_verb=does,
@@ -136,14 +133,6 @@ def _said_apart(phrase: tuple[str, ...], language: str | None) -> frozenset[str]
     if len(phrase) == 1 or all(word in LIGHT or is_function_word(word, language) for word in phrase):
         return frozenset()
     return frozenset(stems(" ".join(phrase), language))
-
-
-def _telling(phrase: tuple[str, ...], language: str | None) -> frozenset[str]:
-    """The words of a phrase that name a subject."""
-    if len(phrase) == 1:
-        return frozenset()
-    telling = [word for word in phrase if word not in GENERIC and word.removesuffix("s") not in GENERIC]
-    return frozenset(stems(" ".join(telling), language))
 
 
 def _weight(phrase: tuple[str, ...], asked: str | None, *, abroad: bool) -> float:

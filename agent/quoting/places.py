@@ -30,7 +30,6 @@ IN_SOURCE: Final = 0.2
 UNASKED: Final = 0.8
 SIMILAR: Final = 0.7
 OTHER: Final = 0.85
-TELLING: Final = 0.5
 """What a word counts for by where it stands; a longer or shorter form of it, and another word for it, count less."""
 
 MISSED: Final = 2.0
@@ -176,8 +175,6 @@ class Places:
                 best = max(best, value * OTHER)
             elif (concept.parts and concept.parts <= held) or not self._alike(concept.key).isdisjoint(held):
                 best = max(best, value * SIMILAR)
-            elif concept.telling and concept.telling <= held:
-                best = max(best, value * TELLING)
         return best
 
     def _alike(self, stem: str) -> frozenset[str]:

@@ -64,29 +64,12 @@ _PROCEDURE_BONUS: Final = 1.1
 _STEP_BONUS: Final = 1.2
 _COLUMN_BONUS: Final = 1.2
 """What it adds when a row has a column of the question's own word: "Where"."""
-_REASON_BONUS: Final = 1.2
-_REASON_ASKED: Final = re.compile(r"\bwhy\b|\bwhat causes?\b|\breasons?\b", re.IGNORECASE)
-_REASON: Final = re.compile(
-    r"\b(?:because|since|so that|so as|otherwise|due to|thanks to|comes? from|caus\w+|reasons?|why|to avoid"
-    r"|in order|lest"
-    r"|would)\b"
-    r"|: ",
-    re.IGNORECASE,
-)
 _RELATION_BONUS: Final = 1.35
 """What it gains when the heading above a unit says "after the move" as the question does."""
 _RELATION: Final = re.compile(
     r"\b(before|after|during|without|until|outside|inside|beyond|between|under|above|below|against)"
     r"(?: (?:the|an?|our|my|your|its|their|this|that))? ([^\W_]+)",
     re.IGNORECASE,
-)
-_NOBODY: Final = 0.9
-_PERSON_ASKED: Final = re.compile(r"\W*(?:(?:and|und|et|y|dan) )?(?:who|wer|wen|wem|qui|quién|siapa)\b", re.IGNORECASE)
-"""A step says what to do and seldom who does it."""
-_ONLY_IF: Final = 0.9
-_CONDITION: Final = re.compile(r"\W*(?:when|if|wenn|falls|si|lorsque|cuando|jika|bila)\b", re.IGNORECASE)
-_CONDITION_ASKED: Final = re.compile(
-    r"\b(?:when|if|happens?|after|now|wenn|falls|passiert|si|lorsque|cuando|jika|bila)\b", re.IGNORECASE
 )
 _LATE_RANK: Final = 0.005
 _FRESH: Final = 0.15
@@ -199,15 +182,12 @@ def _judged(asked: Asked, unit: Unit, places: Places, weights: Mapping[Concept, 
 
 
 def _form(asked: Asked, unit: Unit) -> float:
-    """What a unit gains or loses by its form, times: a step for who asks for a way, a reason for who asks why."""
+    """What a unit gains by its form, times: a number for who asks for one, a step for who asks for a way."""
     gains = (
         (_NUMBER_BONUS, asked.wants_number and _DIGIT.search(unit.text)),
         (_LENGTH_BONUS, LENGTH_ASKED.search(asked.text) and TAKES.search(unit.text)),
-        (_REASON_BONUS, _REASON_ASKED.search(asked.text) and _REASON.search(f"{unit.context} {unit.text}")),
         (_COLUMN_BONUS, unit.kind == "row" and has_column(asked.text, unit.text)),
         (_RELATION_BONUS, not relations(asked.text).isdisjoint(relations(unit.context))),
-        (_NOBODY, unit.kind == "step" and _PERSON_ASKED.match(asked.text)),
-        (_ONLY_IF, _CONDITION.match(unit.text) and not _CONDITION_ASKED.search(asked.text)),
         (_way(unit), asked.wants_procedure or asked.is_bare),
     )
     return math.prod(gain for gain, held in gains if held)
