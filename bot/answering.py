@@ -154,6 +154,9 @@ class Answering:
                 if not lease.held():
                     await self._look_again(work)
                 raise
+            finally:
+                if claimed.tries > 1:  # whoever died over it may have said the same
+                    await self._look_again(work)
 
     async def _settle(self, unsettled: Unsettled, claimed: Claimed, lease: Lease) -> Ending:
         try:
@@ -342,7 +345,7 @@ class Answering:
             with observer.timed("deliver"):
                 known = entry is not decided or work.may_be_answered
                 await self._deliver(work, entry, may_exist=known, sight=sight)
-                if work.claimed.tries > 1 or sight.streamed == "":  # a stream nobody knows of may begin after all
+                if sight.streamed == "":  # a stream nobody knows of may begin after all
                     await self._look_again(work)
             await observer.ended(question, outcome)
         return entry

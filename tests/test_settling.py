@@ -24,9 +24,10 @@ from bot.lease import Lease
 from bot.mailbox import Mailbox
 from bot.settling import Doubts, Settling, Unsettled, put_in_order, read_unsettled
 from bot.turns import OK
+from bot.wording import own_words
 from bot.work import turn_id_of
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
-from tests.test_answering import GOOD, Desk, desk, settled
+from tests.test_answering import GOOD, Desk, desk, lose, settled
 from tests.test_delivery import LONG, answer
 from tests.waiting import wait_until
 
@@ -184,6 +185,22 @@ async def test_e5_a_post_that_was_cut_off_and_lands_late_is_no_second_one(
         assert ["120 requests" in text for text in at.said(place)] == ([] if why == "deleted" else [True])
         if why == "edited":
             assert "as edited" in at.said(place)[0]
+
+
+async def test_e5_what_a_dead_worker_said_lands_beside_what_the_next_one_said(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    """It was killed over its word; Slack carried that out when the next one had looked, and said it too."""
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place, kind="mute", text="mute")
+        await lose(at, *await at.claim())
+        assert await at.handle() == OK
+        (first,) = stamps(at.slack, place)
+        await at.slack.delivery.answer(place, own_words("Muted."), Ticket(question_ts=ts, may_exist=False))
+        assert len(own(at.slack, place)) == 2
+        await settled(at)
+        assert stamps(at.slack, place) == [first]
 
 
 async def test_a3_of_two_versions_the_answer_to_the_latest_stays() -> None:
