@@ -61,7 +61,7 @@ def _counts_things(claimed: Quantity, other: Quantity) -> bool:
     if claimed.unit is None or not other.noun or claimed.unit.dimension not in _SPANS:
         return False
     return not any(
-        unit.dimension == claimed.unit.dimension
+        unit == claimed.unit
         and len(word) >= _TELLING_LETTERS
         and (other.noun.endswith(word) or other.noun[:4] == word[:4])
         for word, unit in UNITS.items()

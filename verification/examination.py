@@ -24,6 +24,7 @@ from verification.language import detect
 from verification.misplacement import finding_against, loose, told_otherwise
 from verification.names import name_findings
 from verification.number_check import number_findings
+from verification.obsolete import obsolete_findings, replaced
 from verification.ordinals import ordinal_findings
 from verification.passages import Passage, analyse
 from verification.polarity import polarity_findings
@@ -89,6 +90,7 @@ class Grounds:
     def recites(self, claim: Claim, numbers: Iterable[int]) -> bool:
         """Whether one of these sources has the claim word for word as a sentence of its own."""
         texts = [self.sources[number].passage.text for number in numbers]
+        texts = [text for text in texts if not replaced(text)]
         return not claim.code and is_recited(claim.text, texts, lambda url: is_known_url(url, self.urls))
 
     def evidence(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
@@ -123,6 +125,7 @@ class Grounds:
             row_findings,
             transition_findings,
             tense_findings,
+            partial(obsolete_findings, said=self.said),
         )
 
     def _told_otherwise(self, evidence: Evidence) -> Iterator[Finding]:

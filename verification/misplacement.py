@@ -22,6 +22,7 @@ from verification.words import stem
 _LOOKED_AT = 3
 _FEWEST = 2
 _ALIKE = 4
+_BY_CHANCE = 12
 _ROW_OR_ITEM = ("|", "-", "*", "•", "+")
 
 
@@ -39,6 +40,32 @@ def told_otherwise(quantity: Quantity, evidence: Evidence, hits: Iterable[Hit]) 
             return None
         found = found or (hit, there)
     return found if found and not _is_counted(quantity, evidence) else None
+
+
+def is_told_apart(quantity: Quantity) -> bool:
+    """Whether a number is exact, large enough not to come up by chance, and says what it counts."""
+    is_exact = not (quantity.weak or quantity.unit or quantity.bound or quantity.worded)
+    return is_exact and len(quantity.noun) >= _ALIKE and quantity.readings[0] > _BY_CHANCE
+
+
+def counted_otherwise(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:
+    """The number that the sources count the same thing with, where they count only other things with the claim's."""
+    if not is_told_apart(quantity) or _negates(evidence.claim):
+        return None
+    same = [other for passage in evidence.passages for other in passage.quantities if matches(quantity, other)]
+    if not same or any(_may_count(quantity, other, evidence.claim) for other in same):
+        return None
+    for hit in evidence.hits:
+        for other in hit.passage.quantities:
+            if other.noun and not (other.weak or other.bound) and _of_the_same(quantity, other, evidence.claim):
+                return hit, other
+    return None
+
+
+def _may_count(quantity: Quantity, other: Quantity, claim: Passage) -> bool:
+    """Whether a number may be of the same thing: it does not say clearly what else it is of."""
+    says_of_what = len(other.noun) >= _ALIKE and stem(other.noun, claim.language)
+    return other.unit is not None or not says_of_what or _of_the_same(quantity, other, claim)
 
 
 def _in_its_place(quantity: Quantity, evidence: Evidence, inside: Iterable[Quantity]) -> Quantity | None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from verification.amounts import matches, same_kind
 from verification.arithmetic import follows, may_follow
 from verification.evidence import MOST, Evidence, Finding, Hit
-from verification.misplacement import finding_against, told_otherwise
+from verification.misplacement import counted_otherwise, finding_against, is_told_apart, told_otherwise
 from verification.numbers import Quantity, with_period
 from verification.passages import Passage
 from verification.units import UNITS
@@ -68,7 +68,8 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     known = [quantity for quantity in mine if quantity.weak or _is_known(quantity, evidence)]
     starts = {quantity.start for quantity in known}
     for quantity in mine:
-        if quantity.start in starts and (there := told_otherwise(quantity, evidence, evidence.hits)):
+        there = told_otherwise(quantity, evidence, evidence.hits) if quantity.start in starts else None
+        if there or (quantity.start in starts and (there := counted_otherwise(quantity, evidence))):
             yield finding_against(quantity, evidence, there)
         elif quantity.start in starts and _is_misplaced(quantity, evidence):
             # One that only a near number bears out ("more than 83" for 90) stands nowhere, then.
@@ -85,7 +86,10 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
 
 def _is_in_best(quantity: Quantity, evidence: Evidence) -> bool:
     """Whether the sentence nearest to the claim has the number: most stand there."""
-    return evidence.best is not None and any(matches(quantity, other) for other in evidence.best.passage.quantities)
+    if evidence.best is None:
+        return False
+    alike = [other for other in evidence.best.passage.quantities if matches(quantity, other)]
+    return bool(alike) and (not is_told_apart(quantity) or any(other.noun in {"", quantity.noun} for other in alike))
 
 
 def _is_exact(quantity: Quantity, evidence: Evidence) -> bool:

@@ -1,0 +1,54 @@
+"""Is something told as true today that only a page says which calls itself replaced?
+
+Promises: an error only where all that is cited says at its head that it is obsolete or was replaced, and neither the
+sentence nor the answer nor the question says that it speaks of the past. Must never judge how old a page is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from verification.evidence import Evidence, Finding
+
+_HEAD: Final = 300
+_REPLACED: Final = re.compile(
+    r"\b(?:(?:is|this is|page|document|policy|version) obsolete|obsolete since|superseded|has been replaced by"
+    r"|was replaced by|no longer (?:valid|in force|applies)|not in force any ?more|veraltet|überholt|ersetzt durch"
+    r"|nicht mehr gültig|obsolet[oae]|sustituid[oa] por|ya no está vigente|remplacée? par|plus en vigueur|périmée?"
+    r"|sudah tidak berlaku|digantikan oleh)\b|廃止|失効|已废止|已失效",
+    re.IGNORECASE,
+)
+_PAST: Final = re.compile(
+    r"\b(?:was|were|had|did|used to|could|until|before|old|older|former\w*|previous\w*|earlier|past|then|obsolete"
+    r"|superseded|replaced|outdated|no longer|any ?more|originally|historical\w*|\d{4}"
+    r"|war|waren|wurden?|hatten?|konnten?|durften?|mussten?|bis|früher\w*|damals|alte[nrs]?|vorher\w*|veraltet\w*|ersetzt\w*"
+    r"|era|eran|tenía\w*|había|podía\w*|fue|antes|antigu\w*|anterior\w*|obsolet\w*|sustitu\w*"
+    r"|était|étaient|avai\w*|pouvai\w*|anciens?|ancienne\w*|avant|remplac\w*|dulu|sebelum\w*|lama)\b"
+    r"|旧|以前|かつて|曾|此前|廃止|废止",
+    re.IGNORECASE,
+)
+
+
+def obsolete_findings(evidence: Evidence, said: tuple[str, str]) -> Iterator[Finding]:
+    """A finding against a claim that rests on replaced pages alone; ``said`` is the answer and the question."""
+    words = [replaced(cited.passage.text) for cited in evidence.cited]
+    if not words or not all(words) or any(_PAST.search(text) for text in (evidence.claim.text, *said)):
+        return
+    yield Finding(
+        kind="relation",
+        severity="error",
+        start=0,
+        end=len(evidence.claim.text),
+        detail=f"{evidence.sources_named()} says of itself {words[0]!r}; the sentence tells it as true today",
+        remedy="Say what the page that replaced it says, or say that this is how it was.",
+    )
+
+
+@lru_cache(maxsize=512)
+def replaced(text: str) -> str:
+    """The words with which a page says at its head that it was replaced; empty if it does not."""
+    match = _REPLACED.search(text, 0, _HEAD)
+    return match.group() if match else ""
