@@ -37,19 +37,24 @@ async def with_earlier(work: Work, state: ThreadState, reader: ThreadReader) -> 
     letter = work.letter
     opens = work.place.thread_ts == letter.ts
     unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
-    if letter.kind == "edit":
-        return Earlier(state=state, first=unread)
     # A question that Slack brought late: whoever read the thread before it came took it for something said earlier.
     known = tuple(message for message in state.history if message.ts != letter.ts)
-    if opens or (known and (letter.addressed != "mention" or letter.thread.channel.startswith("D"))):
+    # Of questions that were all stopped nothing came, and the thread was not remembered.
+    remembered = any(message.role == "assistant" for message in known)
+    knows = remembered and (letter.kind == "edit" or letter.addressed != "mention" or _in_chat(work))
+    if opens or knows:
         return Earlier(state=replace(state, history=known), first=unread)
-    last = max((message.ts for message in known), key=sort_key, default="")
+    last = max((message.ts for message in known if remembered), key=sort_key, default="")
     stamps = {message.ts for message in known}
     read = await _read(work, reader, after=last)
     # What was asked of Orion has a turn of its own; what Orion said, it remembers.
     missed = [m for m in read.messages if m.role == "user" and not m.addressed and m.ts not in stamps]
-    history = (*known, *missed) if known else read.messages
+    history = (*known, *missed) if remembered else read.messages or known
     return Earlier(state=replace(state, history=history), first=read.first)
+
+
+def _in_chat(work: Work) -> bool:
+    return work.place.channel.startswith("D")
 
 
 async def _read(work: Work, reader: ThreadReader, after: str) -> Conversation:

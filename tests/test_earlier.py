@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.orion_running import MENTION, Setting, running, shown
+from tests.orion_running import CHANNEL, MENTION, Setting, answers, running, shown
 from tests.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.test_interruptions import done
 from tests.waiting import wait_until
@@ -75,3 +75,31 @@ async def test_a2_whoever_calls_orion_under_a_question_means_that_question(
         ts = setting.ask(f"{MENTION} {call}", thread=root)
         assert "600 requests" in shown(await setting.answer_to(ts, thread=root))
         assert "600 requests a minute" in json.dumps(server.requests[0], default=str), "found by the first search"
+
+
+@pytest.mark.parametrize("way", ["edit", "ask"])
+async def test_a6_after_a_first_question_that_was_stopped_the_thread_above_is_read_all_the_same(
+    way: str, tmp_path: Path, redis_url: str
+) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=ANSWERS) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        workspace = setting.workspace
+        log = workspace.add_file("U0ONCALL", "night.log", b"walrus backup failed: disk quota of 40 GB exceeded\n")
+        root = workspace.post("U0ONCALL", CHANNEL, "We settled on the Lisbon plan.", files=[log])
+        workspace.faults.hang("conversations.replies")
+        ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
+        await wait_until(lambda: "conversations.replies" in [call.method for call in workspace.calls], "it reads")
+        setting.ask("stop", thread=root)
+        assert "Stopped." in shown(await setting.answer_to(ts, thread=root))
+        if way == "edit":
+            workspace.edit(CHANNEL, ts, f"{MENTION} {LIMIT} Please.")
+        else:
+            ts = setting.ask(f"{MENTION} {LIMIT} Please.", thread=root)
+        await wait_until(
+            lambda: any("600 requests" in shown(found) for found in answers(workspace, ts, root)), "answered"
+        )
+        asked = [json.dumps(body, default=str) for body in server.requests]
+        assert asked
+        assert all("Lisbon plan" in body and "disk quota" in body for body in asked)
