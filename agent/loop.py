@@ -41,7 +41,7 @@ from agent.thread_state import (
     taken_up,
     with_undo,
 )
-from agent.tools.slack_search import permalinks_only
+from agent.tools.slack_search import SLACK_SEARCH, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool, walled
 from verification.rules import check
 
@@ -238,7 +238,9 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
 
 
 def _begin_steps(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
-    """Each step keeps what its tool was called with (E1)."""
+    """Each step keeps what its tool was called with (E1), unless that may quote what Slack's search found (D3)."""
+    if any(result.tool == SLACK_SEARCH for result in progress.results):
+        return
     for call in calls:
         if progress.state.plan is not None:
             arguments = json.dumps(call.input, ensure_ascii=False).encode(errors="replace").decode()

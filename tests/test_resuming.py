@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.actions import Action, AskUser, Respond, ToolCall, ToolCalls
+from agent.actions import Action, AskUser, PlannedStep, Respond, ToolCall, ToolCalls
 from agent.attached import ORIGIN as FILE
 from agent.budget import Budget
 from agent.conversation import AttachedFile
@@ -125,6 +125,17 @@ async def test_d3_nothing_that_slacks_search_found_is_kept() -> None:
     assert [source.origin for source in found.sources] == ["document", "tool:web"]
 
 
+async def test_d3_no_step_keeps_what_a_tool_was_called_with_after_slacks_search() -> None:
+    plan = tuple(PlannedStep(description=f"Use {tool}", tool=tool) for tool in ("slack_search", "llm_generate"))
+    told = ToolCall(call_id="1", tool="llm_generate", input={"prompt": f"Sum up: {SAID.text}"})
+    searched = ToolCalls(calls=looks_up("slack_search").calls, plan=plan)
+    story = Story(decisions=[searched, ToolCalls(calls=(told,)), BACK])
+    await story.ask("What does tea cost?", "1000.1")
+    assert story.state.plan is not None
+    assert [step.input for step in story.state.plan.steps] == ['{"query": "tea"}', ""]
+    assert SAID.text not in to_json(story.state)
+
+
 async def test_b6_what_a_model_wrote_without_slack_is_kept_but_is_no_source() -> None:
     story = Story(decisions=[looks_up("llm_generate"), BACK])
     await story.ask("What does tea cost?", "1000.1")
@@ -153,6 +164,23 @@ async def test_a3_a_file_of_a_deleted_message_goes_from_what_was_found_too() -> 
     found = unsaid(story.state, "900.1").found
     assert found is not None
     assert [source.origin for source in found.sources] == ["document"]
+
+
+async def test_a3_a_file_at_the_top_that_was_deleted_comes_back_by_no_edit_either() -> None:
+    story = Story(decisions=[looks_up("llm_generate"), BACK, Respond()], state=ThreadState(opened_with_files=True))
+    log = AttachedFile(name="a.log", text="The walrus failed.", opening=True)
+    await story.ask("What does tea cost?", "1000.1", files=(log,))
+    asked = unsaid(story.state, "900.1")
+    await story.ask("Ulm", "1060.1", files=(log,))
+    answered = unsaid(story.state, "900.1")
+    before = before_latest(answered, "1060.1")
+    assert before is not None
+    for state in (asked, answered, before):
+        assert log.text not in to_json(state)
+    for state in (asked, before):
+        assert state.found is not None
+        assert [source.origin for source in state.found.sources] == ["document"]
+        assert state.found.results == (), "a model may have told what stood in the file"
 
 
 texts = st.integers(0, 9_000).map(lambda length: "x" * length)
