@@ -155,6 +155,7 @@ class SlackCalls:
     ) -> Reply:
         clock = asyncio.get_running_loop()
         deadline, pause = clock.time() + self._patience_s, self._first_pause_s
+        in_doubt = False
         while True:
             lease_check()
             try:
@@ -172,7 +173,8 @@ class SlackCalls:
             _log.warning("slack_call_waits", method=method, reason=found.reason, wait_s=round(wait, 2))
             await asyncio.sleep(wait)
             pause = min(pause * 2, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
-            if found.doubt and look is not None and (done := await look()) is not None:
+            in_doubt = in_doubt or found.doubt  # what a later attempt hears says nothing of an earlier one
+            if in_doubt and look is not None and (done := await look()) is not None:
                 return done
 
     async def _guarded(self, method: str, attempt: Callable[[], Awaitable[Any]]) -> Reply | _Trouble:

@@ -90,6 +90,26 @@ async def test_a3_what_did_not_happen_is_repeated() -> None:
         assert (looks, len(slack.server.messages(CHANNEL))) == ([0, 0], 1)
 
 
+async def test_a3_what_may_have_happened_is_looked_for_also_after_a_later_attempt_that_did_not() -> None:
+    async with (
+        running(LocalWorkspace(strictness=LENIENT)) as server,
+        open_client(server.bot_token, api_url=server.api_url) as client,
+    ):
+        calls = SlackCalls(client, attempt_s=0.2, first_pause_s=0.01)
+        server.faults.hold("chat.postMessage")
+        server.faults.rate_limit("chat.postMessage", retry_after=1)
+        looks: list[int] = []
+
+        async def look() -> Reply | None:
+            found = server.messages(CHANNEL)
+            looks.append(len(found))
+            server.faults.release()  # carried out while the second attempt waits
+            return found[0] if found else None
+
+        await calls.write("chat.postMessage", post(), look=look)
+        assert (looks, len(server.messages(CHANNEL))) == ([0, 1], 1)
+
+
 async def test_e5_the_lease_is_checked_before_each_attempt() -> None:
     async with local_slack() as slack:
         slack.server.faults.fail("chat.postMessage", times=5)
