@@ -37,6 +37,11 @@ def errors(source: str, text: str) -> list[Violation]:
             "The default was cut by 30 seconds",
         ),
         ("Der Bau dauert 14 Minuten statt 9.", "Der Bau dauert 5 Minuten länger", "Der Bau dauert 6 Minuten länger"),
+        (
+            "| Trip | Hotel |\n|---|---|\n| Europe | 160 euros |\n| Overseas | 210 euros |\n\nThe trip is booked.",
+            "A trip overseas allows 50 euros more for the hotel than one in Europe",
+            "A trip overseas allows 60 euros more for the hotel than one in Europe",
+        ),
         # products and ratios
         (
             "A night in a hotel is paid up to 160 euros.",

@@ -107,6 +107,12 @@ def test_f1_what_is_denied_of_others_only_is_a_suspicion() -> None:
     assert "error" in {v.severity for v in found(source, "Shipped orders can be cancelled.")}
 
 
+def test_f1_the_rest_of_a_number_may_be_denied() -> None:
+    source = "Of the 400 days of logs 90 days of logs are searchable at once."
+    assert "error" not in {v.severity for v in found(source, "310 days of logs are not searchable at once.")}
+    assert "error" in {v.severity for v in found(source, "90 days of logs are not searchable at once.")}
+
+
 def test_f1_only_is_a_suspicion() -> None:
     violations = found("Admins approve requests for access.", "Only admins approve requests for access.")
     assert [v.severity for v in violations] == ["warning"]

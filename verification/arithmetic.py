@@ -15,6 +15,7 @@ from verification.durations import is_between
 from verification.evidence import Evidence, Hit
 from verification.numbers import Quantity
 from verification.rates import is_span, seconds
+from verification.rows import groups
 from verification.units import UNITS
 
 _CUES = re.compile(
@@ -92,11 +93,17 @@ def is_share(said: float, value: float) -> bool:
 
 
 def _near(evidence: Evidence) -> Iterator[list[Quantity]]:
-    """The numbers of each sentence near the claim, then those of all of them together."""
-    groups = [_inside(hit) for hit in evidence.hits[:_NEAR]]
-    yield from groups
-    together = [quantity for group in groups for quantity in group]
+    """The numbers of each sentence near the claim, those of all of them together, and those of the rows it names."""
+    near = [_inside(hit) for hit in evidence.hits[:_NEAR]]
+    yield from near
+    together = [quantity for group in near for quantity in group]
     yield together[:_MOST]
+    stems = [term.stem for term in evidence.claim.terms if term.stem]
+    for cited in evidence.cited:
+        for table in groups(cited.passage):
+            spans = [span for line in table.named(stems) for span in line.spans]
+            rows = [q for q in cited.passage.quantities if any(start <= q.start < end for start, end in spans)]
+            yield rows[:_MOST]
 
 
 def _inside(hit: Hit) -> list[Quantity]:

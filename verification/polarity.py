@@ -138,12 +138,21 @@ def _finding(evidence: Evidence, hit: Hit, turn: _Turn, share: float) -> Finding
     said = turn.there or hit.text
     return Finding(
         kind="polarity",
-        severity="error" if turn.sure and share >= _VERY_CLOSE else "warning",
+        severity="error"
+        if turn.sure and share >= _VERY_CLOSE and not _is_complement(evidence, hit, turn)
+        else "warning",
         start=turn.start,
         end=turn.end,
         detail=f"source [{hit.source.id}] says {said!r} where the answer says {words!r}",
         remedy=f"Say it as source [{hit.source.id}] does: {hit.text}",
     )
+
+
+def _is_complement(evidence: Evidence, hit: Hit, turn: _Turn) -> bool:
+    """Whether a negation comes with a number of its own: 62 % did not fail where 38 % failed."""
+    theirs = hit.passage.quantities
+    mine = [quantity for quantity in evidence.claim.quantities[:MOST] if not quantity.weak]
+    return not turn.there and any(not any(matches(quantity, other) for other in theirs) for quantity in mine)
 
 
 def _turns(evidence: Evidence, hit: Hit, language: str) -> Iterator[_Turn]:
