@@ -49,7 +49,9 @@ async def with_earlier(work: Work, state: ThreadState, reader: ThreadReader) -> 
     read = await _read(work, reader, after=last)
     # What was asked of Orion has a turn of its own; what Orion said, it remembers.
     missed = [m for m in read.messages if m.role == "user" and not m.addressed and m.ts not in stamps]
-    history = (*known, *missed) if remembered else read.messages or known
+    # ... of which "Stopped." would count as an answer that said what it had not read.
+    heard = tuple(m for m in read.messages if m.role == "user" or not known)
+    history = (*known, *missed) if remembered else heard or known
     return Earlier(state=replace(state, history=history), first=read.first)
 
 

@@ -87,7 +87,8 @@ async def test_a6_after_a_first_question_that_was_stopped_the_thread_above_is_re
     ):
         workspace = setting.workspace
         log = workspace.add_file("U0ONCALL", "night.log", b"walrus backup failed: disk quota of 40 GB exceeded\n")
-        root = workspace.post("U0ONCALL", CHANNEL, "We settled on the Lisbon plan.", files=[log])
+        photo = workspace.add_file("U0ONCALL", "photo.png", b"\x89")
+        root = workspace.post("U0ONCALL", CHANNEL, "We settled on the Lisbon plan.", files=[log, photo])
         workspace.faults.hang("conversations.replies")
         ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
         await wait_until(lambda: "conversations.replies" in [call.method for call in workspace.calls], "it reads")
@@ -100,6 +101,8 @@ async def test_a6_after_a_first_question_that_was_stopped_the_thread_above_is_re
         await wait_until(
             lambda: any("600 requests" in shown(found) for found in answers(workspace, ts, root)), "answered"
         )
+        (answer,) = (found for found in answers(workspace, ts, root) if "600 requests" in shown(found))
+        assert "photo.png" in shown(answer), "what was not read is said"
         asked = [json.dumps(body, default=str) for body in server.requests]
         assert asked
         assert all("Lisbon plan" in body and "disk quota" in body for body in asked)
