@@ -18,7 +18,7 @@ import structlog
 
 from agent.conversation import ThreadKey
 from bot.agent_session import AgentSessions, session_ts
-from bot.blocks import Block, Frame, Mark, Post, context, render, under_stream, without_buttons
+from bot.blocks import Block, Frame, Mark, Post, context, render, section, under_stream, without_buttons
 from bot.intake import Own
 from bot.seats import first_to_take, seats
 from bot.slack_calls import DeliveryFailed, LeaseCheck, Reply, SlackCalls, no_lease
@@ -183,12 +183,13 @@ class Delivery:
     async def placeholder(self, place: ThreadKey, text: str, ticket: Ticket) -> None:
         """Shows what Orion does right now where there is no status: a message that the answer will take over."""
         key = (place, ticket.question_ts)
+        said = {"text": text, "blocks": [section(text)]}  # it may name a plan's step: no host in it becomes a link
         if (known := self._placeholders.get(key)) is not None:
-            body = {"channel": place.channel, "ts": known.ts, "text": text}
+            body = {"channel": place.channel, "ts": known.ts, **said}
             await self._calls.write("chat.update", body, lease_check=ticket.lease_check)
             return
         metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": ticket.question_ts}}
-        reply = await self._post(place, {"text": text, "metadata": metadata}, ticket, lambda posted: posted.placeholder)
+        reply = await self._post(place, {**said, "metadata": metadata}, ticket, lambda posted: posted.placeholder)
         self._placeholders[key] = Posted(ts=str(reply.get("ts", "")), placeholder=True)
 
     async def drop_placeholders(self, place: ThreadKey, ticket: Ticket) -> None:

@@ -88,6 +88,8 @@ async def test_a5_without_statuses_a_message_stands_in_and_becomes_the_answer(er
             await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is thinking…_"])
             status.show("is reading…")
             await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is reading…_"])
+            ((block,),) = [message["blocks"] for message in answers(slack, place)]
+            assert block["text"]["verbatim"], "a step may name a host, which is no link"
             await slack.delivery.answer(place, answer("So."), ticket)
         assert texts(answers(slack, place)) == ["So."]
         assert slack.made("assistant.threads.setStatus") == 1
