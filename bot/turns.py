@@ -133,7 +133,7 @@ class Turn:
             return OK  # the person wants no answer any more
         if not self.lease.held():
             return None
-        if self.why == "drained" or stopping:
+        if self.why is not None or stopping:  # also where the lease had run out, and a late beat found it still ours
             return GIVEBACK
         return retry(backoff(self.claimed.tries))  # the handler cancelled itself: a bug, counted as a try
 

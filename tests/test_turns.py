@@ -19,9 +19,9 @@ from structlog.testing import capture_logs
 
 from bot import turns as turns_module
 from bot.embedded_redis import connect
-from bot.lease import Lease, LeaseLost
+from bot.lease import Lease, LeaseLost, now
 from bot.mailbox import MAX_TRIES, Cancellation, Claimed, Depth, Mailbox
-from bot.turns import OK, Ending, Turns, backoff, dead, retry
+from bot.turns import GIVEBACK, OK, Ending, Turn, Turns, backoff, dead, retry
 from tests.waiting import wait_until
 
 THREAD = "T1:C1:1.1"
@@ -361,6 +361,18 @@ async def test_e5_a_handler_that_finds_its_lease_lost_leaves_the_message_alone(m
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["q"] and worker.in_flight == 0, "the turn is over")
         assert await mailbox.depth() == Depth(messages=1, leased=1, dead=0)
+
+
+async def test_e5_a_lease_that_a_late_beat_brings_back_costs_no_try(mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    (claimed,) = await mailbox.claim("worker", 1)
+    lease = Lease(now())
+    async with asyncio.TaskGroup() as group:
+        turn = Turn(claimed, lease, group.create_task(Stage().until_told(claimed, lease)))
+        turn.watch()
+        await asyncio.wait({turn.task})
+    lease.prolong(claimed.leased_until)
+    assert turn.ending(stopping=False) == GIVEBACK
 
 
 async def test_a_handler_that_cancels_itself_counts_as_crashed(mailbox: Mailbox) -> None:
