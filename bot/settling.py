@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -25,6 +25,7 @@ from redis.exceptions import RedisError
 
 from agent.conversation import ThreadKey
 from bot.delivery import Delivery, Ticket
+from bot.intake import Incoming
 from bot.lease import Lease, heed_cancellation
 from bot.mailbox import Claimed, Mailbox
 from bot.seats import left_blank, seconds
@@ -114,18 +115,23 @@ class Settling:
         if await self._withdrawals.is_gone(place, question_ts):
             await self._delivery.withdraw(place, question_ts, lease.require)
             return
-        # A thread has one status: it may be another question's. A direct chat's questions have one each.
-        quiet = is_direct(place) or not await self._mailbox.stored(str(place))
-        await put_in_order(self._delivery, place, question_ts, lease.require, quiet=quiet)
+        letters = (Incoming.in_body(stored.body) for stored in await self._mailbox.stored(str(place)))
+        at_work = {letter.ts for letter in letters if letter}
+        await put_in_order(self._delivery, place, question_ts, lease.require, at_work=at_work)
 
 
 async def put_in_order(
-    delivery: Delivery, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease, *, quiet: bool = True
+    delivery: Delivery,
+    place: ThreadKey,
+    question_ts: str,
+    lease_check: LeaseCheck = no_lease,
+    *,
+    at_work: Collection[str] = (),
 ) -> int:
     """Takes away what stands there a second time, or that nobody is behind. Returns how many messages went.
 
-    That is a second answer or notice (the first one stands), a placeholder beside an answer, and where nobody is at
-    work (``quiet``) a status under an answer.
+    That is a second answer or notice (the first one stands), and of a question that is not ``at_work`` (the ts of those
+    that are, as an edit may be) a placeholder beside an answer and a status under it.
     """
     seen = await delivery.reader.seen(place, question_ts)
     # The stream of another turn of this thread may just have begun: it gets its first words within moments.
@@ -133,7 +139,7 @@ async def put_in_order(
     twice = seconds(found, turn_id_for(place, question_ts, seen.edited_ts))
     answered = any(not (posted.placeholder or posted.about) for posted in found)
     # Where there is no answer yet, whoever answers takes over what stands there.
-    left = [posted for posted in found if posted.placeholder and answered]
+    left = [posted for posted in found if posted.placeholder and answered and question_ts not in at_work]
     ticket = Ticket(question_ts=question_ts, lease_check=lease_check)
     gone = 0
     for posted in (*twice, *left):
@@ -143,6 +149,8 @@ async def put_in_order(
             whole, fraction = sort_key(posted.ts)
             stood_s = round(max(0.0, time.time() - whole - fraction / 1e6), 1)
             _log.warning(f"{what}_deleted", part=posted.part, stood_s=stood_s)
+    # A thread has one status: it may be another question's. A direct chat's questions have one each.
+    quiet = question_ts not in at_work if is_direct(place) else not at_work
     if answered and quiet and seen.last_word:
         with suppress(DeliveryFailed):  # a workspace without statuses is looked at again all the same
             await delivery.status(place, "", question_ts=question_ts, lease_check=lease_check)

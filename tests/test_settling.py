@@ -269,6 +269,26 @@ async def test_e5_it_is_looked_again_and_again_until_nothing_can_come_any_more(
         assert at.slack.made("conversations.replies") == 3
 
 
+@pytest.mark.parametrize("channel", [CHANNEL, CHAT])
+async def test_a5_what_shows_that_an_edited_question_is_at_work_is_left_alone(
+    channel: str, tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD, GOOD], attempt_s=ATTEMPT_S) as at:
+        place, ts = at.slack.ask(channel=channel)
+        await answered(at, place, ts)
+        (first,) = stamps(at.slack, place)
+        await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
+        claimed, lease = await at.claim()
+        await at.answering._delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        await at.slack.delivery.status(place, "is thinking…", question_ts=ts)
+        await Doubts(at.mailbox).note(place, ts)
+        await settled(at)
+        assert len(own(at.slack, place)) == 2
+        assert len(at.slack.server.workspace.threads.statuses) == 1
+        assert await at.answering.handle(claimed, lease) == OK
+        assert stamps(at.slack, place) == [first]
+
+
 async def test_e5_a_status_of_another_question_at_work_is_left_alone(tmp_path: Path, redis_client: Redis) -> None:
     async with desk(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
