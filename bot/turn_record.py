@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from agent.conversation import Question
 from agent.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
 from agent.outcome import Cancelled, TurnOutcome, outcome_name
-from agent.tools.slack_search import permalinks_only
+from agent.tools.slack_search import SLACK_SEARCH, permalinks_only
 from verification.answer import Answer, Repair, Source, Violation
 
 KEPT_S = 30 * 86_400
@@ -33,6 +33,7 @@ class Recorder:
     timings: dict[str, float] = field(default_factory=dict)
     _since: dict[str, float] = field(default_factory=dict)
     usage: dict[str, Any] = field(default_factory=dict)
+    _keeps_found: bool = True
 
     def __call__(self, event: TurnEvent) -> None:
         """Take note of one event."""
@@ -42,8 +43,9 @@ class Recorder:
             case ModelEnd(phase=phase):
                 self._add(phase, phase)
                 self._since["verify"] = self.clock()
-            case ToolStart(call_id=call_id):
+            case ToolStart(call_id=call_id, tool=tool):
                 self._since[call_id] = self.clock()
+                self._keeps_found = self._keeps_found and tool != SLACK_SEARCH
             case ToolEnd(call_id=call_id, tool=tool):
                 self._add("search" if tool == "search" else "tools", call_id)
             case Verification():
@@ -65,6 +67,9 @@ class Recorder:
 
     def _attempt(self, event: Verification) -> None:
         verdict = event.verdict
+        found = verdict.violations
+        if not self._keeps_found:  # these may say what stands in a source
+            found = tuple(replace(violation, detail="", remedy="") for violation in found)
         self.attempts.append(
             {
                 "attempt": event.attempt,
@@ -72,7 +77,7 @@ class Recorder:
                 "passed": verdict.passed,
                 "ms": round(self._add("verify", "verify"), 1),
                 "repairs": repairs_json(verdict.repairs),
-                "violations": violations_json(verdict.violations),
+                "violations": violations_json(found),
             }
         )
 

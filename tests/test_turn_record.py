@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import count
 
 from redis.asyncio import Redis
@@ -21,12 +22,12 @@ VERDICT = Verdict(
 )
 
 
-def recorded() -> Recorder:
+def recorded(tool: str = "search") -> Recorder:
     ticks = count()
     recorder = Recorder(clock=lambda: float(next(ticks)))
     for event in (
-        ToolStart(call_id="a", tool="search", input={}),
-        ToolEnd(call_id="a", tool="search", ok=True, content=""),
+        ToolStart(call_id="a", tool=tool, input={}),
+        ToolEnd(call_id="a", tool=tool, ok=True, content=""),
         ModelStart(phase="write", model="m", attempt=1),
         Thinking(text="hm"),
         ModelEnd(phase="write", output="o", usage=Usage(model_calls=1), attempt=1),
@@ -46,13 +47,14 @@ def test_f7_record_holds_attempts_timings_and_usage() -> None:
     assert record["sources"] == [{"id": 0, "title": LIMITS.title, "url": LIMITS.url, "updated_at": ""}]
     assert [(a["attempt"], a["draft"], a["passed"]) for a in record["attempts"]] == [(1, "draft", False)]
     assert record["attempts"][0]["repairs"] == [{"kind": "bold", "count": 2}]
-    assert record["attempts"][0]["violations"][0]["rule"] == "cites_sources"
+    assert record["attempts"][0]["violations"] == [asdict(VERDICT.violations[0])]
 
 
 def test_d3_of_what_slacks_search_found_a_record_keeps_the_link() -> None:
     found = Source(id=1, title="Ann in #tea", url="https://slack.example/p1", text="words", origin="tool:slack_search")
     answer = Answer(text="a [1]", chunks=("a",), sources=(found,), verified=True, attempts=1)
-    record = recorded().record(question(), Answered(answer=answer), turn_id="t1", model="m")
+    record = recorded("slack_search").record(question(), Answered(answer=answer), turn_id="t1", model="m")
+    assert record["attempts"][0]["violations"] == [{**asdict(VERDICT.violations[0]), "detail": "", "remedy": ""}]
     assert [(source["title"], source["url"]) for source in record["sources"]] == [("A message in Slack", found.url)]
 
 
