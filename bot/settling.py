@@ -130,16 +130,17 @@ async def put_in_order(
 ) -> int:
     """Takes away what stands there a second time, or that nobody is behind. Returns how many messages went.
 
-    That is a second answer or notice (the first one stands), and of a question that is not ``at_work`` (the ts of those
-    that are, as an edit may be) a placeholder beside an answer and a status under it.
+    That is a second notice (the first one stands), and of a question that is not ``at_work`` (the ts of those that are,
+    as an edit may be: its turn takes these messages over) a second answer, a placeholder beside one, a status under it.
     """
     seen = await delivery.reader.seen(place, question_ts)
     # The stream of another turn of this thread may just have begun: it gets its first words within moments.
     found = [posted for posted in seen.posted if not posted.stream or left_blank(posted)]
-    twice = seconds(found, turn_id_for(place, question_ts, seen.edited_ts))
+    over = question_ts not in at_work
+    twice = [p for p in seconds(found, turn_id_for(place, question_ts, seen.edited_ts)) if over or p.about]
     answered = any(not (posted.placeholder or posted.about) for posted in found)
     # Where there is no answer yet, whoever answers takes over what stands there.
-    left = [posted for posted in found if posted.placeholder and answered and question_ts not in at_work]
+    left = [posted for posted in found if posted.placeholder and answered and over]
     ticket = Ticket(question_ts=question_ts, lease_check=lease_check)
     gone = 0
     for posted in (*twice, *left):
@@ -150,7 +151,7 @@ async def put_in_order(
             stood_s = round(max(0.0, time.time() - whole - fraction / 1e6), 1)
             _log.warning(f"{what}_deleted", part=posted.part, stood_s=stood_s)
     # A thread has one status: it may be another question's. A direct chat's questions have one each.
-    quiet = question_ts not in at_work if is_direct(place) else not at_work
+    quiet = over if is_direct(place) else not at_work
     if answered and quiet and seen.last_word:
         with suppress(DeliveryFailed):  # a workspace without statuses is looked at again all the same
             await delivery.status(place, "", question_ts=question_ts, lease_check=lease_check)

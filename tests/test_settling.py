@@ -289,6 +289,24 @@ async def test_a5_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         assert stamps(at.slack, place) == [first]
 
 
+async def test_a3_no_look_deletes_a_part_that_an_edit_is_about_to_take_over(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        first = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await at.slack.delivery.answer(place, answer(*LONG), first)
+        await at.slack.delivery.answer(place, answer("late"), first)
+        standing = stamps(at.slack, place)
+        await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
+        claimed, lease = await at.claim()
+        await Doubts(at.mailbox).note(place, ts)
+        await settled(at)
+        assert stamps(at.slack, place) == standing, "the turn of the edit puts them in order itself"
+        assert await at.answering.handle(claimed, lease) == OK
+        assert stamps(at.slack, place) == standing[:1]
+
+
 async def test_e5_a_status_of_another_question_at_work_is_left_alone(tmp_path: Path, redis_client: Redis) -> None:
     async with desk(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
