@@ -63,6 +63,7 @@ def test_f1_a_date_of_the_question_is_known_but_not_its_year() -> None:
         ("The club won in 1904.", "The club won in the season 1904-1905", "The club won from 1904-1906"),
         ("试用期从二〇二四年开始。", "试用期从2024年开始", "试用期从2023年开始"),
         ("Releases are on Tuesdays.", "There are no releases on Fridays", "Releases are on Fridays"),
+        ("El almacén abre los sábados.", "The store opens on Saturdays", "El almacén abre los domingos"),
         ("The audit is yearly.", "The audit is in November", "The audit is in November 2024"),
     ],
 )

@@ -68,6 +68,10 @@ def test_f1_a_value_of_another_row_fails(source: str, wrong: str, says: str) -> 
         (LEAVE, "Unlike apprentices, everybody gets a bonus"),
         (VENDORS, "Own Kafka costs 2,600 euros and is hosted in the EU"),
         (VENDORS, "The cheapest costs 1,250 euros"),
+        (
+            "Severity 1: the page is updated every 15 minutes.\nSeverity 3: acknowledge within 4 hours.",
+            "For severity 1 there are four updates an hour",
+        ),
         (SEVERITIES, "Acknowledge severity 1 within 5 minutes and severity 2 within 15 minutes"),
         (LOG, "4.1.0 of 1 July 2026 removed support for XML responses"),
         (LOG, "The default timeout is 20 seconds since 4.2.0"),

@@ -26,7 +26,10 @@ _DAY_WORDS = (
     "wednesday mittwoch mercredi miércoles miercoles rabu wednesdays mittwochs mercredis 水曜日 水曜 星期三 周三 週三",
     "thursday donnerstag jeudi jueves kamis thursdays donnerstags jeudis 木曜日 木曜 星期四 周四 週四",
     "friday freitag vendredi viernes jumat fridays freitags vendredis 金曜日 金曜 星期五 周五 週五",
-    "saturday samstag sonnabend samedi sábado sabado sabtu saturdays samstags samedis 土曜日 土曜 星期六 周六 週六",
+    (
+        "saturday samstag sonnabend samedi sábado sabado sabtu saturdays samstags samedis sábados sabados"
+        " 土曜日 土曜 星期六 周六 週六"
+    ),
     "sunday sonntag dimanche domingo sundays sonntags dimanches domingos 日曜日 日曜 星期日 星期天 周日 週日",
 )
 _SHORT_DAYS = ("mon mo", "tue tues di", "wed mi", "thu thur thurs do", "fri fr", "sat sa", "sun so")

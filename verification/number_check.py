@@ -88,8 +88,10 @@ def _is_in_best(quantity: Quantity, evidence: Evidence) -> bool:
     """Whether the sentence nearest to the claim has the number: most stand there."""
     if evidence.best is None:
         return False
-    alike = [other for other in evidence.best.passage.quantities if matches(quantity, other)]
-    return bool(alike) and (not is_told_apart(quantity) or any(other.noun in {"", quantity.noun} for other in alike))
+    return any(
+        matches(quantity, other) and (not other.noun or other.noun == quantity.noun or not is_told_apart(quantity))
+        for other in evidence.best.passage.quantities
+    )
 
 
 def _is_exact(quantity: Quantity, evidence: Evidence) -> bool:

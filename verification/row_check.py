@@ -106,7 +106,7 @@ def _marks(evidence: Evidence, cited: Cited) -> Iterator[_Mark]:
 
 def _counted(quantity: Quantity, others: Iterable[Quantity]) -> tuple[int, ...]:
     """Where the number stands in its own unit, or else in another one: 28 days are 4 weeks only where no days are."""
-    found = [other for other in others if matches(quantity, other)]
+    found = [other for other in others if matches(quantity, other) and bool(other.unit) == bool(quantity.unit)]
     same = [other for other in found if other.unit == quantity.unit]
     return tuple(other.start for other in same or found)
 
