@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,9 +98,10 @@ def read_json(text: str) -> Action:
     # Only tool calls go together; after a control action, the rest of the reply is chatter.
     together = objects if objects[0]["action"] == "tool_call" else objects[:1]
     action = read_calls([_json_call(o, position) for position, o in enumerate(together, 1)])
-    # The plan stands beside a tool's input, which is all that its call knows of.
-    plan = next(filter(None, map(_read_plan, together)), ())
-    return action if action.plan else replace(action, plan=plan)
+    if isinstance(action, ToolCalls):  # the plan stands beside a tool's input, which is all that its call knows of
+        with suppress(ControlError):  # a call that can be made is made without a plan that cannot be read
+            return replace(action, plan=next(filter(None, map(_read_plan, together)), ()))
+    return action
 
 
 def _read_control(call: Call, plan: tuple[PlannedStep, ...]) -> Action:

@@ -86,6 +86,12 @@ def test_b1_hostile_json_takes_little_time() -> None:
     assert time.process_time() - began < 5
 
 
+@pytest.mark.parametrize("plan", ['["look"]', '"look"', '[{"step": "look"}]', '{"steps": []}'])
+def test_b1_a_tool_call_beside_a_plan_that_cannot_be_read_is_made(plan: str) -> None:
+    made = ToolCalls(calls=(ToolCall(call_id="call_1", tool="a", input={}),), plan=())
+    assert read_json(f'{{"action": "tool_call", "tool": "a", "input": {{}}, "plan": {plan}}}') == made
+
+
 def test_b1_real_tools_go_before_a_control_call_and_the_plan_is_kept() -> None:
     action = read_calls([call("respond", plan=[{"description": "look", "tool": None}]), call("search", q="x")])
     assert action == ToolCalls(
