@@ -46,7 +46,6 @@ _TOO_LONG = re.compile(r"context.{0,12}(?:length|window|size)|maximum context|to
 _ABOUT_TOOLS = re.compile(r"tool|function", re.IGNORECASE)
 # Options that some servers refuse and that can be done without; the first two also go when a refusal names none.
 _OPTIONS = ("stream_options", "response_format", "temperature", "max_tokens")
-_UNNAMED = _OPTIONS[:2]
 _PAYMENT_REQUIRED = 402
 _STATUS_KINDS: dict[int, ModelErrorKind] = {
     400: "ConfigurationError",
@@ -317,7 +316,7 @@ def _refused_option(error: openai.APIStatusError, sent: set[str]) -> str:
         return ""
     present = [option for option in _OPTIONS if option in sent]
     named = [option for option in present if option in text]
-    return next(iter(named or [option for option in present if option in _UNNAMED]), "")
+    return next(iter(named or [option for option in present if option in _OPTIONS[:2]]), "")
 
 
 def _refuses_tools(error: BaseException | None) -> bool:

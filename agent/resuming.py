@@ -32,7 +32,10 @@ def found_by(progress: Progress) -> Found:
     barred = {SLACK_SEARCH, LLM_GENERATE} if from_slack else {SLACK_SEARCH}
     told = [result for result in progress.results if result.ok and result.content and result.tool not in barred]
     results = tuple(Finding(tool=each.tool, content=each.content[:RESULT_CHARS]) for each in told[-RESULTS_KEPT:])
-    return Found(ts=progress.question.ts, results=results, sources=_latest(progress.sources))
+    earlier = progress.state.found
+    # Asked back twice: what was taken up does not become fresh again.
+    ts = earlier.ts if earlier and _is_fresh(earlier, progress) else progress.question.ts
+    return Found(ts=ts, results=results, sources=_latest(progress.sources))
 
 
 def take_up(progress: Progress) -> None:
@@ -40,7 +43,7 @@ def take_up(progress: Progress) -> None:
     found = progress.state.found
     if found is None:
         return
-    fresh = abs(_seconds(progress.question.ts) - _seconds(found.ts)) <= FRESH_S
+    fresh = _is_fresh(found, progress)
     for number, each in enumerate(found.results if fresh else (), start=1):
         progress.add_result(ToolResult(call_id=f"before-{number}", tool=each.tool, ok=True, content=each.content))
     for source in found.sources:
@@ -60,6 +63,10 @@ def _latest(sources: list[Source]) -> tuple[Source, ...]:
             break
         kept.insert(0, replace(source, id=0))
     return tuple(kept)
+
+
+def _is_fresh(found: Found, progress: Progress) -> bool:
+    return abs(_seconds(progress.question.ts) - _seconds(found.ts)) <= FRESH_S
 
 
 def _seconds(ts: str) -> int:

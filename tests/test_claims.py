@@ -72,6 +72,13 @@ def test_f1_a_range_names_as_many_sources_as_a_citation_may(written: str, ids: t
 
 def test_f1_a_line_of_citations_alone_belongs_to_the_lines_above() -> None:
     assert cited("Final claim here.\nSource: [7]") == [("Final claim here.", (7,))]
+    assert [c for _, c in cited("Limits:\n- Free has 60.\n- Team has 600.\n\nSource: [7]")] == [(7,), (7,)]
+
+
+def test_f1_a_citation_below_a_list_is_not_that_of_an_item_above_one_with_its_own() -> None:
+    assert [c for _, c in cited("- Free has 60.\n- Team has 600. [1]\n- All have 9.\n[2]")] == [(), (1,), (2,)]
+    assert [c for _, c in cited("Free has 60.\n\n- Team has 600.\n- All have 9.\n[2]")] == [(), (2,), (2,)]
+    assert [c for _, c in cited("- Team has 600.\n- All have 9. [2]")] == [(), (2,)]
 
 
 @pytest.mark.parametrize(

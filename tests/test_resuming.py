@@ -112,6 +112,16 @@ async def test_d6_documents_are_read_anew_where_the_answer_comes_late() -> None:
     assert [each.tool for each in late.results] == ["search"]
 
 
+async def test_b6_a_document_that_was_taken_up_does_not_become_fresh_by_another_question_back() -> None:
+    story = Story(decisions=[looks_up("web"), BACK, BACK, Respond()])
+    await story.ask("What does tea cost?", "1000.1")
+    story.found_first = ()
+    await story.ask("Tea", f"{900 + FRESH_S}.1")
+    assert LIMITS.text in [source.text for source in story.model.decided[-1].sources]
+    await story.ask("Ulm", f"{1001 + FRESH_S}.1")
+    assert [source.text for source in story.model.decided[-1].sources] == [PAGE.text]
+
+
 async def test_d3_nothing_that_slacks_search_found_is_kept() -> None:
     calls = looks_up("slack_search", "web"), looks_up("llm_generate"), BACK
     story = Story(decisions=[*calls, Respond()])

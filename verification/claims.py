@@ -284,17 +284,22 @@ def _states(bare: str, kind: Kind, *, cited: bool) -> bool:
 def _shared(sentences: list[_Sentence]) -> list[_Sentence]:
     """Each uncited sentence with the citation it shares.
 
-    That is the one behind its paragraph or item, the one alone on the line below, or that of the list's introduction.
+    That is the one behind its paragraph or item, the one alone on the line below (of a list: below all of it), or that
+    of the list's introduction.
     """
     shared = list(sentences)
     trailing: tuple[int, ...] = ()
+    stands_alone = False
     for index in range(len(shared) - 1, -1, -1):
-        sentence = shared[index]
-        same = index + 1 < len(shared) and shared[index + 1].line.group == sentence.line.group
+        sentence, following = shared[index], shared[index + 1] if index + 1 < len(shared) else None
         if sentence.cited:
-            alone = _is_alone(sentence)
-            trailing = sentence.cited if sentence.trailing or alone else ()
-        elif same or (index + 1 < len(shared) and _is_alone(shared[index + 1])):
+            stands_alone = _is_alone(sentence)
+            trailing = sentence.cited if sentence.trailing or stands_alone else ()
+        elif following and (
+            following.line.group == sentence.line.group
+            or _is_alone(following)
+            or (stands_alone and sentence.line.kind == following.line.kind == "item")
+        ):
             shared[index] = sentence._replace(cited=trailing)
         else:
             trailing = ()
