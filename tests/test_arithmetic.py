@@ -123,6 +123,12 @@ def errors(source: str, text: str) -> list[Violation]:
         ("A third of the licences are unused.", "33 % of the licences are unused", "3 % of the licences are unused"),
         ("Ein Drittel der Lizenzen ist frei.", "33 % der Lizenzen sind frei", "30 % der Lizenzen sind frei"),
         ("Of 500 licences 20 % are unused.", "80 % of the licences are used", "70 % of the licences are used"),
+        (
+            "A night costs 120 euros in Berlin and 140 euros in Rome.",
+            "A night in Rome costs 140 euros, 20 more than in Berlin",
+            "A night in Rome costs 140 euros, 30 more than in Berlin",
+        ),
+        ("Backups run every 6 hours.", "There are four backups a day", "There are five backups a day"),
         # spans
         (
             "It opened in 1990, was rebuilt in 2000 and closed in 2015.",

@@ -42,6 +42,11 @@ def is_refused(source: str, text: str) -> bool:
             "4.1 was released on 1 July 2026",
             "4.2 was released 30 days after 4.1",
         ),
+        (
+            "Ann writes it by 12 March. Ben tests it by 16 March.",
+            "Ben tests it four days after Ann writes it",
+            "Ben tests it three days after Ann writes it",
+        ),
         ("The club was founded in 1990 and closed in 2004.", "The club lasted 14 years", "The club lasted 15 years"),
     ],
 )

@@ -30,6 +30,12 @@ HOURS = """Hours
 - Weekdays: 8:00 to 17:00
 - Saturday: 8:00 to 13:00"""
 
+STEPS = """| Step | Owner | Due |
+|---|---|---|
+| Draft | Ann | 3 May |
+| Review | Ben | 10 May |
+| Release | Cleo | 17 May |"""
+
 
 def errors(source: str, text: str) -> list[Violation]:
     pages = (Source(id=1, title="", text=source), Source(id=2, title="", text="The canteen serves lunch."))
@@ -45,6 +51,7 @@ def errors(source: str, text: str) -> list[Violation]:
         (LEAVE, "Apprentices have a bonus", "says 'no' of this for Apprentice"),
         (VENDORS, "Brokr costs 1,900 euros", "has 1,250 euros for Brokr, not 1,900 euros"),
         (VENDORS, "Brokr offers EU hosting", "says 'no' of this for Brokr"),
+        (STEPS, "The draft is due on 10 May", "has 3 May for Draft"),
         (SEVERITIES, "A severity 2 incident is acknowledged within 5 minutes", "has 15 minutes for Severity 2"),
         (LOG, "Support for XML responses was removed in 4.2.0", "says this elsewhere than of 4.2.0"),
         (LOG, "4.1.0 came out on 6 October 2026", "not 6 October 2026"),
@@ -60,6 +67,10 @@ def test_f1_a_value_of_another_row_fails(source: str, wrong: str, says: str) -> 
 @pytest.mark.parametrize(
     ("source", "right"),
     [
+        (STEPS, "Once the draft is done, Ben has until 10 May"),
+        (VENDORS, "EU hosting is unavailable at Brokr"),
+        (VENDORS, "Brokr lacks EU hosting"),
+        (VENDORS, "Bei Brokr fehlt EU hosting"),
         (LEAVE, "Apprentices get 30 days of paid leave and give 4 weeks' notice"),
         (LEAVE, "Full-time employees get 28 days, apprentices 30 days"),
         (LEAVE, "Employees who are no apprentices get 28 days"),

@@ -44,17 +44,28 @@ _SMALL_COUNT, _LARGEST_COUNT = 12, 366
 _TIMES = frozenset({"times", "time", "mal", "fois", "veces", "kali", "x"})
 _FEW = 8
 _EACH = frozenset({"each", "every", "per", "jede", "jeder", "jedes", "pro", "chaque", "cada", "setiap"})
+_EVERY = _EACH | {"alle", "toutes", "tous", "todos", "todas"}
+_MORE = frozenset({"more", "less", "fewer", "mehr", "weniger", "más", "menos", "lebih"})
 _BOTH = frozenset({"both", "beide", "beiden", "ambos", "ambas", "kedua"})
 
 
 def follows(quantity: Quantity, evidence: Evidence) -> bool:
     """True if the number can be reckoned from the cited sources near the claim's subject."""
+    quantity = _whole(quantity, evidence)
     return (
         _is_count(quantity, evidence)
         or any(_same(quantity, value) for value in _results(quantity, evidence))
         or is_between(quantity, evidence)
         or _is_factor(quantity, evidence)
     )
+
+
+def _whole(quantity: Quantity, evidence: Evidence) -> Quantity:
+    """With the unit that "140 euros, 20 more than in Berlin" has only once."""
+    if quantity.unit or quantity.noun not in _MORE:
+        return quantity
+    before = [other.unit for other in evidence.claim.quantities[:_MOST] if other.unit and other.end <= quantity.start]
+    return quantity._replace(unit=before[-1]) if before else quantity
 
 
 def may_follow(quantity: Quantity, evidence: Evidence) -> bool:
@@ -146,6 +157,7 @@ def _results(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
             yield from _products(quantity, group, evidence)
     yield from _paired(evidence)
     yield from _ratios(quantity, evidence)
+    yield from _times_a_span(quantity, evidence)
 
 
 def _products(quantity: Quantity, group: list[Quantity], evidence: Evidence) -> Iterator[float]:
@@ -173,6 +185,17 @@ def _ratios(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
         for one, other in combinations([q for q in _inside(hit) if q.readings[0]][:_FEW], 2):
             low, high = sorted((one.amounts()[0], other.amounts()[0]))
             yield high / low
+
+
+def _times_a_span(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
+    """How often in a day what comes every six hours is."""
+    if quantity.period is None or quantity.unit:
+        return
+    for hit in evidence.hits[:_NEAR]:
+        spans = [] if _EVERY.isdisjoint(hit.passage.words) else [q for q in _inside(hit) if q.unit and is_span(q.unit)]
+        yield from (
+            seconds(quantity.period) / seconds(q.unit) / q.readings[0] for q in spans if q.unit and q.readings[0]
+        )
 
 
 def _is_factor(quantity: Quantity, evidence: Evidence) -> bool:

@@ -21,6 +21,7 @@ _NEAR, _FARTHER = 3, 5
 _MOST = 24
 _LONGEST_LINK = 7
 _ROUGHLY = 0.1
+_SOME_YEAR = 2001
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
@@ -44,10 +45,10 @@ def _is_span_of_days(quantity: Quantity, evidence: Evidence) -> bool:
 
 
 def _ordinal(moment: Moment) -> Iterator[int]:
-    """The day as a number; none for a date that is not whole or does not exist."""
-    if moment.year and moment.month and moment.day:
+    """The day as a number, in some year where none is named; none for a date without a day or that does not exist."""
+    if moment.month and moment.day:
         with suppress(ValueError):
-            yield date(moment.year, moment.month, moment.day).toordinal()
+            yield date(moment.year or _SOME_YEAR, moment.month, moment.day).toordinal()
 
 
 def _is_span_of_hours(quantity: Quantity, evidence: Evidence) -> bool:

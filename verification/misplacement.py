@@ -55,7 +55,10 @@ def counted_otherwise(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quan
     same = [other for passage in evidence.passages for other in passage.quantities if matches(quantity, other)]
     if not same or any(_may_count(quantity, other, evidence.claim) for other in same):
         return None
-    for hit in evidence.hits:
+    best = evidence.best
+    # "The office has 60 people" may well be told as "60 employees", whatever another sentence counts employees with.
+    is_nearest = best is not None and any(matches(quantity, other) for other in best.passage.quantities)
+    for hit in [best] if best and is_nearest else evidence.hits:
         for other in hit.passage.quantities:
             if other.noun and not (other.weak or other.bound) and _of_the_same(quantity, other, evidence.claim):
                 return hit, other

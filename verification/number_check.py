@@ -194,7 +194,7 @@ def _is_day(quantity: Quantity, passage: Passage) -> bool:
     said = passage.text
     if quantity.noun in {"st", "nd", "rd", "th"} and not quantity.century:
         return any(moment.day in quantity.readings for moment in passage.moments)
-    if quantity.unit or quantity.noun or quantity.readings[0].is_integer():
+    if quantity.unit or quantity.readings[0].is_integer():
         return False
     return any(said[m.start : m.end].rstrip(".") == f"{quantity.readings[0]:g}" for m in passage.moments if m.day)
 

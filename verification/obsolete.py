@@ -14,17 +14,29 @@ from typing import Final
 from verification.evidence import Evidence, Finding
 
 _HEAD: Final = 300
+_MARK: Final = (
+    r"(?:superseded|outdated|replaced by|no longer (?:valid|in force|current|applies)|not in force any ?more"
+    r"|veraltet|überholt|ersetzt durch|(?:durch [^.\n]{1,40} )ersetzt|nicht mehr gültig|obsol[eè]t[oae]"
+    r"|sustituid[oa] por|no está vigente|remplacée? par|plus en vigueur|périmée?|tidak berlaku|digantikan oleh)\b"
+)
+_PAGE: Final = (
+    r"(?:page|document|policy|version|guide|guideline|runbook|procedure|process|rules?|text|article|note|plan"
+    r"|seite|dokument|richtlinie|regelung|regel|fassung|anleitung|vorgabe|ordnung|página|documento|política|versión|guía"
+    r"|norma|politique|règle|procédure|halaman|dokumen|kebijakan|aturan|panduan)"
+)
+_IS: Final = r"(?:is|was|has been|are|were|have been|ist|wurde|sind|est|a été|n['’]est|está|fue|ha sido|ya|sudah|telah)"
+# Only of itself: "the old printer was replaced by …" is what a page in force may well say.
 _REPLACED: Final = re.compile(
-    r"\b(?:(?:is|this is|page|document|policy|version) obsolete|obsolete since|superseded|has been replaced by"
-    r"|was replaced by|no longer (?:valid|in force|applies)|not in force any ?more|veraltet|überholt|ersetzt durch"
-    r"|nicht mehr gültig|obsolet[oae]|sustituid[oa] por|ya no está vigente|remplacée? par|plus en vigueur|périmée?"
-    r"|sudah tidak berlaku|digantikan oleh)\b|廃止|失効|已废止|已失效",
+    rf"\b(?:(?:this|these|diese?[srmn]?|cette|cet?|est[ae]) (?:\w+ )?{_PAGE}|{_PAGE} ini)"
+    rf" (?:{_IS} (?:(?:now|already|ya|inzwischen|seit [\w. ]{{1,20}}) )?)?{_MARK}"
+    rf"|(?:^|[\n(\[])[\W_]*(?:(?:status|stand|état|estado|note|hinweis|warning|achtung)\W{{1,4}})?{_MARK}"
+    r"|(?:本|この|此|该)[^。\n]{0,20}(?:廃止|失効|废止|失效)|[（(【\[](?:廃止|失効|已废止|已失效)",
     re.IGNORECASE,
 )
 # One of these stands in each of them: looked for first, for that is many times faster.
 _OPENING: Final = (
-    "obsolet supersed replaced longer force veraltet überholt ersetzt gültig sustituid vigente remplac vigueur périm"
-    " berlaku digantikan 廃止 失効 废止 失效"
+    "obsol supersed outdated replaced longer force veraltet überholt ersetzt gültig sustituid vigente remplac"
+    " vigueur périm berlaku digantikan 廃止 失効 废止 失效"
 )
 _PARTS: Final = tuple(_OPENING.split())
 _PAST: Final = re.compile(
@@ -58,4 +70,4 @@ def replaced(text: str) -> str:
     """The words with which a page says at its head that it was replaced; empty if it does not."""
     head = text[:_HEAD].casefold()
     match = _REPLACED.search(text, 0, _HEAD) if any(part in head for part in _PARTS) else None
-    return match.group() if match else ""
+    return match.group().strip(" \n([（【*_>") if match else ""

@@ -17,7 +17,7 @@ from verification.evidence import MOST, Cited, Evidence, Finding, Kind
 from verification.numbers import Quantity
 from verification.passages import Passage
 from verification.rows import Group, Line, Span, groups, stands_in
-from verification.words import normalised
+from verification.words import normalised, written
 
 _NO: Final = frozenset({"no", "nein", "non", "tidak", "✗", "✘", "❌"})
 _EXCEPTS: Final = re.compile(
@@ -27,7 +27,13 @@ _EXCEPTS: Final = re.compile(
     r"|salvo|pero|sino|mientras|que|frente|tidak|kecuali|tanpa|tetapi|daripada)\b|n['’]t\b",
     re.IGNORECASE,
 )
-
+# "VPN is unavailable to guests" denies without any of these.
+_DENIES: Final = re.compile(
+    r"\b(?:un\w{4,}|dis\w{4,}|in(?:eligible|accessible)|lack\w*|exclud\w*|forbid\w*|prohibit\w*|den(?:y|ies|ied)|refus\w*"
+    r"|block\w*|missing|absent|zero|fehl\w*|verboten|gesperrt|ausgeschlossen|interdit\w*|exclu\w*|prohibid\w*|faltan?"
+    r"|dilarang|tanpa)\b",
+    re.IGNORECASE,
+)
 
 _FEWEST: Final = 2
 _NEARLY_ALL: Final = 0.75
@@ -74,11 +80,20 @@ def _misplaced(evidence: Evidence, cited: Cited, group: Group, named: Sequence[L
     for mark in marks:
         if not mark.places or any(_is_in(place, own) for place in mark.places):
             continue
-        if not all(_is_in(place, others) for place in mark.places):
+        if not all(_is_in(place, others) for place in mark.places) or _is_of_a_named_row(evidence, cited, group, mark):
             continue
         there = _in_its_place(mark, cited.passage, group, named)
         if there:
             yield _finding(evidence, cited, mark, named[0], there)
+
+
+def _is_of_a_named_row(evidence: Evidence, cited: Cited, group: Group, mark: _Mark) -> bool:
+    """Whether the claim names the mark's row by another cell: "Ben has until 10 May"."""
+    text = cited.passage.text
+    rows = [line for line in group.lines if group.heads and any(_is_in(place, line.spans) for place in mark.places)]
+    cells = [span for line in rows for span in line.spans if not any(_is_in(place, [span]) for place in mark.places)]
+    names = [[word.casefold() for word in written(text[slice(*span)])] for span in cells]
+    return any(name and not name[0].isdecimal() and evidence.claim.words.issuperset(name) for name in names)
 
 
 def _is_in(place: int, spans: Iterable[Span]) -> bool:
@@ -145,7 +160,7 @@ def _denied(evidence: Evidence, cited: Cited, group: Group, line: Line, stems: S
     """A claim without any negation where the table says no."""
     text = cited.passage.text
     heads = [index for index, head in enumerate(group.heads) if head and stands_in(head, stems)]
-    if len(heads) != 1 or _EXCEPTS.search(evidence.claim.text):
+    if len(heads) != 1 or _EXCEPTS.search(evidence.claim.text) or _DENIES.search(evidence.claim.text):
         return None
     said = text[slice(*line.spans[heads[0]])].strip()
     if said.casefold() not in _NO:
