@@ -266,7 +266,7 @@ async def test_g2_a_dead_or_hanging_host_delays_neither_the_turn_nor_the_end(hos
         assert time.monotonic() - began < 5
         began = time.monotonic()
         await tracer.aclose(deadline_s=0.3)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 6  # two seconds were seen on a busy machine; the SDK left to itself takes 17
         await tracer.aclose()
 
 

@@ -112,7 +112,8 @@ async def test_a5_documents_that_are_away_are_called_so(redis_client: Redis) -> 
 
 async def test_a5_a_silent_model_is_shown_while_it_is_silent_and_after(tmp_path: Path, redis_url: str) -> None:
     """Nobody waits for the model's time-out to learn what Orion waits for; on the next try the status stays."""
-    patience = replace(QUICK, late_s=0.05)
+    # The silence is told a second after the first status: the call has to hang for longer on a busy machine too.
+    patience = replace(QUICK, late_s=0.05, model=replace(QUICK.model, reply=4.0))
     async with (
         ScriptedOpenAI(decisions=[HANGS, fails(500), fails(500), RESPOND], drafts=[says(DRAFTS["good"])]) as server,
         running(with_server(tmp_path, redis_url, server), patience=patience) as setting,
