@@ -12,6 +12,7 @@ replied nobody looks. Must never hold up the thread itself: the letter lies in a
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 import uuid
@@ -26,8 +27,8 @@ from redis.exceptions import RedisError
 from agent.conversation import ThreadKey
 from bot.delivery import Delivery, Ticket
 from bot.intake import Incoming
-from bot.lease import Lease, heed_cancellation
-from bot.mailbox import Claimed, Mailbox
+from bot.lease import Lease, heed_cancellation, now
+from bot.mailbox import LEASE_S, Claimed, Mailbox
 from bot.seats import left_blank, seconds
 from bot.slack_calls import DeliveryFailed, LeaseCheck, no_lease
 from bot.thread_reader import is_direct, sort_key
@@ -37,6 +38,7 @@ from bot.work import turn_id_for
 
 LOOKS_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """When to look, in seconds since the letter: what came late stands for no longer than it was late."""
+_AGAIN_S: Final = 0.25
 _KIND: Final = "settle"
 _log = structlog.get_logger()
 
@@ -68,20 +70,34 @@ def read_unsettled(body: str) -> Unsettled | None:
 
 
 class Doubts:
-    """Where it is left that Slack may yet carry out a post."""
+    """Where it is left that Slack may yet carry out a post.
 
-    def __init__(self, mailbox: Mailbox) -> None:
+    ``patience_s`` is how long Redis may be away, in seconds: once a lease is over whoever takes it next looks anyway.
+    """
+
+    def __init__(self, mailbox: Mailbox, *, patience_s: float = LEASE_S) -> None:
         self._mailbox = mailbox
+        self._patience_s = patience_s
 
     async def note(self, place: ThreadKey, question_ts: str) -> None:
-        """Look at this question again, from now on. Without Redis nobody can: the post itself does not wait for it."""
-        unsettled = Unsettled(place=place, question_ts=question_ts)
+        """Look at this question again, from now on. The next try waits for it: a second post must not go unseen."""
+        unsettled, event = Unsettled(place=place, question_ts=question_ts), uuid.uuid4().hex
+        until = now() + self._patience_s
+        while trouble := await self._left(unsettled, event):
+            if now() >= until:
+                _log.warning("doubt_not_noted", error_type=trouble)
+                break
+            await asyncio.sleep(_AGAIN_S)
+        heed_cancellation()
+
+    async def _left(self, unsettled: Unsettled, event: str) -> str:
+        """Leaves the letter, once however often it is tried; what kept it from being left, if anything did."""
         try:
-            await self._mailbox.enqueue(unsettled.mailbox, unsettled.to_json(), event_ids=[uuid.uuid4().hex])
+            await self._mailbox.enqueue(unsettled.mailbox, unsettled.to_json(), event_ids=[event])
             await self._mailbox.hurry(unsettled.mailbox)  # an older letter that rests would keep this one waiting
         except RedisError as error:
-            _log.warning("doubt_not_noted", error_type=type(error).__name__)
-        heed_cancellation()
+            return type(error).__name__
+        return ""
 
 
 class Settling:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -27,6 +28,7 @@ from bot.turns import OK
 from bot.wording import own_words
 from bot.work import turn_id_of
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
+from tests.redis_fleet import node
 from tests.test_answering import GOOD, Desk, desk, lose, settled
 from tests.test_delivery import LONG, answer
 from tests.waiting import wait_until
@@ -332,9 +334,25 @@ async def test_e5_a_workspace_without_statuses_is_looked_at_as_often(tmp_path: P
         assert (await at.answering.handle(letter, Lease(letter.leased_until))).verb == "giveback"
 
 
+PLACE = ThreadKey(team="T", channel="C", thread_ts="1.0")
+
+
+async def test_h3_a_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
+    async with node(tmp_path) as server, server.client() as client:
+        mailbox = Mailbox(client)
+        server.kill()
+        asyncio.get_running_loop().call_later(0.6, server.start_again)
+        with capture_logs() as logged:
+            await Doubts(mailbox).note(PLACE, "1.0")
+        assert logged == []
+        (letter,) = await mailbox.claim("w", 9)
+        assert read_unsettled(letter.body) == Unsettled(place=PLACE, question_ts="1.0")
+        await mailbox.aclose()
+
+
 async def test_h3_without_redis_the_post_goes_on(redis_client: Redis) -> None:
     mailbox = Mailbox(Redis(port=9, retry=Retry(NoBackoff(), 0)))
     with capture_logs() as logged:
-        await Doubts(mailbox).note(ThreadKey(team="T", channel="C", thread_ts="1.0"), "1.0")
+        await Doubts(mailbox, patience_s=0.3).note(PLACE, "1.0")
     assert [line["event"] for line in logged] == ["doubt_not_noted"]
     await mailbox.aclose()
