@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from verification.amounts import matches, same_kind
 from verification.dates import agrees
-from verification.evidence import MOST, Cited, Evidence, Finding, Kind
+from verification.evidence import MOST, Cited, Evidence, Finding, Hit, Kind
 from verification.numbers import Quantity
 from verification.passages import Passage
 from verification.rows import Group, Line, Span, groups, stands_in
@@ -146,12 +146,16 @@ def _in_its_place(mark: _Mark, source: Passage, group: Group, named: Sequence[Li
 def _finding(evidence: Evidence, cited: Cited, mark: _Mark, line: Line, there: str) -> Finding:
     words = evidence.claim.text[mark.start : mark.end].strip()
     has = f"has {there} for {line.name}" if there != line.name else f"gives it to something else than {line.name}"
+    return _against(cited, line, mark.kind, (mark.start, mark.end), f"{has}, not {words}")
+
+
+def _against(cited: Cited, line: Line, kind: Kind, span: Span, says: str) -> Finding:
     return Finding(
-        kind=mark.kind,
+        kind=kind,
         severity="error",
-        start=mark.start,
-        end=mark.end,
-        detail=f"source [{cited.id}] {has}, not {words}",
+        start=span[0],
+        end=span[1],
+        detail=f"source [{cited.id}] {says}",
         remedy=f"Say of {line.name} only what source [{cited.id}] says of it, or drop the sentence.",
     )
 
@@ -165,14 +169,8 @@ def _denied(evidence: Evidence, cited: Cited, group: Group, line: Line, stems: S
     said = text[slice(*line.spans[heads[0]])].strip()
     if said.casefold() not in _NO:
         return None
-    return Finding(
-        kind="polarity",
-        severity="error",
-        start=0,
-        end=len(evidence.claim.text),
-        detail=f"the table of source [{cited.id}] says {said!r} of this for {line.name}",
-        remedy=f"Say of {line.name} what the table of source [{cited.id}] says.",
-    )
+    whole = (0, len(evidence.claim.text))
+    return _against(cited, line, "polarity", whole, f"says {said!r} of this for {line.name} in its table")
 
 
 def _elsewhere(evidence: Evidence, cited: Cited, group: Group, line: Line) -> Finding | None:
@@ -180,22 +178,15 @@ def _elsewhere(evidence: Evidence, cited: Cited, group: Group, line: Line) -> Fi
     rest = evidence.claim.stems - set(line.stems)
     if group.heads or len(rest) < _FEWEST or _EXCEPTS.search(evidence.claim.text):
         return None
-    shares = {True: 0.0, False: 0.0}
     others = [span for other in group.lines if other is not line for span in other.spans]
-    for hit in evidence.hits:
-        share = len(rest & hit.stems) / len(rest)
-        if hit.source is not cited:
-            shares[True] = max(shares[True], share)
-        for is_own, spans in ((True, line.spans), (False, others)):
-            if _is_in(hit.start, spans):
-                shares[is_own] = max(shares[is_own], share)
-    if shares[False] < _NEARLY_ALL or shares[True] > _HALF:
+    here = [hit for hit in evidence.hits if hit.source is not cited or _is_in(hit.start, line.spans)]
+    there = [hit for hit in evidence.hits if hit.source is cited and _is_in(hit.start, others)]
+    if _most(rest, there) < _NEARLY_ALL or _most(rest, here) > _HALF:
         return None
-    return Finding(
-        kind="relation",
-        severity="error",
-        start=0,
-        end=len(evidence.claim.text),
-        detail=f"source [{cited.id}] says this elsewhere than of {line.name}",
-        remedy=f"Say of {line.name} only what source [{cited.id}] says of it, or drop the sentence.",
-    )
+    whole = (0, len(evidence.claim.text))
+    return _against(cited, line, "relation", whole, f"says this elsewhere than of {line.name}")
+
+
+def _most(rest: frozenset[str], hits: Iterable[Hit]) -> float:
+    """The largest share of the words that one of the sentences has."""
+    return max((len(rest & hit.stems) / len(rest) for hit in hits), default=0.0)
