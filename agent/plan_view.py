@@ -25,7 +25,7 @@ TITLE_MOST: Final = 100
 """Characters of a step that are shown. Slack's own limit is 256, and a status has to fit on a line."""
 _READ: Final = 400
 """Characters of a step that are looked at at all: what is cut off behind them is not shown either."""
-_TURNING: Final = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # Nobody says whether Slack decodes entities in a task or a status: signs that need none read the same either way.
 _HARMLESS: Final = str.maketrans("<>", "‹›")
 
@@ -56,4 +56,9 @@ def title_of(draft: Draft, description: str) -> str:
     if not verdict.passed or links(verdict.text):
         return ""
     title = " ".join(plain(verdict.text).split()).translate(_HARMLESS)
-    return title if len(title) <= TITLE_MOST else title[: TITLE_MOST - 1].rstrip() + "…"
+    return cut(title, TITLE_MOST)
+
+
+def cut(text: str, most: int) -> str:
+    """The text in at most so many characters, with an ellipsis where something was left out."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

@@ -11,17 +11,17 @@ from dataclasses import replace
 from typing import Final
 
 from agent.progress import Progress
+from agent.prompts import DECIDE_RESULT
 from agent.thread_state import Finding, Found
 from agent.tools.llm_generate import NAME as LLM_GENERATE
 from agent.tools.slack_search import ORIGIN, SLACK_SEARCH
 from agent.tools.tool import ToolResult
 from verification.answer import Source
 
+# A state is read and written with every turn of its thread: what is kept is enough to go on with, and no more.
 SOURCES_KEPT: Final = 16
 CHARS_KEPT: Final = 48_000
 RESULTS_KEPT: Final = 5
-RESULT_CHARS: Final = 2_000
-"""As much of a result as a decision is shown."""
 FRESH_S: Final = 3_600
 """Seconds for which a document found before the question counts as what it says."""
 
@@ -31,7 +31,7 @@ def found_by(progress: Progress) -> Found:
     from_slack = any(result.tool == SLACK_SEARCH for result in progress.results)
     barred = {SLACK_SEARCH, LLM_GENERATE} if from_slack else {SLACK_SEARCH}
     told = [result for result in progress.results if result.ok and result.content and result.tool not in barred]
-    results = tuple(Finding(tool=each.tool, content=each.content[:RESULT_CHARS]) for each in told[-RESULTS_KEPT:])
+    results = tuple(Finding(tool=each.tool, content=each.content[:DECIDE_RESULT]) for each in told[-RESULTS_KEPT:])
     earlier = progress.state.found
     # Asked back twice: what was taken up does not become fresh again.
     ts = earlier.ts if earlier and _is_fresh(earlier, progress) else progress.question.ts

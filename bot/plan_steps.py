@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from agent.events import StepSeen
+from agent.plan_view import cut
 from bot.status_words import status_in
 from bot.streaming import Task
 
@@ -36,8 +37,7 @@ def status_of(steps: Sequence[StepSeen], language: str | None) -> str:
     number = _in_hand(steps)
     if not number:
         return ""
-    title = steps[number - 1].title or "…"
-    short = title if len(title) <= _STATUS_MOST else title[: _STATUS_MOST - 1].rstrip() + "…"
+    short = cut(steps[number - 1].title or "…", _STATUS_MOST)
     words = status_in("is at step {number} of {total}: {step}", language)
     return words.format(number=number, total=len(steps), step=short)
 

@@ -1,4 +1,4 @@
-"""Which message each part of an answer belongs in, and which messages say what another one says already. Pure.
+"""Which message each part of an answer belongs in, and which messages say what another one says already. No I/O.
 
 Promises: a part that its own turn posted keeps its message; of what stands twice the first stays, as people may have
 read it. Must never count a placeholder, or what another question got, as an answer.
@@ -6,11 +6,10 @@ read it. Must never count a placeholder, or what another question got, as an ans
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Final
 
-from bot.thread_reader import Posted, sort_key
+from bot.thread_reader import Posted, age_s
 
 _BLANK_S: Final = 10
 """Seconds after which a stream that shows nothing has been left by whoever began it."""
@@ -57,4 +56,4 @@ def seconds(found: Sequence[Posted], turn_id: str) -> list[Posted]:
 
 def left_blank(posted: Posted) -> bool:
     """Whether this stream shows nothing and nobody is about to fill it."""
-    return posted.blank and time.time() - sort_key(posted.ts)[0] > _BLANK_S
+    return posted.blank and age_s(posted.ts) > _BLANK_S

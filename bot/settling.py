@@ -31,7 +31,7 @@ from bot.lease import Lease, heed_cancellation, now
 from bot.mailbox import LEASE_S, Claimed, Mailbox
 from bot.seats import left_blank, seconds
 from bot.slack_calls import DeliveryFailed, LeaseCheck, no_lease
-from bot.thread_reader import is_direct, sort_key
+from bot.thread_reader import age_s, is_direct
 from bot.turns import OK, Ending, later
 from bot.withdrawals import Withdrawals
 from bot.work import turn_id_for
@@ -163,9 +163,7 @@ async def put_in_order(
         if await delivery.take_away(place, posted, ticket):
             gone += 1
             what = "placeholder" if posted in left else "second_notice" if posted.about else "second_answer"
-            whole, fraction = sort_key(posted.ts)
-            stood_s = round(max(0.0, time.time() - whole - fraction / 1e6), 1)
-            _log.warning(f"{what}_deleted", part=posted.part, stood_s=stood_s)
+            _log.warning(f"{what}_deleted", part=posted.part, stood_s=round(age_s(posted.ts), 1))
     # A thread has one status: it may be another question's. A direct chat's questions have one each.
     quiet = over if is_direct(place) else not at_work
     if answered and quiet and seen.last_word:

@@ -6,6 +6,7 @@ writes the same metadata. Must never post.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -86,6 +87,12 @@ def sort_key(ts: str) -> tuple[int, int]:
     """Orders Slack's timestamps exactly: as floats they would lose their last digits."""
     seconds, _, fraction = ts.partition(".")
     return (int(seconds or 0), int(fraction or 0)) if (seconds + fraction).isdecimal() else (0, 0)
+
+
+def age_s(ts: str) -> float:
+    """Seconds since a message of Slack's was posted; 0 where its clock is ahead of ours."""
+    whole, fraction = sort_key(ts)
+    return max(0.0, time.time() - whole - fraction / 1e6)
 
 
 class ThreadReader:

@@ -67,4 +67,4 @@ def test_h1_a_long_story_about_the_right_place_is_answered_and_another_thing_the
 
 
 def test_h1_a_question_of_kinds_alone_has_evidence_too() -> None:
-    assert gathered("How long, how many days?").named >= 0.0
+    assert gathered("How long, how many days?").covered == 1.0

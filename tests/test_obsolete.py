@@ -10,6 +10,7 @@ from verification.rules import check
 
 OLD = Source(id=1, title="Leave 2023 (superseded by Leave 2026)", text="Full-time employees get 25 days of leave.")
 NEW = Source(id=2, title="Leave 2026", text="Full-time employees get 28 days of leave. Interns get 10 days of leave.")
+PHONE = Source(id=2, title="Phones", text="Ask 4110.")
 ALT = Source(id=1, title="Urlaub", text="Diese Regelung ist veraltet. Vollzeitkräfte bekommen 25 Tage Urlaub.")
 
 
@@ -23,6 +24,7 @@ def is_refused(text: str, *sources: Source, question: str = "") -> bool:
     [
         ("Full-time employees get 25 days of leave [1].", (OLD, NEW)),
         ("Vollzeitkräfte bekommen 25 Tage Urlaub [1].", (ALT,)),
+        ("Full-time employees get 25 days of leave [1]. Ask 4110 [2].", (OLD, PHONE)),
     ],
 )
 def test_f1_a_replaced_page_told_as_current_fails(text: str, sources: tuple[Source, ...]) -> None:
@@ -81,5 +83,6 @@ def test_f1_a_page_in_force_may_speak_of_what_was_replaced(head: str) -> None:
 
 
 def test_f1_a_page_that_speaks_of_replacing_further_down_is_not_replaced() -> None:
-    far = Source(id=1, title="Leave", text="Employees get 25 days of leave. " * 12 + "The form was replaced by a page.")
-    assert not is_refused("Employees get 25 days of leave [1].", far)
+    lead, said = "Employees get 25 days of leave. ", "This policy is obsolete."
+    assert is_refused(f"{lead.strip(' .')} [1].", Source(id=1, title="Leave", text=said + " " + lead))
+    assert not is_refused(f"{lead.strip(' .')} [1].", Source(id=1, title="Leave", text=lead * 12 + said))

@@ -17,7 +17,8 @@ from agent.loop import run_turn, stopped
 from agent.model import ModelError
 from agent.outcome import Answered, Asked, TurnOutcome
 from agent.progress import Progress
-from agent.resuming import CHARS_KEPT, FRESH_S, RESULT_CHARS, RESULTS_KEPT, SOURCES_KEPT, found_by, take_up
+from agent.prompts import DECIDE_RESULT
+from agent.resuming import CHARS_KEPT, FRESH_S, RESULTS_KEPT, SOURCES_KEPT, found_by, take_up
 from agent.thread_state import Found, ThreadState, before_latest, from_json, let_be, to_json, unsaid
 from agent.tools.slack_search import ORIGIN as SLACK
 from agent.tools.tool import ToolResult
@@ -220,7 +221,7 @@ def test_b6_what_is_kept_is_bounded_and_survives_its_stored_form(sources: list[S
     assert len(found.sources) <= SOURCES_KEPT
     assert sum(len(source.text) for source in found.sources) <= CHARS_KEPT
     assert len(found.results) <= RESULTS_KEPT
-    assert all(len(each.content) <= RESULT_CHARS for each in found.results)
+    assert all(len(each.content) <= DECIDE_RESULT for each in found.results)
     assert from_json(to_json(ThreadState(found=found))).found == found
     resumed = progress_with([], [], found=found)
     take_up(resumed)

@@ -12,14 +12,13 @@ from collections.abc import Iterable
 
 from verification.arithmetic import is_share
 from verification.numbers import Quantity
-from verification.rates import seconds
+from verification.rates import is_span, seconds
 from verification.units import CURRENCIES, OTHER_COINS, UNITS, Unit
 
 _APPROXIMATE = 0.1
 # Converting miles to kilometres or pounds to kilograms rounds; days to hours does not.
 _MEASURED = frozenset({"length", "length 2", "length 3", "mass", "volume"})
 _DEGREES = frozenset({"celsius", "fahrenheit"})
-_SPANS = frozenset({"time", "months"})
 _TELLING_LETTERS = 3  # a shorter unit stands at the end of many a word
 _DAY = UNITS["day"].factor
 _ROUND_RATE = 0.02
@@ -58,7 +57,7 @@ def _same_warmth(claimed: Quantity, other: Quantity) -> bool:
 
 def _counts_things(claimed: Quantity, other: Quantity) -> bool:
     """True for "3 people" where the claim has "3 months"; "30 Kalendertage" are days all the same."""
-    if claimed.unit is None or not other.noun or claimed.unit.dimension not in _SPANS:
+    if claimed.unit is None or not other.noun or not is_span(claimed.unit):
         return False
     return not any(
         unit == claimed.unit

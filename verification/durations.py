@@ -16,6 +16,7 @@ from verification.dates import Moment
 from verification.evidence import Evidence
 from verification.numbers import Quantity
 from verification.passages import Passage
+from verification.rates import is_span
 
 _NEAR, _FARTHER = 3, 5
 _MOST = 24
@@ -27,7 +28,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 def is_between(quantity: Quantity, evidence: Evidence) -> bool:
     """True if the number is the distance between two years, dates or times of the cited sources."""
-    if quantity.unit is None or quantity.unit.dimension not in {"months", "time"}:
+    if quantity.unit is None or not is_span(quantity.unit):
         return False
     if _is_span_of_days(quantity, evidence) or _is_span_of_hours(quantity, evidence):
         return True

@@ -1,9 +1,9 @@
 """A number of the claim that its sources give to something else, while a sentence says the same with another number.
 
-Promises: speaks only where one sentence holds all words of the claim and counts the very thing that the claim counts,
-with another number, and nothing that is cited counts that thing with the claim's number. Status 400 in a table of codes
-is then no 400 requests. Must never speak of a negated or rounded number, nor where a label or a table's head may say
-what a bare number counts.
+Promises: speaks only where a sentence counts the very thing that the claim counts, with another number, and nothing
+that is cited counts it with the claim's number; that sentence holds all words of the claim, or the claim's number
+clearly counts something else. Status 400 in a table of codes is then no 400 requests. Must never speak of a negated or
+rounded number, nor where a label or a table's head may say what a bare number counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names in a claim that its sources do not know, and whether another name stands in their place.
+"""Names in a claim that its sources do not know, or know elsewhere, and whether another name stands in their place.
 
 Promises: a name that is merely absent is a suspicion; it is an error only where the source has another name between the
 same words. German nouns and the first word of a sentence have capitals anyway and count only if a source shows them
@@ -21,7 +21,7 @@ _ARTICLES = frozenset({"the", "a", "an", "le", "la", "les", "un", "une", "el", "
 
 
 def name_findings(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for each run of capitalised words that neither the sources nor the question have."""
+    """One finding for each run of capitalised words that nobody has, and one for a name that took another's place."""
     if not evidence.same_language or evidence.claim.language in {"de", "ja", "zh"}:
         return
     if exchanged := _exchanged(evidence):

@@ -68,18 +68,16 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     known = [quantity for quantity in mine if quantity.weak or _is_known(quantity, evidence)]
     starts = {quantity.start for quantity in known}
     for quantity in mine:
-        there = told_otherwise(quantity, evidence, evidence.hits) if quantity.start in starts else None
-        if there or (quantity.start in starts and (there := counted_otherwise(quantity, evidence))):
+        is_known, there = quantity.start in starts, None
+        if is_known:
+            there = told_otherwise(quantity, evidence, evidence.hits) or counted_otherwise(quantity, evidence)
+        if there:
             yield finding_against(quantity, evidence, there)
-        elif quantity.start in starts and _is_misplaced(quantity, evidence):
+        elif is_known and _is_misplaced(quantity, evidence):
             # One that only a near number bears out ("more than 83" for 90) stands nowhere, then.
             found = _finding(quantity, evidence)
             yield replace(found, severity="warning") if _is_exact(quantity, evidence) else found
-        if (
-            quantity.start in starts
-            or any(_converts(quantity, other) for other in known)
-            or follows(quantity, evidence)
-        ):
+        if is_known or any(_converts(quantity, other) for other in known) or follows(quantity, evidence):
             continue
         yield _finding(quantity, evidence)
 

@@ -26,7 +26,7 @@ from verification.number_words import (
 )
 from verification.part_units import HALVES, a_unit_within, part_of_a_unit
 from verification.powers import raised, raised_unit
-from verification.rates import period, period_before, rate_end
+from verification.rates import is_span, period, period_before, rate_end
 from verification.stretches import Tokens, openings
 from verification.units import CURRENCIES, GLUED_SCALES, SCALES, UNITS, Unit
 
@@ -157,7 +157,7 @@ def _in_words(text: str, token: re.Match[str], language: str) -> Quantity | None
 
 def _is_deadline(head: str, quantity: Quantity) -> bool:
     """True for "within one hour": there the one is a number."""
-    spans = quantity.unit is not None and quantity.unit.dimension in {"time", "months"}
+    spans = quantity.unit is not None and is_span(quantity.unit)
     return spans and quantity.bound == "<=" and head in ONES
 
 
@@ -267,7 +267,7 @@ def _tail(text: str, end: int) -> _Tail:
     unit, length = _unit(text, match, word)
     if unit is None and (later := _LATER_UNIT.match(text, match.end())) and word.casefold() not in _BINDING:
         unit = UNITS.get(later["word"].casefold())
-        unit = unit if unit and unit.dimension in {"time", "months"} else None
+        unit = unit if unit and is_span(unit) else None
         length = later.end() - match.start("word")
     noun = "" if unit else word.casefold()
     unit, end = raised_unit(text, match.start("word") + length, unit) if unit else (unit, end)

@@ -41,7 +41,7 @@ _OPENING: Final = (
 _PARTS: Final = tuple(_OPENING.split())
 _PAST: Final = re.compile(
     r"\b(?:was|were|had|did|used to|could|until|before|old|older|former\w*|previous\w*|earlier|past|then|obsolete"
-    r"|superseded|replaced|outdated|no longer|any ?more|originally|historical\w*|\d{4}"
+    r"|superseded|replaced|outdated|no longer|any ?more|originally|historical\w*|(?:19|20)\d{2}"
     r"|war|waren|wurden?|hatten?|konnten?|durften?|mussten?|bis|früher\w*|damals|alte[nrs]?|vorher\w*|veraltet\w*|ersetzt\w*"
     r"|era|eran|tenía\w*|había|podía\w*|fue|antes|antigu\w*|anterior\w*|obsolet\w*|sustitu\w*"
     r"|était|étaient|avai\w*|pouvai\w*|anciens?|ancienne\w*|avant|remplac\w*|dulu|sebelum\w*|lama)\b"

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from verification.evidence import MOST, Evidence, Finding
+from verification.rates import seconds
 from verification.units import UNITS
 
-_YEAR = 365.25 * 86_400
-_MONTH = _YEAR / 12
+_MONTH = seconds(UNITS["month"])
+_YEAR = 12 * _MONTH
 _NEAR = 0.5
 _TOLERANCE = 0.05
 _COUNTS = {
@@ -80,9 +81,9 @@ def rhythm_findings(evidence: Evidence) -> Iterator[Finding]:
     if hit is None or hit.share < _NEAR or not evidence.same_language:
         return
     mine = list(islice(_rhythms(evidence.claim.text), MOST))
-    theirs = [seconds for seconds, _, _ in islice(_rhythms(hit.text), MOST)] if mine else []
-    for seconds, start, end in mine if theirs else ():
-        if any(math.isclose(seconds, other, rel_tol=_TOLERANCE) for other in theirs):
+    theirs = [length for length, _, _ in islice(_rhythms(hit.text), MOST)] if mine else []
+    for length, start, end in mine if theirs else ():
+        if any(math.isclose(length, other, rel_tol=_TOLERANCE) for other in theirs):
             continue
         yield Finding(
             kind="number",
@@ -121,6 +122,4 @@ def _seconds(word: str) -> float:
     if _WEEKDAY.fullmatch(word):
         return UNITS["week"].factor
     unit = UNITS.get(folded) or UNITS.get(f"{folded}s") or UNITS.get(f"{folded}n")
-    if unit is None:
-        return 0.0
-    return unit.factor * (_MONTH if unit.dimension == "months" else 1.0)
+    return seconds(unit) if unit else 0.0

@@ -1,8 +1,8 @@
 """What a claim says of one row, column, labelled line or section, while its source says it of another one.
 
 Promises: speaks only where the claim names one of several alike things by the whole name that its source gives it, and
-the number, date or identifier stands with another one of them and nowhere else. Must never speak where the claim
-excepts or compares something. Bounded work.
+its number, date, identifier or words stand with another one of them and nowhere else, or its table says no. Must never
+speak where the claim excepts or compares something. Bounded work.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def row_findings(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.same_language:
         return
     found = [(cited, group) for cited in evidence.cited for group in groups(cited.passage)]
-    if not found:
+    if not found or _EXCEPTS.search(evidence.claim.text):
         return
     stems = [term.stem for term in evidence.claim.terms if term.stem]
     for cited, group in found:
@@ -72,12 +72,9 @@ def row_findings(evidence: Evidence) -> Iterator[Finding]:
 
 def _misplaced(evidence: Evidence, cited: Cited, group: Group, named: Sequence[Line]) -> Iterator[Finding]:
     """A mark that stands with other lines of the group and nowhere else."""
-    if _EXCEPTS.search(evidence.claim.text):
-        return
     own = [span for line in named for span in line.spans]
     others = [span for line in group.lines for span in (*line.spans, line.label) if line not in named]
-    marks = list(_marks(evidence, cited))
-    for mark in marks:
+    for mark in _marks(evidence, cited):
         if not mark.places or any(_is_in(place, own) for place in mark.places):
             continue
         if not all(_is_in(place, others) for place in mark.places) or _is_of_a_named_row(evidence, cited, group, mark):
@@ -113,9 +110,9 @@ def _marks(evidence: Evidence, cited: Cited) -> Iterator[_Mark]:
             places = tuple(other.start for other in source.moments if agrees(moment, other))
             yield _Mark("date", moment.start, moment.end, None, places)
     for identifier in claim.identifiers[:MOST]:
-        written = normalised(identifier.text)
-        if not any(written in passage.folded for passage in rest):
-            places = tuple(each.start for each in source.identifiers if normalised(each.text) == written)
+        name = normalised(identifier.text)
+        if not any(name in passage.folded for passage in rest):
+            places = tuple(each.start for each in source.identifiers if normalised(each.text) == name)
             yield _Mark("identifier", identifier.start, identifier.end, None, places)
 
 
@@ -164,7 +161,7 @@ def _denied(evidence: Evidence, cited: Cited, group: Group, line: Line, stems: S
     """A claim without any negation where the table says no."""
     text = cited.passage.text
     heads = [index for index, head in enumerate(group.heads) if head and stands_in(head, stems)]
-    if len(heads) != 1 or _EXCEPTS.search(evidence.claim.text) or _DENIES.search(evidence.claim.text):
+    if len(heads) != 1 or _DENIES.search(evidence.claim.text):
         return None
     said = text[slice(*line.spans[heads[0]])].strip()
     if said.casefold() not in _NO:
@@ -176,7 +173,7 @@ def _denied(evidence: Evidence, cited: Cited, group: Group, line: Line, stems: S
 def _elsewhere(evidence: Evidence, cited: Cited, group: Group, line: Line) -> Finding | None:
     """A claim of one section whose words stand together in another one."""
     rest = evidence.claim.stems - set(line.stems)
-    if group.heads or len(rest) < _FEWEST or _EXCEPTS.search(evidence.claim.text):
+    if group.heads or len(rest) < _FEWEST:
         return None
     others = [span for other in group.lines if other is not line for span in other.spans]
     here = [hit for hit in evidence.hits if hit.source is not cited or _is_in(hit.start, line.spans)]

@@ -50,8 +50,6 @@ class Group(NamedTuple):
 
     lines: tuple[Line, ...]
     heads: tuple[tuple[str, ...], ...]
-    start: int
-    end: int
 
     def named(self, stems: Sequence[str]) -> list[Line]:
         """The lines that these words in order name; of "Kafka" and "own Kafka" the longer name."""
@@ -117,13 +115,12 @@ def _cells(row: re.Match[str]) -> list[Span]:
 
 def _table(text: str, table: list[list[Span]], language: str | None) -> Group:
     """The rows, or the columns of a table whose first cell is empty."""
-    start, end = table[0][0][0], table[-1][-1][1]
     if not text[slice(*table[0][0])].strip():
         table = [list(column) for column in zip(*table, strict=True)]
     lines = [_line(text, row[0], row[1:], language) for row in table[1:]]
     heads = [_line(text, cell, (), language) for cell in table[0][1:]]
     names = tuple(head.stems if head else () for head in heads)
-    return Group(tuple(line for line in lines if line), names, start, end)
+    return Group(tuple(line for line in lines if line), names)
 
 
 def _sections(text: str, found: Sequence[re.Match[str]], language: str | None) -> Iterator[Group]:
@@ -137,7 +134,7 @@ def _sections(text: str, found: Sequence[re.Match[str]], language: str | None) -
             for match, end in zip(alike, ends, strict=True)
             if match["level"] == level
         ]
-        yield Group(tuple(line for line in lines if line), (), alike[0].start(), len(text))
+        yield Group(tuple(line for line in lines if line), ())
 
 
 def _labelled(found: Sequence[re.Match[str]], language: str | None) -> Iterator[Group]:
@@ -158,5 +155,4 @@ def _labelled(found: Sequence[re.Match[str]], language: str | None) -> Iterator[
 
 def _labels(alike: Sequence[re.Match[str]], language: str | None) -> Group:
     lines = [_line(match.string, match.span("label"), (match.span(),), language) for match in alike]
-    start, end = (alike[0].start(), alike[-1].end()) if alike else (0, 0)
-    return Group(tuple(line for line in lines if line), (), start, end)
+    return Group(tuple(line for line in lines if line), ())

@@ -120,7 +120,6 @@ class Comparison:
     """A question beside units: what it asks for with its weight, where that stands, and all units, best first."""
 
     asked: Asked
-    language: str | None
     places: Places
     weights: Mapping[Concept, float]
     ranked: tuple[Ranked, ...]
@@ -142,7 +141,7 @@ def compare(asked: Asked, units: Sequence[Unit]) -> Comparison:
     wanted = {_unless_own(concept, own, language): share for concept, share in wanted.items()}
     weights = {concept: places.rarity(concept) * share for concept, share in wanted.items()}
     ranked = _ranked(asked, units, places, weights) if sum(weights.values()) else ()
-    return Comparison(asked=asked, language=language, places=places, weights=weights, ranked=ranked)
+    return Comparison(asked=asked, places=places, weights=weights, ranked=ranked)
 
 
 def _ranked(
