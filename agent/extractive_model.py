@@ -21,7 +21,7 @@ from agent.prompts import NOT_FOUND
 from agent.query import query_abroad, search_query, wider_query
 from agent.quoting.answering import quoted_answer, quoted_list
 from agent.quoting.catalogue import asks_for_documents, document_of, is_about
-from agent.quoting.parts import questions
+from agent.quoting.parts import questions, told_before
 from agent.quoting.wording import small_talk
 from agent.tools.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, LIST_TITLE, SEARCH
 from verification.language import detect
@@ -90,7 +90,7 @@ def _next_query(context: DecideContext) -> str:
 
 def _each(question: str, history: tuple[Message, ...]) -> list[str]:
     """A query for each question of a message that asks several, lest one crowd out the others' passages."""
-    several = questions(question)
+    several = questions(told_before(question)[1])
     return [search_query(text, history) for text in several] if len(several) > 1 else []
 
 

@@ -27,7 +27,7 @@ _OPENING: Final = re.compile(
     re.IGNORECASE,
 )
 _POINTING: Final = re.compile(
-    r"\b(?:it|its|they|them|their|this|that|these|those|he|she|him"
+    r"\b(?:it|its|they|them|their|this|that|these|those|he|she|him|(?:an?|the|any|another|new|old|other) ones?"
     r"|dafür|davon|damit|dort|dies|diese[rs]?|deren|dessen|cela|ça|celui-ci|celle-ci|eso|esto|ello|itu|tersebut)\b"
     r"|それ|その|これ|この|它|这个|那个|这|呢[?？]?$",
     re.IGNORECASE,

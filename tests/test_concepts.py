@@ -56,6 +56,30 @@ def test_b_a_number_is_found_in_other_forms(asked: str, said: str) -> None:
     assert keys <= concepts_in(said, "en")
 
 
+@pytest.mark.parametrize(
+    ("question", "verbs"),
+    [
+        ("What is the notice period?", set()),
+        ("Who closes a support ticket?", {"close"}),
+        ("Who has to sign off the invoice?", {"sign off"}),
+    ],
+)
+def test_b_a_phrase_that_opens_with_a_verb_is_one_only_with_a_particle(question: str, verbs: set[str]) -> None:
+    assert {each.key for each in concepts(question, "en") if each.is_verb} == verbs
+
+
+def test_b_what_a_question_asks_how_to_do_has_to_be_said() -> None:
+    (cancel, flight) = concepts("How do I cancel a flight?", "en")
+    assert (cancel.key, cancel.is_verb, flight.is_noun) == ("cancel", False, True)
+    assert concepts("Who may cancel a flight?", "en")[0].is_verb
+
+
+def test_b_a_code_that_comes_often_is_still_the_code() -> None:
+    assert {each.key for each in concepts("We keep getting 429s", "en")} >= {"429"}
+    assert {each.key for each in concepts("after 10 mins", "en")} <= {"10", "min"}
+    assert "minut" in concepts("mins", "en")[0].others
+
+
 def test_b_a_phrase_keeps_its_words_only_where_they_keep_their_meaning() -> None:
     assert "call" not in concepts_in("the on-call rotation", "en")
     assert {"annual leav", "leav"} <= concepts_in("annual leave", "en")

@@ -23,6 +23,25 @@ def test_b_a_line_of_facts_is_quoted_alone() -> None:
     assert quoted("Who is the owner?", "Some text.\n\nOwner: the edge lead\n\nMore.") == ["Owner: the edge lead"]
 
 
+def test_b_all_that_another_document_says_otherwise_is_quoted() -> None:
+    sources = [
+        Source(id=1, title="Claims 2024", updated_at="2024-01-01", text="Hand in a claim within 60 days."),
+        Source(
+            id=2,
+            title="Claims",
+            updated_at="2026-01-01",
+            text="What is later than 90 days is not paid.\n\n1. Submit the claim within 30 days.",
+        ),
+    ]
+    units = [unit for source in sources for unit in units_of(source)]
+    choice = choose(Asked(text="Within how many days do I hand in a claim?"), units, is_left_out=lambda _: False)
+    assert choice is not None
+    assert [unit.text for unit in choice.main.units] == [
+        "What is later than 90 days is not paid.",
+        "Submit the claim within 30 days.",
+    ]
+
+
 def test_b_a_sentence_that_leads_on_brings_its_list() -> None:
     text = "Pack these for the trip:\n\n- a lamp\n- a map\n\nNothing else."
     assert quoted("What do I pack for the trip?", text) == ["Pack these for the trip:", "a lamp", "a map"]

@@ -214,6 +214,23 @@ async def test_b_it_quotes_what_answers_in_its_own_form(question: str, expected:
     assert verdict(text, question).passed
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "I found 45 and 60 euros as the daily limit for meals. Which one counts?",
+        "Somebody told me the daily limit for meals is 45 euros, is that still right?",
+    ],
+)
+async def test_b_who_asks_whether_a_figure_holds_is_shown_the_older_and_the_newer(question: str) -> None:
+    text = await answer(question)
+    assert text == (
+        "Two documents differ here. Quoted from the newer one, Expenses:\n\n"
+        "The daily limit for meals is 60 euros. [4]\n\n"
+        "And from the older one, Expenses 2024:\n\nThe daily limit for meals is 45 euros. [3]"
+    )
+    assert verdict(text, question).passed
+
+
 @pytest.mark.parametrize("other", ["2026-01-01", ""])
 async def test_b_two_documents_differ_and_none_is_called_newer_without_dates(other: str) -> None:
     dateless = source(2, "Drink", "The meal limit is 60 euros.", updated=other)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.quoting.parts import MOST, questions, two_things
+from agent.quoting.parts import MOST, is_check, questions, told_before, two_things
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,62 @@ def test_b_a_question_for_two_things_becomes_two(text: str, both: tuple[str, str
 )
 def test_b_a_question_for_one_thing_stays_one(text: str) -> None:
     assert two_things(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "asks"),
+    [
+        ("I lost my badge. Whom do I tell?", "I lost my badge.", "Whom do I tell?"),
+        ("It broke. I cried… What now?!", "It broke. I cried…", "What now?!"),
+        ("Whom do I tell?", "", "Whom do I tell?"),
+        ("Is it v1.2 or v1.3?", "", "Is it v1.2 or v1.3?"),
+        ("What is toil? I forgot.", "", "What is toil? I forgot."),
+        ("", "", ""),
+        ("my screen flickers, which channel is for that", "my screen flickers", "which channel is for that"),
+        ("the build is red - and who fixes it?", "the build is red", "who fixes it?"),
+        ("nobody came, after how many minutes is it free?", "nobody came", "after how many minutes is it free?"),
+        ("Mein Konto ist gesperrt, wer hilft mir?", "Mein Konto ist gesperrt", "wer hilft mir?"),
+        ("If I lose my badge, whom do I tell?", "", "If I lose my badge, whom do I tell?"),
+        ("For a laptop, who approves it?", "", "For a laptop, who approves it?"),
+        ("Between which hours is it open, and who opens it?", "", "Between which hours is it open, and who opens it?"),
+        ("When is it open, and who opens it?", "", "When is it open, and who opens it?"),
+        ("they said 'blast radius' in a call, what is that?", "blast radius", "what is that?"),
+    ],
+)
+def test_b_what_is_told_before_a_question_is_no_part_of_it(text: str, told: str, asks: str) -> None:
+    assert told_before(text) == (told, asks)
+
+
+@given(st.text(max_size=200))
+def test_b_what_is_told_and_what_is_asked_are_parts_of_the_message(text: str) -> None:
+    told, asks = told_before(text)
+    assert text.endswith(asks)
+    assert all(word in text for word in told.split())
+
+
+def test_b_what_is_told_is_found_in_linear_time() -> None:
+    def seconds(text: str) -> float:
+        began = time.process_time()
+        told_before(text)
+        return time.process_time() - began
+
+    for form in ("a. ", "a, who ", "who? ", "?", "a - ", "'a "):
+        assert seconds(form * 20_000) < 2
+
+
+@pytest.mark.parametrize(
+    ("question", "checks"),
+    [
+        ("Is that still right?", True),
+        ("Which one counts?", True),
+        ("so which of them applies now?", True),
+        ("Does this still hold", True),
+        ("Which one is cheaper?", False),
+        ("Is that allowed?", False),
+    ],
+)
+def test_b_a_question_may_only_ask_whether_what_was_told_holds(question: str, *, checks: bool) -> None:
+    assert is_check(question) is checks
 
 
 @given(st.text(max_size=200))

@@ -63,3 +63,17 @@ def test_b_a_word_that_is_implied_costs_little_where_it_is_not_said() -> None:
         return places.covered(unit, dict.fromkeys(concepts(question, "en"), 1.0))
 
     assert share("Where do I leave my bikes?") > share("When do I leave my bikes?")
+
+
+def test_b_to_be_said_elsewhere_on_the_page_costs_an_implied_word_no_more_than_not_to_be_said() -> None:
+    question = "How do I swap a shift with a colleague?"
+
+    def share(text: str) -> float:
+        units = units_of(Source(id=1, title="Shifts", text=text))
+        weights = dict.fromkeys(concepts(question, "en"), 1.0)
+        return Places(units, "en").covered(units[0], weights)
+
+    alone = "## Swapping\n\nSwap a shift in the scheduler."
+    assert share(f"{alone}\n\n## Lunch\n\nEat with a colleague.") == pytest.approx(
+        share(f"{alone}\n\n## Lunch\n\nEat.")
+    )

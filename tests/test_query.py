@@ -73,6 +73,12 @@ def test_a2_without_history_there_is_nothing_to_add() -> None:
     assert search_query("And on Sundays?", ()) == "And on Sundays?"
 
 
+@pytest.mark.parametrize("question", ["Who picks a new one?", "Is there another one for me?"])
+def test_b_one_stands_for_what_was_said_before(question: str) -> None:
+    assert search_query(question, asked("Is my buddy on leave?")).startswith(f"{question} buddy")
+    assert search_query("Is one week enough for the probation?", asked("Is my buddy on leave?")).endswith("probation?")
+
+
 @given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=4))
 def test_a2_the_own_words_always_come_first(question: str, before: list[str]) -> None:
     query = search_query(question, asked(*before))

@@ -174,3 +174,16 @@ def test_b_the_own_name_of_the_house_need_not_be_said() -> None:
     )
     assert ranked("How are Acme's flags named?", *sources)[0].covered > THRESHOLD
     assert ranked("How are Berlin's flags named?", *sources)[0].covered < THRESHOLD
+
+
+def test_b_what_is_told_before_a_question_helps_and_is_not_insisted_on() -> None:
+    pages = (
+        Source(id=1, title="Swapping a shift", text="Swap in the scheduler, not by message."),
+        Source(id=2, title="Desks", text="Swap desks in the planner."),
+    )
+    units = [unit for source in pages for unit in units_of(source)]
+    told = "I cannot do my shift in November."
+    first, *_ = rank(Asked(text="How do I swap it?", told=told), units)
+    assert (first.unit.source.id, first.covered >= THRESHOLD) == (1, True)
+    insisted, *_ = rank(Asked(text="How do I swap it in November?", completed=told), units)
+    assert insisted.covered < THRESHOLD

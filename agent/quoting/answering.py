@@ -17,7 +17,7 @@ from agent.query import search_query, spoken_in
 from agent.quoting.catalogue import document_of, is_about, listed
 from agent.quoting.courtesy import without_courtesy
 from agent.quoting.excerpt import Choice, Excerpt, IsLeftOut, choose, closest, opening
-from agent.quoting.parts import questions, two_things
+from agent.quoting.parts import is_check, questions, told_before, two_things
 from agent.quoting.ranking import Asked, defines, rank
 from agent.quoting.units import Unit, units_of
 from agent.quoting.wording import Line, line
@@ -46,8 +46,9 @@ def quoted_answer(context: WriteContext) -> str:
     said: set[Unit] = set()
     history = context.history
     parts: list[tuple[Asked, str]] = []
-    for text in questions(context.question.text):
-        parts += _answered(context, text, history, said)
+    told, asks = told_before(context.question.text)
+    for text in questions(asks):
+        parts += _answered(context, asked_in(text, history, told), history, said)
         history = (*history, Message(role="user", text=text))
     answered = [part for _, part in parts if part]
     missed = [asked for asked, part in parts if not part]
@@ -58,22 +59,26 @@ def quoted_answer(context: WriteContext) -> str:
 
 
 def _answered(
-    context: WriteContext, text: str, history: tuple[Message, ...], said: set[Unit]
+    context: WriteContext, asked: Asked, history: tuple[Message, ...], said: set[Unit]
 ) -> list[tuple[Asked, str]]:
     """One question answered; as two, where it asks for two things and no one place names both."""
-    halves = two_things(text)
-    asked = asked_in(text, history)
+    halves = None if asked.is_check else two_things(asked.text)
     if halves and _needs_two(context, asked):
-        found = [(half, _part(context, half, said)) for half in (asked_in(half, history) for half in halves)]
+        each = (asked_in(half, history, asked.told) for half in halves)
+        found = [(half, _part(context, half, said)) for half in each]
         if any(part for _, part in found):
             return found
     return [(asked, _part(context, asked, said))]
 
 
-def asked_in(text: str, history: tuple[Message, ...]) -> Asked:
-    """A question as it is compared with what is quoted, completed from those before it."""
+def asked_in(text: str, history: tuple[Message, ...], told: str = "") -> Asked:
+    """A question as it is compared with what is quoted, completed from those before it and from what is ``told``."""
     bare = without_courtesy(text)
-    return Asked(text=bare, completed=search_query(bare, history), language=spoken_in(text, history))
+    if not told:
+        told, bare = told_before(bare)
+    if told and is_check(bare):
+        return Asked(text=told, language=spoken_in(text, history), is_check=True)
+    return Asked(text=bare, told=told, completed=search_query(bare, history), language=spoken_in(text, history))
 
 
 def _needs_two(context: WriteContext, asked: Asked) -> bool:

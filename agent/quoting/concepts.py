@@ -15,7 +15,7 @@ from agent.knowledge.terms import ASKING, CJK, LIGHT, is_function_word, stem, st
 from agent.knowledge.thesaurus import key, meanings, named, phrases, same_thing
 from agent.query import ASKS
 from agent.quoting.implied import converse, implied, implied_by_form
-from agent.quoting.nouns import is_done, is_verb, last_verb, nouns
+from agent.quoting.nouns import is_done, is_verb, last_verb, nouns, way_asked
 from verification.function_words import CJK_FUNCTION
 from verification.language import detect
 
@@ -29,6 +29,8 @@ _UNSPACED: Final = frozenset({"ja", "zh"})
 _GRAMMAR: Final = re.compile(rf"[\u3040-\u309f{CJK_FUNCTION}]")
 _CODE: Final = re.compile(r"\b([a-z]{1,8})[- ](\d{1,6})\b")
 _HYPHENED: Final = re.compile(r"\b([a-z]{1,8})-(\d{1,6})\b")
+_SEVERAL: Final = re.compile(r"(?<=\b\d{3})s\b")
+"""Of a code that comes often: "429s"."""
 _TYPED: Final = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]+")
 _KINDS: Final = LIGHT.union(
     "amount spend spent paid money price expensive deadline length duration sum much nobody anybody".split()  # noqa: SIM905 - words read better as words
@@ -38,6 +40,14 @@ _KINDS: Final = LIGHT.union(
 _BOUNDS: Final = frozenset({("up", "to"), ("at", "most"), ("at", "least")})
 _PARTED: Final = re.compile(r"\b([a-z]+) (it|this|that|them|these|those) (over|on|off|in|up|down|back|out|away)\b")
 """A verb and its particle with a pronoun between them: "carry it over"."""
+
+_PARTICLES: Final = frozenset(
+    """
+        about across ahead along apart around aside away back by down for forward in into off on out over
+        through to together up with
+    """.split()  # noqa: SIM905 - words read better as words
+)
+"""What a verb ends with that is more than one word."""
 
 _TELLING: Final = 1.5
 """The weight of an identifier such as ``FH-2002``: whoever types one means just that."""
@@ -69,13 +79,14 @@ def concepts(
 
     ``spoken`` are the languages of the texts it is compared with, ``asked`` is its own where that is known.
     """
-    text = _PARTED.sub(r"\1 \3 \2", _HYPHENED.sub(r"\1\2", text.lower()))
+    text = _PARTED.sub(r"\1 \3 \2", _HYPHENED.sub(r"\1\2", _SEVERAL.sub("", text.lower())))
     joined = _joined(text)
     found: dict[str, Concept] = {}
     asked = asked or detect(text)
     english = asked in {"en", None}
     insisted = nouns(text) if english else frozenset()
     last = last_verb(text) if english else ""
+    way = way_asked(text) if english else ""
     spared = implied(text) if english else frozenset[str]()
     abroad = asked is not None and language is not None and asked != language
     for phrase in named(text, asked) if asked in _UNSPACED and abroad else phrases(text, asked):
@@ -90,7 +101,7 @@ def concepts(
             if abroad:  # a translation is the thing itself
                 written, others = written | others, frozenset()
             is_noun = _is_insisted(phrase, asked) if abroad else not spare and not insisted.isdisjoint(phrase)
-            does = not is_noun and (is_done(phrase[0]) or phrase[0] == last)
+            does = not is_noun and phrase[0] != way and _is_done(phrase, last)
             found[each] = Concept(
                 key=each,
                 others=others,
@@ -112,6 +123,11 @@ def concepts_in(text: str, language: str | None) -> frozenset[str]:
     if language in _UNSPACED:
         here.update(key(phrase, language) for phrase in named(text, language))
     return frozenset(here.union(_joined(text)))
+
+
+def _is_done(phrase: tuple[str, ...], last: str) -> bool:
+    """Whether a word or phrase may be a verb: "hand in", but not "notice period"."""
+    return (is_done(phrase[0]) or phrase[0] == last) and (len(phrase) == 1 or phrase[-1] in _PARTICLES)
 
 
 def _keys(phrase: tuple[str, ...], language: str | None, *, whole: bool = False) -> list[str]:

@@ -37,6 +37,8 @@ CLOSE: Final = 0.95
 """The first that covers enough is the answer, if nearly as good as the best, which may be so by its form alone."""
 TIED: Final = 0.93
 MOST_ITEMS: Final = 12
+MOST_RIVALS: Final = 2
+"""Of what a place says otherwise: "within 30 days", and "later than 90 days … not paid"."""
 ALIKE: Final = 0.6
 WORTH_COMPARING: Final = 0.7
 RELATED: Final = 0.3
@@ -90,10 +92,12 @@ def choose(asked: Asked, units: Sequence[Unit], *, is_left_out: IsLeftOut) -> Ch
     if fitting is None:
         return None
     best = _what_to_do((fitting, *ranked)) if asked.wants_procedure else fitting
-    rival = next((found for found in ranked if _contradicts(asked, found, best)), None)
-    if rival is None:
+    rivals = [found.unit for found in ranked if _contradicts(asked, found, best)]
+    if not rivals:
         return _with_what_is_close(asked, (best, *ranked), units, is_left_out)
-    mine, theirs = (Excerpt(source=found.unit.source, units=(found.unit,)) for found in (best, rival))
+    said = [unit for unit in rivals if unit.source == rivals[0].source][:MOST_RIVALS]
+    mine = Excerpt(source=best.unit.source, units=(best.unit,))
+    theirs = Excerpt(source=rivals[0].source, units=tuple(unit for unit in units if unit in said))
     newer, older = (mine, theirs) if mine.source.updated_at >= theirs.source.updated_at else (theirs, mine)
     return Choice(main=newer, other=older)
 

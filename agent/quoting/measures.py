@@ -72,6 +72,8 @@ _NAME: Final = re.compile(
     r"(?<![.!?:;•\-] )(?<!^)\b[A-Z][a-zà-ÿ]+ (?:[A-Z]\. )?[A-Z][a-zà-ÿ]+\b|@\w|\b(?:Mr|Ms"
     r"|Mrs|Dr)\b"
 )
+_NAME_OF: Final = r"\bwhat(?: is|['’]s) the name of "
+_CALLED: Final = re.compile(rf"{_NAME.pattern}|[`\"“#]\w|[a-z][A-Z]|\bcalled\b")
 _PERSON: Final = re.compile(
     r"\b(?:leads?|staff|colleagues?|clients?|desk|counsel|head|chief|boards?|committee|primary|secondary|buddy"
     r"|on-call|nobody"
@@ -140,6 +142,8 @@ _SIZED: Final = re.compile(
     re.IGNORECASE,
 )
 _AT: Final = re.compile("@")
+_CHANNEL: Final = re.compile(r"#\w")
+_TYPED: Final = re.compile("`")
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
@@ -177,13 +181,16 @@ _MEASURES: Final = (
     (
         _any(
             r"^\W*(?:and )?who(?: is|['’]s| was| are) (?:the|our|my) (?:\w+ ?){1,3}\W*$",
-            r"\bwhat(?: is|['’]s) the name of\b",
             r"^\W*what(?: is|['’]s) \w+['’]s name\b",
         ),
         _NAME,
     ),
+    (_any(rf"{_NAME_OF}(?=(?:[\w-]+ ){{0,3}}?(?:{_PERSON.pattern})\W*$)"), _NAME),
+    (_any(rf"{_NAME_OF}(?!(?:[\w-]+ ){{0,3}}?(?:{_PERSON.pattern})\W*$)"), _CALLED),
     (_any(r"^\W*(?:and |so |but )?who\b(?! is|['’]s| are| was)"), _PERSON),
     (_any(r"\b(?:tele)?phone numbers?\b", r"\btelefonnummer\b", "電話番号", "电话号码"), _PHONE),
+    (_any(r"\b(?:what|which) (?:slack )?channels?\b"), _CHANNEL),
+    (_any(r"\b(?:what|which) (?:shell )?commands?\b"), _TYPED),
     (_any(r"\be-?mail address(?:es)?\b", r"\be-?mail-?adresse\b"), _AT),
     (
         _any(r"\b(?:what|which) colou?rs?\b", r"\b(?:welche farbe|quelle couleur|qué color)\b", "何色", "什么颜色"),
@@ -238,7 +245,7 @@ def has_measure(question: str, text: str, heading: str = "") -> bool:
     return all(
         held.search(text)
         or (held in (_DATE, _TIME, _COLOUR) and held.search(heading))
-        or (held is _NAME and _is_labelled(question, text))
+        or (held in (_NAME, _CALLED) and _is_labelled(question, text))
         for held in _held(question)
     )
 

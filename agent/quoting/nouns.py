@@ -78,6 +78,7 @@ GENERIC: Final = frozenset(
 """Nouns and adjectives that say how something is asked for, not what."""
 
 
+_WAY: Final = re.compile(r"\bhow (?:(?:do|can|should|could|must) (?:i|we|you|one)|to) ([^\W_]+)", re.IGNORECASE)
 _HELPERS: Final = frozenset("do does did can could may might must should will would".split())  # noqa: SIM905 - as above
 _LEAST_CLAUSE: Final = 2
 _PARTICIPLES: Final = frozenset(
@@ -124,6 +125,13 @@ def last_verb(question: str) -> str:
     if len(said) < _LEAST_CLAUSE or is_function_word(said[-1], "en") or any(map(_does, said)):
         return ""
     return said[-1]
+
+
+@lru_cache(maxsize=512)
+def way_asked(question: str) -> str:
+    """What is to be done, in lower case, where a question asks how: "how do I *cancel* a flight?"."""
+    found = _WAY.search(question)
+    return found[1].lower() if found else ""
 
 
 def _does(word: str) -> bool:

@@ -1,8 +1,8 @@
 """A message that asks for several things, as questions that each ask for one.
 
 Promises: pure; every part is made of the question's own words in their order. Questions one behind the other are always
-told apart; two things in one question ("the hotel limit and the meal limit") only on request, since "and" also stands
-inside names. Must never make more than ``MOST`` parts.
+told apart, and so is what is only told before them; two things in one question ("the hotel limit and the meal limit")
+only on request, since "and" also stands inside names. Must never make more than ``MOST`` parts.
 """
 
 from __future__ import annotations
@@ -44,6 +44,32 @@ _TWO: Final = {
     for name, joins in (("en", "and"), ("de", "und|sowie"), ("fr", "et"), ("es", "y|e"), ("id", "dan|serta"))
 }
 _TOKEN: Final = re.compile(r"\S+")
+_CIRCUMSTANCE: Final = (
+    r"(?:if|when(?:ever)?|while|once|unless|until|because|since|as|for|in|on|at|by|from|to|with|without|before|after"
+    r"|during|between|within|under|over|about|of|and|but|or|so|also|wenn|falls|während|bei|beim|für|nach|vor|ohne|mit|im|am|an|zu|zum|zur|und|si|pendant|pour|dans|après|avant"
+    r"|sans|avec|en|à|au|et|cuando|durante|para|por|después|antes|sin|con|a|y|kalau|jika|untuk|saat|di|pada|dan)\b"
+)
+"""What opens a part of a question itself: "if I lose it, whom do I tell?"."""
+_TOLD: Final = (
+    re.compile(r"(?P<told>.*[^\W\d][.!…])\s+(?P<asks>[^.!…?？]*[?？]\W*)", re.DOTALL),
+    re.compile(
+        rf"(?!\W*(?:{_CIRCUMSTANCE}|{_INTERROGATIVE}|{_AUXILIARY}))(?P<told>[^?？:]+?)"
+        rf"(?:[,;.!…]|\s[-–—])\s+(?:(?:and|so|but|also|und|et|y|dan)\s+)?"
+        rf"(?P<asks>(?:{_LED}{_INTERROGATIVE}|{_AUXILIARY}).*)",
+        re.IGNORECASE | re.DOTALL,
+    ),
+)
+_QUOTED: Final = re.compile(r"(?<!\w)['\"“‘„«]([^'\"“”‘’„«»\n]{2,60})['\"”’“»](?!\w)")
+_CHECKS: Final = re.compile(
+    r"\W*(?:(?:and|so|but) )?"
+    r"(?:which (?:one |of (?:them|these|those|the two) |figure |number |amount |rule )?"
+    r"(?:is|are|counts?|holds?|appl(?:y|ies)|(?:do|should) (?:i|we) (?:use|follow|take|trust))?"
+    r"|(?:is|are) (?:that|this|it|these|they)|what is|does (?:that|this|it))"
+    r"(?: (?:still|really|actually))?"
+    r"(?: (?:right|true|correct|valid|the case|so|current|hold|apply|count|in force|up to date))?"
+    r"(?: (?:now|today|any ?more|at the moment))?\W*",
+    re.IGNORECASE,
+)
 
 
 def questions(text: str) -> list[str]:
@@ -57,6 +83,22 @@ def questions(text: str) -> list[str]:
     else:
         asks = all(set(words(piece)) & ASKS or _ASKS.search(piece) for piece in pieces[:1])
     return pieces[:MOST] if pieces and asks else [text]
+
+
+def told_before(text: str) -> tuple[str, str]:
+    """What is told before a question, and the question: "I lost my badge. | Whom do I tell?".
+
+    Of what is told, only what stands in quotation marks, if anything does: "somebody said 'toil', what is that?".
+    """
+    found = next(filter(None, (form.fullmatch(text) for form in _TOLD)), None)
+    if not found:
+        return "", text
+    return " ".join(_QUOTED.findall(found["told"])) or found["told"], found["asks"]
+
+
+def is_check(question: str) -> bool:
+    """Whether a question only asks if what was told before it holds: "is that still right?", "which one counts?"."""
+    return _CHECKS.fullmatch(question) is not None
 
 
 def two_things(text: str) -> tuple[str, str] | None:

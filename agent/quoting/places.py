@@ -117,6 +117,8 @@ class Places:
         held = 0.0
         for each, weight in weights.items():
             stands = self._stands(each, unit)
+            if each.is_implied and stands <= IN_SOURCE:  # somewhere on the page: less than not having to be said
+                stands = 0.0
             held += weight * stands
             if insists and each.is_noun and self._is_missed(stands, unit):
                 total += (MISSED - 1) * weight

@@ -47,7 +47,7 @@ _FACT_ASKED: Final = re.compile(
 )
 """Not for a way, whatever else is said: "how long … before I need the *runbook*?"."""
 _MEANING_ASKED: Final = re.compile(
-    r"^\W*(?:what(?:['’]s| is| are| does)|define|explain|was (?:ist|sind|bedeutet|heißt)|qu['’]est-ce"
+    r"^\W*(?:what(?: exactly)?(?:['’]s| is| are| does)|define|explain|was (?:ist|sind|bedeutet|heißt)|qu['’]est-ce"
     r"|qué (?:es|son|significa)|apa (?:itu|arti))\b|とは|是什么",
     re.IGNORECASE,
 )
@@ -78,16 +78,22 @@ _FRESH: Final = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question as it is compared: its text, the words of earlier questions that complete it, and its language."""
+    """A question as it is compared: its text, the words of earlier questions that complete it, and its language.
+
+    ``told`` is what stands before it in the message and asks nothing: what the question is about, but no part of it.
+    ``is_check``: the text itself is what was told, and whether that holds is asked.
+    """
 
     text: str
     completed: str = ""
+    told: str = ""
+    is_check: bool = False
     language: str | None = None
 
     @property
     def wants_number(self) -> bool:
-        """It asks for an amount, a length or a time."""
-        return wants_number(self.text)
+        """It asks for an amount, a length or a time, or whether one holds."""
+        return wants_number(self.text) or (self.is_check and _DIGIT.search(self.text) is not None)
 
     @property
     def wants_procedure(self) -> bool:
@@ -132,7 +138,9 @@ def rank(asked: Asked, units: Sequence[Unit]) -> tuple[Ranked, ...]:
 
 def compare(asked: Asked, units: Sequence[Unit]) -> Comparison:
     """The question beside all units; none is ranked where it names nothing."""
-    asked = replace(asked, text=asked.text[:MOST_CHARS], completed=asked.completed[:MOST_CHARS])
+    asked = replace(
+        asked, text=asked.text[:MOST_CHARS], completed=asked.completed[:MOST_CHARS], told=asked.told[:MOST_CHARS]
+    )
     seen = Counter(detect(source.text) for source in dict.fromkeys(unit.source for unit in units))
     language = _compared_in(asked, seen)
     places = Places(units, language)
@@ -226,10 +234,19 @@ def _wanted(asked: Asked, language: str | None, spoken: frozenset[str]) -> dict[
     """What is asked for, with its share: the question's own words in full, earlier ones no more than they."""
     mine = asked.language
     own = {concept: concept.weight for concept in concepts(asked.text, language, spoken, mine)[:MOST_WORDS]}
+    if asked.is_check:
+        own = {replace(concept, is_noun=False): weight for concept, weight in own.items()}
     taken = {concept.key for concept in own}
     added = concepts(asked.completed, language, spoken, mine)[:MOST_WORDS]
     # A verb of an earlier question is what this one is about, not another word for something.
     earlier = {replace(each, is_verb=False): EARLIER * each.weight for each in added if each.key not in taken}
+    taken.update(each.key for each in earlier)
+    told = concepts(asked.told, language, spoken, mine)[:MOST_WORDS] if asked.told else ()
+    earlier |= {
+        replace(each, is_verb=True, is_noun=False): EARLIER * (LITTLE if each.key.isdigit() else each.weight)
+        for each in told
+        if each.key not in taken
+    }
     before = sum(earlier.values())
     said = sum(weight for weight in own.values() if weight > LITTLE)
     share = min(1.0, sum(own.values()) / before) if said and before else 1.0
