@@ -84,7 +84,9 @@ def _next_query(context: DecideContext) -> str:
         return "" if context.sources else search_query(question, history)
     spoken = {detect(source.text) for source in context.sources}
     abroad = query_abroad(question, history) if spoken.isdisjoint({"en", detect(question)}) else ""
-    left = list(filter(None, (wider_query(question, history), *_each(question, history), abroad)))
+    asks = told_before(question)[1]
+    meant = "" if asks in question else asks
+    left = list(filter(None, (meant, wider_query(question, history), *_each(question, history), abroad)))
     return left[searches - 1] if searches <= len(left) else ""
 
 

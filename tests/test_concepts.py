@@ -74,6 +74,27 @@ def test_b_what_a_question_asks_how_to_do_has_to_be_said() -> None:
     assert concepts("Who may cancel a flight?", "en")[0].is_verb
 
 
+@pytest.mark.parametrize(
+    ("question", "key"),
+    [
+        ("How do I turn a feature flag on?", "turn on"),
+        ("Do I need my manager's OK first?", "approv"),
+        ("Why haven't they replied?", "repli"),
+    ],
+)
+def test_b_what_only_looks_different_is_the_same(question: str, key: str) -> None:
+    keys = {each.key for each in concepts(question, "en")}
+    assert key in keys
+    assert keys.isdisjoint({"turn", "ok", "haven"})
+
+
+def test_f9_a_word_in_other_letters_tells_most_of_a_question_in_chinese() -> None:
+    found = {
+        each.key: each.weight for each in concepts("我们说的 “fencing” 是什么意思？", "en", frozenset({"en"}), "zh")
+    }
+    assert found["fenc"] == max(found.values()) > 1
+
+
 def test_b_a_code_that_comes_often_is_still_the_code() -> None:
     assert {each.key for each in concepts("We keep getting 429s", "en")} >= {"429"}
     assert {each.key for each in concepts("after 10 mins", "en")} <= {"10", "min"}

@@ -42,6 +42,21 @@ def test_b_all_that_another_document_says_otherwise_is_quoted() -> None:
     ]
 
 
+def test_b_another_figure_of_the_place_that_answers_best_is_quoted_beside_it() -> None:
+    old = Source(id=1, title="Claims 2024", updated_at="2024-01-01", text="Receipts: hand in a claim in 60 days.")
+    new = Source(
+        id=2,
+        title="Claims",
+        updated_at="2026-01-01",
+        text="Hand in a claim by 90 days after, later ones are not paid.\n\n1. Hand in the claim within 30 days.",
+    )
+    units = [unit for source in (old, new) for unit in units_of(source)]
+    choice = choose(Asked(text="Within how many days do I hand in a claim?"), units, is_left_out=lambda _: False)
+    assert choice is not None
+    assert choice.other is not None
+    assert [len(choice.main.units), len(choice.other.units)] == [2, 1]
+
+
 def test_b_a_sentence_that_leads_on_brings_its_list() -> None:
     text = "Pack these for the trip:\n\n- a lamp\n- a map\n\nNothing else."
     assert quoted("What do I pack for the trip?", text) == ["Pack these for the trip:", "a lamp", "a map"]

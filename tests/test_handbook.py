@@ -112,6 +112,24 @@ async def test_h1_questions_as_in_a_chat_are_answered_or_refused_within_what_was
     assert sum(kinds[False]) >= 0.87 * len(kinds[False])
 
 
+async def test_h1_questions_of_neutral_writers_are_answered_or_refused_within_what_was_measured(
+    handbook: KnowledgeIndex,
+) -> None:
+    """Every kind, by people who knew nothing of the engine: a tenth of them here, docs/answers.md has all."""
+    rows = [json.loads(line) for line in (DATA / "handbook_neutral.jsonl").read_text().splitlines()]
+    threads: dict[str, tuple[Message, ...]] = defaultdict(tuple)
+    kinds: dict[bool, list[bool]] = {True: [], False: []}
+    for row in (row for row in rows if row["id"].startswith("nx")):
+        thread = row.get("thread") or row["id"]
+        answer, sources = await reply(handbook, row["question"], threads[thread])
+        threads[thread] += (Message(role="user", text=row["question"]), Message(role="assistant", text=answer))
+        kinds[row["expect"] is not None].append(right(row, answer, sources))
+    assert len(rows) == 1_000
+    assert [len(kinds[True]), len(kinds[False])] == [80, 20]
+    assert sum(kinds[True]) >= 0.85 * len(kinds[True])
+    assert sum(kinds[False]) >= 0.85 * len(kinds[False])
+
+
 async def test_h1_another_house_with_other_words_is_answered_and_refused_too(index: KnowledgeIndex) -> None:
     """Documents of another trade, in seven languages: what was learnt must not be the handbook's own words."""
     assert index.index([DATA / "library"]).failed == ()

@@ -51,6 +51,11 @@ def test_b_a_limit_that_is_only_mentioned_is_not_asked_for(question: str) -> Non
         ("What's the name of the alert?", "The alert `QueueStalled` fires.", "The alert fires at night."),
         ("Which channel is for travel?", "Topic: Travel; Channel: #ask-travel", "Any channel is fine."),
         ("Which command rebuilds it?", "Run `rebuild all`.", "It is rebuilt in 3 hours."),
+        ("What are the names of the three people?", "They are Dora Lind and Max Born.", "Two of them are needed."),
+        ("What's their name?", "Our lead is Dora Lind.", "The lead has a desk."),
+        ("When is the summer concert?", "The summer concert is in June.", "There is a ticket for the summer concert."),
+        ("Within what time is it rebuilt?", "It is rebuilt within 24 hours.", "It is rebuilt at 02:00."),
+        ("Who is on call today?", "On Monday the lead is.", "The lead is."),
         ("What is the phone number of the desk?", "Call 0551 4432.", "Call the desk."),
         ("What is the e-mail address?", "Write to a@b.example.", "Write a mail."),
         ("Which colour is the badge?", "It is green.", "It is round."),
@@ -82,6 +87,13 @@ def test_b_what_is_counted_follows_how_many() -> None:
 )
 def test_b_a_number_counts_what_follows_it_or_what_labels_it(text: str) -> None:
     assert counts(text, frozenset({"space"}))
+
+
+@pytest.mark.parametrize(
+    "question", ["How do I get a space for tomorrow?", "What is the deadline today?", "What is it today?"]
+)
+def test_b_a_day_that_is_only_a_circumstance_asks_for_no_date(question: str) -> None:
+    assert has_measure(question, "Book one at the desk within 30 days.")
 
 
 @pytest.mark.parametrize("text", ["Spaces are free for 2 hours.", "No number of anything", "Room: 5; Other: spaces"])

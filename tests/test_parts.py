@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.quoting.parts import MOST, is_check, questions, told_before, two_things
+from agent.quoting.parts import MOST, claimed, is_check, questions, told_before, two_things
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,8 @@ from agent.quoting.parts import MOST, is_check, questions, told_before, two_thin
         ("¿Cuánto cuesta y quién paga?", ["¿Cuánto cuesta", "quién paga?"]),
         ("Berapa biayanya dan siapa yang membayar?", ["Berapa biayanya", "siapa yang membayar?"]),
         ("料金はいくらですか、いつ開きますか？", ["料金はいくらですか", "いつ開きますか？"]),
+        ("When is it off, and between which hours is it on?", ["When is it off", "between which hours is it on?"]),
+        ("Who pays, and up to how much?", ["Who pays", "up to how much?"]),
         ("Terms and conditions", ["Terms and conditions"]),
         ("What are the terms and conditions?", ["What are the terms and conditions?"]),
         ("", [""]),
@@ -72,7 +74,7 @@ def test_b_a_question_for_one_thing_stays_one(text: str) -> None:
         ("It broke. I cried… What now?!", "It broke. I cried…", "What now?!"),
         ("Whom do I tell?", "", "Whom do I tell?"),
         ("Is it v1.2 or v1.3?", "", "Is it v1.2 or v1.3?"),
-        ("What is toil? I forgot.", "", "What is toil? I forgot."),
+        ("What is toil? I forgot.", "I forgot.", "What is toil?"),
         ("", "", ""),
         ("my screen flickers, which channel is for that", "my screen flickers", "which channel is for that"),
         ("the build is red - and who fixes it?", "the build is red", "who fixes it?"),
@@ -82,7 +84,11 @@ def test_b_a_question_for_one_thing_stays_one(text: str) -> None:
         ("For a laptop, who approves it?", "", "For a laptop, who approves it?"),
         ("Between which hours is it open, and who opens it?", "", "Between which hours is it open, and who opens it?"),
         ("When is it open, and who opens it?", "", "When is it open, and who opens it?"),
-        ("they said 'blast radius' in a call, what is that?", "blast radius", "what is that?"),
+        ("they said 'blast radius' in a call, who decides that?", "blast radius", "who decides that?"),
+        ("they said 'blast radius' in a call, what is that?", "", "What is blast radius?"),
+        ("Who fixes it? The screen is black.", "The screen is black.", "Who fixes it?"),
+        ("Who fixes it? Who pays?", "", "Who fixes it? Who pays?"),
+        ("my receipt is 45 days old, am I still in time?", "my receipt is 45 days old", "am I still in time?"),
     ],
 )
 def test_b_what_is_told_before_a_question_is_no_part_of_it(text: str, told: str, asks: str) -> None:
@@ -92,8 +98,7 @@ def test_b_what_is_told_before_a_question_is_no_part_of_it(text: str, told: str,
 @given(st.text(max_size=200))
 def test_b_what_is_told_and_what_is_asked_are_parts_of_the_message(text: str) -> None:
     told, asks = told_before(text)
-    assert text.endswith(asks)
-    assert all(word in text for word in told.split())
+    assert all(word in text or word in {"What", "is", "?"} for word in f"{told} {asks.rstrip('?')}".split())
 
 
 def test_b_what_is_told_is_found_in_linear_time() -> None:
@@ -102,8 +107,22 @@ def test_b_what_is_told_is_found_in_linear_time() -> None:
         told_before(text)
         return time.process_time() - began
 
-    for form in ("a. ", "a, who ", "who? ", "?", "a - ", "'a "):
+    for form in ("a. ", "a, who ", "who? ", "?", "a - ", "'a ", "a? a "):
         assert seconds(form * 20_000) < 2
+
+
+@pytest.mark.parametrize(
+    ("question", "claim"),
+    [
+        ("Is it still true that we have 60 days?", "we have 60 days"),
+        ("is the 250 euro limit for meals still valid", "the 250 euro limit for meals"),
+        ("Is the door still open?", ""),
+        ("Is it true?", ""),
+        (f"Is it true that {'we have a limit ' * 40}?", ""),
+    ],
+)
+def test_b_a_question_may_name_what_it_asks_the_truth_of(question: str, claim: str) -> None:
+    assert claimed(question) == claim
 
 
 @pytest.mark.parametrize(
@@ -115,6 +134,7 @@ def test_b_what_is_told_is_found_in_linear_time() -> None:
         ("Does this still hold", True),
         ("Which one is cheaper?", False),
         ("Is that allowed?", False),
+        ("What do the two say", True),
     ],
 )
 def test_b_a_question_may_only_ask_whether_what_was_told_holds(question: str, *, checks: bool) -> None:

@@ -176,6 +176,26 @@ def test_b_the_own_name_of_the_house_need_not_be_said() -> None:
     assert ranked("How are Berlin's flags named?", *sources)[0].covered < THRESHOLD
 
 
+def test_b_who_asks_why_is_told_a_reason() -> None:
+    page = Source(id=1, title="Queue", text="The queue stalls at night.\n\n## Cause\n\nIt stalls when a runner dies.")
+    assert best("Why does the queue stall?", page) == "It stalls when a runner dies."
+    assert best("When does the queue stall?", page) == "The queue stalls at night."
+
+
+def test_b_how_long_something_takes_is_told_by_what_it_takes() -> None:
+    text = "Use this when the database is down for more than 3 minutes. To fail over takes 90 seconds."
+    page = Source(id=1, title="Fail over the database", text=text)
+    assert best("How long does it take to fail over the database?", page) == "To fail over takes 90 seconds."
+
+
+def test_b_what_names_nothing_of_what_was_told_covers_half() -> None:
+    page = Source(id=1, title="Mail", text="Forward suspicious mail.")
+    (unit,) = units_of(page)
+    (told,) = rank(Asked(text="Whom do I forward it to?", told="I got a parcel."), [unit])
+    (bare,) = rank(Asked(text="Whom do I forward it to?"), [unit])
+    assert told.covered < bare.covered / 2
+
+
 def test_b_what_is_told_before_a_question_helps_and_is_not_insisted_on() -> None:
     pages = (
         Source(id=1, title="Swapping a shift", text="Swap in the scheduler, not by message."),

@@ -17,7 +17,7 @@ from agent.query import search_query, spoken_in
 from agent.quoting.catalogue import document_of, is_about, listed
 from agent.quoting.courtesy import without_courtesy
 from agent.quoting.excerpt import Choice, Excerpt, IsLeftOut, choose, closest, opening
-from agent.quoting.parts import is_check, questions, told_before, two_things
+from agent.quoting.parts import claimed, is_check, questions, told_before, two_things
 from agent.quoting.ranking import Asked, defines, rank
 from agent.quoting.units import Unit, units_of
 from agent.quoting.wording import Line, line
@@ -76,8 +76,9 @@ def asked_in(text: str, history: tuple[Message, ...], told: str = "") -> Asked:
     bare = without_courtesy(text)
     if not told:
         told, bare = told_before(bare)
-    if told and is_check(bare):
-        return Asked(text=told, language=spoken_in(text, history), is_check=True)
+    checked = told if told and is_check(bare) else claimed(bare)
+    if checked:
+        return Asked(text=checked, language=spoken_in(text, history), is_check=True)
     return Asked(text=bare, told=told, completed=search_query(bare, history), language=spoken_in(text, history))
 
 

@@ -29,6 +29,10 @@ _UNSPACED: Final = frozenset({"ja", "zh"})
 _GRAMMAR: Final = re.compile(rf"[\u3040-\u309f{CJK_FUNCTION}]")
 _CODE: Final = re.compile(r"\b([a-z]{1,8})[- ](\d{1,6})\b")
 _HYPHENED: Final = re.compile(r"\b([a-z]{1,8})-(\d{1,6})\b")
+_NOT: Final = re.compile(r"\b([a-z]+?)n['’]t\b")
+_SHORTENED: Final = {"ca": "can", "wo": "will", "sha": "shall"}
+_OKAY: Final = re.compile(r"(?:(?<=['’]s )|(?<=whose )|(?<=my )|(?<=has to ))ok(?:ay)?\b")
+"""Of somebody: "my manager's OK"."""
 _SEVERAL: Final = re.compile(r"(?<=\b\d{3})s\b")
 """Of a code that comes often: "429s"."""
 _TYPED: Final = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]+")
@@ -40,6 +44,12 @@ _KINDS: Final = LIGHT.union(
 _BOUNDS: Final = frozenset({("up", "to"), ("at", "most"), ("at", "least")})
 _PARTED: Final = re.compile(r"\b([a-z]+) (it|this|that|them|these|those) (over|on|off|in|up|down|back|out|away)\b")
 """A verb and its particle with a pronoun between them: "carry it over"."""
+_APART: Final = re.compile(
+    r"\b(turn|switch|hand|give|bring|take|put|roll|shut|log|sign|fill|set|call|carry|send)((?: \w+){1,4})"
+    r" (on|off|in|over|up|down|back|out|away)"
+    r"(?=\W*$|[,;.?!]| (?:for|at|by|when|before|after|without|again)\b)"
+)
+"""The same with a noun: "turn a flag on"."""
 
 _PARTICLES: Final = frozenset(
     """
@@ -79,7 +89,7 @@ def concepts(
 
     ``spoken`` are the languages of the texts it is compared with, ``asked`` is its own where that is known.
     """
-    text = _PARTED.sub(r"\1 \3 \2", _HYPHENED.sub(r"\1\2", _SEVERAL.sub("", text.lower())))
+    text = _PARTED.sub(r"\1 \3 \2", _HYPHENED.sub(r"\1\2", _plain(text)))
     joined = _joined(text)
     found: dict[str, Concept] = {}
     asked = asked or detect(text)
@@ -125,6 +135,13 @@ def concepts_in(text: str, language: str | None) -> frozenset[str]:
     return frozenset(here.union(_joined(text)))
 
 
+def _plain(text: str) -> str:
+    """A text in lower case without what only makes it look different: "haven't", "429s", "her OK"."""
+    text = _NOT.sub(lambda found: f"{_SHORTENED.get(found[1], found[1])} not", text.lower())
+    text = _APART.sub(r"\1 \3\2", text)
+    return _SEVERAL.sub("", _OKAY.sub("approval", text))
+
+
 def _is_done(phrase: tuple[str, ...], last: str) -> bool:
     """Whether a word or phrase may be a verb: "hand in", but not "notice period"."""
     return (is_done(phrase[0]) or phrase[0] == last) and (len(phrase) == 1 or phrase[-1] in _PARTICLES)
@@ -161,7 +178,7 @@ def _weight(phrase: tuple[str, ...], asked: str | None, *, abroad: bool) -> floa
         or all(word in _KINDS or word.removesuffix("s") in _KINDS for word in phrase)
     ):
         return LITTLE
-    if _TYPED.fullmatch("".join(phrase)):
+    if _TYPED.fullmatch("".join(phrase)) or (asked in _UNSPACED and phrase[0].isascii()):
         return _TELLING
     return _weight_abroad(phrase, asked) if abroad else 1.0
 

@@ -37,6 +37,8 @@ CLOSE: Final = 0.95
 """The first that covers enough is the answer, if nearly as good as the best, which may be so by its form alone."""
 TIED: Final = 0.93
 MOST_ITEMS: Final = 12
+CLOSE_BY: Final = 0.85
+"""The share of the best score from which another figure of the same place is quoted beside it."""
 MOST_RIVALS: Final = 2
 """Of what a place says otherwise: "within 30 days", and "later than 90 days … not paid"."""
 ALIKE: Final = 0.6
@@ -96,7 +98,8 @@ def choose(asked: Asked, units: Sequence[Unit], *, is_left_out: IsLeftOut) -> Ch
     if not rivals:
         return _with_what_is_close(asked, (best, *ranked), units, is_left_out)
     said = [unit for unit in rivals if unit.source == rivals[0].source][:MOST_RIVALS]
-    mine = Excerpt(source=best.unit.source, units=(best.unit,))
+    too = [found.unit for found in ranked if _says_otherwise_too(asked, found, best)][: MOST_RIVALS - 1]
+    mine = Excerpt(source=best.unit.source, units=tuple(unit for unit in units if unit in (best.unit, *too)))
     theirs = Excerpt(source=rivals[0].source, units=tuple(unit for unit in units if unit in said))
     newer, older = (mine, theirs) if mine.source.updated_at >= theirs.source.updated_at else (theirs, mine)
     return Choice(main=newer, other=older)
@@ -247,6 +250,17 @@ def _contradicts(asked: Asked, found: Ranked, best: Ranked) -> bool:
     one = {stem for stem in text_stems(best.unit.text, None) if not stem[:1].isdigit()}
     other = {stem for stem in text_stems(found.unit.text, None) if not stem[:1].isdigit()}
     return bool(one & other) and len(one & other) >= ALIKE * len(one | other)
+
+
+def _says_otherwise_too(asked: Asked, found: Ranked, best: Ranked) -> bool:
+    """Whether a unit of the same place says another amount of the same: "within 30 days", and "later than 90 days"."""
+    return (
+        asked.wants_number
+        and found.score >= CLOSE_BY * best.score
+        and found.unit.source == best.unit.source
+        and found.unit != best.unit
+        and _other_amount(best.unit.text, found.unit.text)
+    )
 
 
 def _same_subject(one: Unit, other: Unit) -> bool:

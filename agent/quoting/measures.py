@@ -72,7 +72,7 @@ _NAME: Final = re.compile(
     r"(?<![.!?:;•\-] )(?<!^)\b[A-Z][a-zà-ÿ]+ (?:[A-Z]\. )?[A-Z][a-zà-ÿ]+\b|@\w|\b(?:Mr|Ms"
     r"|Mrs|Dr)\b"
 )
-_NAME_OF: Final = r"\bwhat(?: is|['’]s) the name of "
+_NAME_OF: Final = r"\bwhat(?: is|['’]s| are) the names? of "
 _CALLED: Final = re.compile(rf"{_NAME.pattern}|[`\"“#]\w|[a-z][A-Z]|\bcalled\b")
 _PERSON: Final = re.compile(
     r"\b(?:leads?|staff|colleagues?|clients?|desk|counsel|head|chief|boards?|committee|primary|secondary|buddy"
@@ -151,7 +151,16 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 _MEASURES: Final = (
-    (_any(r"\bhow long\b", r"\bwie lange\b", r"\bcombien de temps\b", r"\bcuánto tiempo\b", r"\bberapa lama\b"), _LONG),
+    (
+        _any(
+            r"\b(?:how long|within (?:what|which) time)\b",
+            r"\bwie lange\b",
+            r"\bcombien de temps\b",
+            r"\bcuánto tiempo\b",
+            r"\bberapa lama\b",
+        ),
+        _LONG,
+    ),
     (_any(r"^\W*(?:and |so |but )?where\b"), _PLACE),
     (_any(r"\bhow (?:fast|quick|quickly|soon|big|large|heavy|wide|tall|deep|thick)\b"), _SIZED),
     (_any(r"\bhow (?:often|frequently)\b", r"\bwie oft\b", r"\bfréquence\b", r"\bfrecuencia\b"), _OFTEN),
@@ -171,7 +180,7 @@ _MEASURES: Final = (
     (_any(r"\bwhen (?:was|were|did)\b", r"\bwann (?:war|wurde)\b"), _DATE),
     (
         _any(
-            r"\b(?:what|which) time\b",
+            r"(?<!within )\b(?:what|which) time\b",
             r"\b(?:um wie ?viel uhr|quelle heure|qué hora|jam berapa)\b",
             "何時(?!間)",
             "几点",
@@ -181,7 +190,7 @@ _MEASURES: Final = (
     (
         _any(
             r"^\W*(?:and )?who(?: is|['’]s| was| are) (?:the|our|my) (?:\w+ ?){1,3}\W*$",
-            r"^\W*what(?: is|['’]s) \w+['’]s name\b",
+            r"^\W*what(?: is|['’]s) (?:\w+['’]s|his|her|their) name\b",
         ),
         _NAME,
     ),
@@ -198,7 +207,10 @@ _MEASURES: Final = (
     ),
     (
         _any(
-            r"\b(?:yesterday|today|tonight|tomorrow)\b",
+            r"^(?!.*\b(?:do|can|may|must|should|could) (?:i|we|you)\b)"
+            r"(?!.*\b(?:it|deadline|limit|allowance|rule|policy|threshold)\b)"
+            r".*\b(?:today|tonight|tomorrow)\b",
+            r"\byesterday\b",
             r"\bthis (?:morning|afternoon|week|month|year)\b",
             r"\blast (?:night|week|month|quarter|year)\b",
             r"\b(?:heute|gestern|aujourd['’]hui|hier|hoy|ayer|hari ini|kemarin)\b",
@@ -222,6 +234,8 @@ _COUNTED: Final = re.compile(r"\bhow many ((?:[^\W_]+[ -]?){1,3})", re.IGNORECAS
 _COUNTS: Final = frozenset(
     "no one two three four five six seven eight nine ten eleven twelve single both several half dozen".split()  # noqa: SIM905 - words read better as words
 )
+_ENDS: Final = frozenset("and or for in at on per after before within until is are was were".split())  # noqa: SIM905 - words read better as words
+"""Where what a number counts is over: "21 days and films"."""
 _REACH: Final = 4
 """How many words after a number may be what it counts."""
 
@@ -243,11 +257,17 @@ def has_measure(question: str, text: str, heading: str = "") -> bool:
     if wants_number(question) and not _AMOUNT.search(text) and not _DATE.search(f"{heading} {text}"):
         return False
     return all(
-        held.search(text)
+        held.search(_besides(question, text) if held is _TIME else text)
         or (held in (_DATE, _TIME, _COLOUR) and held.search(heading))
         or (held in (_NAME, _CALLED) and _is_labelled(question, text))
         for held in _held(question)
     )
+
+
+def _besides(question: str, text: str) -> str:
+    """A text without the words that are asked about: the summer concert says of no time that it is in summer."""
+    asked = {word for word in words(question) if word.isalpha()}
+    return re.sub(r"[^\W_]+", lambda word: "" if word[0].lower() in asked else word[0], text)
 
 
 def _is_labelled(question: str, text: str) -> bool:
@@ -287,7 +307,12 @@ def counts(text: str, keys: frozenset[str]) -> bool:
     for part in re.split(r"[;:.,]\s", text):
         said = words(part)
         for at, word in enumerate(said):
-            near = said[at + 1 : at + 1 + _REACH] if word.isdigit() or word in _COUNTS else []
+            behind = takewhile(lambda each: each not in _ENDS, said[at + 1 : at + 1 + _REACH])
+            near = list(behind) if word.isdigit() or word in _COUNTS else []
             if any(stem(each) in keys for each in near):
                 return True
-    return any(stem(name) in keys for field in re.findall(r"([^:;]+): [^;]*\d", text) for name in words(field))
+    return any(
+        stem(name) in keys
+        for field in re.findall(r"(?:^|; )((?:[^:;\s]+ ){0,2}[^:;\s]+): [^;`]*\d", text)
+        for name in words(field)
+    )

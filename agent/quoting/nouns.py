@@ -83,9 +83,9 @@ _HELPERS: Final = frozenset("do does did can could may might must should will wo
 _LEAST_CLAUSE: Final = 2
 _PARTICIPLES: Final = frozenset(
     """
-        woken taken given known shown written broken kept sent held paid left lost found made built bought sold told met
-        chosen begun driven flown spoken stolen forgotten gone seen worn thrown drawn grown frozen hidden eaten
-        beaten fallen risen rung
+        woken taken given known shown written broken kept sent held paid left lost found made built rebuilt bought
+        sold told met chosen begun driven flown spoken stolen forgotten gone seen worn thrown drawn grown frozen
+        hidden eaten beaten fallen risen rung
     """.split()  # noqa: SIM905 - words read better as words
 )
 _VERB_STEMS: Final = frozenset(stem(word, "en") for word in VERBS)

@@ -18,7 +18,8 @@ MOST: Final = 3
 
 _AND: Final = r"(?:and|und|et|y|e|dan|also|sowie|ainsi que|además|serta)"
 _LED: Final = (
-    r"(?:(?:in|at|for|by|on|from|to|after|until|within|above|um|für|ab|bis|nach|in|à|en|a|con|de|pada|dalam)\s+)?"
+    r"(?:(?:up to|between|within|during|in|at|for|by|on|from|to|after|until|above|um|für|ab|bis|nach|à|en|a|con|de|pada"
+    r"|dalam)\s+)?"
 )
 _INTERROGATIVE: Final = (
     r"(?:how|what|who|whom|whose|when|where|which|why|wie|was|wer|wen|wem|wann|wo|warum|welche[rsnm]?|qui|quand"
@@ -27,8 +28,8 @@ _INTERROGATIVE: Final = (
     r"|bagaimana|apa(?:kah)?|di mana)\b"
 )
 _AUXILIARY: Final = (
-    r"(?:is|are|do|does|did|can|may|must|should|will|ist|sind|kann|darf|muss|gibt es|est-ce|puis-je|puede|puedo|debo"
-    r"|bolehkah)\s"
+    r"(?:(?:am|have|has|could|would|shall) (?:i|we|you|it|they)|is|are|do|does|did|can|may|must|should|will"
+    r"|ist|sind|kann|darf|muss|gibt es|est-ce|puis-je|puede|puedo|debo|bolehkah)\s"
 )
 _SPLIT: Final = re.compile(
     rf"(?<=[?？。])\s*(?=\S)|[,;]?\s+{_AND}\s+(?={_LED}{_INTERROGATIVE}|{_AUXILIARY})|,\s+(?={_INTERROGATIVE})",
@@ -46,8 +47,8 @@ _TWO: Final = {
 _TOKEN: Final = re.compile(r"\S+")
 _CIRCUMSTANCE: Final = (
     r"(?:if|when(?:ever)?|while|once|unless|until|because|since|as|for|in|on|at|by|from|to|with|without|before|after"
-    r"|during|between|within|under|over|about|of|and|but|or|so|also|wenn|falls|während|bei|beim|für|nach|vor|ohne|mit|im|am|an|zu|zum|zur|und|si|pendant|pour|dans|après|avant"
-    r"|sans|avec|en|à|au|et|cuando|durante|para|por|después|antes|sin|con|a|y|kalau|jika|untuk|saat|di|pada|dan)\b"
+    r"|during|between|within|under|over|about|of|and|but|or|so|also|wenn|falls|während|bei|beim|für|nach|vor|ohne|mit|im|am|zu|zum|zur|und|si|pendant|pour|dans|après|avant"
+    r"|sans|avec|en|à|au|et|cuando|durante|para|por|después|antes|sin|con|y|kalau|jika|untuk|saat|di|pada|dan)\b"
 )
 """What opens a part of a question itself: "if I lose it, whom do I tell?"."""
 _TOLD: Final = (
@@ -59,14 +60,30 @@ _TOLD: Final = (
         re.IGNORECASE | re.DOTALL,
     ),
 )
+_TOLD_AFTER: Final = re.compile(
+    rf"(?P<asks>[^?？]+[?？])\s+(?P<told>(?!\W*(?:{_CIRCUMSTANCE}|{_INTERROGATIVE}|{_AUXILIARY}))[^?？]*\w[^?？]*)",
+    re.IGNORECASE,
+)
+_LONGEST_CLAIM: Final = 300
+"""Of more characters a message is no such question, and comparing would take long."""
+_CLAIMED: Final = re.compile(
+    r"\W*is it (?:(?:still|really|actually) )?(?:true|right|correct|the case) that (.+?)\W*"
+    r"|\W*(?:is|are) (.+ (?:limit|deadline|allowance|rule|rate|threshold|period|amount|price)\b.*) still"
+    r" (?:right|true|correct|valid|current|in force|up to date)\W*",
+    re.IGNORECASE,
+)
 _QUOTED: Final = re.compile(r"(?<!\w)['\"“‘„«]([^'\"“”‘’„«»\n]{2,60})['\"”’“»](?!\w)")
+_MEANING: Final = re.compile(
+    r"\W*what(?:['’]s| is| does| do (?:we|you|they)| are)\b[^,;]*\b(?:that|this|it|those|mean)\b", re.IGNORECASE
+)
 _CHECKS: Final = re.compile(
     r"\W*(?:(?:and|so|but) )?"
     r"(?:which (?:one |of (?:them|these|those|the two) |figure |number |amount |rule )?"
     r"(?:is|are|counts?|holds?|appl(?:y|ies)|(?:do|should) (?:i|we) (?:use|follow|take|trust))?"
-    r"|(?:is|are) (?:that|this|it|these|they)|what is|does (?:that|this|it))"
+    r"|(?:is|are) (?:that|this|it|these|they)|what is|what do (?:they|both|the two)(?: pages| documents)? say"
+    r"|does (?:that|this|it))"
     r"(?: (?:still|really|actually))?"
-    r"(?: (?:right|true|correct|valid|the case|so|current|hold|apply|count|in force|up to date))?"
+    r"(?: (?:right|true|correct|valid|the case|so|current|newer|the newer one|hold|apply|count|in force|up to date))?"
     r"(?: (?:now|today|any ?more|at the moment))?\W*",
     re.IGNORECASE,
 )
@@ -90,15 +107,24 @@ def told_before(text: str) -> tuple[str, str]:
 
     Of what is told, only what stands in quotation marks, if anything does: "somebody said 'toil', what is that?".
     """
-    found = next(filter(None, (form.fullmatch(text) for form in _TOLD)), None)
+    found = next(filter(None, (form.fullmatch(text) for form in (*_TOLD, _TOLD_AFTER))), None)
     if not found:
         return "", text
-    return " ".join(_QUOTED.findall(found["told"])) or found["told"], found["asks"]
+    named = " ".join(_QUOTED.findall(found["told"]))
+    if named and _MEANING.match(found["asks"]):
+        return "", f"What is {named}?"
+    return named or found["told"], found["asks"]
 
 
 def is_check(question: str) -> bool:
     """Whether a question only asks if what was told before it holds: "is that still right?", "which one counts?"."""
     return _CHECKS.fullmatch(question) is not None
+
+
+def claimed(question: str) -> str:
+    """What a question asks the truth of: "is it still true that *we have 60 days*?"; else nothing."""
+    found = _CLAIMED.fullmatch(question) if len(question) <= _LONGEST_CLAIM else None
+    return next(filter(None, found.groups())) if found else ""
 
 
 def two_things(text: str) -> tuple[str, str] | None:

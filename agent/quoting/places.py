@@ -158,6 +158,11 @@ class Places:
         near = ((IN_TEXT, self.named(unit.text)), (IN_CONTEXT, self.named(unit.context)))
         return any(self._standing(each, near) for each in weights)
 
+    def names_any(self, unit: Unit, text: str) -> bool:
+        """Whether a unit, what stands above it or its title names one of the things in a text."""
+        things = [each for each in concepts(text, self._language) if each.weight > LITTLE and not each.is_implied]
+        return not things or bool(self.named_in(things, unit.text, unit.context, unit.source.title))
+
     def counts(self, unit: Unit, wanted: tuple[str, ...]) -> bool:
         """Whether a unit says how many there are of what is wanted; of nothing, every unit does."""
         things = concepts(" ".join(wanted), self._language)

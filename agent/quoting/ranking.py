@@ -58,9 +58,15 @@ _DEFINITION: Final = re.compile(
 )
 _DIGIT: Final = re.compile(r"\d")
 _NUMBER_BONUS: Final = 1.12
-_LENGTH_BONUS: Final = 1.3
+_LENGTH_BONUS: Final = 1.6
 _NO_AMOUNT: Final = 0.5
 _PROCEDURE_BONUS: Final = 1.1
+_REASON_BONUS: Final = 1.6
+"""What a unit gains that gives a reason, for who asks for one."""
+_REASON_ASKED: Final = re.compile(r"\b(?:why|reasons?|causes?|behind)\b", re.IGNORECASE)
+_REASON: Final = re.compile(
+    r"\b(?:because|causes?|caused|reasons?|due to|comes? from|so that|which means)\b", re.IGNORECASE
+)
 _STEP_BONUS: Final = 1.2
 _COLUMN_BONUS: Final = 1.2
 """What it adds when a row has a column of the question's own word: "Where"."""
@@ -184,6 +190,8 @@ def _judged(asked: Asked, unit: Unit, places: Places, weights: Mapping[Concept, 
         covered *= _NO_AMOUNT
     score = covered + raised + (DEFINES if defines(asked, unit) else 0.0)
     score *= _form(asked, unit)
+    if asked.told and not any(each.is_noun for each in weights) and not places.names_any(unit, asked.told):
+        covered *= _NO_AMOUNT
     lacks = places.lacks(unit, weights)
     return Ranked(unit=unit, score=score, covered=covered, lacks=lacks, is_other_kind=is_other_kind)
 
@@ -193,6 +201,7 @@ def _form(asked: Asked, unit: Unit) -> float:
     gains = (
         (_NUMBER_BONUS, asked.wants_number and _DIGIT.search(unit.text)),
         (_LENGTH_BONUS, LENGTH_ASKED.search(asked.text) and TAKES.search(unit.text)),
+        (_REASON_BONUS, _REASON_ASKED.search(asked.text) and _REASON.search(f"{unit.context} {unit.text}")),
         (_COLUMN_BONUS, unit.kind == "row" and has_column(asked.text, unit.text)),
         (_RELATION_BONUS, not relations(asked.text).isdisjoint(relations(unit.context))),
         (_way(unit), asked.wants_procedure or asked.is_bare),
