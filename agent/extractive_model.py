@@ -10,17 +10,20 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Final, Literal
 
 from agent.actions import Respond, ToolCall, ToolCalls
 from agent.budget import Usage
-from agent.conversation import Message
+from agent.conversation import Message, Question
 from agent.model import DecideContext, Decision, ModelError, ModelErrorKind, WriteContext, WriteStream
 from agent.own_words import from_own_words
 from agent.prompts import NOT_FOUND
 from agent.query import query_abroad, search_query, wider_query
 from agent.quoting.answering import quoted_answer, quoted_list
 from agent.quoting.catalogue import asks_for_documents, document_of, is_about
+from agent.quoting.courtesy import without_courtesy
+from agent.quoting.message_text import normalised
 from agent.quoting.parts import questions, told_before
 from agent.quoting.wording import small_talk
 from agent.tools.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, LIST_TITLE, SEARCH
@@ -46,6 +49,7 @@ class ExtractiveModel:
 
     async def decide(self, context: DecideContext) -> Decision:
         """One decision: the list if it is asked for, a search if there was none, else the answer."""
+        context = replace(context, question=_read(context.question))
         question = context.question.text
         offered = {spec.name for spec in context.tools}
         called = {result.tool for result in context.results}
@@ -61,7 +65,8 @@ class ExtractiveModel:
 
     def write(self, context: WriteContext) -> WriteStream:
         """The answer as a stream of small pieces."""
-        return WriteStream(pieces=_pieces(context), usage=Usage(model_calls=1))
+        read = replace(context, question=_read(context.question))
+        return WriteStream(pieces=_pieces(read), usage=Usage(model_calls=1))
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:  # noqa: ARG002 - the seam's signature
         """Not possible without a language model: raises ``ModelError`` of kind ``ConfigurationError``."""
@@ -69,6 +74,10 @@ class ExtractiveModel:
         hint = "Set OPENAI_API_KEY, or OPENAI_BASE_URL to an OpenAI-compatible server."
         kind: ModelErrorKind = "ConfigurationError"
         raise ModelError(kind, detail, hints=(hint,))
+
+
+def _read(question: Question) -> Question:
+    return replace(question, text=normalised(question.text))
 
 
 def _next_query(context: DecideContext) -> str:
@@ -92,7 +101,7 @@ def _next_query(context: DecideContext) -> str:
 
 def _each(question: str, history: tuple[Message, ...]) -> list[str]:
     """A query for each question of a message that asks several, lest one crowd out the others' passages."""
-    several = questions(told_before(question)[1])
+    several = questions(told_before(without_courtesy(question))[1])
     return [search_query(text, history) for text in several] if len(several) > 1 else []
 
 

@@ -16,6 +16,7 @@ from agent.prompts import private_texts
 from agent.quoting.answering import asked_in
 from agent.quoting.catalogue import place_of
 from agent.quoting.excerpt import CLOSE_ENOUGH
+from agent.quoting.message_text import normalised
 from agent.quoting.ranking import rank
 from agent.quoting.units import Unit, units_of
 from verification.answer import Draft, Source
@@ -50,7 +51,7 @@ def quoted(progress: Progress) -> tuple[Near, ...]:
     Takes some milliseconds a source: not for the event loop.
     """
     units = [unit for source in _found(progress) for unit in units_of(source)]
-    ranked = rank(asked_in(progress.question.text, progress.state.history), units)
+    ranked = rank(asked_in(normalised(progress.question.text), progress.state.history), units)
     fitting = (each.unit for each in ranked if each.covered >= CLOSE_ENOUGH and _is_short(each.unit))
     close: dict[int, Near] = {}
     for unit in islice(fitting, LOOKED_AT):

@@ -27,7 +27,7 @@ _OPENING: Final = re.compile(
     re.IGNORECASE,
 )
 _POINTING: Final = re.compile(
-    r"\b(?:it|its|they|them|their|this|that|these|those|he|she|him|(?:an?|the|any|another|new|old|other) ones?"
+    r"\b(?:it|its|they|them|their|this|that|these|those|he|she|him|(?:an?|the) (?:new|old|other) one|another one"
     r"|dafür|davon|damit|dort|dies|diese[rs]?|deren|dessen|cela|ça|celui-ci|celle-ci|eso|esto|ello|itu|tersebut)\b"
     r"|それ|その|これ|この|它|这个|那个|这|呢[?？]?$",
     re.IGNORECASE,
@@ -49,6 +49,7 @@ _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff
 _SHORT_CJK: Final = 8
 _DIGITS: Final = re.compile(r"\d+")
 _NUMBER: Final = re.compile(r"(?<![\w.,])\d{1,9}(?:,\d{3})*(?![\w.,]*\d)")
+_MOST_DIGITS: Final = 18
 _CODE: Final = re.compile(r"\b([A-Za-z]{1,8})([- ]?)(\d{1,6})\b")
 
 
@@ -99,6 +100,8 @@ def _other_forms(query: str) -> Iterator[str]:
     """``3000`` for ``3,000`` and the reverse, ``FH-2002`` for ``FH2002``, ``SEV1`` for ``sev 1``."""
     for found in _NUMBER.finditer(query):
         digits = re.sub(r"\D", "", found[0])
+        if len(digits) > _MOST_DIGITS:
+            continue
         yield from (form for form in (digits, f"{int(digits):,}") if form != found[0])
     for letters, between, digits in _CODE.findall(query):
         yield f"{letters}{digits}" if between else f"{letters}-{digits}"

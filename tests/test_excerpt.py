@@ -30,16 +30,37 @@ def test_b_all_that_another_document_says_otherwise_is_quoted() -> None:
             id=2,
             title="Claims",
             updated_at="2026-01-01",
-            text="What is later than 90 days is not paid.\n\n1. Submit the claim within 30 days.",
+            text="## Handing in\n\nA claim later than 90 days is not paid.\n\n1. Submit the claim within 30 days.",
         ),
     ]
     units = [unit for source in sources for unit in units_of(source)]
     choice = choose(Asked(text="Within how many days do I hand in a claim?"), units, is_left_out=lambda _: False)
     assert choice is not None
     assert [unit.text for unit in choice.main.units] == [
-        "What is later than 90 days is not paid.",
+        "A claim later than 90 days is not paid.",
         "Submit the claim within 30 days.",
     ]
+
+
+def test_b_a_quotation_that_gives_no_reason_is_not_called_the_answer_to_a_why() -> None:
+    without = chosen("Why are flags removed?", "Flags are removed after 60 days.")
+    given = chosen("Why are flags removed?", "Flags are removed because old ones confuse.")
+    assert without is not None
+    assert given is not None
+    assert (without.is_sure, given.is_sure) == (False, True)
+
+
+def test_b_a_figure_of_something_else_is_not_quoted_beside_what_differs() -> None:
+    texts = (
+        "The hotel limit is 150 euros.\n\nThe meal limit is 60 euros.",
+        "The hotel limit is 120 euros.\n\nThe meal limit is 45 euros.",
+    )
+    sources = [Source(id=n, title=f"Travel 202{n}", text=text) for n, text in enumerate(texts, start=4)]
+    units = [unit for source in sources for unit in units_of(source)]
+    choice = choose(Asked(text="What is the hotel limit?"), units, is_left_out=lambda _: False)
+    assert choice is not None
+    assert choice.other is not None
+    assert "meal" not in " ".join(unit.text for excerpt in choice.excerpts for unit in excerpt.units)
 
 
 def test_b_another_figure_of_the_place_that_answers_best_is_quoted_beside_it() -> None:

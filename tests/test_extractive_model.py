@@ -214,6 +214,12 @@ async def test_b_it_quotes_what_answers_in_its_own_form(question: str, expected:
     assert verdict(text, question).passed
 
 
+async def test_b_a_greeting_is_not_what_is_told_and_a_command_may_stand_in_a_block() -> None:
+    plain = await answer("What is the daily limit for meals?")
+    assert await answer("Hi team, what is the daily limit for meals?") == plain
+    assert "pgctl status --all" in await answer("Which command checks the cluster?")
+
+
 @pytest.mark.parametrize(
     "question",
     [

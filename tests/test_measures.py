@@ -134,6 +134,12 @@ def test_b_a_number_of_one_thing_in_a_list_counts_no_other() -> None:
     assert not counts("A film is shown twice.", films)
 
 
+def test_b_a_label_counts_however_long_and_a_number_counts_what_has_a_hyphen() -> None:
+    assert counts("Parking spaces in the garage: 12", frozenset({"space"}))
+    assert counts("There are five on-call engineers.", frozenset({"engin"}))
+    assert not counts("Promote the replica: `run --wait 120`", frozenset({"replica"}))
+
+
 def test_b_a_row_has_a_column_of_the_question_word() -> None:
     row = "What: Vault; How often: Every day; Where: In the safe"
     assert has_column("Where is the vault?", row)

@@ -73,10 +73,16 @@ def test_a2_without_history_there_is_nothing_to_add() -> None:
     assert search_query("And on Sundays?", ()) == "And on Sundays?"
 
 
+def test_b_a_pasted_line_of_figures_is_no_number() -> None:
+    assert len(wider_query(f"What is {','.join(['123'] * 1_450)}?", ())) < 2 * 4 * 1_450
+    assert "3000" in wider_query("What is 3,000?", ())
+
+
 @pytest.mark.parametrize("question", ["Who picks a new one?", "Is there another one for me?"])
 def test_b_one_stands_for_what_was_said_before(question: str) -> None:
     assert search_query(question, asked("Is my buddy on leave?")).startswith(f"{question} buddy")
-    assert search_query("Is one week enough for the probation?", asked("Is my buddy on leave?")).endswith("probation?")
+    for own in ("Is one week enough for the probation?", "How do I get the one-time code?"):
+        assert search_query(own, asked("Is my buddy on leave?")) == own
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=4))

@@ -183,9 +183,13 @@ def test_b_who_asks_why_is_told_a_reason() -> None:
 
 
 def test_b_how_long_something_takes_is_told_by_what_it_takes() -> None:
-    text = "Use this when the database is down for more than 3 minutes. To fail over takes 90 seconds."
-    page = Source(id=1, title="Fail over the database", text=text)
-    assert best("How long does it take to fail over the database?", page) == "To fail over takes 90 seconds."
+    pages = (
+        Source(
+            id=1, title="Database fail-over", text="Use this if the orders database is down for more than 3 minutes."
+        ),
+        Source(id=2, title="Database fail-over › Before", text="## Before\n\nFail-over takes about 90 seconds."),
+    )
+    assert best("How long does a fail-over of the orders database take?", *pages) == "Fail-over takes about 90 seconds."
 
 
 def test_b_what_names_nothing_of_what_was_told_covers_half() -> None:

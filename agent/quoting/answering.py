@@ -46,7 +46,7 @@ def quoted_answer(context: WriteContext) -> str:
     said: set[Unit] = set()
     history = context.history
     parts: list[tuple[Asked, str]] = []
-    told, asks = told_before(context.question.text)
+    told, asks = told_before(without_courtesy(context.question.text))
     for text in questions(asks):
         parts += _answered(context, asked_in(text, history, told), history, said)
         history = (*history, Message(role="user", text=text))
@@ -77,9 +77,10 @@ def asked_in(text: str, history: tuple[Message, ...], told: str = "") -> Asked:
     if not told:
         told, bare = told_before(bare)
     checked = told if told and is_check(bare) else claimed(bare)
+    completed, language = search_query(bare, history), spoken_in(text, history)
     if checked:
-        return Asked(text=checked, language=spoken_in(text, history), is_check=True)
-    return Asked(text=bare, told=told, completed=search_query(bare, history), language=spoken_in(text, history))
+        return Asked(text=checked, completed=completed, language=language, is_check=True)
+    return Asked(text=bare, told=told, completed=completed, language=language)
 
 
 def _needs_two(context: WriteContext, asked: Asked) -> bool:

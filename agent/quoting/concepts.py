@@ -45,8 +45,8 @@ _BOUNDS: Final = frozenset({("up", "to"), ("at", "most"), ("at", "least")})
 _PARTED: Final = re.compile(r"\b([a-z]+) (it|this|that|them|these|those) (over|on|off|in|up|down|back|out|away)\b")
 """A verb and its particle with a pronoun between them: "carry it over"."""
 _APART: Final = re.compile(
-    r"\b(turn|switch|hand|give|bring|take|put|roll|shut|log|sign|fill|set|call|carry|send)((?: \w+){1,4})"
-    r" (on|off|in|over|up|down|back|out|away)"
+    r"\b(turn|switch|hand|give|bring|take|put|roll|shut|log|sign|fill|set|call|carry|send)"
+    r"((?: (?!(?:if|when|before|after|is|are|was|i|we|you)\b)\w+){1,4}) (on|off|in|over|up|down|back|out|away)"
     r"(?=\W*$|[,;.?!]| (?:for|at|by|when|before|after|without|again)\b)"
 )
 """The same with a noun: "turn a flag on"."""
@@ -108,6 +108,7 @@ def concepts(
             others = same_thing(phrase, language, asked, spoken).union(
                 *(converse(text).get(word, ()) for word in meant)
             )
+            others |= _parting(others)
             if abroad:  # a translation is the thing itself
                 written, others = written | others, frozenset()
             is_noun = _is_insisted(phrase, asked) if abroad else not spare and not insisted.isdisjoint(phrase)
@@ -133,6 +134,12 @@ def concepts_in(text: str, language: str | None) -> frozenset[str]:
     if language in _UNSPACED:
         here.update(key(phrase, language) for phrase in named(text, language))
     return frozenset(here.union(_joined(text)))
+
+
+def _parting(keys: frozenset[str]) -> frozenset[str]:
+    """Of "switch on" the verb, which may stand apart from its particle: "switched with … on"."""
+    parts = (key.split() for key in keys)
+    return frozenset(verb for verb, *rest in parts if verb in {"turn", "switch"} and rest in (["on"], ["off"]))
 
 
 def _plain(text: str) -> str:
@@ -178,7 +185,7 @@ def _weight(phrase: tuple[str, ...], asked: str | None, *, abroad: bool) -> floa
         or all(word in _KINDS or word.removesuffix("s") in _KINDS for word in phrase)
     ):
         return LITTLE
-    if _TYPED.fullmatch("".join(phrase)) or (asked in _UNSPACED and phrase[0].isascii()):
+    if _TYPED.fullmatch("".join(phrase)) or (asked in _UNSPACED and phrase[0].isascii() and phrase[0].isalpha()):
         return _TELLING
     return _weight_abroad(phrase, asked) if abroad else 1.0
 

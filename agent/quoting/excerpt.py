@@ -13,7 +13,7 @@ from typing import Final
 
 from agent.quoting.catalogue import place_of
 from agent.quoting.evidence import answers
-from agent.quoting.ranking import Asked, Comparison, Ranked, compare, rank, text_stems
+from agent.quoting.ranking import Asked, Comparison, Ranked, compare, gives_reason, rank, text_stems
 from agent.quoting.units import Unit, units_of
 from verification.answer import Source
 
@@ -94,13 +94,15 @@ def choose(asked: Asked, units: Sequence[Unit], *, is_left_out: IsLeftOut) -> Ch
     if fitting is None:
         return None
     best = _what_to_do((fitting, *ranked)) if asked.wants_procedure else fitting
-    rivals = [found.unit for found in ranked if _contradicts(asked, found, best)]
+    rivals = [found for found in ranked if _contradicts(asked, found, best)]
     if not rivals:
         return _with_what_is_close(asked, (best, *ranked), units, is_left_out)
-    said = [unit for unit in rivals if unit.source == rivals[0].source][:MOST_RIVALS]
+    rival, *others = rivals
+    same = (found.unit for found in others if found.unit.source == rival.unit.source and not found.lacks)
+    said = [rival.unit, *same][:MOST_RIVALS]
     too = [found.unit for found in ranked if _says_otherwise_too(asked, found, best)][: MOST_RIVALS - 1]
     mine = Excerpt(source=best.unit.source, units=tuple(unit for unit in units if unit in (best.unit, *too)))
-    theirs = Excerpt(source=rivals[0].source, units=tuple(unit for unit in units if unit in said))
+    theirs = Excerpt(source=rival.unit.source, units=tuple(unit for unit in units if unit in said))
     newer, older = (mine, theirs) if mine.source.updated_at >= theirs.source.updated_at else (theirs, mine)
     return Choice(main=newer, other=older)
 
@@ -128,7 +130,8 @@ def _with_what_is_close(
             said.update(unit.text for unit in around.units)
     main, *beside = excerpts
     others = tuple(excerpt for excerpt in beside if excerpt.units)
-    return Choice(main=main, beside=others, is_sure=best.covered >= THRESHOLD)
+    said_why = not asked.wants_reason or any(gives_reason(unit) for unit in main.units)
+    return Choice(main=main, beside=others, is_sure=best.covered >= THRESHOLD and said_why)
 
 
 def _answers(compared: Comparison, found: Ranked, units: Sequence[Unit]) -> bool:
@@ -257,6 +260,7 @@ def _says_otherwise_too(asked: Asked, found: Ranked, best: Ranked) -> bool:
     return (
         asked.wants_number
         and found.score >= CLOSE_BY * best.score
+        and not found.lacks
         and found.unit.source == best.unit.source
         and found.unit != best.unit
         and _other_amount(best.unit.text, found.unit.text)

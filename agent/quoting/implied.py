@@ -56,7 +56,7 @@ _EMPTY: Final = frozenset(
         nobody several multiple various few couple myself yourself himself herself ourselves themselves itself always
         ever never away together alone ago
         command commands everything anything something nothing still yet already quite rather really actually
-        automatically manually usually normally tells telling behind today tonight tomorrow beforehand
+        automatically manually usually normally tells telling instead anyway today tonight tomorrow beforehand
         afterwards afterward vs versus
     """.split()  # noqa: SIM905 - words read better as words
 )

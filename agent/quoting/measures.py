@@ -198,7 +198,7 @@ _MEASURES: Final = (
     (_any(rf"{_NAME_OF}(?!(?:[\w-]+ ){{0,3}}?(?:{_PERSON.pattern})\W*$)"), _CALLED),
     (_any(r"^\W*(?:and |so |but )?who\b(?! is|['’]s| are| was)"), _PERSON),
     (_any(r"\b(?:tele)?phone numbers?\b", r"\btelefonnummer\b", "電話番号", "电话号码"), _PHONE),
-    (_any(r"\b(?:what|which) (?:slack )?channels?\b"), _CHANNEL),
+    (_any(r"\b(?:what|which) (?:slack )?channel\b"), _CHANNEL),
     (_any(r"\b(?:what|which) (?:shell )?commands?\b"), _TYPED),
     (_any(r"\be-?mail address(?:es)?\b", r"\be-?mail-?adresse\b"), _AT),
     (
@@ -234,8 +234,9 @@ _COUNTED: Final = re.compile(r"\bhow many ((?:[^\W_]+[ -]?){1,3})", re.IGNORECAS
 _COUNTS: Final = frozenset(
     "no one two three four five six seven eight nine ten eleven twelve single both several half dozen".split()  # noqa: SIM905 - words read better as words
 )
-_ENDS: Final = frozenset("and or for in at on per after before within until is are was were".split())  # noqa: SIM905 - words read better as words
+_ENDS: Final = frozenset("and or for at per until is are was were".split())  # noqa: SIM905 - words read better as words
 """Where what a number counts is over: "21 days and films"."""
+_SEASONS: Final = frozenset("spring summer autumn fall winter weekend night morning afternoon evening".split())  # noqa: SIM905 - words read better as words
 _REACH: Final = 4
 """How many words after a number may be what it counts."""
 
@@ -266,7 +267,7 @@ def has_measure(question: str, text: str, heading: str = "") -> bool:
 
 def _besides(question: str, text: str) -> str:
     """A text without the words that are asked about: the summer concert says of no time that it is in summer."""
-    asked = {word for word in words(question) if word.isalpha()}
+    asked = _SEASONS.intersection(words(question))
     return re.sub(r"[^\W_]+", lambda word: "" if word[0].lower() in asked else word[0], text)
 
 
@@ -311,8 +312,4 @@ def counts(text: str, keys: frozenset[str]) -> bool:
             near = list(behind) if word.isdigit() or word in _COUNTS else []
             if any(stem(each) in keys for each in near):
                 return True
-    return any(
-        stem(name) in keys
-        for field in re.findall(r"(?:^|; )((?:[^:;\s]+ ){0,2}[^:;\s]+): [^;`]*\d", text)
-        for name in words(field)
-    )
+    return any(stem(name) in keys for field in re.findall(r"([^:;]+): [^;`]*\d", text) for name in words(field))

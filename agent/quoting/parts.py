@@ -14,7 +14,7 @@ from agent.knowledge.terms import is_function_word, words
 from agent.query import ASKS
 from verification.language import detect
 
-MOST: Final = 3
+MOST: Final = 5
 
 _AND: Final = r"(?:and|und|et|y|e|dan|also|sowie|ainsi que|además|serta)"
 _LED: Final = (
@@ -52,7 +52,10 @@ _CIRCUMSTANCE: Final = (
 )
 """What opens a part of a question itself: "if I lose it, whom do I tell?"."""
 _TOLD: Final = (
-    re.compile(r"(?P<told>.*[^\W\d][.!…])\s+(?P<asks>[^.!…?？]*[?？]\W*)", re.DOTALL),
+    re.compile(
+        rf"(?!\W*+(?:{_INTERROGATIVE}|{_AUXILIARY}))(?P<told>[^?？]*[^\W\d]{{2}}[.!…])\s++(?P<asks>[^.!…?？]*[?？]\W*)",
+        re.IGNORECASE,
+    ),
     re.compile(
         rf"(?!\W*(?:{_CIRCUMSTANCE}|{_INTERROGATIVE}|{_AUXILIARY}))(?P<told>[^?？:]+?)"
         rf"(?:[,;.!…]|\s[-–—])\s+(?:(?:and|so|but|also|und|et|y|dan)\s+)?"
@@ -61,20 +64,33 @@ _TOLD: Final = (
     ),
 )
 _TOLD_AFTER: Final = re.compile(
-    rf"(?P<asks>[^?？]+[?？])\s+(?P<told>(?!\W*(?:{_CIRCUMSTANCE}|{_INTERROGATIVE}|{_AUXILIARY}))[^?？]*\w[^?？]*)",
+    rf"(?P<asks>[^?？]+[?？])\s++(?P<told>(?!\W*+(?:{_CIRCUMSTANCE}|{_INTERROGATIVE}|{_AUXILIARY}))[^?？]*\w[^?？]*)",
     re.IGNORECASE,
 )
+_QUOTED: Final = re.compile(r"(?<!\w)['\"“‘„«]([^'\"“”‘’„«»\n]{2,60})['\"”’“»](?!\w)")
+_MEANING: Final = re.compile(
+    r"what(?:['’]s| is| are| does| do)(?: (?:we|you|they|people)(?= mean))?(?: mean by)?"
+    r"(?: (?:that|this|it|they|those|these|mean|supposed to mean|again|here|exactly|anyway))+\W*",
+    re.IGNORECASE,
+)
+_REQUESTS: Final = re.compile(
+    r"(?:^|[.!…]\s+)(?:[^\W_]+ ){0,2}?(?:please|describe|explain|define|list|show|tell me|give me)\b|\balso\b",
+    re.IGNORECASE,
+)
+"""What asks for something without a question mark."""
+_TOLD_QUOTED: Final = re.compile(
+    rf"(?P<told>[^?？]{{0,300}}{_QUOTED.pattern}[^?？,;.!…]{{0,60}})[,;.!…]\s+(?P<asks>{_MEANING.pattern})",
+    re.IGNORECASE | re.DOTALL,
+)
+_MOST_TOLD: Final = 400
 _LONGEST_CLAIM: Final = 300
 """Of more characters a message is no such question, and comparing would take long."""
 _CLAIMED: Final = re.compile(
     r"\W*is it (?:(?:still|really|actually) )?(?:true|right|correct|the case) that (.+?)\W*"
     r"|\W*(?:is|are) (.+ (?:limit|deadline|allowance|rule|rate|threshold|period|amount|price)\b.*) still"
-    r" (?:right|true|correct|valid|current|in force|up to date)\W*",
+    r" (?:right|true|correct|valid|current|in force|up to date)\W*"
+    r"|\W*(?:is|are|do|does|did) ([^?？]+ still [^?？]*\d[^?？]*?)\W*",
     re.IGNORECASE,
-)
-_QUOTED: Final = re.compile(r"(?<!\w)['\"“‘„«]([^'\"“”‘’„«»\n]{2,60})['\"”’“»](?!\w)")
-_MEANING: Final = re.compile(
-    r"\W*what(?:['’]s| is| does| do (?:we|you|they)| are)\b[^,;]*\b(?:that|this|it|those|mean)\b", re.IGNORECASE
 )
 _CHECKS: Final = re.compile(
     r"\W*(?:(?:and|so|but) )?"
@@ -107,13 +123,32 @@ def told_before(text: str) -> tuple[str, str]:
 
     Of what is told, only what stands in quotation marks, if anything does: "somebody said 'toil', what is that?".
     """
-    found = next(filter(None, (form.fullmatch(text) for form in (*_TOLD, _TOLD_AFTER))), None)
-    if not found:
+    told, asks = _around(text)
+    if _asks_too(told):
         return "", text
-    named = " ".join(_QUOTED.findall(found["told"]))
-    if named and _MEANING.match(found["asks"]):
-        return "", f"What is {named}?"
-    return named or found["told"], found["asks"]
+    named = _QUOTED.findall(told)
+    if named and _MEANING.fullmatch(asks):
+        return "", f"What is {' and '.join(named)}?"
+    return " ".join(named) or _shortened(told), asks
+
+
+def _asks_too(told: str) -> bool:
+    """Whether what seems to be told asks for something, in words that need no question mark."""
+    unspaced = detect(told) in {"ja", "zh"}
+    return bool(_REQUESTS.search(told) or (unspaced and _ASKS_UNSPACED.search(told)))
+
+
+def _around(text: str) -> tuple[str, str]:
+    """What stands before a question or behind it and asks nothing, and the question."""
+    found = next(filter(None, (form.fullmatch(text) for form in (*_TOLD, _TOLD_QUOTED))), None)
+    told, asks = (found["told"], found["asks"]) if found else ("", text)
+    behind = _TOLD_AFTER.fullmatch(asks)
+    return (f"{told} {behind['told']}".strip(), behind["asks"]) if behind else (told, asks)
+
+
+def _shortened(told: str) -> str:
+    """What was told last, where much was: a page that somebody pasted says nothing of what is asked."""
+    return told if len(told) <= _MOST_TOLD else told[-_MOST_TOLD:].partition(" ")[2]
 
 
 def is_check(question: str) -> bool:

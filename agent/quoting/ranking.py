@@ -1,7 +1,7 @@
 """How well each unit answers a question, by the words they share and where those stand.
 
-Promises: a score between 0 and about 1.3: the share of the question's weight that a unit covers, rare words weighing
-more, raised a little where the unit has the form that the question asks for. Pure and deterministic.
+Promises: a score from 0 up: the share of the question's weight that a unit covers, rare words weighing more, raised
+where the unit has the form that the question asks for. Pure and deterministic.
 """
 
 from __future__ import annotations
@@ -59,13 +59,16 @@ _DEFINITION: Final = re.compile(
 _DIGIT: Final = re.compile(r"\d")
 _NUMBER_BONUS: Final = 1.12
 _LENGTH_BONUS: Final = 1.6
-_NO_AMOUNT: Final = 0.5
+_HALVED: Final = 0.5
 _PROCEDURE_BONUS: Final = 1.1
 _REASON_BONUS: Final = 1.6
 """What a unit gains that gives a reason, for who asks for one."""
-_REASON_ASKED: Final = re.compile(r"\b(?:why|reasons?|causes?|behind)\b", re.IGNORECASE)
+_REASON_ASKED: Final = re.compile(r"\b(?:why|reasons?|causes?)\b|\bwhat(?:['’]s| is)(?: \w+)? behind\b", re.IGNORECASE)
+_WHY: Final = re.compile(r"\W*(?:(?:and|so|but) )?why\b", re.IGNORECASE)
 _REASON: Final = re.compile(
-    r"\b(?:because|causes?|caused|reasons?|due to|comes? from|so that|which means)\b", re.IGNORECASE
+    r"\b(?:because|causes?|caused|reasons?|due to|comes? from|so that|which means|otherwise|therefore|in order to"
+    r"|to (?:save|avoid|prevent|keep|make sure)|would|since)\b",
+    re.IGNORECASE,
 )
 _STEP_BONUS: Final = 1.2
 _COLUMN_BONUS: Final = 1.2
@@ -105,6 +108,11 @@ class Asked:
     def wants_procedure(self) -> bool:
         """It asks how something is done."""
         return _PROCEDURE_ASKED.search(self.text) is not None and not _FACT_ASKED.match(self.text)
+
+    @property
+    def wants_reason(self) -> bool:
+        """It asks why."""
+        return _WHY.match(self.text) is not None
 
     @property
     def is_bare(self) -> bool:
@@ -187,11 +195,11 @@ def _judged(asked: Asked, unit: Unit, places: Places, weights: Mapping[Concept, 
     covered, raised = places.covered(unit, weights), places.raised(unit, weights, places.pairs(asked.text))
     is_other_kind = not _has_measure(asked, unit, places)
     if is_other_kind or (asked.wants_number and not places.names(unit, weights)):
-        covered *= _NO_AMOUNT
+        covered *= _HALVED
     score = covered + raised + (DEFINES if defines(asked, unit) else 0.0)
     score *= _form(asked, unit)
     if asked.told and not any(each.is_noun for each in weights) and not places.names_any(unit, asked.told):
-        covered *= _NO_AMOUNT
+        covered *= _HALVED
     lacks = places.lacks(unit, weights)
     return Ranked(unit=unit, score=score, covered=covered, lacks=lacks, is_other_kind=is_other_kind)
 
@@ -201,12 +209,17 @@ def _form(asked: Asked, unit: Unit) -> float:
     gains = (
         (_NUMBER_BONUS, asked.wants_number and _DIGIT.search(unit.text)),
         (_LENGTH_BONUS, LENGTH_ASKED.search(asked.text) and TAKES.search(unit.text)),
-        (_REASON_BONUS, _REASON_ASKED.search(asked.text) and _REASON.search(f"{unit.context} {unit.text}")),
+        (_REASON_BONUS, _REASON_ASKED.search(asked.text) and gives_reason(unit)),
         (_COLUMN_BONUS, unit.kind == "row" and has_column(asked.text, unit.text)),
         (_RELATION_BONUS, not relations(asked.text).isdisjoint(relations(unit.context))),
         (_way(unit), asked.wants_procedure or asked.is_bare),
     )
     return math.prod(gain for gain, held in gains if held)
+
+
+def gives_reason(unit: Unit) -> bool:
+    """Whether a unit, or the heading above it, says why."""
+    return _REASON.search(f"{unit.context} {unit.text}") is not None
 
 
 def _way(unit: Unit) -> float:
@@ -218,7 +231,9 @@ def _way(unit: Unit) -> float:
 
 def _has_measure(asked: Asked, unit: Unit, places: Places) -> bool:
     """Whether a unit has the kind of thing that is asked for."""
-    return has_measure(asked.text, unit.text, unit.context) and places.counts(unit, counted(asked.text))
+    leads_to_code = unit.kind == "code" or unit.text.endswith((":", "："))
+    text = f"`{unit.text}`" if leads_to_code else unit.text
+    return has_measure(asked.text, text, unit.context) and places.counts(unit, counted(asked.text))
 
 
 def defines(asked: Asked, unit: Unit) -> bool:
