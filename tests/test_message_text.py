@@ -46,7 +46,8 @@ def test_b_to_read_a_message_twice_changes_nothing_and_loses_no_word_outside_quo
 )
 def test_b_a_long_message_is_read_in_linear_time(filler: str) -> None:
     began = time.process_time()
-    for text in (f"I asked Bob{filler * 10_000}what is that?", f"{filler * 10_000}who?", f"who? {filler * 10_000}"):
+    much = filler * 10_000
+    for text in (much, f"I asked Bob{much}what is that?", f"{much}who?", f"who? {much}"):
         told, asks = told_before(normalised(text))
         assert told or asks or not text.strip()
         for question in questions(asks):

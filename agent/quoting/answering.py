@@ -79,7 +79,8 @@ def asked_in(text: str, history: tuple[Message, ...], told: str = "") -> Asked:
     checked = told if told and is_check(bare) else claimed(bare)
     completed, language = search_query(bare, history), spoken_in(text, history)
     if checked:
-        return Asked(text=checked, completed=completed, language=language, is_check=True)
+        earlier = completed.removeprefix(bare.strip())
+        return Asked(text=checked, completed=earlier, language=language, is_check=True)
     return Asked(text=bare, told=told, completed=completed, language=language)
 
 

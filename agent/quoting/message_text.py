@@ -15,17 +15,23 @@ _QUOTED_LINE: Final = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _BLANK: Final = re.compile(r"\s+")
 _MARKS: Final = re.compile(r"[?？!！](?:\s?[?？!！])+")
 _GAPS: Final = re.compile(r"[\s,.;:!…–—-]{4,}")
-_ASKS: Final = re.compile(r"\w[^?？]*[?？]")
+_WORD: Final = re.compile(r"\w")
 
 
 @lru_cache(maxsize=64)
 def normalised(text: str) -> str:
     """The message with single blanks and marks; without code blocks and quoted lines where a question is left."""
     own = _QUOTED_LINE.sub(" ", _FENCED.sub(" ", text))
-    kept = own if _ASKS.search(own) else text
+    kept = own if _asks(own) else text
     kept = _BLANK.sub(lambda found: "\n" if "\n" in found[0] else " ", kept)
     kept = _MARKS.sub(lambda found: "?" if "?" in found[0] or "？" in found[0] else "!", kept)
     return _GAPS.sub(_gap, kept).strip()
+
+
+def _asks(text: str) -> bool:
+    """Whether a word stands before the last question mark."""
+    mark = max(text.rfind("?"), text.rfind("？"))
+    return mark > 0 and _WORD.search(text, 0, mark) is not None
 
 
 def _gap(found: re.Match[str]) -> str:

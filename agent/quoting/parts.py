@@ -1,7 +1,7 @@
 """A message that asks for several things, as questions that each ask for one.
 
 Promises: pure; every part is made of the question's own words in their order. Questions one behind the other are always
-told apart, and so is what is only told before them; two things in one question ("the hotel limit and the meal limit")
+told apart, and so is what is only told around them; two things in one question ("the hotel limit and the meal limit")
 only on request, since "and" also stands inside names. Must never make more than ``MOST`` parts.
 """
 
@@ -47,8 +47,9 @@ _TWO: Final = {
 _TOKEN: Final = re.compile(r"\S+")
 _CIRCUMSTANCE: Final = (
     r"(?:if|when(?:ever)?|while|once|unless|until|because|since|as|for|in|on|at|by|from|to|with|without|before|after"
-    r"|during|between|within|under|over|about|of|and|but|or|so|also|wenn|falls|während|bei|beim|für|nach|vor|ohne|mit|im|am|zu|zum|zur|und|si|pendant|pour|dans|après|avant"
-    r"|sans|avec|en|à|au|et|cuando|durante|para|por|después|antes|sin|con|y|kalau|jika|untuk|saat|di|pada|dan)\b"
+    r"|during|between|within|under|over|about|of|and|but|or|so|also"
+    r"|wenn|falls|während|bei|beim|für|nach|vor|ohne|mit|im|am|zu|zum"
+    r"|zur|und|si|pendant|pour|dans|après|avant|sans|avec|en|à|au|et|cuando|durante|para|por|después|antes|sin|con|y|kalau|jika|untuk|saat|di|pada|dan)\b"
 )
 """What opens a part of a question itself: "if I lose it, whom do I tell?"."""
 _TOLD: Final = (
@@ -119,7 +120,7 @@ def questions(text: str) -> list[str]:
 
 
 def told_before(text: str) -> tuple[str, str]:
-    """What is told before a question, and the question: "I lost my badge. | Whom do I tell?".
+    """What is told before a question or behind it, and the question: "I lost my badge. | Whom do I tell?".
 
     Of what is told, only what stands in quotation marks, if anything does: "somebody said 'toil', what is that?".
     """

@@ -198,6 +198,7 @@ def _judged(asked: Asked, unit: Unit, places: Places, weights: Mapping[Concept, 
         covered *= _HALVED
     score = covered + raised + (DEFINES if defines(asked, unit) else 0.0)
     score *= _form(asked, unit)
+    # "Whom do I forward it to?": what "it" is was told, and what names nothing of that is about something else.
     if asked.told and not any(each.is_noun for each in weights) and not places.names_any(unit, asked.told):
         covered *= _HALVED
     lacks = places.lacks(unit, weights)
