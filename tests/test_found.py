@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from agent.knowledge.found import document_url, meant, passage_of, spread
+from agent.knowledge.found import document_url, in_turn, meant, passage_of, spread
 from agent.knowledge.passage import Document
 
 ROW = ("a b.md", "Alpha", "Lunch", "At noon.", "lunch", 5, 0, "2026-01-02", "public")
@@ -27,6 +29,18 @@ def test_d6_the_link_leads_to_the_place_that_its_host_understands(url: str, plac
 def test_d2_no_text_comes_twice_and_one_document_leaves_room() -> None:
     rows = [("a", "", "", text) for text in ("1", "1", "2", "3")] + [("b", "", "", "4")]
     assert [row[3] for row in spread(rows, 4)] == ["1", "2", "4", "3"]
+
+
+def test_d2_no_more_passages_are_read_than_it_takes() -> None:
+    asked: list[list[int]] = []
+
+    def read(part: Sequence[tuple[int, float]]) -> list[tuple[str, str, str, str]]:
+        asked.append([number for number, _ in part])
+        return [(f"document {number // 4}", "", "", f"text {number}") for number, _ in part]
+
+    ranked = [(number, 1.0) for number in (0, 1, 2, 3, 4, 5, 6, 7, 8)]
+    assert [row[3][5:] for row in spread(in_turn(ranked, 4, read), 4)] == ["0", "1", "4", "5"]
+    assert asked == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 def test_d2_the_most_direct_name_wins() -> None:

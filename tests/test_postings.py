@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.postings import BLOCK, MOST_IMPACT, Changes, best
+from agent.knowledge import dense_ranking
+from agent.knowledge.postings import BLOCK, MOST_IMPACT, Changes, Ranking, best
 
 Passages = dict[int, Mapping[str, int]]
+RANKINGS: tuple[Ranking, ...] = (best, dense_ranking.best)
 
 _IMPACTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, MOST_IMPACT), min_size=1)
 
@@ -69,8 +71,20 @@ def test_d2_what_is_skipped_would_not_have_been_among_the_best(passages: Passage
     assert all(score == pytest.approx(scores[place]) for place, score in found)
 
 
-def test_d2_equal_passages_come_in_their_order() -> None:
-    found = best(stored({place: {"a": 9} for place in (5, 2, 9_000)}).of("a"), passages=3, most=2)
+@given(
+    st.dictionaries(st.sampled_from((*range(1, 9), BLOCK - 1, BLOCK, 9 * BLOCK)), _IMPACTS, max_size=12),
+    st.text("abcdez", min_size=1, max_size=5),
+    st.integers(1, 12),
+)
+def test_d2_numpy_ranks_alike_to_the_last_bit(passages: Passages, query: str, most: int) -> None:
+    blocks, count = stored(passages), len(passages)
+    found = dense_ranking.best(blocks.of(*query), passages=count, most=most)
+    assert found == best(blocks.of(*query), passages=count, most=most)
+
+
+@pytest.mark.parametrize("ranking", RANKINGS, ids=["in Python", "in numpy"])
+def test_d2_equal_passages_come_in_their_order(ranking: Ranking) -> None:
+    found = ranking(stored({place: {"a": 9} for place in (5, 2, 9_000)}).of("a"), passages=3, most=2)
     assert [place for place, _ in found] == [2, 5]
 
 
@@ -82,8 +96,9 @@ def test_d2_common_words_are_read_only_where_rarer_ones_stand() -> None:
     assert [place for place, _ in found] == [17, 5_000, 8_999, 9_500]
 
 
-def test_d2_what_no_passage_has_is_not_looked_for() -> None:
-    assert best([], passages=0, most=3) == []
+@pytest.mark.parametrize("ranking", RANKINGS, ids=["in Python", "in numpy"])
+def test_d2_what_no_passage_has_is_not_looked_for(ranking: Ranking) -> None:
+    assert ranking([], passages=0, most=3) == []
 
 
 @given(st.dictionaries(st.integers(1, 3 * BLOCK), _IMPACTS, min_size=1, max_size=30), st.data())

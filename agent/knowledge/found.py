@@ -7,10 +7,11 @@ twice into one result.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
+from agent.knowledge.meaning import Ranked
 from agent.knowledge.passage import Document, Holding, Passage
 
 PASSAGE_COLUMNS: Final = (
@@ -27,10 +28,23 @@ CANDIDATES: Final = 4
 """How many times the asked number are looked at, so that other documents and other texts can be preferred."""
 
 
-def spread(rows: Sequence[Sequence[Any]], limit: int) -> list[Sequence[Any]]:
-    """The best ``limit`` rows, no text twice; one document takes at most half the places while others have any."""
-    first: list[Sequence[Any]] = []
-    later: list[Sequence[Any]] = []
+Row = Sequence[Any]
+"""The values of ``PASSAGE_COLUMNS``, and the setting ``docs_url``."""
+
+
+def in_turn(ranked: Sequence[Ranked], limit: int, read: Callable[[Sequence[Ranked]], Sequence[Row]]) -> Iterator[Row]:
+    """The rows of these, so many read at once as are wanted: mostly the first ones are enough."""
+    for at in range(0, len(ranked), limit):
+        yield from read(ranked[at : at + limit])
+
+
+def spread(rows: Iterable[Row], limit: int) -> list[Row]:
+    """The best ``limit`` rows, no text twice; one document takes at most half the places while others have any.
+
+    Reads no further than it must.
+    """
+    first: list[Row] = []
+    later: list[Row] = []
     taken: Counter[str] = Counter()
     texts: set[str] = set()
     for row in rows:
@@ -40,6 +54,8 @@ def spread(rows: Sequence[Sequence[Any]], limit: int) -> list[Sequence[Any]]:
         texts.add(text)
         taken[document] += 1
         (first if taken[document] <= max(1, limit // 2) else later).append(row)
+        if len(first) == limit:
+            break
     return [*first, *later][:limit]
 
 

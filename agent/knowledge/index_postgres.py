@@ -27,6 +27,7 @@ from agent.knowledge.found import (
     PASSAGE_COLUMNS,
     document_of,
     holding_of,
+    in_turn,
     meant,
     passage_of,
     spread,
@@ -36,6 +37,7 @@ from agent.knowledge.lexemes import words_of
 from agent.knowledge.meaning import Meaning, Ranked, best_of
 from agent.knowledge.passage import Document, Holding, IndexReport, KnowledgeAwayError, Passage, Source
 from agent.knowledge.postgres_shelf import PostgresShelf, by_words, prepare
+from agent.knowledge.postings import Ranking, best
 
 log = structlog.get_logger()
 
@@ -84,6 +86,7 @@ class PostgresIndex:
         self._schema = schema
         self._prepared = False
         self.meaning: Meaning | None = None
+        self.ranking: Ranking = best
         self._idle: queue.LifoQueue[Connection[Any]] = queue.LifoQueue()
         self._closed = threading.Event()
 
@@ -136,15 +139,18 @@ class PostgresIndex:
         if not words or most < 1:
             return ()
         with self._connection() as connection:
-            return by_words(connection, words, most)
+            return by_words(connection, words, most, self.ranking)
 
     def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[Passage, ...]:
         """The first ``limit`` of these in their order, no text twice; numbers that are gone are left out."""
-        if not ranked:
+        if not ranked or limit < 1:
             return ()
         with self._connection() as connection:
-            rows = connection.execute(_FOUND, tuple(map(list, zip(*ranked, strict=True)))).fetchall()
-        return tuple(map(passage_of, spread(rows, limit)))
+
+            def read(part: Sequence[Ranked]) -> Sequence[Sequence[Any]]:
+                return connection.execute(_FOUND, tuple(map(list, zip(*part, strict=True)))).fetchall()
+
+            return tuple(map(passage_of, spread(in_turn(ranked, limit, read), limit)))
 
     def documents(self) -> tuple[Document, ...]:
         """All documents without their texts, by id. Raises ``KnowledgeAwayError``."""

@@ -27,6 +27,7 @@ from agent.knowledge.found import (
     PASSAGE_COLUMNS,
     document_of,
     holding_of,
+    in_turn,
     meant,
     passage_of,
     spread,
@@ -35,6 +36,7 @@ from agent.knowledge.index_run import IndexRun
 from agent.knowledge.lexemes import words_of
 from agent.knowledge.meaning import Meaning, Ranked, best_of
 from agent.knowledge.passage import Document, Holding, IndexReport, KnowledgeAwayError, Passage, Source
+from agent.knowledge.postings import Ranking, best
 from agent.knowledge.sqlite_shelf import SqliteShelf, by_words, is_current, prepare, transaction
 
 log = structlog.get_logger()
@@ -62,6 +64,7 @@ class SqliteIndex:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.meaning: Meaning | None = None
+        self.ranking: Ranking = best
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._closed = threading.Event()
         self._writing = threading.Lock()
@@ -111,15 +114,15 @@ class SqliteIndex:
         if not words or most < 1:
             return ()
         with self._connection() as connection:
-            return by_words(connection, words, most)
+            return by_words(connection, words, most, self.ranking)
 
     def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[Passage, ...]:
         """The first ``limit`` of these in their order, no text twice; numbers that are gone are left out."""
-        if not ranked:
+        if not ranked or limit < 1:
             return ()
         with self._connection() as connection:
-            rows = connection.execute(_FOUND, (json.dumps(ranked),)).fetchall()
-        return tuple(map(passage_of, spread(rows, limit)))
+            rows = in_turn(ranked, limit, lambda part: connection.execute(_FOUND, (json.dumps(part),)).fetchall())
+            return tuple(map(passage_of, spread(rows, limit)))
 
     def documents(self) -> tuple[Document, ...]:
         """All documents without their texts, by id."""

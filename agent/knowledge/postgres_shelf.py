@@ -14,7 +14,7 @@ from psycopg import Connection, sql
 
 from agent.knowledge.index_run import NOTE, Known, Parsed
 from agent.knowledge.lexemes import impacts
-from agent.knowledge.postings import Changes, best
+from agent.knowledge.postings import Changes, Ranking
 
 VERSION: Final = "4"
 """Grows with the tables and with anything that changes what the same bytes become."""
@@ -93,7 +93,7 @@ def _version(connection: Connection[Any]) -> str:
     return str(found[0]) if found else ""
 
 
-def by_words(connection: Connection[Any], words: Sequence[str], most: int) -> list[tuple[int, float]]:
+def by_words(connection: Connection[Any], words: Sequence[str], most: int, best: Ranking) -> list[tuple[int, float]]:
     """The numbers of the best passages for these words, best first."""
     (passages,) = connection.execute(_TOTALS).fetchone() or (0,)
     found = connection.execute(_POSTINGS, (list(words),), binary=True)

@@ -14,15 +14,25 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 BLOCK: Final = 2_048
 """Places in a block. A change rewrites a block of each of its words; a search reads all blocks of each of its words."""
 MOST_IMPACT: Final = 255
 _BYTES: Final = 3
+_LOOKED_UP: Final = 8
+"""Finding one place in a block takes as long as reading so many of it."""
 
 Posting = tuple[int, int]
 """A place inside a block, and the impact there, 1 to ``MOST_IMPACT``."""
+
+
+class Ranking(Protocol):
+    """How ``best`` is called, whoever does it."""
+
+    def __call__(self, found: Iterable[tuple[str, int, bytes]], *, passages: int, most: int) -> list[tuple[int, float]]:
+        """The ``most`` best places with their scores."""
+        ...
 
 
 class Changes:
@@ -83,7 +93,7 @@ def _little(places: array[int]) -> array[int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Term:
+class Term:
     """A word of the query: what one step of its impact is worth, and its blocks as first place, places, impacts."""
 
     worth: float
@@ -99,7 +109,7 @@ def best(found: Iterable[tuple[str, int, bytes]], *, passages: int, most: int) -
 
     ``passages`` is how many there are in all: the fewer of them have a word, the more it counts.
     """
-    terms = _terms(found, passages)
+    terms = terms_of(found, passages)
     left = [0.0]
     for term in reversed(terms):
         left.append(left[-1] + term.most())
@@ -107,32 +117,33 @@ def best(found: Iterable[tuple[str, int, bytes]], *, passages: int, most: int) -
     scores: dict[int, float] = {}
     at, bar = 0, 0.0
     for at, term in enumerate(terms):
-        bar = heapq.nlargest(most, scores.values())[-1] if len(scores) >= most else 0.0
+        bar = _bar(scores, most, left[at])
         if bar > left[at]:
             break
         _add_all(term, scores)
     else:
         at = len(terms)
-    scores = {place: score for place, score in scores.items() if score + left[at] >= bar}
-    _add_to_known(terms[at:], scores)
+    for number in range(at, len(terms)):
+        scores = {place: score for place, score in scores.items() if score + left[number] >= bar}
+        _add_to_known(terms[number], scores)
     ranked = heapq.nsmallest(most, ((-score, place) for place, score in scores.items()))
     return [(place, -score) for score, place in ranked]
 
 
-def _terms(found: Iterable[tuple[str, int, bytes]], passages: int) -> list[_Term]:
+def terms_of(found: Iterable[tuple[str, int, bytes]], passages: int) -> list[Term]:
     """The words that any passage has, rarest first."""
     held: dict[str, list[tuple[int, array[int], bytes]]] = {}
     for word, block, data in found:
         held.setdefault(word, []).append((block * BLOCK, *_unpacked(data)))
     counted = sorted((sum(len(places) for _, places, _ in blocks), word) for word, blocks in held.items())
-    return [_Term(worth=_rarity(count, passages) / MOST_IMPACT, blocks=held[word]) for count, word in counted]
+    return [Term(worth=_rarity(count, passages) / MOST_IMPACT, blocks=held[word]) for count, word in counted]
 
 
 def _rarity(count: int, passages: int) -> float:
     return math.log(1 + (max(passages, count) - count + 0.5) / (count + 0.5))
 
 
-def _add_all(term: _Term, scores: dict[int, float]) -> None:
+def _add_all(term: Term, scores: dict[int, float]) -> None:
     """Every passage that has the word."""
     worth = [term.worth * impact for impact in range(MOST_IMPACT + 1)]
     known = scores.get
@@ -141,14 +152,28 @@ def _add_all(term: _Term, scores: dict[int, float]) -> None:
             scores[first + place] = known(first + place, 0.0) + worth[impact]
 
 
-def _add_to_known(terms: Sequence[_Term], scores: dict[int, float]) -> None:
+def _bar(scores: Mapping[int, float], most: int, left: float) -> float:
+    """What the last of the ``most`` best has, or nothing where it cannot be more than is ``left`` to be added."""
+    if len(scores) < most or max(scores.values()) <= left:
+        return 0.0
+    return heapq.nlargest(most, scores.values())[-1]
+
+
+def _add_to_known(term: Term, scores: dict[int, float]) -> None:
     """Only passages that are in already: what has none of the rarer words can no longer be among the best."""
     by_block: dict[int, list[int]] = {}
     for place in scores:
         by_block.setdefault(place - place % BLOCK, []).append(place)
-    for term in terms:
-        for first, places, impacts in term.blocks:
-            for place in by_block.get(first, ()):
-                at = bisect_left(places, place - first)
-                if at < len(places) and places[at] == place - first:
-                    scores[place] += term.worth * impacts[at]
+    for first, places, impacts in term.blocks:
+        here = by_block.get(first, [])
+        if len(here) * _LOOKED_UP < len(places):
+            held = {place - first: impacts[at] for place in here if (at := _at(places, place - first)) is not None}
+        else:
+            held = dict(zip(places, impacts, strict=True))
+        for place in here:
+            scores[place] += term.worth * held.get(place - first, 0)
+
+
+def _at(places: array[int], place: int) -> int | None:
+    at = bisect_left(places, place)
+    return at if at < len(places) and places[at] == place else None

@@ -34,8 +34,10 @@ def give_meaning(index: SqliteIndex | PostgresIndex, model: str) -> SemanticRank
     Raises ``SemanticUnavailableError``.
     """
     folder = _folder(model)
-    from agent.knowledge.semantic_ranks import SemanticRanks  # noqa: PLC0415 - without the extra it cannot be imported
-    from agent.knowledge.sentence_encoder import ModelFilesError, SentenceEncoder  # noqa: PLC0415 - likewise
+    from agent.knowledge import dense_ranking  # noqa: PLC0415 - without the extra it cannot be imported
+    from agent.knowledge.model_files import ModelFilesError  # noqa: PLC0415 - likewise
+    from agent.knowledge.semantic_ranks import SemanticRanks  # noqa: PLC0415 - likewise
+    from agent.knowledge.sentence_encoder import SentenceEncoder  # noqa: PLC0415 - likewise
 
     shelf = SqliteVectors(index) if isinstance(index, SqliteIndex) else PostgresVectors(index)
     try:
@@ -44,6 +46,7 @@ def give_meaning(index: SqliteIndex | PostgresIndex, model: str) -> SemanticRank
         message = f"Search by meaning has no model: {error}."
         raise SemanticUnavailableError(message) from None
     index.meaning = ranks
+    index.ranking = dense_ranking.best
     return ranks
 
 

@@ -66,9 +66,8 @@ class SemanticRanks:
         near = dict(_nearest(known, cosines, most))
         found = np.array([number for number, _ in by_words], np.int64)
         rows = np.searchsorted(known.numbers, found).clip(max=len(known.numbers) - 1)
-        for number, row in zip(found.tolist(), rows.tolist(), strict=True):
-            if known.numbers[row] == number:
-                near[number] = float(cosines[row])
+        placed = known.numbers[rows] == found
+        near.update(zip(found[placed].tolist(), cosines[rows[placed]].tolist(), strict=True))
         return fused(by_words, near)[:most]
 
     def nearest(self, query: str, most: int) -> Sequence[Ranked]:
@@ -165,5 +164,6 @@ class SemanticRanks:
 
 def _nearest(known: _Known, cosines: Vectors, most: int) -> list[Ranked]:
     best = np.argpartition(-cosines, min(most, len(cosines) - 1))[:most]
+    best = best[cosines[best] > UNRELATED]
     best = best[np.lexsort((known.numbers[best], -cosines[best]))]
-    return [(int(known.numbers[at]), float(cosines[at])) for at in best if cosines[at] > UNRELATED]
+    return list(zip(known.numbers[best].tolist(), cosines[best].tolist(), strict=True))

@@ -14,7 +14,7 @@ from typing import Final
 
 from agent.knowledge.index_run import MOST_PASSAGES, NOTE, Known, Parsed
 from agent.knowledge.lexemes import impacts
-from agent.knowledge.postings import BLOCK, Changes, best
+from agent.knowledge.postings import BLOCK, Changes, Ranking
 
 VERSION: Final = 6
 """Grows with the schema and with anything that changes what the same bytes become."""
@@ -47,7 +47,9 @@ _POSTINGS: Final = """
 SELECT p.word, p.block, p.data FROM json_each(:blocks) b CROSS JOIN json_each(:words) w
 CROSS JOIN postings p ON p.block = b.value AND p.word = w.value
 """
-_DOCUMENT_AT: Final = "SELECT max(number) FROM documents WHERE number <= ?"
+_NUMBERS: Final = """
+SELECT p.value, (SELECT max(number) FROM documents WHERE number <= p.value) FROM json_each(?) p
+"""
 _INSERT: Final = """
 INSERT INTO documents (number, key, id, title, updated_at, digest, audience, source, url, place, chunks, text)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -92,7 +94,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
             connection.rollback()
 
 
-def by_words(connection: sqlite3.Connection, words: Sequence[str], most: int) -> list[tuple[int, float]]:
+def by_words(connection: sqlite3.Connection, words: Sequence[str], most: int, best: Ranking) -> list[tuple[int, float]]:
     """The numbers of the best passages for these words, best first."""
     passages, first, place = connection.execute(_BLOCKS).fetchone()
     if first is None:
@@ -100,12 +102,9 @@ def by_words(connection: sqlite3.Connection, words: Sequence[str], most: int) ->
     blocks = list(range(first // BLOCK, place // BLOCK + 1))
     found = connection.execute(_POSTINGS, {"blocks": json.dumps(blocks), "words": json.dumps(words)})
     ranked = best(found, passages=passages, most=most)
-    return [(_number(connection, place), score) for place, score in ranked]
-
-
-def _number(connection: sqlite3.Connection, place: int) -> int:
-    document: int = connection.execute(_DOCUMENT_AT, (place,)).fetchone()[0] or 0
-    return (document << 20) + place - document
+    rows = connection.execute(_NUMBERS, (json.dumps([place for place, _ in ranked]),))
+    numbers = {place: (document << 20) + place - document for place, document in rows if document}
+    return [(numbers[place], score) for place, score in ranked if place in numbers]
 
 
 class SqliteShelf:

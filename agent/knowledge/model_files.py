@@ -1,0 +1,123 @@
+"""The three files of a sentence model: its shape, its weights, its tokenizer.
+
+Promises: what is missing or damaged is named by its path; the weights are mapped rather than read. Must never write
+there, and is imported only where the extra ``semantic`` is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+Floats = NDArray[np.float32]
+
+_SEEN_BYTES: Final = 1 << 20
+_TYPES: Final = {"F32": np.float32, "F16": np.float16}
+
+
+class ModelFilesError(Exception):
+    """The folder holds no model that can be used; the text says why, fit for the admin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What ``config.json`` says."""
+
+    layers: int
+    heads: int
+    epsilon: float
+    most_tokens: int
+
+
+class Weights:
+    """The tensors of one ``safetensors`` file: eight bytes of length, so much JSON, then the numbers."""
+
+    def __init__(self, path: Path) -> None:
+        """Map the file. Raises ``ModelFilesError``."""
+        try:
+            data = np.memmap(path, np.uint8, "r")
+            (length,) = struct.unpack("<Q", data[:8].tobytes())
+            self._header: Mapping[str, Any] = json.loads(data[8 : 8 + length].tobytes())
+        except (OSError, ValueError, struct.error) as error:
+            message = f"{path} is no file of weights ({type(error).__name__})"
+            raise ModelFilesError(message) from None
+        self._path = path
+        self._data = data[8 + length :]
+
+    @property
+    def fingerprint(self) -> bytes:
+        """The header and the end of the file: reading all of it takes longer than opening it."""
+        return json.dumps(self._header, sort_keys=True).encode() + self._data[-_SEEN_BYTES:].tobytes()
+
+    def table(self, name: str) -> Floats:
+        """The tensor of that name, as it lies in the file. Raises ``ModelFilesError``."""
+        try:
+            entry = self._header[name]
+            first, last = entry["data_offsets"]
+            found = self._data[first:last].view(_TYPES[entry["dtype"]]).reshape(entry["shape"])
+        except (KeyError, TypeError, ValueError) as error:
+            message = f"{self._path} has no usable {name} ({type(error).__name__})"
+            raise ModelFilesError(message) from None
+        return np.asarray(found, np.float32)
+
+    def linear(self, name: str) -> tuple[Floats, Floats]:
+        """The weights of a linear layer as ``(outputs, inputs)``, and its bias. Raises ``ModelFilesError``."""
+        return self.table(f"{name}.weight"), self.table(f"{name}.bias")
+
+    def norm(self, name: str) -> tuple[Floats, Floats]:
+        """What a normed row is multiplied with, and what is added. Raises ``ModelFilesError``."""
+        return self.table(f"{name}.weight"), self.table(f"{name}.bias")
+
+
+def name_of(folder: Path, weights: Weights) -> str:
+    """What tells this model from another: vectors of two models must not be compared."""
+    seen = hashlib.sha256(weights.fingerprint)
+    for file in ("config.json", "tokenizer.json"):
+        seen.update((folder / file).read_bytes())
+    return seen.hexdigest()[:16]
+
+
+def shape_of(folder: Path) -> Shape:
+    """The model's shape. Raises ``ModelFilesError``, for a model of another kind as well."""
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+        limit = folder / "sentence_bert_config.json"
+        most = (
+            json.loads(limit.read_bytes())["max_seq_length"] if limit.is_file() else config["max_position_embeddings"]
+        )
+        if (config["model_type"], config["hidden_act"]) != ("bert", "gelu"):
+            message = f"{folder} holds a model of another kind; one of the form of all-MiniLM-L6-v2 is needed"
+            raise ModelFilesError(message)
+        return Shape(
+            layers=int(config["num_hidden_layers"]),
+            heads=int(config["num_attention_heads"]),
+            epsilon=float(config["layer_norm_eps"]),
+            most_tokens=min(int(most), int(config["max_position_embeddings"])),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        message = f"{folder} has no usable config.json ({type(error).__name__})"
+        raise ModelFilesError(message) from None
+
+
+def tokenizer_of(folder: Path, most_tokens: int) -> Tokenizer:
+    """The tokenizer, without padding, cutting what is longer. Raises ``ModelFilesError``."""
+    path = folder / "tokenizer.json"
+    try:
+        text = path.read_text(encoding="utf-8")
+        json.loads(text)["model"]["vocab"]  # what is wrong beyond this, the library says in its own words
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        message = f"{path} is no tokenizer ({type(error).__name__})"
+        raise ModelFilesError(message) from None
+    tokenizer: Tokenizer = Tokenizer.from_str(text)
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(most_tokens)
+    return tokenizer
