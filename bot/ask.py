@@ -21,7 +21,8 @@ from agent.outcome import Cancelled, Refused, TurnOutcome, outcome_name
 from agent.progress import Save, keep_in_memory
 from agent.thread_state import StateNotSaved, ThreadState
 from agent.thread_store import ThreadStore
-from bot.engine import corpus_of, known_documents, open_engine
+from bot.document_index import corpus_of, known_documents
+from bot.engine import open_engine
 from bot.open_redis import open_redis
 from bot.settings import Settings
 from bot.turn_record import Recorder, repairs_json, sources_json, violations_json

@@ -20,8 +20,9 @@ from redis.exceptions import RedisError
 from agent.knowledge.passage import KnowledgeAwayError
 from agent.model import ModelError
 from bot.check import Check
+from bot.document_index import corpus_of, open_index
 from bot.embedded_redis import EmbeddedRedisError
-from bot.engine import corpus_of, open_index, open_model
+from bot.engine import open_model
 from bot.handing_off import reach
 from bot.installs import Installations
 from bot.knowledge_figures import KnowledgeFigures, figures_of

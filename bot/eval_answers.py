@@ -20,7 +20,8 @@ from agent.conversation import Question, ThreadKey
 from agent.events import TurnEvent
 from agent.outcome import Cancelled, Failed, OutcomeName, Refused, TurnOutcome, outcome_name
 from agent.thread_state import ThreadState
-from bot.engine import Engine, corpus_of, open_engine
+from bot.document_index import corpus_of
+from bot.engine import Engine, open_engine
 from bot.eval_rows import percentile, read_rows, share
 from bot.observing import trace_event
 from bot.settings import Settings

@@ -56,7 +56,7 @@ def index(
 
 async def _index(settings: Settings, folders: Sequence[Path]) -> None:
     from bot.cli import _print_text, _printable
-    from bot.engine import corpus_of, open_index
+    from bot.document_index import corpus_of, open_index
     from bot.vectors import make_vectors
 
     corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
@@ -124,7 +124,7 @@ def docs(as_json: Annotated[bool, typer.Option("--json", help="Print JSON instea
 
 
 async def _docs(settings: Settings) -> tuple[tuple[Document, ...], KnowledgeFigures]:
-    from bot.engine import corpus_of, open_index
+    from bot.document_index import corpus_of, open_index
     from bot.knowledge_figures import figures_of
 
     corpus = corpus_of(settings)

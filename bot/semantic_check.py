@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from agent.knowledge.passage import KnowledgeAwayError
 from bot.check import Check
-from bot.engine import corpus_of, open_index
+from bot.document_index import corpus_of, open_index
 from bot.settings import Settings
 from bot.wrong_use import WrongUse
 

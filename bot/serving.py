@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from bot.app import Orion, open_orion
-from bot.engine import corpus_of, known_documents
+from bot.document_index import corpus_of, known_documents
 from bot.http_front import Pages, SlackDoor, build, page_routes
 from bot.http_front import serve as serve_pages
 from bot.local.documents import DocsFolder

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import SecretStr
 
 from bot.app import Orion, open_orion
-from bot.engine import corpus_of
+from bot.document_index import corpus_of
 from bot.http_front import Pages, SlackDoor, build
 from bot.http_front import serve as serve_pages
 from bot.local.documents import DocsFolder

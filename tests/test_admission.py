@@ -22,7 +22,7 @@ from bot.allowance import Allowance, Means
 from bot.app import open_orion
 from bot.budgets import Budgets, Limits
 from bot.bystanders import Bystanders
-from bot.engine import corpus_of
+from bot.document_index import corpus_of
 from bot.intake import Access, Incoming
 from bot.lease import Lease
 from bot.local.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member

@@ -293,12 +293,27 @@ def test_folder_that_cannot_be_read_is_told(terminal: Terminal) -> None:
     assert "loop" in done.err
 
 
-def test_f11_verify_pays_for_neither_slack_nor_redis_nor_a_model(tmp_path: Path) -> None:
-    (tmp_path / "t.txt").write_text("Hello!")
+def imported_by(*arguments: str) -> list[str]:
+    """What the command says, and which of the large packages it loaded for that."""
     code = (
         "import sys\nfrom bot.cli import main\n"
-        f"try:\n    main(['verify', {str(tmp_path / 't.txt')!r}])\nexcept SystemExit:\n    pass\n"
+        f"try:\n    main({list(arguments)!r})\nexcept SystemExit:\n    pass\n"
         "print([m for m in ('redis', 'openai', 'slack_sdk', 'langfuse', 'aiohttp') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["Hello!", "[]"]
+    return done.stdout.splitlines()
+
+
+def test_f11_verify_pays_for_neither_slack_nor_redis_nor_a_model(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("Hello!")
+    assert imported_by("verify", str(tmp_path / "t.txt")) == ["Hello!", "[]"]
+
+
+def test_d2_an_index_is_brought_up_to_date_without_slack_and_without_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORION_HOME", str(tmp_path / "home"))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Alpha\n")
+    said = imported_by("index", str(tmp_path / "docs"))
+    assert (said[0], said[-1]) == ("1 added, 0 changed, 0 removed, 0 unchanged.", "['redis']")

@@ -19,7 +19,8 @@ from agent.model_failure import PASSING
 from agent.openai_model import OpenAIModel
 from agent.outcome import Answered, Failed
 from agent.thread_state import ThreadState
-from bot.engine import corpus_of, open_engine, open_index, open_model
+from bot.document_index import corpus_of, open_index
+from bot.engine import open_engine, open_model
 from bot.settings import Settings
 from bot.wrong_use import WrongUse
 from tests.orion_command import LIMITS, QUESTION

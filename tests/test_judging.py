@@ -18,7 +18,8 @@ from agent.loop import run_turn
 from agent.openai_model import OpenAIModel, Timeouts
 from agent.outcome import Answered, Failed, Partial, TurnOutcome
 from agent.thread_state import ThreadState
-from bot.engine import corpus_of, open_engine, open_judge
+from bot.document_index import corpus_of
+from bot.engine import open_engine, open_judge
 from bot.settings import load_settings
 from tests.fakes import LIMITS, Listener, PassageTool, question
 from tests.openai_server import GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, fails, says

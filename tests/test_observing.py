@@ -10,7 +10,8 @@ from redis.asyncio import Redis
 from agent.budget import Usage
 from agent.conversation import Question, ThreadKey
 from agent.events import ModelEnd, ModelStart
-from bot.engine import corpus_of, open_engine
+from bot.document_index import corpus_of
+from bot.engine import open_engine
 from bot.observing import open_observers
 from tests.langfuse_receiver import LangfuseReceiver
 from tests.orion_running import settings_in

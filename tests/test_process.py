@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 
 from agent.prompts import NOT_FOUND
 from bot.app import open_orion
-from bot.engine import corpus_of
+from bot.document_index import corpus_of
 from bot.local.documents import DocsFolder
 from bot.local.limits import LENIENT
 from bot.local.server import LocalWorkspace

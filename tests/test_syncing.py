@@ -24,7 +24,7 @@ from agent.knowledge.sync_lock import only_one_syncs
 from agent.knowledge.web_fetch import Manners
 from agent.knowledge.web_source import WebSource
 from bot.corpus import Corpus, bring_up_to_date
-from bot.engine import open_index
+from bot.document_index import open_index
 from bot.knowledge_figures import figures_of, knowledge_figures
 from bot.sync_process import ELSEWHERE, FAILED, Order, _exactly, _told, carry_out
 from bot.syncing import Syncing

@@ -31,7 +31,8 @@ from agent.events import (
 )  # fmt: skip
 from agent.outcome import Answered, Asked, TurnOutcome
 from agent.thread_state import ThreadState, from_json, to_json
-from bot.engine import Engine, corpus_of, open_engine
+from bot.document_index import corpus_of
+from bot.engine import Engine, open_engine
 from bot.settings import Settings
 from tests.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
 from tests.orion_running import settings_in

@@ -18,7 +18,7 @@ from agent.knowledge.meaning import Ranked
 from agent.knowledge.passage import KnowledgeAwayError
 from agent.knowledge.semantic_extra import give_meaning
 from bot.ask import ask
-from bot.engine import corpus_of, open_index
+from bot.document_index import corpus_of, open_index
 from bot.eval_answers import ask_all
 from bot.eval_retrieval import evaluate_retrieval
 from bot.semantic_check import NAME, semantic_check

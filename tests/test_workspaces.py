@@ -25,7 +25,7 @@ from agent.conversation import ThreadKey
 from agent.thread_store import Fence, ThreadStore
 from bot.app import Orion, open_orion
 from bot.delivery import Delivery
-from bot.engine import corpus_of
+from bot.document_index import corpus_of
 from bot.http_front import Pages, SlackDoor, build, serve
 from bot.installs import Installation, Installations, Kept, Seal, now
 from bot.lease import Lease

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from bot.app import open_orion
-from bot.engine import corpus_of
+from bot.document_index import corpus_of
 from bot.http_front import Pages, SlackDoor, build
 from bot.http_front import serve as serve_pages
 from bot.mailbox import Mailbox
