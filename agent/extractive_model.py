@@ -24,7 +24,8 @@ from agent.quoting.answering import quoted_answer, quoted_list
 from agent.quoting.catalogue import asks_for_documents, document_of, is_about
 from agent.quoting.courtesy import without_courtesy
 from agent.quoting.message_text import normalised
-from agent.quoting.parts import questions, told_before
+from agent.quoting.parts import questions
+from agent.quoting.told import told_and_asked
 from agent.quoting.wording import small_talk
 from agent.tools.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, LIST_TITLE, SEARCH
 from verification.language import detect
@@ -93,7 +94,7 @@ def _next_query(context: DecideContext) -> str:
         return "" if context.sources else search_query(question, history)
     spoken = {detect(source.text) for source in context.sources}
     abroad = query_abroad(question, history) if spoken.isdisjoint({"en", detect(question)}) else ""
-    asks = told_before(question)[1]
+    asks = told_and_asked(question)[1]
     meant = "" if asks in question else asks
     left = list(filter(None, (meant, wider_query(question, history), *_each(question, history), abroad)))
     return left[searches - 1] if searches <= len(left) else ""
@@ -101,7 +102,7 @@ def _next_query(context: DecideContext) -> str:
 
 def _each(question: str, history: tuple[Message, ...]) -> list[str]:
     """A query for each question of a message that asks several, lest one crowd out the others' passages."""
-    several = questions(told_before(without_courtesy(question))[1])
+    several = questions(told_and_asked(without_courtesy(question))[1])
     return [search_query(text, history) for text in several] if len(several) > 1 else []
 
 

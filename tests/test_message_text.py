@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.quoting.message_text import normalised
-from agent.quoting.parts import claimed, questions, told_before
+from agent.quoting.parts import questions
+from agent.quoting.told import claimed, told_and_asked
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_b_a_long_message_is_read_in_linear_time(filler: str) -> None:
     began = time.process_time()
     much = filler * 10_000
     for text in (much, f"I asked Bob{much}what is that?", f"{much}who?", f"who? {much}"):
-        told, asks = told_before(normalised(text))
+        told, asks = told_and_asked(normalised(text))
         assert told or asks or not text.strip()
         for question in questions(asks):
             claimed(question)

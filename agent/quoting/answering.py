@@ -17,8 +17,9 @@ from agent.query import search_query, spoken_in
 from agent.quoting.catalogue import document_of, is_about, listed
 from agent.quoting.courtesy import without_courtesy
 from agent.quoting.excerpt import Choice, Excerpt, IsLeftOut, choose, closest, opening
-from agent.quoting.parts import claimed, is_check, questions, told_before, two_things
+from agent.quoting.parts import questions, two_things
 from agent.quoting.ranking import Asked, defines, rank
+from agent.quoting.told import claimed, is_check, told_and_asked
 from agent.quoting.units import Unit, units_of
 from agent.quoting.wording import Line, line
 from verification.answer import Source
@@ -46,7 +47,7 @@ def quoted_answer(context: WriteContext) -> str:
     said: set[Unit] = set()
     history = context.history
     parts: list[tuple[Asked, str]] = []
-    told, asks = told_before(without_courtesy(context.question.text))
+    told, asks = told_and_asked(without_courtesy(context.question.text))
     for text in questions(asks):
         parts += _answered(context, asked_in(text, history, told), history, said)
         history = (*history, Message(role="user", text=text))
@@ -75,7 +76,7 @@ def asked_in(text: str, history: tuple[Message, ...], told: str = "") -> Asked:
     """A question as it is compared with what is quoted, completed from those before it and from what is ``told``."""
     bare = without_courtesy(text)
     if not told:
-        told, bare = told_before(bare)
+        told, bare = told_and_asked(bare)
     checked = told if told and is_check(bare) else claimed(bare)
     completed, language = search_query(bare, history), spoken_in(text, history)
     if checked:
