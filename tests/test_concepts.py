@@ -80,6 +80,7 @@ def test_b_what_a_question_asks_how_to_do_has_to_be_said() -> None:
         ("How do I turn a feature flag on?", "turn on"),
         ("Do I need my manager's OK first?", "approv"),
         ("Why haven't they replied?", "repli"),
+        ("Who has to okay the invoice?", "approv"),
     ],
 )
 def test_b_what_only_looks_different_is_the_same(question: str, key: str) -> None:
@@ -127,6 +128,19 @@ def test_f9_a_run_without_spaces_names_what_it_means() -> None:
     assert "probat" in probation.written
     assert "試用期間" in concepts_in("試用期間は6か月です。", "ja")
     assert "試用期間" in {form for each in concepts("How long is the probation period?", "ja") for form in each.written}
+
+
+def test_f9_what_only_counts_or_bounds_in_another_language_is_not_asked_for() -> None:
+    said = concepts("読み取りは何時まで可能ですか？", "en", frozenset({"en"}), "ja")
+    assert "まで" not in {each.key for each in said}
+    assert "位" not in {each.key for each in concepts("需要几位员工?", "en", frozenset({"en"}), "zh")}
+    assert "partir" not in {each.key for each in concepts("À partir de quel montant ?", "en", frozenset({"en"}), "fr")}
+    assert not any(each.is_noun for each in concepts("¿A qué hora, qué día?", "en", frozenset({"en"}), "es"))
+
+
+def test_b_a_noun_has_the_verb_that_it_is_made_of() -> None:
+    assert "move" in concepts("How long without movement?", "en")[-1].others
+    assert concepts("Who runs the department?", "en")[-1].others.isdisjoint({"depart"})
 
 
 def test_b_a_verb_and_its_particle_stay_together() -> None:

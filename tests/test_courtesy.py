@@ -19,6 +19,7 @@ from agent.quoting.courtesy import without_courtesy
         ("Sorry to bother, but I forgot how I book a room. Thanks!", "how I book a room"),
         ("ok, and who decides?", "and who decides?"),
         ("What does it cost again?", "What does it cost?"),
+        ("Two things: how long may I mute it, and who decides?", "how long may I mute it, and who decides?"),
         ("just curious - when do you close? thanks in advance!", "when do you close?"),
     ],
 )
@@ -36,6 +37,7 @@ def test_b_what_is_only_polite_is_left_out(said: str, left: str) -> None:
         "Hi!",
         "thanks",
         "Short questions to ask?",
+        "Two things are broken: who repairs them?",
         "Right of way on the yard?",
     ],
 )

@@ -107,6 +107,13 @@ def test_b_a_question_inside_another_is_not_the_one_asked() -> None:
     assert has_measure("Which header says how long to wait?", "The header `Retry-After` says it.")
 
 
+def test_b_a_case_that_is_put_is_no_question_for_a_time() -> None:
+    assert not wants_number("And when I fly?")
+    assert has_measure("And when I fly?", "Flights are economy class.")
+    assert wants_number("And when can I fly?")
+    assert wants_number("And when does it end?")
+
+
 def test_b_a_yes_or_no_asks_for_no_number_whatever_it_mentions() -> None:
     assert not wants_number("Is a dinner counted towards the limit?")
     assert wants_number("At what age may I help?")

@@ -43,7 +43,8 @@ def test_b_to_read_a_message_twice_changes_nothing_and_loses_no_word_outside_quo
 
 
 @pytest.mark.parametrize(
-    "filler", [" ", "\n", ", ", "- ", ".", "? ", "a ? ", "'a b ", "word ", "word, ", "\n> a", "```"]
+    "filler",
+    [" ", "\n", ", ", "- ", ".", "? ", "a ? ", "'a b ", "word ", "word, ", "word: ", "@", "1 or ", "\n> a", "```"],
 )
 def test_b_a_long_message_is_read_in_linear_time(filler: str) -> None:
     began = time.process_time()

@@ -28,7 +28,15 @@ def test_b_nouns_and_what_describes_them_are_insisted_on(question: str, expected
 
 @pytest.mark.parametrize(
     "question",
-    ["How do we deploy?", "What is the deadline?", "What should I do if it fails?", "How is it signed?", "SEV1?", ""],
+    [
+        "How do we deploy?",
+        "What is the deadline?",
+        "What should I do if it fails?",
+        "How is it signed?",
+        "SEV1?",
+        "Which code do I need for the problem?",
+        "",
+    ],
 )
 def test_b_verbs_kinds_and_identifiers_are_not(question: str) -> None:
     assert nouns(question) == frozenset()

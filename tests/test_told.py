@@ -35,6 +35,13 @@ from agent.quoting.told import claimed, is_check, told_and_asked
         ("It lags. Can I promote it? Nobody answers.", "It lags Nobody answers.", "Can I promote it?"),
         ("at lunch somebody said 'canary', what is that?", "", "What is canary?"),
         ("my receipt is 45 days old, am I still in time?", "my receipt is 45 days old", "am I still in time?"),
+        ("we plan a party: how many people fit in?", "we plan a party", "how many people fit in?"),
+        ("What do people here mean by “fencing”?", "", "What is fencing?"),
+        ("I read the runbook. What is meant by the term toil here?", "I read the runbook.", "What is toil?"),
+        ("Was versteht man bei uns unter einem Canary?", "", "Was ist einem Canary?"),
+        ("Qu’entend-on par canary ?", "", "Qu'est-ce que canary ?"),
+        ("¿Qué se entiende aquí por toil?", "", "¿Qué es toil?"),
+        ("Apa yang dimaksud dengan toil?", "", "Apa itu toil?"),
     ],
 )
 def test_b_what_is_told_before_a_question_is_no_part_of_it(text: str, told: str, asks: str) -> None:
@@ -101,6 +108,10 @@ def test_b_what_is_told_is_found_in_linear_time() -> None:
         ("Is the meal limit still 45 euros?", "the meal limit still 45 euros"),
         ("Do we still pay 45 euros for meals?", "we still pay 45 euros for meals"),
         ("Is it true?", ""),
+        ("Do we have 30 or 60 days to hand it in?", "we have 30 or 60 days to hand it in"),
+        ("Is the limit €45 or €60?", "the limit €45 or €60"),
+        ("Do we have tea or coffee?", ""),
+        ("Do I have 60 days to hand it in, or less?", "I have 60 days to hand it in"),
         (f"Is it true that {'we have a limit ' * 40}?", ""),
     ],
 )
@@ -118,6 +129,8 @@ def test_b_a_question_may_name_what_it_asks_the_truth_of(question: str, claim: s
         ("Which one is cheaper?", False),
         ("Is that allowed?", False),
         ("What do the two say", True),
+        ("What are the two amounts?", True),
+        ("What are the two of them paid?", False),
     ],
 )
 def test_b_a_question_may_only_ask_whether_what_was_told_holds(question: str, *, checks: bool) -> None:

@@ -15,7 +15,7 @@ from agent.knowledge.terms import ASKING, CJK, LIGHT, is_function_word, stem, st
 from agent.knowledge.thesaurus import key, meanings, named, phrases, same_thing
 from agent.query import ASKS
 from agent.quoting.implied import converse, implied, implied_by_form
-from agent.quoting.nouns import is_done, is_verb, last_verb, nouns, way_asked
+from agent.quoting.nouns import is_done, is_verb, last_verb, names_subject, nouns, way_asked
 from verification.function_words import CJK_FUNCTION
 from verification.language import detect
 
@@ -31,13 +31,22 @@ _CODE: Final = re.compile(r"\b([a-z]{1,8})[- ](\d{1,6})\b")
 _HYPHENED: Final = re.compile(r"\b([a-z]{1,8})-(\d{1,6})\b")
 _NOT: Final = re.compile(r"\b([a-z]+?)n['’]t\b")
 _SHORTENED: Final = {"ca": "can", "wo": "will", "sha": "shall"}
-_OKAY: Final = re.compile(r"(?:(?<=['’]s )|(?<=whose )|(?<=my )|(?<=has to ))ok(?:ay)?\b")
-"""Of somebody: "my manager's OK"."""
+_OKAY: Final = re.compile(r"(?:(?<=['’]s )|(?<=whose )|(?<=my )|(?<=\bto )|(?<=\bmust ))ok(?:ay)?\b")
+"""Of somebody, or to be given: "my manager's OK", "who has to okay it"."""
+_FROM_ON: Final = re.compile(r"\bà partir (?:de|du|des|d['’])")
+_CLASSIFIER: Final = re.compile(r"(?<=几)[位个名次台份种条项张家本封辆间](?!月)")
+"""Chinese counts people, machines and letters by words that name none of them."""
+_BETWEEN: Final = frozenset({"まで", "から", "より", "ほど", "ごろ", "ずつ"})
+"""Japanese for "until", "from", "than" …"""
+_MENT: Final = re.compile(r"([a-z]{3,})ment")
 _SEVERAL: Final = re.compile(r"(?<=\b\d{3})s\b")
 """Of a code that comes often: "429s"."""
 _TYPED: Final = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]+")
 _KINDS: Final = LIGHT.union(
-    "amount spend spent paid money price expensive deadline length duration sum much nobody anybody".split()  # noqa: SIM905 - words read better as words
+    """
+        amount spend spent paid money price expensive deadline length duration sum much heavy wide tall deep reason
+        nobody anybody
+    """.split()  # noqa: SIM905 - words read better as words
 )
 """Words that a thing of the right kind answers, whatever it is called: what something costs is an amount of money."""
 
@@ -108,7 +117,7 @@ def concepts(
             others = same_thing(phrase, language, asked, spoken).union(
                 *(converse(text).get(word, ()) for word in meant)
             )
-            others |= _parting(others)
+            others |= _parting(others) | _verb_of(phrase)
             if abroad:  # a translation is the thing itself
                 written, others = written | others, frozenset()
             is_noun = _is_insisted(phrase, asked) if abroad else not spare and not insisted.isdisjoint(phrase)
@@ -142,10 +151,16 @@ def _parting(keys: frozenset[str]) -> frozenset[str]:
     return frozenset(verb for verb, *rest in parts if verb in {"turn", "switch"} and rest in (["on"], ["off"]))
 
 
+def _verb_of(phrase: tuple[str, ...]) -> frozenset[str]:
+    """Of a noun the verb that it is made of: "movement"."""
+    found = _MENT.fullmatch(phrase[0]) if len(phrase) == 1 else None
+    return frozenset({stem(found[1], "en")} if found and is_verb(found[1]) else ())
+
+
 def _plain(text: str) -> str:
     """A text in lower case without what only makes it look different: "haven't", "429s", "her OK"."""
     text = _NOT.sub(lambda found: f"{_SHORTENED.get(found[1], found[1])} not", text.lower())
-    text = _APART.sub(r"\1 \3\2", text)
+    text = _CLASSIFIER.sub("", _FROM_ON.sub("de ", _APART.sub(r"\1 \3\2", text)))
     return _SEVERAL.sub("", _OKAY.sub("approval", text))
 
 
@@ -177,7 +192,7 @@ def _said_apart(phrase: tuple[str, ...], language: str | None) -> frozenset[str]
 
 def _weight(phrase: tuple[str, ...], asked: str | None, *, abroad: bool) -> float:
     """What a phrase of a question counts for; nothing, if it only asks or carries grammar."""
-    if len(phrase) == 1 and (phrase[0] in ASKS or is_function_word(phrase[0], asked)):
+    if len(phrase) == 1 and (phrase[0] in ASKS or phrase[0] in _BETWEEN or is_function_word(phrase[0], asked)):
         return 0.0
     if (
         phrase[0] == "how"
@@ -203,7 +218,7 @@ def _weight_abroad(phrase: tuple[str, ...], asked: str | None) -> float:
 def _is_insisted(phrase: tuple[str, ...], asked: str | None) -> bool:
     """Whether what a foreign word means is a noun."""
     meant = meanings(phrase, asked)
-    return bool(meant) and not any(is_verb(each) for each in meant)
+    return bool(meant) and not any(is_verb(each) for each in meant) and any(map(names_subject, meant))
 
 
 def _joined(text: str) -> dict[str, tuple[str, str]]:

@@ -19,6 +19,10 @@ _FIRST: Final = (
         r"(?:just )?(?:an? |one |another )?"
         r"(?:quick|short|small|little|simple|stupid|silly|dumb|random) (?:question|one|q)\b"
     ),
+    (
+        r"(?:just )?(?:one|two|three|another|a couple of|a few|several|some|[2-9]) "
+        r"(?:(?:more|quick|short|small|other) )*(?:things?|questions?)(?=\s*[:–—-])"
+    ),
     r"(?:sorry|excuse me)\b(?: to (?:bother|ask)(?: you)?(?: again)?\b)?(?:,? but\b)?",
     r"please\b",
     (

@@ -57,7 +57,7 @@ _EMPTY: Final = frozenset(
         ever never away together alone ago
         command commands everything anything something nothing still yet already quite rather really actually
         automatically manually usually normally tells telling instead anyway today tonight tomorrow beforehand
-        afterwards afterward vs versus
+        afterwards afterward vs versus behind mine yours ours theirs
     """.split()  # noqa: SIM905 - words read better as words
 )
 

@@ -15,7 +15,8 @@ from typing import Final
 from agent.knowledge.terms import is_function_word, stem, words
 
 _NUMBER_ASKED: Final = re.compile(
-    r"\bhow (?:many|much|long|often|soon|quickly|fast|far|old|big|large|high|late|early)\b|\bwhat time\b"
+    r"\bhow (?:many|much|long|often|soon|quickly|fast|far|old|big|large|high|late|early|heavy|wide|tall|deep)\b"
+    r"|\bwhat time\b"
     r"|(?:^\W*|[.?!,;:]\s+|\b(?:and|or|since|until|from|by|to) )when\b"
     r"|\b(?:wie ?viele?|wie (?:lange?|oft|hoch|schnell|groß)|wann|combien|quand|à quelle heure|cuánt[oa]s?"
     r"|cuándo|a qué hora"
@@ -229,6 +230,11 @@ _OUTER: Final = re.compile(
     r"|far|big|large)\b",
     re.IGNORECASE,
 )
+_WHENEVER: Final = re.compile(
+    r"(?<=^and )when(?= (?:i|we|you|they|he|she|it|one|someone|somebody|people) (?!(?:is|am|are|was|were|can|may)\b))",
+    re.IGNORECASE,
+)
+"""What follows without a verb before its subject is a case, no question for a time: "and *when* I fly?"."""
 _COLUMNS: Final = re.compile(r"^\W*(?:and )?(where|who|when|why|how (?:often|long|many|much))\b", re.IGNORECASE)
 _COUNTED: Final = re.compile(r"\bhow many ((?:[^\W_]+[ -]?){1,3})", re.IGNORECASE)
 _COUNTS: Final = frozenset(
@@ -293,7 +299,7 @@ def _held(question: str) -> tuple[re.Pattern[str], ...]:
 def _asked_for(question: str) -> str:
     """A question without another inside it: "which header says *how long to wait*?" asks for a header."""
     outer = _OUTER.match(question)
-    return outer[1] if outer else question
+    return _WHENEVER.sub("if", outer[1] if outer else question)
 
 
 def counted(question: str) -> tuple[str, ...]:

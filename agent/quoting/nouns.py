@@ -53,7 +53,7 @@ VERBS: Final = frozenset(
         try turn understand update upgrade use validate verify drive ride sleep practise gather assemble
         survive reuse photograph commute relocate view visit wait wake walk want warn wash
         watch wear weigh win wipe wonder work worry write allocate archive commit expose lapse issue occupy
-        oversee
+        oversee disappear vanish
     """.split()  # noqa: SIM905 - words read better as words
 )
 """Words that may be the verb of a question. Many are nouns as well; those are not insisted on."""
@@ -72,7 +72,8 @@ GENERIC: Final = frozenset(
         longer low lower lowest most least early earliest late latest old older oldest short shorter
         shortest small smaller smallest good best better worst bad current currently exact general main new
         own possible proper right same single nobody nothing none someone somebody anybody anyone everybody
-        everyone money specific usual various whole full real
+        everyone money specific usual various whole full real inside outside
+        problem trouble advance ahead beforehand code codes job
     """.split()  # noqa: SIM905 - words read better as words
 )
 """Nouns and adjectives that say how something is asked for, not what."""
@@ -148,6 +149,11 @@ def _is_noun(word: str, *, describes: bool) -> bool:
     if word in _PARTICIPLES and not describes:
         return False
     return not is_verb(word) and GENERIC.isdisjoint(_singular(word))
+
+
+def names_subject(word: str) -> bool:
+    """Whether an English word or phrase, in lower case, may be a noun that says what is asked about."""
+    return _is_noun(word.rsplit(maxsplit=1)[-1], describes=False)
 
 
 def is_verb(word: str) -> bool:

@@ -26,7 +26,7 @@ _TOLD: Final = (
     ),
     re.compile(
         rf"(?!\W*(?:{_CIRCUMSTANCE}|{INTERROGATIVE}|{AUXILIARY}))(?P<told>[^?？:]+?)"
-        rf"(?:[,;.!…]|\s[-–—])\s+(?:(?:and|so|but|also|und|et|y|dan)\s+)?"
+        rf"(?:[,;:.!…]|\s[-–—])\s+(?:(?:and|so|but|also|und|et|y|dan)\s+)?"
         rf"(?P<asks>(?:{LED}{INTERROGATIVE}|{AUXILIARY}).*)",
         re.IGNORECASE | re.DOTALL,
     ),
@@ -50,6 +50,7 @@ _TOLD_QUOTED: Final = re.compile(
     rf"(?P<told>[^?？]{{0,300}}{_QUOTED.pattern}[^?？,;.!…]{{0,60}})[,;.!…]\s+(?P<asks>{_MEANING.pattern})",
     re.IGNORECASE | re.DOTALL,
 )
+_QUOTES: Final = "'\"“”‘’„«»` "
 _MOST_TOLD: Final = 400
 _LONGEST_CLAIM: Final = 300
 """Of more characters a message is no such question, and comparing would take long."""
@@ -57,14 +58,29 @@ _CLAIMED: Final = re.compile(
     r"\W*is it (?:(?:still|really|actually) )?(?:true|right|correct|the case) that (.+?)\W*"
     r"|\W*(?:is|are) (.+ (?:limit|deadline|allowance|rule|rate|threshold|period|amount|price)\b.*) still"
     r" (?:right|true|correct|valid|current|in force|up to date)\W*"
-    r"|\W*(?:is|are|do|does|did) ([^?？]+ still [^?？]*\d[^?？]*?)\W*",
+    r"|\W*(?:is|are|do|does|did) ([^?？]+ still [^?？]*\d[^?？]*?)\W*"
+    r"|\W*(?:is|are|do|does|did) ([^?？]+?(?:\b|[€$£])\d[\d.,]*(?: [^\W\d]+)? or [€$£]?\d[^?？]*?)\W*"
+    r"|\W*(?:is|are|do|does|did) ([^?？]+?(?:\b|[€$£])\d[^?？]*?),? or"
+    r" (?:less|more|fewer|longer|shorter|later|earlier)\W*",
     re.IGNORECASE,
 )
+_MEANT_BY: Final = re.compile(
+    r"\W*what (?:(?:do|does) (?:we|you|they|people|everybody|everyone)(?: (?:all|here))? mean|is meant)(?: here)? by"
+    r" (?:the (?:word|term) )?(.+?)(?: (?:here|around here))?\W*"
+    r"|\W*was (?:(?:versteht|meint) man|verstehen wir|meinen wir)(?: (?:bei uns|hier|denn))? (?:unter|mit) (.+?)\W*"
+    r"|\W*(?:qu['’]entend-on|qu['’]est-ce qu['’]on entend|que veut-on dire)(?: (?:ici|chez nous))? par (.+?)\W*"
+    r"|\W*qué (?:se entiende|entendemos|se quiere decir)(?: aquí)? (?:por|con) (.+?)\W*"
+    r"|\W*apa yang (?:dimaksud|kita maksud) dengan (.+?)\W*",
+    re.IGNORECASE,
+)
+_ASKED_MEANING: Final = ("What is {}?", "Was ist {}?", "Qu'est-ce que {} ?", "¿Qué es {}?", "Apa itu {}?")
+"""The shortest question for a meaning, in the language of each form of ``_MEANT_BY``."""
 _CHECKS: Final = re.compile(
     r"\W*(?:(?:and|so|but) )?"
     r"(?:which (?:one |of (?:them|these|those|the two) |figure |number |amount |rule )?"
     r"(?:is|are|counts?|holds?|appl(?:y|ies)|(?:do|should) (?:i|we) (?:use|follow|take|trust))?"
     r"|(?:is|are) (?:that|this|it|these|they)|what is|what do (?:they|both|the two)(?: pages| documents)? say"
+    r"|what are (?:the|these|those|both) (?:two|both|figures|numbers|amounts|limits|deadlines)(?: [^\W\d]+)?"
     r"|does (?:that|this|it))"
     r"(?: (?:still|really|actually))?"
     r"(?: (?:right|true|correct|valid|the case|so|current|newer|the newer one|hold|apply|count|in force|up to date))?"
@@ -79,6 +95,8 @@ def told_and_asked(text: str) -> tuple[str, str]:
     Of what is told, only what stands in quotation marks, if anything does: "somebody said 'toil', what is that?".
     """
     told, asks = _around(text)
+    if meant := _MEANT_BY.fullmatch(asks) if len(asks) <= _LONGEST_CLAIM else None:
+        asks = _ASKED_MEANING[(meant.lastindex or 1) - 1].format(next(filter(None, meant.groups())).strip(_QUOTES))
     if _asks_too(told):
         return "", text
     named = _QUOTED.findall(told)
