@@ -124,7 +124,7 @@ async def test_h1_questions_of_neutral_writers_are_answered_or_refused_within_wh
         answer, sources = await reply(handbook, row["question"], threads[thread])
         threads[thread] += (Message(role="user", text=row["question"]), Message(role="assistant", text=answer))
         kinds[row["expect"] is not None].append(right(row, answer, sources))
-    assert len(rows) == 1_800
+    assert len(rows) == 2_000
     assert [len(kinds[True]), len(kinds[False])] == [80, 20]
     assert sum(kinds[True]) >= 0.85 * len(kinds[True])
     assert sum(kinds[False]) >= 0.85 * len(kinds[False])
