@@ -293,8 +293,8 @@ def test_folder_that_cannot_be_read_is_told(terminal: Terminal) -> None:
     assert "loop" in done.err
 
 
-def imported_by(*arguments: str) -> list[str]:
-    """What the command says, and which of the large packages it loaded for that."""
+def said_and_loaded(*arguments: str) -> list[str]:
+    """What the command says, line by line, and last which of the large packages it loaded for that."""
     code = (
         "import sys\nfrom bot.cli import main\n"
         f"try:\n    main({list(arguments)!r})\nexcept SystemExit:\n    pass\n"
@@ -306,7 +306,7 @@ def imported_by(*arguments: str) -> list[str]:
 
 def test_f11_verify_pays_for_neither_slack_nor_redis_nor_a_model(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("Hello!")
-    assert imported_by("verify", str(tmp_path / "t.txt")) == ["Hello!", "[]"]
+    assert said_and_loaded("verify", str(tmp_path / "t.txt")) == ["Hello!", "[]"]
 
 
 def test_d2_an_index_is_brought_up_to_date_without_slack_and_without_a_model(
@@ -315,5 +315,7 @@ def test_d2_an_index_is_brought_up_to_date_without_slack_and_without_a_model(
     monkeypatch.setenv("ORION_HOME", str(tmp_path / "home"))
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("# Alpha\n")
-    said = imported_by("index", str(tmp_path / "docs"))
-    assert (said[0], said[-1]) == ("1 added, 0 changed, 0 removed, 0 unchanged.", "['redis']")
+    said = said_and_loaded("index", str(tmp_path / "docs"))
+    assert said[0] == "1 added, 0 changed, 0 removed, 0 unchanged."
+    for loaded in (said[-1], said_and_loaded("docs")[-1]):
+        assert loaded in {"[]", "['redis']"}

@@ -38,6 +38,10 @@ def test_b_what_is_only_polite_is_left_out(said: str, left: str) -> None:
         "thanks",
         "Short questions to ask?",
         "Two things are broken: who repairs them?",
+        "Well-being budget: how much is it?",
+        "Quick one-on-one with my manager: how often?",
+        "Hi-res logo: where is it?",
+        "One question-answering service is down: who repairs it?",
         "Right of way on the yard?",
     ],
 )

@@ -49,7 +49,7 @@ def test_b_to_read_a_message_twice_changes_nothing_and_loses_no_word_outside_quo
 def test_b_a_long_message_is_read_in_linear_time(filler: str) -> None:
     began = time.process_time()
     much = filler * 10_000
-    for text in (much, f"I asked Bob{much}what is that?", f"{much}who?", f"who? {much}"):
+    for text in (much, f"I asked Bob{much}what is that?", f"{much}who?", f"who? {much}", f"who? {much}ok?"):
         told, asks = told_and_asked(normalised(text))
         assert told or asks or not text.strip()
         for question in questions(asks):

@@ -97,6 +97,14 @@ def test_d2_common_words_are_read_only_where_rarer_ones_stand() -> None:
 
 
 @pytest.mark.parametrize("ranking", RANKINGS, ids=["in Python", "in numpy"])
+def test_d2_an_equal_is_not_skipped_for_the_last_bit_of_a_sum(ranking: Ranking) -> None:
+    passages: Passages = {place: {"h": 1} for place in range(5, 23)}
+    passages |= {2: {"a": 152}, 1: {"a": 59, "b": 58, "c": 35}, 3: {"b": 1}, 4: {"c": 1}}
+    ((place, _),) = ranking(stored(passages).of(*"abc"), passages=len(passages), most=1)
+    assert place == 1
+
+
+@pytest.mark.parametrize("ranking", RANKINGS, ids=["in Python", "in numpy"])
 def test_d2_what_no_passage_has_is_not_looked_for(ranking: Ranking) -> None:
     assert ranking([], passages=0, most=3) == []
 

@@ -92,6 +92,19 @@ def test_d2_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
         SentenceEncoder(write_model(tmp_path, model_type="gpt2"))
 
 
+@pytest.mark.parametrize("heads", [0, 3])
+def test_d2_heads_that_do_not_divide_a_model_are_named(tmp_path: Path, heads: int) -> None:
+    with pytest.raises(ModelFilesError, match=r"has no usable config\.json"):
+        SentenceEncoder(write_model(tmp_path, num_attention_heads=heads))
+
+
+def test_d2_weights_of_another_shape_are_named(tmp_path: Path) -> None:
+    path = write_model(tmp_path) / "model.safetensors"
+    path.write_bytes(path.read_bytes().replace(b"[16, 32]", b"[512   ]"))
+    with pytest.raises(ModelFilesError, match="has no usable"):
+        SentenceEncoder(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff" * 64])
 def test_d2_a_damaged_model_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:

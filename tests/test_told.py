@@ -35,13 +35,18 @@ from agent.quoting.told import claimed, is_check, told_and_asked
         ("It lags. Can I promote it? Nobody answers.", "It lags Nobody answers.", "Can I promote it?"),
         ("at lunch somebody said 'canary', what is that?", "", "What is canary?"),
         ("my receipt is 45 days old, am I still in time?", "my receipt is 45 days old", "am I still in time?"),
-        ("we plan a party: how many people fit in?", "we plan a party", "how many people fit in?"),
+        ("we are planning a party: how many fit in?", "we are planning a party", "how many fit in?"),
         ("What do people here mean by “fencing”?", "", "What is fencing?"),
         ("I read the runbook. What is meant by the term toil here?", "I read the runbook.", "What is toil?"),
-        ("Was versteht man bei uns unter einem Canary?", "", "Was ist einem Canary?"),
+        ("Was versteht man bei uns unter einem Canary?", "", "Was ist Canary?"),
         ("Qu’entend-on par canary ?", "", "Qu'est-ce que canary ?"),
         ("¿Qué se entiende aquí por toil?", "", "¿Qué es toil?"),
         ("Apa yang dimaksud dengan toil?", "", "Apa itu toil?"),
+        ("What is meant by ''?", "", "What is meant by ''?"),
+        ("What is meant by P1, and who decides?", "", "What is meant by P1, and who decides?"),
+        ("It was stolen at 09:00, whom do I tell?", "It was stolen at 09:00", "whom do I tell?"),
+        ("Interns: how long is the probation period?", "", "Interns: how long is the probation period?"),
+        ("Hotel in Oslo: what is the limit?", "", "Hotel in Oslo: what is the limit?"),
     ],
 )
 def test_b_what_is_told_before_a_question_is_no_part_of_it(text: str, told: str, asks: str) -> None:
@@ -112,6 +117,7 @@ def test_b_what_is_told_is_found_in_linear_time() -> None:
         ("Is the limit €45 or €60?", "the limit €45 or €60"),
         ("Do we have tea or coffee?", ""),
         ("Do I have 60 days to hand it in, or less?", "I have 60 days to hand it in"),
+        ("Do I need approval for 500 euros or more?", ""),
         (f"Is it true that {'we have a limit ' * 40}?", ""),
     ],
 )

@@ -23,8 +23,9 @@ def best(found: Iterable[tuple[str, int, bytes]], *, passages: int, most: int) -
         for first, places, impacts in term.blocks:
             scores[rows[first], np.frombuffer(places, np.uint16)] += term.worth * np.frombuffer(impacts, np.uint8)
     flat = scores.ravel()
-    bar = np.partition(flat, -most)[-most] if most < len(flat) else 0.0
-    at = np.flatnonzero(flat >= bar if bar > 0 else flat)
+    at = np.flatnonzero(flat)
+    if most < len(at):
+        at = at[flat[at] >= np.partition(flat[at], -most)[-most]]
     at = at[np.argsort(-flat[at], kind="stable")][:most]
     places_of = np.array(firsts, np.int64)[at // BLOCK] + at % BLOCK
     return list(zip(places_of.tolist(), flat[at].tolist(), strict=True))

@@ -20,6 +20,7 @@ from tokenizers import Tokenizer
 
 Floats = NDArray[np.float32]
 
+_FLAT: Final = 2
 _SEEN_BYTES: Final = 1 << 20
 _TYPES: Final = {"F32": np.float32, "F16": np.float16}
 
@@ -71,7 +72,11 @@ class Weights:
 
     def linear(self, name: str) -> tuple[Floats, Floats]:
         """The weights of a linear layer as ``(outputs, inputs)``, and its bias. Raises ``ModelFilesError``."""
-        return self.table(f"{name}.weight"), self.table(f"{name}.bias")
+        weight, bias = self.table(f"{name}.weight"), self.table(f"{name}.bias")
+        if weight.ndim != _FLAT or bias.shape != weight.shape[:1]:
+            message = f"{self._path} has no usable {name} (its shape)"
+            raise ModelFilesError(message)
+        return weight, bias
 
     def norm(self, name: str) -> tuple[Floats, Floats]:
         """What a normed row is multiplied with, and what is added. Raises ``ModelFilesError``."""
@@ -97,13 +102,16 @@ def shape_of(folder: Path) -> Shape:
         if (config["model_type"], config["hidden_act"]) != ("bert", "gelu"):
             message = f"{folder} holds a model of another kind; one of the form of all-MiniLM-L6-v2 is needed"
             raise ModelFilesError(message)
+        if int(config["hidden_size"]) % int(config["num_attention_heads"]):
+            message = f"{folder} has no usable config.json (its heads do not divide its size)"
+            raise ModelFilesError(message)
         return Shape(
             layers=int(config["num_hidden_layers"]),
             heads=int(config["num_attention_heads"]),
             epsilon=float(config["layer_norm_eps"]),
             most_tokens=min(int(most), int(config["max_position_embeddings"])),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         message = f"{folder} has no usable config.json ({type(error).__name__})"
         raise ModelFilesError(message) from None
 

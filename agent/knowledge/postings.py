@@ -20,6 +20,8 @@ BLOCK: Final = 2_048
 """Places in a block. A change rewrites a block of each of its words; a search reads all blocks of each of its words."""
 MOST_IMPACT: Final = 255
 _BYTES: Final = 3
+_SURELY: Final = 1 - 1e-9
+"""Sums of the same numbers in another order differ in their last bits: an equal must not be skipped for that."""
 _LOOKED_UP: Final = 8
 """Finding one place in a block takes as long as reading so many of it."""
 
@@ -118,13 +120,13 @@ def best(found: Iterable[tuple[str, int, bytes]], *, passages: int, most: int) -
     at, bar = 0, 0.0
     for at, term in enumerate(terms):
         bar = _bar(scores, most, left[at])
-        if bar > left[at]:
+        if bar * _SURELY > left[at]:
             break
         _add_all(term, scores)
     else:
         at = len(terms)
     for number in range(at, len(terms)):
-        scores = {place: score for place, score in scores.items() if score + left[number] >= bar}
+        scores = {place: score for place, score in scores.items() if score + left[number] >= bar * _SURELY}
         _add_to_known(terms[number], scores)
     ranked = heapq.nsmallest(most, ((-score, place) for place, score in scores.items()))
     return [(place, -score) for score, place in ranked]

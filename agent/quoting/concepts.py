@@ -31,7 +31,9 @@ _CODE: Final = re.compile(r"\b([a-z]{1,8})[- ](\d{1,6})\b")
 _HYPHENED: Final = re.compile(r"\b([a-z]{1,8})-(\d{1,6})\b")
 _NOT: Final = re.compile(r"\b([a-z]+?)n['’]t\b")
 _SHORTENED: Final = {"ca": "can", "wo": "will", "sha": "shall"}
-_OKAY: Final = re.compile(r"(?:(?<=['’]s )|(?<=whose )|(?<=my )|(?<=\bto )|(?<=\bmust ))ok(?:ay)?\b")
+_OKAY: Final = re.compile(
+    r"(?:(?<=['’]s )|(?<=whose )|(?<=my )|(?<=has to ))ok(?:ay)?\b|(?:(?<=\bto )|(?<=\bmust ))ok(?:ay)?(?= \w)"
+)
 """Of somebody, or to be given: "my manager's OK", "who has to okay it"."""
 _FROM_ON: Final = re.compile(r"\bà partir (?:de|du|des|d['’])")
 _CLASSIFIER: Final = re.compile(r"(?<=几)[位个名次台份种条项张家本封辆间](?!月)")

@@ -13,15 +13,15 @@ _WHO: Final = r"(?:you|u|someone|somebody|anyone|anybody)"
 _FIRST: Final = (
     (
         r"(?:hi|hello|hey|hiya|good (?:morning|afternoon|evening)|dear)\b"
-        r"(?: (?:all|team|everyone|everybody|there|orion|folks|guys))?(?=[\s,.!:;–—-])"
+        r"(?: (?:all|team|everyone|everybody|there|orion|folks|guys))?(?=[\s,.!:;–—]|-\s)"
     ),
     (
         r"(?:just )?(?:an? |one |another )?"
-        r"(?:quick|short|small|little|simple|stupid|silly|dumb|random) (?:question|one|q)\b"
+        r"(?:quick|short|small|little|simple|stupid|silly|dumb|random) (?:question|one|q)\b(?!['’&-]\w)"
     ),
     (
         r"(?:just )?(?:one|two|three|another|a couple of|a few|several|some|[2-9]) "
-        r"(?:(?:more|quick|short|small|other) )*(?:things?|questions?)(?=\s*[:–—-])"
+        r"(?:(?:more|quick|short|small|other) )*(?:things?|questions?)(?=\s*[:–—]|\s-\s)"
     ),
     r"(?:sorry|excuse me)\b(?: to (?:bother|ask)(?: you)?(?: again)?\b)?(?:,? but\b)?",
     r"please\b",
@@ -44,7 +44,7 @@ _FIRST: Final = (
     ),
     r"(?:any|anyone got any|anybody got any) (?:idea|clue)\b",
     r"(?:(?:just )?out of (?:pure )?curiosity|just curious|just checking|by the way|btw)\b(?=[\s,.:–—-])",
-    r"(?:ok(?:ay)?|well|um+|hm+|right)(?=\s*[,.:–—-])",
+    r"(?:ok(?:ay)?|well|um+|hm+|right)(?=\s*[,.:–—]|\s-)",
     r"(?:tell|remind) (?:me|us)\b(?! about)",
     r"for (?:my|your) (?:information|understanding)\b",
 )

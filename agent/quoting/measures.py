@@ -231,10 +231,11 @@ _OUTER: Final = re.compile(
     re.IGNORECASE,
 )
 _WHENEVER: Final = re.compile(
-    r"(?<=^and )when(?= (?:i|we|you|they|he|she|it|one|someone|somebody|people) (?!(?:is|am|are|was|were|can|may)\b))",
+    r"(?<=^and )when(?= (?:i|we|you|they|he|she|it|one|someone|somebody|people)"
+    r" (?!(?:is|am|are|was|were|can|may|must|should|will|would|has|have)\b))",
     re.IGNORECASE,
 )
-"""What follows without a verb before its subject is a case, no question for a time: "and *when* I fly?"."""
+"""A subject and what it does is a case that is put, no question for a time: "and *when* I fly?"."""
 _COLUMNS: Final = re.compile(r"^\W*(?:and )?(where|who|when|why|how (?:often|long|many|much))\b", re.IGNORECASE)
 _COUNTED: Final = re.compile(r"\bhow many ((?:[^\W_]+[ -]?){1,3})", re.IGNORECASE)
 _COUNTS: Final = frozenset(

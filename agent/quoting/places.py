@@ -78,8 +78,14 @@ class Places:
 
     def rarity(self, concept: Concept) -> float:
         """What a thing weighs: more, the fewer units name it."""
-        seen = max(self._frequency[key] for key in (concept.key, *concept.others, *concept.written))
-        return math.pow(math.log(1 + self._count / max(1, seen)), FLATTENED)
+        return math.pow(math.log(1 + self._count / max(1, self._naming(concept))), FLATTENED)
+
+    def knows(self, concept: Concept) -> bool:
+        """Whether any unit names a thing."""
+        return self._naming(concept) > 0
+
+    def _naming(self, concept: Concept) -> int:
+        return max(self._frequency[key] for key in (concept.key, *concept.others, *concept.written))
 
     def pairs(self, text: str) -> frozenset[tuple[str, str]]:
         """Which words are neighbours in a text."""

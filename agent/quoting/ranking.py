@@ -161,6 +161,8 @@ def compare(asked: Asked, units: Sequence[Unit]) -> Comparison:
     wanted = _wanted(asked, language, frozenset(filter(None, seen)))
     own = own_names(asked.text, {unit.source.text for unit in units})
     wanted = {_unless_own(concept, own, language): share for concept, share in wanted.items()}
+    if asked.is_check:
+        wanted = {_checked(concept, places): share for concept, share in wanted.items()}
     weights = {concept: places.rarity(concept) * share for concept, share in wanted.items()}
     ranked = _ranked(asked, units, places, weights) if sum(weights.values()) else ()
     return Comparison(asked=asked, places=places, weights=weights, ranked=ranked)
@@ -181,6 +183,11 @@ def _unless_own(concept: Concept, own: frozenset[str], language: str | None) -> 
     """A thing asked for; need not be said where it is the name of those who ask."""
     is_own = any(stem(name, language) == concept.key for name in own)
     return replace(concept, is_implied=True, is_noun=False) if is_own else concept
+
+
+def _checked(concept: Concept, places: Places) -> Concept:
+    """What is told may well be told in other words; but a thing that no source knows cannot be held against them."""
+    return replace(concept, is_noun=concept.is_noun and not concept.key.isdigit() and not places.knows(concept))
 
 
 def _freshness(asked: Asked, units: Sequence[Unit]) -> dict[str, float]:
@@ -259,8 +266,6 @@ def _wanted(asked: Asked, language: str | None, spoken: frozenset[str]) -> dict[
     """What is asked for, with its share: the question's own words in full, earlier ones no more than they."""
     mine = asked.language
     own = {concept: concept.weight for concept in concepts(asked.text, language, spoken, mine)[:MOST_WORDS]}
-    if asked.is_check:
-        own = {replace(concept, is_noun=False): weight for concept, weight in own.items()}
     taken = {concept.key for concept in own}
     added = concepts(asked.completed, language, spoken, mine)[:MOST_WORDS]
     # A verb of an earlier question is what this one is about, not another word for something.

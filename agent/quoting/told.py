@@ -1,7 +1,8 @@
 """What a message only tells, apart from what it asks; and questions that ask whether something told still holds.
 
-Promises: pure, linear but for what ``_LONGEST_CLAIM`` bounds; both parts are made of the message's own words, and what
-asks for anything is never taken for told. Must never decide what the answer is.
+Promises: pure, linear but for what ``_LONGEST_CLAIM`` bounds; both parts are made of the message's own words, but for
+the shortest question for a meaning; a sentence with a question mark is never taken for told. Must never decide what the
+answer is.
 """
 
 from __future__ import annotations
@@ -25,14 +26,20 @@ _TOLD: Final = (
         re.IGNORECASE,
     ),
     re.compile(
-        rf"(?!\W*(?:{_CIRCUMSTANCE}|{INTERROGATIVE}|{AUXILIARY}))(?P<told>[^?？:]+?)"
-        rf"(?:[,;:.!…]|\s[-–—])\s+(?:(?:and|so|but|also|und|et|y|dan)\s+)?"
+        rf"(?!\W*(?:{_CIRCUMSTANCE}|{INTERROGATIVE}|{AUXILIARY}))(?P<told>(?:[^?？:]|:(?!\s))+?)"
+        rf"(?:[,;.!…]|\s[-–—])\s+(?:(?:and|so|but|also|und|et|y|dan)\s+)?"
+        rf"(?P<asks>(?:{LED}{INTERROGATIVE}|{AUXILIARY}).*)",
+        re.IGNORECASE | re.DOTALL,
+    ),
+    # Fewer words before a colon are the subject: "Interns: how long is the probation period?"
+    re.compile(
+        rf"(?!\W*(?:{_CIRCUMSTANCE}|{INTERROGATIVE}|{AUXILIARY}))(?P<told>(?:[^\s?？:]++\s++){{3,}}[^\s?？:]++):\s+"
         rf"(?P<asks>(?:{LED}{INTERROGATIVE}|{AUXILIARY}).*)",
         re.IGNORECASE | re.DOTALL,
     ),
 )
 _TOLD_AFTER: Final = re.compile(
-    rf"(?P<asks>[^?？]+[?？])\s++(?P<told>(?!\W*+(?:{_CIRCUMSTANCE}|{INTERROGATIVE}|{AUXILIARY}))[^?？]*\w[^?？]*)",
+    rf"(?P<asks>[^?？]+[?？])\s++(?P<told>(?!\W*+(?:{_CIRCUMSTANCE}|{INTERROGATIVE}|{AUXILIARY}))[^\w?？]*+\w[^?？]*+)",
     re.IGNORECASE,
 )
 _QUOTED: Final = re.compile(r"(?<!\w)['\"“‘„«]([^'\"“”‘’„«»\n]{2,60})['\"”’“»](?!\w)")
@@ -60,17 +67,20 @@ _CLAIMED: Final = re.compile(
     r" (?:right|true|correct|valid|current|in force|up to date)\W*"
     r"|\W*(?:is|are|do|does|did) ([^?？]+ still [^?？]*\d[^?？]*?)\W*"
     r"|\W*(?:is|are|do|does|did) ([^?？]+?(?:\b|[€$£])\d[\d.,]*(?: [^\W\d]+)? or [€$£]?\d[^?？]*?)\W*"
-    r"|\W*(?:is|are|do|does|did) ([^?？]+?(?:\b|[€$£])\d[^?？]*?),? or"
+    r"|\W*(?:is|are|do|does|did) ([^?？]+?(?:\b|[€$£])\d[^?？]*?), or"
     r" (?:less|more|fewer|longer|shorter|later|earlier)\W*",
     re.IGNORECASE,
 )
+_ONE_NAME: Final = r"[^,;:.!?？]+?"
 _MEANT_BY: Final = re.compile(
     r"\W*what (?:(?:do|does) (?:we|you|they|people|everybody|everyone)(?: (?:all|here))? mean|is meant)(?: here)? by"
-    r" (?:the (?:word|term) )?(.+?)(?: (?:here|around here))?\W*"
-    r"|\W*was (?:(?:versteht|meint) man|verstehen wir|meinen wir)(?: (?:bei uns|hier|denn))? (?:unter|mit) (.+?)\W*"
-    r"|\W*(?:qu['’]entend-on|qu['’]est-ce qu['’]on entend|que veut-on dire)(?: (?:ici|chez nous))? par (.+?)\W*"
-    r"|\W*qué (?:se entiende|entendemos|se quiere decir)(?: aquí)? (?:por|con) (.+?)\W*"
-    r"|\W*apa yang (?:dimaksud|kita maksud) dengan (.+?)\W*",
+    rf" (?:the (?:word|term) )?({_ONE_NAME})(?: (?:here|around here))?\W*"
+    r"|\W*was (?:(?:versteht|meint) man|verstehen wir|meinen wir)(?: (?:bei uns|hier|denn))? (?:unter|mit)"
+    rf" (?:(?:ein|d)e[mr] )?({_ONE_NAME})\W*"
+    r"|\W*(?:qu['’]entend-on|qu['’]est-ce qu['’]on entend|que veut-on dire)(?: (?:ici|chez nous))?"
+    rf" par ({_ONE_NAME})\W*"
+    rf"|\W*qué (?:se entiende|entendemos|se quiere decir)(?: aquí)? (?:por|con) ({_ONE_NAME})\W*"
+    rf"|\W*apa yang (?:dimaksud|kita maksud) dengan ({_ONE_NAME})\W*",
     re.IGNORECASE,
 )
 _ASKED_MEANING: Final = ("What is {}?", "Was ist {}?", "Qu'est-ce que {} ?", "¿Qué es {}?", "Apa itu {}?")
@@ -95,14 +105,20 @@ def told_and_asked(text: str) -> tuple[str, str]:
     Of what is told, only what stands in quotation marks, if anything does: "somebody said 'toil', what is that?".
     """
     told, asks = _around(text)
-    if meant := _MEANT_BY.fullmatch(asks) if len(asks) <= _LONGEST_CLAIM else None:
-        asks = _ASKED_MEANING[(meant.lastindex or 1) - 1].format(next(filter(None, meant.groups())).strip(_QUOTES))
+    asks = _meaning_asked(asks)
     if _asks_too(told):
         return "", text
     named = _QUOTED.findall(told)
     if named and _MEANING.fullmatch(asks):
         return "", f"What is {' and '.join(named)}?"
     return " ".join(named) or _shortened(told), asks
+
+
+def _meaning_asked(question: str) -> str:
+    """A question such as "What do people here mean by 'fencing'?" in its shortest form, any other as it is."""
+    found = _MEANT_BY.fullmatch(question) if len(question) <= _LONGEST_CLAIM else None
+    meant = next(filter(None, found.groups())).strip(_QUOTES) if found else ""
+    return _ASKED_MEANING[(found.lastindex or 1) - 1].format(meant) if found and meant else question
 
 
 def _asks_too(told: str) -> bool:
