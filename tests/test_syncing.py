@@ -95,7 +95,8 @@ def test_h5_the_shared_index_is_brought_up_to_date_once_an_interval(corpus: Corp
     try:
         assert bring_up_to_date(shared, every_s=3600) == IndexReport(added=2)
         assert bring_up_to_date(shared, every_s=3600) is None
-        with only_one_syncs(shared.index_path, postgres_url, wait_s=0):
+        with only_one_syncs(shared.index_path, postgres_url, wait_s=0) as alone:
+            assert alone
             assert bring_up_to_date(shared, every_s=0) is None
         assert bring_up_to_date(shared, every_s=0) == IndexReport(unchanged=2)
         assert figures_of(index).documents == 2

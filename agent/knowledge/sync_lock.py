@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,7 @@ from agent.knowledge.passage import KnowledgeAwayError
 _AGAIN_S: Final = 0.05
 _CONNECT_S: Final = 5
 _LONGEST_S: Final = 86_400.0
+_LOCK: Final = "hashtext('orion sync'), hashtext(%s)"
 
 
 @contextmanager
@@ -60,14 +61,25 @@ def _in_database(url: str, wait_s: float) -> Iterator[bool]:
     except psycopg.OperationalError as error:
         raise KnowledgeAwayError(type(error).__name__) from None
     with connection:
-        yield _locked(connection, min(wait_s, _LONGEST_S))
+        alone = _locked(connection, min(wait_s, _LONGEST_S))
+        try:
+            yield alone
+        finally:
+            if alone:
+                _unlock(connection)
+
+
+def _unlock(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    """At once: a session that is closed holds its lock until the server has seen that."""
+    with suppress(psycopg.OperationalError):  # a session that is gone holds no lock
+        connection.execute(f"SELECT pg_advisory_unlock({_LOCK})", (SCHEMA,))
 
 
 def _locked(connection: psycopg.Connection[tuple[object, ...]], wait_s: float) -> bool:
     milliseconds = max(1, int(wait_s * 1000))
     try:
         connection.execute(sql.SQL("SET lock_timeout TO {}").format(sql.Literal(milliseconds)))
-        connection.execute("SELECT pg_advisory_lock(hashtext('orion sync'), hashtext(%s))", (SCHEMA,))
+        connection.execute(f"SELECT pg_advisory_lock({_LOCK})", (SCHEMA,))
     except psycopg.errors.LockNotAvailable:
         return False
     except psycopg.OperationalError as error:
