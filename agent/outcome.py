@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from verification.answer import Answer
+from verification.types import Answer
 
 OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget", "cancelled"]
 

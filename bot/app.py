@@ -20,52 +20,52 @@ from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.circuit_breaker import CircuitBreaker
-from agent.knowledge.passage import KnowledgeAwayError, KnowledgeIndex
-from bot.admin_chat import AdminChat
-from bot.admission import Admission
-from bot.allowance import Allowance, Means
-from bot.answering import Answering, Asker
-from bot.attachments import Attachments
-from bot.budgets import Budgets, Limits
-from bot.bystanders import Bystanders
-from bot.catching_up import CatchingUp, Door, Served
-from bot.clicks import Feedback
-from bot.corpus import Corpus
-from bot.delivery import Delivery
-from bot.engine import Engine, open_engine
-from bot.handing_off import HandingOff, Helpers, offers_human
-from bot.handlers import Listeners, Office, register
-from bot.intake import Access
-from bot.knowledge_figures import knowledge_figures
-from bot.mailbox import Mailbox
-from bot.memory import Memory, memory_over
-from bot.newer_versions import NewerVersions
-from bot.oauth import InstallPages
-from bot.observing import Observers, open_observers
-from bot.open_redis import open_redis
-from bot.open_slack import open_slack
-from bot.patience import Patience
-from bot.pausing import Pausing
-from bot.people import KnownPeople, People
-from bot.queueing import Queueing
-from bot.recalling import Recalling
-from bot.reception import Reception
+from agent.knowledge.types import KnowledgeAwayError, KnowledgeIndex
+from agent.model.circuit_breaker import CircuitBreaker
+from agent.texts.wording import SUGGESTED_PROMPTS
+from bot.delivery.delivery import Delivery
+from bot.delivery.stream import Streams
+from bot.delivery.views import Collection, HomeFigures
+from bot.documents.corpus import Corpus
+from bot.documents.figures import knowledge_figures
+from bot.documents.sync import Syncing
+from bot.documents.vectors import vectors_meanwhile
+from bot.events.admin_commands import AdminChat
+from bot.events.catch_up import CatchingUp, Door, Served
+from bot.events.enqueue import Reception
+from bot.events.interactions import Feedback
+from bot.events.listeners import Listeners, Office, register
+from bot.gates.access import Admission
+from bot.gates.allowance import Allowance, Means
+from bot.gates.bystander import Bystanders
+from bot.gates.handoff import HandingOff, Helpers, offers_human
+from bot.gates.newer_schema import NewerVersions
+from bot.gates.recall import Recalling
+from bot.gates.stop import Cancel, LateStops, StopDesk, Stops
+from bot.install.connect import open_slack
+from bot.install.oauth import InstallPages
+from bot.install.workspaces import DeliveryOf, Desk, Reading, Workspaces, delivery_of, heed_uninstalling, language_of
+from bot.queue.queue import Mailbox
+from bot.queue.worker import DRAIN_S, Handle, OnDead, Turns
+from bot.redis.connect import open_redis
+from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
-from bot.settling import Doubts
-from bot.slack_app import Workspace, build_app
-from bot.slack_searching import SlackSearching
-from bot.socket_front import SocketFront
-from bot.stops import Cancel, LateStops, StopDesk, Stops
-from bot.streaming import Streams
-from bot.syncing import Syncing
-from bot.thread_reader import ThreadReader
-from bot.turn_record import TurnRecords
-from bot.turns import DRAIN_S, Handle, OnDead, Turns
-from bot.vectors import vectors_meanwhile
-from bot.views import Collection, HomeFigures
-from bot.wording import SUGGESTED_PROMPTS
-from bot.workspaces import DeliveryOf, Desk, Reading, Workspaces, delivery_of, heed_uninstalling, language_of
+from bot.slack.client import Workspace, build_app
+from bot.slack.files import Attachments
+from bot.slack.history import ThreadReader
+from bot.slack.message import Access
+from bot.slack.search import SlackSearching
+from bot.slack.users import KnownPeople, People
+from bot.stores.budgets import Budgets, Limits
+from bot.stores.pause import Pausing
+from bot.stores.stores import Memory, memory_over
+from bot.stores.turn_records import TurnRecords
+from bot.timeouts import Patience
+from bot.turn.answer import Answering, Asker
+from bot.turn.duplicates import Doubts
+from bot.turn.engine import Engine, open_engine
+from bot.turn.observer import Observers, open_observers
+from bot.turn.queue_position import Queueing
 
 PATIENCE_S = 2.0
 """How long a page waits for Redis."""

@@ -2,6 +2,11 @@
 
 Promises: a wrong value is refused with the variable's name and what it should be. Nothing else in Orion reads the
 environment. Must never print a secret: secrets are ``SecretStr``.
+
+The addresses in the settings, looked at before anything is opened.
+
+Promises: one that no client could use is refused with its variable's name and an example. Must never contact anybody,
+and never show an address's user and password.
 """
 
 from __future__ import annotations
@@ -15,13 +20,14 @@ from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
 
-from bot.wrong_use import WrongUse
+from bot.errors import WrongUse
 
 Names = Annotated[frozenset[str], NoDecode]
 # A user group, a channel by its id, a channel by its name.
@@ -309,3 +315,46 @@ def _fault(item: Mapping[str, Any]) -> str:
     said = _FAULTS[item["type"]].format(**item.get("ctx", {})) if item["type"] in _FAULTS else item["msg"]
     secret = any(word in _variable(item) for word in ("TOKEN", "SECRET", "KEY", "REDIS"))
     return said if secret else f"{said}, not {item['input']!r}"
+
+
+_EXAMPLES = {
+    "OPENAI_BASE_URL": "http://127.0.0.1:11434/v1",
+    "SLACK_API_URL": "https://slack.com/api/",
+    "LANGFUSE_HOST": "https://cloud.langfuse.com",
+    "ORION_DOCS_URL": "https://wiki.example.com/",
+    "ORION_GIT_URL": "https://git.example.com/{repository}/commit/{commit}",
+    "ORION_GIT_DOCS_URL": "https://git.example.com/{repository}/blob/{ref}/{path}",
+    "ORION_SLACK_EXPORTS_URL": "https://acme.slack.com",
+}
+
+
+def check_addresses(settings: Settings) -> Settings:
+    """The same settings. Raises ``SettingsError`` naming each variable that is no web address."""
+    if wrong := wrong_addresses(settings):
+        raise SettingsError(refusal(wrong))
+    return settings
+
+
+def wrong_addresses(settings: Settings) -> dict[str, str]:
+    """What is wrong with each variable that should be a web address and is none."""
+    configured = {
+        "OPENAI_BASE_URL": settings.openai_base_url,
+        "SLACK_API_URL": settings.slack_api_url,
+        "LANGFUSE_HOST": settings.langfuse_host if settings.langfuse_public_key else "",
+        "ORION_DOCS_URL": settings.docs_url,  # and the rest: of anything else Slack would make no link
+        "ORION_GIT_URL": settings.git_url,
+        "ORION_GIT_DOCS_URL": settings.git_docs_url,
+        "ORION_SLACK_EXPORTS_URL": settings.slack_exports_url,
+    }
+    wrong = [name for name, value in configured.items() if value and not is_web_address(value)]
+    return {name: f"is no web address; one looks like {_EXAMPLES[name]}" for name in wrong}
+
+
+def is_web_address(text: str) -> bool:
+    """Whether it is ``http://…`` or ``https://…`` with a host, and a port that exists where one is named."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # raises where it is no number up to 65535
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not any(c.isspace() for c in text)

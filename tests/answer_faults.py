@@ -13,7 +13,7 @@ from dataclasses import replace
 from random import Random
 
 from tests.right_answers import GERMAN, RightAnswer
-from verification.answer import Draft
+from verification.types import Draft
 
 Fault = Callable[[RightAnswer, Draft, Random], Draft | None]
 

@@ -27,10 +27,10 @@ import redis
 from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
-from agent.knowledge.index_postgres import PostgresIndex
-from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.passage import KnowledgeIndex
-from bot.embedded_redis import find_server
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.types import KnowledgeIndex
+from bot.redis.embedded import find_server
 from tests.postgres_server import PostgresUnavailableError, postgres
 
 # A machine that runs two suites at once is slow now and then; what must be fast is shown by the bench, not by a test.

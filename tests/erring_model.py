@@ -14,10 +14,10 @@ from typing import Literal
 
 from agent.actions import Respond
 from agent.budget import Usage
-from agent.judge import JudgeContext, Opinion
-from agent.model import DecideContext, Decision, WriteContext, WriteStream
-from verification.answer import Source
+from agent.model.judge import JudgeContext, Opinion
+from agent.model.protocol import DecideContext, Decision, WriteContext, WriteStream
 from verification.judgement import Judgement
+from verification.types import Source
 
 KNOWN: dict[str, tuple[tuple[str, str], ...]] = {
     "How quickly must the primary acknowledge a page?": (

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from agent.actions import Action, Respond
 from agent.budget import Usage
-from agent.conversation import Question, ThreadKey
-from agent.events import TurnEvent
-from agent.model import DecideContext, Decision, ModelError, WriteContext, WriteStream
+from agent.model.protocol import DecideContext, Decision, ModelError, WriteContext, WriteStream
+from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolResult, ToolSpec
-from verification.answer import Source
+from agent.turn.events import TurnEvent
+from verification.types import Source
 
 THREAD = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
 

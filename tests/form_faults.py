@@ -11,7 +11,7 @@ from dataclasses import replace
 from random import Random
 
 from tests.right_answers import RightAnswer
-from verification.answer import Draft
+from verification.types import Draft
 
 Fault = Callable[[RightAnswer, Draft, Random], Draft | None]
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.intake import Access, Ignored, Incoming, Own, Standing, read, settle
+from bot.slack.message import Access, Ignored, Incoming, Own, Standing, read, settle
 
 OWN = Own(user="UORION", bot="BORION")
 OPEN = Access()

@@ -11,8 +11,8 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.local import LENIENT, LocalWorkspace
-from bot.local.arguments import Arguments
-from bot.local.web_api import METHODS
+from bot.local.api.arguments import Arguments
+from bot.local.api.router import METHODS
 from bot.local.workspace import Setup, Workspace
 
 MENTION = "<@U0ORION>"

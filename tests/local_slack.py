@@ -9,15 +9,15 @@ from datetime import date
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.circuit_breaker import CircuitBreaker
-from agent.conversation import ThreadKey
-from bot.delivery import Delivery
-from bot.local.limits import LENIENT, Strictness
-from bot.local.roster import TEAM_ID
+from agent.model.circuit_breaker import CircuitBreaker
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Delivery
+from bot.local.model.limits import LENIENT, Strictness
+from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
-from bot.slack_app import Workspace, open_client
-from bot.slack_calls import SlackCalls
-from bot.thread_reader import ThreadReader
+from bot.slack.client import Workspace, open_client
+from bot.slack.history import ThreadReader
+from bot.slack.web_api import SlackCalls
 
 TODAY = date(2026, 11, 21)
 CHANNEL = "C0GENERAL"

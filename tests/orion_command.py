@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import structlog
 
-from bot.cli import main
+from bot.cli.main import main
 from bot.settings import Settings
 
 LIMITS = "# Limits\n\nEach API key may make 600 requests a minute.\n"

@@ -17,16 +17,16 @@ from typing import Any, Literal
 from pydantic import SecretStr
 
 from bot.app import Orion, open_orion
-from bot.document_index import corpus_of
-from bot.http_front import Pages, SlackDoor, build
-from bot.http_front import serve as serve_pages
+from bot.cli.serve import HANDBOOK, Inhabitant, settings_for
+from bot.documents.open import corpus_of
 from bot.local.documents import DocsFolder
-from bot.local.limits import LENIENT, Strictness
-from bot.local.roster import BOT_USER, VISITOR
+from bot.local.model.limits import LENIENT, Strictness
+from bot.local.model.roster import BOT_USER, VISITOR
 from bot.local.server import LocalWorkspace
-from bot.patience import Patience
-from bot.serving import HANDBOOK, Inhabitant, settings_for
+from bot.servers.http import Pages, SlackDoor, build
+from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
+from bot.timeouts import Patience
 from tests.waiting import wait_until
 
 MENTION = f"<@{BOT_USER}>"

@@ -18,9 +18,9 @@ from typing import Final, Literal
 
 from tests import answer_faults, form_faults, sentence_faults
 from tests.right_answers import RightAnswer, cited, right_answer
-from verification.answer import Draft, RuleName, Verdict
+from verification.check import check
 from verification.judgement import open_claims
-from verification.rules import check
+from verification.types import Draft, RuleName, Verdict
 
 Outcome = Literal["error", "set right", "other rule", "warning", "missed"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("error", "set right", "other rule", "warning", "missed")

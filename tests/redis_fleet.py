@@ -24,7 +24,7 @@ from redis.backoff import NoBackoff
 from redis.crc import key_slot
 from redis.exceptions import RedisError
 
-from bot.embedded_redis import find_server
+from bot.redis.embedded import find_server
 from tests.waiting import wait_until
 
 SLOTS = 16384

@@ -12,9 +12,9 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-from agent.knowledge.chunking import chunk_document
-from agent.knowledge.reading import read_document
-from verification.answer import Draft, Source
+from agent.knowledge.readers.chunking import chunk_document
+from agent.knowledge.readers.reading import read_document
+from verification.types import Draft, Source
 
 HANDBOOK = Path(__file__).parent.parent / "bot/local/handbook"
 Shape = Literal["sentence", "paragraph", "list", "steps", "table", "code"]

@@ -6,14 +6,14 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from bot.action_tokens import KEPT_S
-from bot.intake import Access, Incoming
-from bot.mailbox import Mailbox
-from bot.memory import memory_over
-from bot.people import KnownPeople
-from bot.reception import Reception
-from bot.stops import StopDesk, Stops
+from agent.thread.conversation import ThreadKey
+from bot.events.enqueue import Reception
+from bot.gates.stop import StopDesk, Stops
+from bot.queue.queue import Mailbox
+from bot.slack.message import Access, Incoming
+from bot.slack.users import KnownPeople
+from bot.stores.search_tokens import KEPT_S
+from bot.stores.stores import memory_over
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.addresses import check_addresses, is_web_address
-from bot.settings import SettingsError
+from bot.settings import SettingsError, check_addresses, is_web_address
 from tests.orion_running import settings_in
 
 

@@ -10,15 +10,15 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from agent.conversation import ThreadKey
-from bot.admin_chat import AdminChat, ordered
-from bot.delivery import Delivery
-from bot.http_front import Pages, build, serve
-from bot.intake import Incoming
-from bot.local.roster import VISITOR
-from bot.notices import Notice, notice
-from bot.pausing import Pause, Pausing
-from bot.withdrawals import Withdrawals
+from agent.texts.notices import Notice, notice
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Delivery
+from bot.events.admin_commands import AdminChat, ordered
+from bot.local.model.roster import VISITOR
+from bot.servers.http import Pages, build, serve
+from bot.slack.message import Incoming
+from bot.stores.cancellations import Withdrawals
+from bot.stores.pause import Pause, Pausing
 from tests.local_slack import local_slack
 from tests.orion_running import DIRECT, Setting, running, settings_in, shown
 from tests.waiting import wait_until

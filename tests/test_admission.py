@@ -13,31 +13,31 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from agent.conversation import ThreadKey
-from agent.phrases import say
-from agent.thread_state import PendingQuestion, ThreadState
-from agent.thread_store import ThreadStore
-from bot.admission import KNOWN_WITHIN_S, Admission
-from bot.allowance import Allowance, Means
+from agent.texts.catalogue import say
+from agent.texts.notices import notice
+from agent.texts.wording import help_text
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import PendingQuestion, ThreadState
+from agent.thread.store import ThreadStore
 from bot.app import open_orion
-from bot.budgets import Budgets, Limits
-from bot.bystanders import Bystanders
-from bot.document_index import corpus_of
-from bot.intake import Access, Incoming
-from bot.lease import Lease
-from bot.local.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
-from bot.mailbox import Claimed, Mailbox
-from bot.memory import memory_over
-from bot.notices import notice
-from bot.pausing import Pausing
-from bot.people import People
-from bot.serving import HANDBOOK, settings_for
+from bot.cli.serve import HANDBOOK, settings_for
+from bot.documents.open import corpus_of
+from bot.gates.access import KNOWN_WITHIN_S, Admission
+from bot.gates.allowance import Allowance, Means
+from bot.gates.bystander import Bystanders
+from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
+from bot.queue.lease import Lease
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending
 from bot.settings import Settings
-from bot.standing import Standings
-from bot.turns import OK, Ending
-from bot.withdrawals import Withdrawals
-from bot.wording import help_text
-from bot.work import turn_id_of
+from bot.slack.message import Access, Incoming
+from bot.slack.users import People
+from bot.stores.budgets import Budgets, Limits
+from bot.stores.cancellations import Withdrawals
+from bot.stores.pause import Pausing
+from bot.stores.stores import memory_over
+from bot.stores.thread_mode import Standings
+from bot.turn.job import turn_id_of
 from tests.local_slack import Slack, local_slack
 from tests.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.delivery import Ticket
-from bot.lease import LeaseLost
-from bot.status import MODEL_AWAY, Pace, working
+from bot.delivery.delivery import Ticket
+from bot.queue.lease import LeaseLost
+from bot.turn.status import MODEL_AWAY, Pace, working
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
 
 METHOD = "agents.sessions.setStatus"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from bot.budgets import Limits
-from bot.intake import Incoming
-from bot.notices import notice
-from bot.pausing import Pausing
+from agent.texts.notices import notice
+from bot.slack.message import Incoming
+from bot.stores.budgets import Limits
+from bot.stores.pause import Pausing
 from tests.test_admission import door
 
 CHANNEL = "C0GENERAL"

@@ -19,34 +19,34 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from structlog.testing import capture_logs
 
 from agent.budget import Budget
-from agent.conversation import ThreadKey
-from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.passage import IndexReport
-from agent.model import ModelError
-from agent.progress import Policy
-from agent.thread_store import ThreadStore
-from bot.answering import Answering
-from bot.catching_up import Served
-from bot.delivery import Ticket
-from bot.engine import Engine
-from bot.intake import Access, Incoming
-from bot.lease import Lease, LeaseLost
-from bot.mailbox import Claimed, Mailbox
-from bot.memory import Memory, memory_over
-from bot.observing import open_observers
-from bot.people import KnownPeople
-from bot.reception import Reception
-from bot.settling import LOOKS_S, Doubts, read_unsettled
-from bot.slack_calls import DeliveryFailed, SlackCalls
-from bot.stops import Cancel, StopDesk, Stops
-from bot.turns import OK, Ending
-from bot.withdrawals import Withdrawals
-from bot.work import turn_id_of
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.types import IndexReport
+from agent.model.protocol import ModelError
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import ThreadStore
+from agent.turn.progress import Policy
+from bot.delivery.delivery import Ticket
+from bot.events.catch_up import Served
+from bot.events.enqueue import Reception
+from bot.gates.stop import Cancel, StopDesk, Stops
+from bot.queue.lease import Lease, LeaseLost
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending
+from bot.slack.message import Access, Incoming
+from bot.slack.users import KnownPeople
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.stores.cancellations import Withdrawals
+from bot.stores.stores import Memory, memory_over
+from bot.turn.answer import Answering
+from bot.turn.duplicates import LOOKS_S, Doubts, read_unsettled
+from bot.turn.engine import Engine
+from bot.turn.job import turn_id_of
+from bot.turn.observer import open_observers
 from tests.fakes import LIMITS, PassageTool, ScriptedModel
 from tests.local_slack import CHANNEL, Slack, local_slack
 from tests.orion_running import settings_in
 from tests.waiting import wait_until
-from verification.answer import Answer
+from verification.types import Answer
 
 GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
 ASKED = "How many requests may a key send a minute?"

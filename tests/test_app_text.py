@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.app_text import app_text
+from bot.slack.text import app_text
 
 ALERT = {"title": "[#7] Disk full", "text": "db-7 is at 98 %", "fields": [{"title": "Severity", "value": "high"}]}
 BLOCKS = [

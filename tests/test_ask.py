@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
-from bot.ask import ask, exit_code
+from bot.cli.ask import ask, exit_code
 from tests.langfuse_receiver import LangfuseReceiver
 from tests.openai_server import HANGS, RESPOND, ScriptedOpenAI, calls, fails, says
 from tests.orion_command import LIMITS, QUESTION, Terminal, opened

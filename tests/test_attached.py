@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.attached import MOST_PARTS, WHOLE_CHARS, asks_for_file, file_sources, with_unread
 from agent.budget import Budget
-from agent.conversation import AttachedFile, Message, Question
-from agent.events import Done
-from agent.extractive_model import ExtractiveModel
-from agent.file_words import file_words
-from agent.loop import run_turn
+from agent.files import MOST_PARTS, WHOLE_CHARS, asks_for_file, file_sources, with_unread
 from agent.outcome import Answered, Cancelled, Refused
-from agent.phrases import LANGUAGES
-from agent.replies import plain_answer
-from agent.thread_state import ThreadState
+from agent.quoting.model import ExtractiveModel
+from agent.texts.catalogue import LANGUAGES
+from agent.texts.file_words import file_words
+from agent.thread.conversation import AttachedFile, Message, Question
+from agent.thread.state import ThreadState
+from agent.turn.events import Done
+from agent.turn.loop import run_turn
+from agent.turn.replies import plain_answer
 from tests.fakes import Listener, ScriptedModel, question
 
 NOTES = AttachedFile(

@@ -17,14 +17,14 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from redis.asyncio import Redis
 
-from agent.conversation import AttachedFile, ThreadKey
-from agent.file_words import file_words
-from bot.attachments import MOST_BYTES, MOST_FILES, Attachments, no_files
-from bot.intake import Incoming
-from bot.local.roster import TEAM_ID, VISITOR
-from bot.slack_app import open_client
-from bot.slack_calls import DeliveryFailed, SlackCalls
-from bot.thread_reader import ThreadReader
+from agent.texts.file_words import file_words
+from agent.thread.conversation import AttachedFile, ThreadKey
+from bot.local.model.roster import TEAM_ID, VISITOR
+from bot.slack.client import open_client
+from bot.slack.files import MOST_BYTES, MOST_FILES, Attachments, no_files
+from bot.slack.history import ThreadReader
+from bot.slack.message import Incoming
+from bot.slack.web_api import DeliveryFailed, SlackCalls
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.orion_running import DIRECT, MENTION, Setting, running, settings_in, shown
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source, Verdict
-from verification.rules import check
+from verification.check import check
+from verification.types import Draft, Source, Verdict
 
 PAGES = {
     "oncall": "The primary acknowledges a page within 5 minutes. An unacknowledged page goes to the secondary after 10 minutes and to the engineering manager after 20 minutes. On-call pay is 350 euros a week for the primary and 175 euros for the secondary. The rotation changes every Tuesday at 10:00 UTC. An alert may be silenced for at most 4 hours. Nobody is primary more than once in five weeks. Longer silences need the incident lead.",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source, Violation
-from verification.claims import claims
-from verification.examination import grounds
-from verification.grounding import ground
+from verification.claims.claims import claims
+from verification.grounding.examine import grounds
+from verification.grounding.ground import ground
+from verification.types import Draft, Source, Violation
 
 PAY = "On-call pay is 350 euros a week for the primary and 175 euros for the secondary."
 BACKUPS = "Daily backups are kept for 35 days and monthly backups are kept for 13 months."

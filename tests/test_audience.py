@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from agent.audience import NOBODY, PUBLIC, Viewers, may_see, viewers_of, written
 from agent.budget import Budget
-from agent.conversation import Question, ThreadKey
-from agent.knowledge.audience_file import FILE_NAME
-from agent.knowledge.folders import Walk
-from agent.knowledge.passage import KnowledgeIndex
-from agent.knowledge.seen_by import SeenBy
-from agent.loop import run_turn
-from agent.thread_state import ThreadState
-from agent.tools.knowledge import for_viewers, knowledge_tools
+from agent.knowledge.index.filtered import SeenBy
+from agent.knowledge.sources.audience_file import FILE_NAME
+from agent.knowledge.sources.folders import Walk
+from agent.knowledge.types import KnowledgeIndex
+from agent.thread.audience import NOBODY, PUBLIC, Viewers, may_see, viewers_of, written
+from agent.thread.conversation import Question, ThreadKey
+from agent.thread.state import ThreadState
+from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
 from agent.tools.tool import Tool
+from agent.turn.loop import run_turn
 from tests.fakes import LIMITS, Listener, PassageTool, ScriptedModel
-from verification.answer import Source
+from verification.types import Source
 
 HR = Viewers(team="T1", channel="C0HR")
 HELP = Viewers(team="T1", channel="C0HELP")

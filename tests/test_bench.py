@@ -7,10 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
-from bot import bench, bench_texts, bench_turns
-from bot.bench_texts import turn
-from verification.answer import Draft
-from verification.rules import check
+from bot.evals import bench, bench_texts, bench_turns
+from bot.evals.bench_texts import turn
+from verification.check import check
+from verification.types import Draft
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import aiohttp
 import pytest
 
-from bot.cli import serve as serve_command
-from bot.http_front import Pages, build, serve
+from bot.cli.main import serve as serve_command
 from bot.local.server import LocalWorkspace
+from bot.servers.http import Pages, build, serve
 
 
 async def checks() -> Mapping[str, bool]:

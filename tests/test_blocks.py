@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.blocks import MOST_CHARACTERS, Frame, Post, clipped, context, render, without_buttons
-from bot.local.block_limits import block_faults, text_length
-from bot.mrkdwn_links import age, link, source_line
-from verification.answer import Answer, Source
-from verification.chunks import messages
+from bot.delivery.blocks import MOST_CHARACTERS, Frame, Post, clipped, context, render, without_buttons
+from bot.delivery.links import age, link, source_line
+from bot.local.model.block_limits import block_faults, text_length
+from verification.markup.chunks import messages
+from verification.types import Answer, Source
 
 TODAY = date(2026, 11, 21)
 SOURCE = Source(id=1, title="Release process", url="https://docs.example/release.md", updated_at="2026-11-01")

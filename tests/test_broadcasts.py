@@ -1,11 +1,11 @@
-"""verification/broadcasts.py: an answer calls nobody whom the question did not name."""
+"""verification/rules/mentions.py: an answer calls nobody whom the question did not name."""
 
 from __future__ import annotations
 
 import pytest
 
-from verification.answer import Dialect, Draft
-from verification.rules import check
+from verification.check import check
+from verification.types import Dialect, Draft
 
 
 def found(text: str, dialect: Dialect = "mrkdwn", mentions: frozenset[str] = frozenset()) -> list[str]:

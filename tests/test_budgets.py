@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from agent.conversation import ThreadKey
-from bot.budgets import Budgets, Holder, Limits, in_words
-from bot.intake import Incoming
+from agent.thread.conversation import ThreadKey
+from bot.slack.message import Incoming
+from bot.stores.budgets import Budgets, Holder, Limits, in_words
 from tests.waiting import wait_until
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC).timestamp()

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from agent.thread_state import PendingQuestion, ThreadState
-from agent.thread_store import ThreadStore
-from bot.bystanders import Bystanders
-from bot.intake import Incoming
-from bot.lease import Lease, LeaseLost
-from bot.local.roster import TEAM_ID, VISITOR
-from bot.mailbox import Claimed, Mailbox
-from bot.notices import notice
-from bot.people import People
-from bot.turns import OK, Ending
+from agent.texts.notices import notice
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import PendingQuestion, ThreadState
+from agent.thread.store import ThreadStore
+from bot.gates.bystander import Bystanders
+from bot.local.model.roster import TEAM_ID, VISITOR
+from bot.queue.lease import Lease, LeaseLost
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending
+from bot.slack.message import Incoming
+from bot.slack.users import People
 from tests.local_slack import local_slack
 from tests.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.orion_running import CHANNEL, MENTION, Setting, answers, running, settings_in, shown

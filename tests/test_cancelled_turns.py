@@ -11,12 +11,12 @@ from structlog.testing import capture_logs
 
 from agent.actions import PlannedStep, Respond, ToolCall, ToolCalls
 from agent.budget import Budget
-from agent.events import Done
-from agent.loop import run_turn
-from agent.model import ModelError, WriteContext, WriteStream
+from agent.model.protocol import ModelError, WriteContext, WriteStream
 from agent.outcome import Answered, OutOfBudget, TurnOutcome
-from agent.thread_state import ThreadState
+from agent.thread.state import ThreadState
 from agent.tools.tool import Tool, ToolResult, ToolSpec
+from agent.turn.events import Done
+from agent.turn.loop import run_turn
 from tests.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
 from tests.waiting import wait_until
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent.quoting.catalogue import MOST_BY_AGE, asks_for_documents, document_of, is_about, listed
+from agent.quoting.documents import MOST_BY_AGE, asks_for_documents, document_of, is_about, listed
 from agent.quoting.units import units_of
-from verification.answer import Source
+from verification.types import Source
 
 LIST = units_of(
     Source(

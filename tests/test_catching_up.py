@@ -15,13 +15,13 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from agent.conversation import ThreadKey
-from bot.catching_up import PLACES_KEPT, CatchingUp, Door, Served
-from bot.local.limits import LENIENT
-from bot.local.roster import TEAM_ID
+from agent.thread.conversation import ThreadKey
+from bot.events.catch_up import PLACES_KEPT, CatchingUp, Door, Served
+from bot.local.model.limits import LENIENT
+from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
-from bot.slack_calls import DeliveryFailed
-from bot.thread_reader import ThreadReader
+from bot.slack.history import ThreadReader
+from bot.slack.web_api import DeliveryFailed
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in
 from tests.waiting import wait_until
 

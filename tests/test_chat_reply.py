@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.budget import Usage
-from agent.chat_reply import StreamedReply, WireCall, estimated, read_reply
-from agent.event_stream import MAX_EVENT
-from agent.model import ModelError
+from agent.model.chat_reply import MAX_EVENT, StreamedReply, WireCall, estimated, read_reply
+from agent.model.protocol import ModelError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

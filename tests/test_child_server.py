@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.tools.child_server import LINE_MOST, started
+from agent.tools.mcp.process import LINE_MOST, started
 
 
 async def test_d4_lines_go_out_and_come_back_without_empty_ones() -> None:

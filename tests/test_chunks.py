@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verification.answer import Dialect, Source
-from verification.chunks import messages, split
-from verification.form import violations
-from verification.mrkdwn import repair
-from verification.scanner import segments
+from verification.markup.chunks import messages, split
+from verification.markup.mrkdwn import repair
+from verification.markup.scanner import segments
+from verification.rules.form import violations
+from verification.types import Dialect, Source
 
 SOURCES = (
     Source(id=1, title="One", url="https://s.example/a_(b)?x=1&y=2"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from structlog.testing import capture_logs
 
-from agent.circuit_breaker import WHILE_PROBED_S, CircuitBreaker
+from agent.model.circuit_breaker import WHILE_PROBED_S, CircuitBreaker
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""verification/citations.py: the ways citations are written, and whether they resolve."""
+"""verification/rules/citations.py: the ways citations are written, and whether they resolve."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.answer import Draft, Source, Verdict
-from verification.citations import NOWHERE, Citation, citations, cited_sources, normalise
-from verification.rules import check
+from verification.check import check
+from verification.rules.citations import NOWHERE, Citation, citations, cited_sources, normalise
+from verification.types import Draft, Source, Verdict
 
 REFUNDS = Source(
     id=1, title="Refunds", url="https://docs.acme.test/refunds", text="Refunds take 14 days. Ask the finance team."

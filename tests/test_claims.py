@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.claims import claims
+from verification.claims.claims import claims
 
 
 def cited(text: str) -> list[tuple[str, tuple[int, ...]]]:

@@ -11,10 +11,10 @@ import pytest
 from typer import Exit
 from typer.main import get_command
 
-from bot.cli import _run as run
-from bot.cli import app
-from bot.embedded_redis import EmbeddedRedisError
-from bot.stopping import EndedAtOnce
+from bot.cli.main import app
+from bot.cli.output import run
+from bot.cli.signals import EndedAtOnce
+from bot.redis.embedded import EmbeddedRedisError
 from tests.orion_command import LIMITS, QUESTION, Terminal, opened
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.conversation import ThreadKey
-from bot.clicks import Feedback, HomeOpened, TrustClick, read_feedback, read_home, read_trust
-from bot.intake import Ignored
+from agent.thread.conversation import ThreadKey
+from bot.events.interactions import Feedback, HomeOpened, TrustClick, read_feedback, read_home, read_trust
+from bot.slack.message import Ignored
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

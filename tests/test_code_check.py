@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.answer import Draft, Source
-from verification.claims import claims
-from verification.code_check import fillings, is_code, pieces
-from verification.rules import check
+from verification.check import check
+from verification.checks.code import fillings
+from verification.claims.claims import claims
+from verification.evidence.code_lines import is_code, pieces
+from verification.types import Draft, Source
 
 PAGE = (
     "Restart the database with `dbctl restart --wait` and check `dbctl status`. Logs are in /var/log/dbctl/main.log. "

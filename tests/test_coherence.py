@@ -1,11 +1,11 @@
-"""verification/coherence.py: repetition, broken-off ends, contradicting figures, the wrong language."""
+"""verification/rules/coherence.py: repetition, broken-off ends, contradicting figures, the wrong language."""
 
 from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft
-from verification.rules import check
+from verification.check import check
+from verification.types import Draft
 
 
 def details(text: str, question: str = "", *, own_words: bool = False) -> list[str]:

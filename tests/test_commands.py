@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source, Violation
-from verification.rules import check
+from verification.check import check
+from verification.types import Draft, Source, Violation
 
 PAGE = (
     "Rotate the secret with `vaultctl rotate <path>` first. Then run `rota swap --week 2026-W48`. The rota is public."

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.quoting.concepts import LITTLE, UNKNOWN, concepts, concepts_in
-from verification.language import detect
+from verification.text.language import detect
 
 
 def weights(text: str) -> dict[str, float]:

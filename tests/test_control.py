@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.actions import AskUser, Complete, PlannedStep, Respond, ToolCall, ToolCalls
-from agent.control import Call, ControlError, functions, read_arguments, read_calls, read_json
+from agent.model.control import Call, ControlError, functions, read_arguments, read_calls, read_json
 from agent.tools.tool import ToolSpec
 
 

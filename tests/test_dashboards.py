@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from observability import tracing
-from observability.dashboards import CHARTS, DashboardsError, Made, make_dashboard
+from observability.langfuse import tracing
+from observability.langfuse.dashboards import CHARTS, DashboardsError, Made, make_dashboard
 from tests.langfuse_dashboards import LangfuseDashboards
 from tests.orion_command import Terminal, opened
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.answer import Draft, Source
-from verification.dates import Moment, agrees, moments
-from verification.rules import check
+from verification.check import check
+from verification.types import Draft, Source
+from verification.values.dates import Moment, agrees, moments
 
 Parts = tuple[int | None, int | None, int | None, int | None, int | None, int | None]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from bot.intake import Incoming
-from bot.mailbox import Mailbox
+from agent.thread.conversation import ThreadKey
+from bot.queue.queue import Mailbox
+from bot.slack.message import Incoming
 from tests.orion_command import Terminal, opened
 
 THREAD = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")

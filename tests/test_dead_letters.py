@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from bot.dead_letters import DeadLetters
-from bot.mailbox import Claimed, Mailbox
+from bot.queue.dead_letters import DeadLetters
+from bot.queue.queue import Claimed, Mailbox
 
 THREAD = "T1:C1:1.0"
 

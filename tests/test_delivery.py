@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from agent.conversation import ThreadKey
-from agent.phrases import say
-from bot.delivery import Ticket
-from bot.lease import LeaseLost
-from bot.local.limits import LENIENT, Strictness
+from agent.texts.catalogue import say
+from agent.texts.wording import HELP
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Ticket
+from bot.delivery.views import Collection, HomeFigures
+from bot.local.model.limits import LENIENT, Strictness
 from bot.local.server import LocalWorkspace
-from bot.settling import put_in_order
-from bot.slack_calls import DeliveryFailed
-from bot.views import Collection, HomeFigures
-from bot.wording import HELP
+from bot.queue.lease import LeaseLost
+from bot.slack.web_api import DeliveryFailed
+from bot.turn.duplicates import put_in_order
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
-from verification.answer import Answer, Source
+from verification.types import Answer, Source
 
 SOURCE = Source(id=1, title="Release process", url="https://docs.example/release.md", updated_at="2026-11-01")
 

@@ -13,14 +13,14 @@ from cryptography.fernet import Fernet
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from bot.check import Check
-from bot.doctor import ANSWERS_WITHIN_S, examine
-from bot.local.limits import LENIENT
-from bot.local.roster import Channel
+from bot.cli.serve import HANDBOOK, settings_for
+from bot.doctor.check import Check
+from bot.doctor.doctor import ANSWERS_WITHIN_S, examine
+from bot.local.model.limits import LENIENT
+from bot.local.model.roster import Channel
 from bot.local.server import LocalWorkspace
-from bot.pausing import Pausing
-from bot.serving import HANDBOOK, settings_for
 from bot.settings import Settings
+from bot.stores.pause import Pausing
 from tests.langfuse_receiver import LangfuseReceiver
 from tests.openai_server import GARBAGE, ScriptedOpenAI, fails, says
 from tests.orion_running import settings_in

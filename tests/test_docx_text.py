@@ -12,8 +12,8 @@ from docx import Document
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.knowledge.docx_text import DocxUnreadableError, docx_markdown
-from agent.knowledge.reading import read_document
+from agent.knowledge.readers.docx import DocxUnreadableError, docx_markdown
+from agent.knowledge.readers.reading import read_document
 
 
 def made() -> bytes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source
-from verification.rules import check
+from verification.check import check
+from verification.types import Draft, Source
 
 
 def is_refused(source: str, text: str) -> bool:

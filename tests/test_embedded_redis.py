@@ -18,9 +18,9 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
-from bot.embedded_redis import EmbeddedRedisError, answers, connect, find_server, runs, server_binaries
-from bot.mailbox import Mailbox
-from bot.redis_url import impatient
+from bot.queue.queue import Mailbox
+from bot.redis.embedded import EmbeddedRedisError, answers, connect, find_server, runs, server_binaries
+from bot.redis.url import impatient
 from tests.waiting import wait_until
 
 # A process that uses the home named first, says which server it got, and stays until its input is closed.

@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from agent.conversation import Question, ThreadKey
-from agent.extractive_model import ExtractiveModel
-from agent.knowledge.git_source import GitSource
-from agent.knowledge.index_postgres import PostgresIndex
-from agent.knowledge.passage import IndexReport, KnowledgeAwayError
-from agent.model_failure import PASSING
-from agent.openai_model import OpenAIModel
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.sources.git import GitSource
+from agent.knowledge.types import IndexReport, KnowledgeAwayError
+from agent.model.openai import OpenAIModel
+from agent.model.protocol import PASSING
 from agent.outcome import Answered, Failed
-from agent.thread_state import ThreadState
-from bot.document_index import corpus_of, open_index
-from bot.engine import open_engine, open_model
+from agent.quoting.model import ExtractiveModel
+from agent.thread.conversation import Question, ThreadKey
+from agent.thread.state import ThreadState
+from bot.documents.open import corpus_of, open_index
+from bot.errors import WrongUse
 from bot.settings import Settings
-from bot.wrong_use import WrongUse
+from bot.turn.engine import open_engine, open_model
 from tests.orion_command import LIMITS, QUESTION
 from tests.orion_running import settings_in
 

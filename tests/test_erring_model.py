@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from agent.budget import Budget
-from agent.conversation import Question, ThreadKey
-from agent.events import TurnEvent
-from agent.judge import Judge
-from agent.knowledge.index_sqlite import SqliteIndex
-from agent.loop import run_turn
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.model.judge import Judge
 from agent.outcome import Answered, Cancelled, TurnOutcome, outcome_name
-from agent.thread_state import ThreadState
-from agent.tools.knowledge import knowledge_tools
+from agent.thread.conversation import Question, ThreadKey
+from agent.thread.state import ThreadState
+from agent.tools.builtin.knowledge import knowledge_tools
+from agent.turn.events import TurnEvent
+from agent.turn.loop import run_turn
 from tests.erring_model import KNOWN, ErringModel, KnowingJudge, Slip
 
 HANDBOOK = Path(__file__).parent.parent / "bot/local/handbook"

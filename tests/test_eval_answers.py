@@ -10,9 +10,9 @@ import pytest
 from pydantic import SecretStr
 
 from agent.outcome import OutcomeName
-from bot.eval_answers import Asked, Replied, ask_all, plain, read_questions, scored
+from bot.errors import WrongUse
+from bot.evals.answers import Asked, Replied, ask_all, plain, read_questions, scored
 from bot.settings import load_settings
-from bot.wrong_use import WrongUse
 from tests.langfuse_receiver import LangfuseReceiver
 from tests.openai_server import RESPOND, ScriptedOpenAI, calls, fails, says
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.eval_compare import Change, compare
-from bot.wrong_use import WrongUse
+from bot.errors import WrongUse
+from bot.evals.compare import Change, compare
 from tests.orion_command import Terminal, opened
 
 ANSWERS: dict[str, Any] = {

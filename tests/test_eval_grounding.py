@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot.eval_grounding import evaluate, read_rows
-from bot.wrong_use import WrongUse
-from verification.score import SUPPORTED
+from bot.errors import WrongUse
+from bot.evals.grounding import evaluate, read_rows
+from verification.evidence.score import SUPPORTED
 
 SOURCE = "Backups are kept for 30 days and the job runs nightly."
 

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from playwright.async_api import async_playwright
 
 from agent.outcome import OutcomeName
-from bot import eval_report
-from bot.eval_answers import Asked, Replied, Run
-from bot.eval_report import report_page
+from bot.evals import report as eval_report
+from bot.evals.answers import Asked, Replied, Run
+from bot.evals.report import report_page
 from tests.browser import ARGUMENTS, browser_path
-from verification.answer import Source
+from verification.types import Source
 
 HOSTILE = (
     """<script>document.title = "taken"</script><img src=x onerror="document.title='taken'">'"></td></table>&lt;"""
 )
-STYLE = Path(eval_report.__file__).with_name("eval_report.css").read_text()
+STYLE = Path(eval_report.__file__).with_name("report.css").read_text()
 
 
 def replied(outcome: OutcomeName = "answered", text: str = "It is 600 [1].", **more: Any) -> Replied:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.eval_retrieval import evaluate_retrieval, ndcg, recall, reciprocal_rank
-from bot.wrong_use import WrongUse
+from bot.errors import WrongUse
+from bot.evals.retrieval import evaluate_retrieval, ndcg, recall, reciprocal_rank
 
 SMALL: dict[str, Any] = {
     "docs": {

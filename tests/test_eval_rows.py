@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.eval_rows import Row, percentile, read_rows, share
-from bot.wrong_use import WrongUse
+from bot.errors import WrongUse
+from bot.evals.rows import Row, percentile, read_rows, share
 
 READERS: dict[str, Callable[[Row], object]] = {
     "id": Row.identity,

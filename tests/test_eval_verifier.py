@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.eval_verifier import Ruling, evaluate_verifier, scored
-from bot.wrong_use import WrongUse
+from bot.errors import WrongUse
+from bot.evals.verifier import Ruling, evaluate_verifier, scored
 
 LABELLED = Path(__file__).parent / "data/verifier.jsonl"
 PRECISE = (

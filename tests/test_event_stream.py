@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.event_stream import MAX_EVENT, EventStream
+from agent.model.chat_reply import MAX_EVENT, EventStream
 
 STREAM = (
     b": a comment\r\ndata: one\r\n\r\nevent: x\ndata: two\ndata:lines\n\n"  # both line ends, both spellings

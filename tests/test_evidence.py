@@ -9,7 +9,7 @@ import pytest
 from agent.quoting.evidence import NEEDED, Evidence, answers, evidence_for, weighed
 from agent.quoting.ranking import Asked, compare
 from agent.quoting.units import units_of
-from verification.answer import Source
+from verification.types import Source
 
 SPARE = Source(
     id=1,

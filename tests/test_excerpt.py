@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.quoting.excerpt import MOST_EXCERPTS, MOST_ITEMS, Choice, choose, closest, opening
 from agent.quoting.ranking import Asked
 from agent.quoting.units import units_of
-from verification.answer import Source
+from verification.types import Source
 
 
 def chosen(question: str, *texts: str) -> Choice | None:

@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 import pytest
 from langfuse import Evaluation
 
-from observability.experiments import TO_BE_REFUSED, Experiment, Item
-from observability.tracing import Attempt, Tracer
+from observability.langfuse.experiments import TO_BE_REFUSED, Experiment, Item
+from observability.langfuse.tracing import Attempt, Tracer
 from tests.langfuse_receiver import LangfuseReceiver, ReceivedSpan
 from tests.waiting import wait_until
-from verification.answer import Violation
+from verification.types import Violation
 
 KEYS = itertools.count()
 SECRET = "xoxb-1234567890-abcdefghij"

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from agent.actions import Action, Respond, ToolCalls
 from agent.budget import Budget, Usage
-from agent.conversation import Message, Question, ThreadKey
-from agent.extractive_model import ExtractiveModel
-from agent.model import DecideContext, ModelError, WriteContext
+from agent.model.protocol import DecideContext, ModelError, WriteContext
+from agent.quoting.model import ExtractiveModel
+from agent.thread.conversation import Message, Question, ThreadKey
 from agent.tools.tool import ToolResult, ToolSpec
-from verification.answer import Draft, Source, Verdict
+from verification.check import check
 from verification.feedback import retry_text
-from verification.rules import check
+from verification.types import Draft, Source, Verdict
 
 MODEL = ExtractiveModel()
 

@@ -21,12 +21,12 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from agent.openai_model import Timeouts
-from bot.local.deliveries import Delivery
-from bot.local.faults import Faults
-from bot.local.limits import LENIENT, Strictness
-from bot.patience import Patience
-from bot.status import DOCUMENTS_AWAY
+from agent.model.openai import Timeouts
+from bot.local.events.dispatch import Delivery
+from bot.local.model.faults import Faults
+from bot.local.model.limits import LENIENT, Strictness
+from bot.timeouts import Patience
+from bot.turn.status import DOCUMENTS_AWAY
 from tests.chaos.scene import PLANNED
 from tests.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Claim, Draft, Source, Verdict, Violation
+from verification.check import check
 from verification.feedback import retry_text
-from verification.rules import check
+from verification.types import Claim, Draft, Source, Verdict, Violation
 
 SOURCES = (
     Source(id=1, title="Refunds", url="https://docs.acme.test/refunds", text="Refunds take 14 days."),

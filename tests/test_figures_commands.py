@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from bot.local_prefix import prefix_of
+from bot.cli.output import prefix_of
 from observability.stats import Stats, TurnFigures
 from tests.orion_command import Terminal, opened
 

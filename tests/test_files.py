@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.actions import ToolCall
-from agent.tools.files import BYTES_MOST, LISTED_MOST, TEXT_MOST, FileRefused, _opened, _stretch, file_tools
+from agent.tools.builtin.files import BYTES_MOST, LISTED_MOST, TEXT_MOST, FileRefused, _opened, _stretch, file_tools
 from agent.tools.tool import ToolResult, call_tool
 
 HUGE = 2 << 30

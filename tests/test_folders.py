@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.knowledge.folders import Walk
-from agent.knowledge.reading import ReadError
+from agent.knowledge.readers.reading import ReadError
+from agent.knowledge.sources.folders import Walk
 
 
 def ids(walk: Walk, *roots: Path) -> list[str]:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from bot.budgets import Budgets, Limits
-from bot.forgetting import Forgetting, checked_user, langfuse_user
-from bot.intake import Incoming
-from bot.local.roster import BOT_USER, TEAM_ID, VISITOR
-from bot.mailbox import Mailbox
-from bot.wrong_use import WrongUse
+from agent.thread.conversation import ThreadKey
+from bot.cli.forget import Forgetting, checked_user, langfuse_user
+from bot.errors import WrongUse
+from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR
+from bot.queue.queue import Mailbox
+from bot.slack.message import Incoming
+from bot.stores.budgets import Budgets, Limits
 from tests.openai_server import HANGS, ScriptedOpenAI
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, settings_in
 from tests.waiting import wait_until

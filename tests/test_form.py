@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verification.answer import Dialect, RuleName
-from verification.form import violations
-from verification.mrkdwn import repair
+from verification.markup.mrkdwn import repair
+from verification.rules.form import violations
+from verification.types import Dialect, RuleName
 
 FAULTS: tuple[tuple[str, RuleName, str, str], ...] = (
     ("a **bold** word", "no_markdown_bold", "bold", "**bold**"),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent.knowledge.found import document_url, in_turn, meant, passage_of, spread
-from agent.knowledge.passage import Document
+from agent.knowledge.index.results import document_url, in_turn, meant, passage_of, spread
+from agent.knowledge.types import Document
 
 ROW = ("a b.md", "Alpha", "Lunch", "At noon.", "lunch", 5, 0, "2026-01-02", "public")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.actions import ToolCall
-from agent.tools.git import LISTED_MOST, SHOWN_MOST, Commit, answers, git_tools, repositories
+from agent.tools.builtin.git import LISTED_MOST, SHOWN_MOST, Commit, answers, git_tools, repositories
 from agent.tools.tool import ToolResult, call_tool
 
 PLAIN = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.defpath}

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.audience import NOBODY
-from agent.knowledge.folders import Walk
-from agent.knowledge.git_source import GitSource
-from agent.knowledge.passage import IndexReport, KnowledgeIndex
+from agent.knowledge.sources.folders import Walk
+from agent.knowledge.sources.git import GitSource
+from agent.knowledge.types import IndexReport, KnowledgeIndex
+from agent.thread.audience import NOBODY
 
 URL = "https://git.example/acme/{repository}/blob/{ref}/{path}"
 

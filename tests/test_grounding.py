@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from verification.answer import Claim, Draft, Source, Violation
-from verification.claims import claims
-from verification.examination import grounds
-from verification.grounding import ground
+from verification.claims.claims import claims
+from verification.grounding.examine import grounds
+from verification.grounding.ground import ground
+from verification.types import Claim, Draft, Source, Violation
 
 BACKUPS = Source(
     id=1,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verification.answer import Draft, Source
-from verification.growing import Shown, complete, let_through
-from verification.rules import check
+from verification.check import check
+from verification.incremental import Shown, complete, let_through
+from verification.types import Draft, Source
 
 SOURCES = (
     Source(id=1, title="Limits", url="https://docs.example/limits", text="Each key may send 600 requests a minute."),

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from agent.conversation import Message, Question, ThreadKey
-from agent.extractive_model import ExtractiveModel
-from agent.knowledge.passage import KnowledgeIndex
-from agent.model import WriteContext
-from agent.query import search_query, wider_query
-from agent.tools.knowledge import SearchTool
-from bot.eval_answers import plain
-from verification.answer import Draft, Source
-from verification.rules import check
+from agent.knowledge.types import KnowledgeIndex
+from agent.model.protocol import WriteContext
+from agent.quoting.model import ExtractiveModel
+from agent.quoting.query import search_query, wider_query
+from agent.thread.conversation import Message, Question, ThreadKey
+from agent.tools.builtin.knowledge import SearchTool
+from bot.evals.answers import plain
+from verification.check import check
+from verification.types import Draft, Source
 
 HANDBOOK = Path(__file__).parent.parent / "bot/local/handbook"
 DATA = Path(__file__).parent / "data"

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from bot.blocks import HAND_OFF_ACTION
-from bot.clicks import HumanAsked, read_human_asked
-from bot.handing_off import offers_human
-from bot.intake import Ignored
-from bot.local.roster import TEAM_ID, VISITOR, Json
-from bot.notices import notice
-from bot.patience import Patience
+from agent.texts.notices import notice
+from bot.delivery.blocks import HAND_OFF_ACTION
+from bot.events.interactions import HumanAsked, read_human_asked
+from bot.gates.handoff import offers_human
+from bot.local.model.roster import TEAM_ID, VISITOR, Json
+from bot.slack.message import Ignored
+from bot.timeouts import Patience
 from tests.fakes import THREAD
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
 from tests.test_admission import idle, whispers

@@ -14,22 +14,22 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from slack_bolt.async_app import AsyncApp
 from structlog.testing import capture_logs
 
-from agent.phrases import say
-from bot.clicks import Feedback
-from bot.delivery import Delivery, Ticket
-from bot.handlers import Office, register
-from bot.http_front import Pages, SlackDoor, build, serve
-from bot.intake import Access, Incoming
-from bot.local.limits import Strictness
-from bot.local.roster import TEAM_ID
-from bot.manifest import EVENTS_PATH
-from bot.people import People
-from bot.slack_app import build_app
-from bot.socket_front import SocketFront
-from bot.standing import Standings
-from bot.view_phrases import shown
-from bot.views import Collection, HomeFigures
-from bot.wording import HELP, help_text
+from agent.texts.catalogue import say
+from agent.texts.view_phrases import shown
+from agent.texts.wording import HELP, help_text
+from bot.delivery.delivery import Delivery, Ticket
+from bot.delivery.views import Collection, HomeFigures
+from bot.events.interactions import Feedback
+from bot.events.listeners import Office, register
+from bot.local.model.limits import Strictness
+from bot.local.model.roster import TEAM_ID
+from bot.servers.http import Pages, SlackDoor, build, serve
+from bot.servers.socket_mode import SocketFront
+from bot.slack.client import build_app
+from bot.slack.manifest import EVENTS_PATH
+from bot.slack.message import Access, Incoming
+from bot.slack.users import People
+from bot.stores.thread_mode import Standings
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.test_delivery import answer
 from tests.waiting import wait_until

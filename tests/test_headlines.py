@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from verification.headlines import announcement_end, digits, is_sentence, label_end, opens_with_sentence, own_digits
+from verification.claims.headlines import (
+    announcement_end,
+    digits,
+    is_sentence,
+    label_end,
+    opens_with_sentence,
+    own_digits,
+)
 
 
 @pytest.mark.parametrize(

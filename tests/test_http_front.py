@@ -22,7 +22,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from structlog.testing import capture_logs
 
-from bot.http_front import LARGEST_BODY, Pages, SlackDoor, build, serve, signed
+from bot.servers.http import LARGEST_BODY, Pages, SlackDoor, build, serve, signed
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.answer import Draft, Source
-from verification.identifiers import Identifier, identifiers, missing_words, nearest, stands_in
-from verification.rules import check
-from verification.words import normalised
+from verification.check import check
+from verification.text.words import normalised
+from verification.types import Draft, Source
+from verification.values.identifiers import Identifier, identifiers, missing_words, nearest, stands_in
 
 
 @pytest.mark.parametrize(

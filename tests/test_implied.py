@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.knowledge.terms import stem
+from agent.knowledge.search.tokens import stem
 from agent.quoting.implied import converse, implied, implied_by_form, own_names
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.index_commands import _Ended, _progress, _size
+from bot.cli.index import _Ended, _progress, _size
 from tests.orion_command import LIMITS, Terminal, opened
 from tests.web_site import LocalSite, html
 

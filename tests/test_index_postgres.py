@@ -17,10 +17,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from agent.knowledge import postgres_shelf
-from agent.knowledge.index_postgres import PostgresIndex
-from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.passage import IndexReport, KnowledgeAwayError
+from agent.knowledge.index import postgres_tables as postgres_shelf
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.types import IndexReport, KnowledgeAwayError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.knowledge.passage import Holding, IndexReport, KnowledgeIndex, Passage
+from agent.knowledge.types import Holding, IndexReport, KnowledgeIndex, Passage
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.passage import IndexReport, KnowledgeAwayError
-from agent.knowledge.sqlite_shelf import transaction
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.index.sqlite_tables import transaction
+from agent.knowledge.types import IndexReport, KnowledgeAwayError
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""verification/injection.py: what a source orders the assistant to do never comes back as an answer."""
+"""verification/rules/injection.py: what a source orders the assistant to do never comes back as an answer."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from base64 import b64encode
 
 import pytest
 
-from verification.answer import Draft, Source
-from verification.injection import orders_in, title_to_show, without_orders
-from verification.rules import check
+from verification.check import check
+from verification.rules.injection import orders_in, title_to_show, without_orders
+from verification.types import Draft, Source
 
 QUESTION = "How long do refunds take?"
 

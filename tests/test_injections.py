@@ -19,21 +19,21 @@ from typing import Any, Final
 import pytest
 
 from agent.actions import ToolCall, ToolCalls
-from agent.audience import viewers_of
 from agent.budget import Budget
-from agent.conversation import AttachedFile, Message, Question
-from agent.knowledge.index_sqlite import SqliteIndex
-from agent.loop import run_turn
-from agent.model import WriteContext, WriteStream
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.model.prompts import private_texts
+from agent.model.protocol import WriteContext, WriteStream
 from agent.outcome import Answered, Cancelled, Partial, outcome_name
-from agent.prompts import private_texts
-from agent.thread_state import ThreadState
-from agent.tools.knowledge import for_viewers, knowledge_tools
+from agent.thread.audience import viewers_of
+from agent.thread.conversation import AttachedFile, Message, Question
+from agent.thread.state import ThreadState
+from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
 from agent.tools.tool import Tool
-from bot.delivery import Ticket
+from agent.turn.loop import run_turn
+from bot.delivery.delivery import Ticket
 from tests.fakes import Listener, PassageTool, ScriptedModel
 from tests.local_slack import Slack, local_slack
-from verification.answer import Source
+from verification.types import Source
 
 ROWS: Final = [
     json.loads(line)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verification.inline import Inline, mend
-from verification.page import Page
+from verification.markup.edits import Page
+from verification.markup.inline import Inline, mend
 
 PIECES = (
     *("*", "**", "_", "__", "~", "~~", "`", "``", "```", "[1]", "[12]", "[1234]", "[", "]", "(", ")", "(u)", "[^1]"),

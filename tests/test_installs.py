@@ -10,7 +10,7 @@ from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from bot.installs import BadKey, Installation, Installations, Seal
+from bot.install.installations import BadKey, Installation, Installations, Seal
 
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 ONE = Installation(team="T1", name="One", bot_token="xoxb-1-made-up", bot_user="UORION", bot_id="BORION")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.conversation import ThreadKey
-from bot.intake import Access, Ignored, Incoming, Own, Refused, Standing, read, settle
+from agent.thread.conversation import ThreadKey
+from bot.slack.message import Access, Ignored, Incoming, Own, Refused, Standing, read, settle
 
 OWN = Own(user="UORION", bot="BORION")
 OPEN = Access()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.intake import Access, Ignored, Incoming, Own, Standing, read
+from bot.slack.message import Access, Ignored, Incoming, Own, Standing, read
 from tests.intake_fuzz import OPEN, OWN, STANDINGS, answer_due, payloads, run
 from tests.test_intake import envelope, mention, message
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from agent.thread_store import ThreadStore
-from bot.local.roster import TEAM_ID
-from bot.mailbox import Mailbox
-from bot.standing import Standings
-from bot.status import MODEL_AWAY
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import ThreadStore
+from bot.local.model.roster import TEAM_ID
+from bot.queue.queue import Mailbox
+from bot.stores.thread_mode import Standings
+from bot.turn.status import MODEL_AWAY
 from tests.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, shown
 from tests.test_end_to_end import DRAFTS, LIMIT, with_server

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.judge import read_judgements
+from agent.model.judge import read_judgements
 from verification.judgement import Judgement
 
 ONE = {"claim": 1, "supported": True, "evidence": "Keep it open.", "reason": ""}

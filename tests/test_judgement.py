@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.answer import Claim, Draft, Source, Verdict
+from verification.check import check
 from verification.feedback import retry_text
 from verification.judgement import (
     UNCONFIRMED,
@@ -17,7 +17,7 @@ from verification.judgement import (
     open_claims,
     without_unconfirmed,
 )
-from verification.rules import check
+from verification.types import Claim, Draft, Source, Verdict
 
 SOURCES = (
     Source(

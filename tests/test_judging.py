@@ -13,14 +13,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from agent.budget import Budget
-from agent.events import ModelEnd, ModelStart, Verification
-from agent.loop import run_turn
-from agent.openai_model import OpenAIModel, Timeouts
+from agent.model.openai import OpenAIModel, Timeouts
 from agent.outcome import Answered, Failed, Partial, TurnOutcome
-from agent.thread_state import ThreadState
-from bot.document_index import corpus_of
-from bot.engine import open_engine, open_judge
+from agent.thread.state import ThreadState
+from agent.turn.events import ModelEnd, ModelStart, Verification
+from agent.turn.loop import run_turn
+from bot.documents.open import corpus_of
 from bot.settings import load_settings
+from bot.turn.engine import open_engine, open_judge
 from tests.fakes import LIMITS, Listener, PassageTool, question
 from tests.openai_server import GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, fails, says
 from verification.judgement import UNCONFIRMED

@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from agent.thread_state import ThreadState
-from agent.thread_store import ThreadStore
-from bot.local.roster import TEAM_ID
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import ThreadState
+from agent.thread.store import ThreadStore
+from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from tests.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says
 from tests.orion_running import CHANNEL, MENTION, answers, process, serve_environment, shown

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.knowledge.passage import KnowledgeIndex
-from agent.progress import Policy
-from agent.tools import knowledge
-from agent.tools.knowledge import LIST_TITLE, knowledge_tools
+from agent.knowledge.types import KnowledgeIndex
+from agent.tools.builtin import knowledge
+from agent.tools.builtin.knowledge import LIST_TITLE, knowledge_tools
 from agent.tools.tool import Tool, ToolResult
-from verification.answer import Source
+from agent.turn.progress import Policy
+from verification.types import Source
 
 
 @pytest.fixture

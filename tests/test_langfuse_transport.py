@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from observability.dashboards import DashboardsError, make_dashboard
-from observability.langfuse_transport import TrustingAdapter
-from observability.tracing import Tracer
+from observability.langfuse.dashboards import DashboardsError, make_dashboard
+from observability.langfuse.tracing import Tracer
+from observability.langfuse.transport import TrustingAdapter
 from tests.tls_server import behind_tls, certificate
 from tests.waiting import wait_until
 

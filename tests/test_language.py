@@ -1,4 +1,4 @@
-"""verification/language.py: which language, which words carry the subject."""
+"""verification/text/language.py: which language, which words carry the subject."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.language import content_stems, detect, shares_content
+from verification.text.language import content_stems, detect, shares_content
 
 SENTENCES = [
     ("en", "How long do refunds take to be processed?"),

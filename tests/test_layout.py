@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verification.edits import Edit, applied
-from verification.mrkdwn import repair
+from verification.markup.edits import Edit, applied
+from verification.markup.mrkdwn import repair
 
 
 @pytest.mark.parametrize(

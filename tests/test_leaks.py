@@ -1,4 +1,4 @@
-"""verification/leaks.py: secrets by shape, private texts, and the placeholders that are neither.
+"""verification/rules/secrets.py: secrets by shape, private texts, and the placeholders that are neither.
 
 The made-up tokens are put together at run time, so that no scanner of repositories takes this file for a leak.
 """
@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.answer import Draft
-from verification.leaks import _varied
-from verification.rules import check
+from verification.check import check
+from verification.rules.secrets import _varied
+from verification.types import Draft
 
 MIX = "7Qz9Lm2XvB4nT8kRw1Yc5HdJ3gPs6FaU0eNi"
 SECRETS = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.lexemes import impacts, lexemes, words_of
-from agent.knowledge.postings import MOST_IMPACT
+from agent.knowledge.search.index_terms import impacts, lexemes, words_of
+from agent.knowledge.search.postings import MOST_IMPACT
 
 
 def test_d2_words_become_stems_without_case_and_accents() -> None:

@@ -9,12 +9,11 @@ from structlog.testing import capture_logs
 
 from agent.actions import ToolCall
 from agent.budget import Usage
-from agent.model import DecideContext, Decision, WriteContext, WriteStream
-from agent.model_failure import HINTS
-from agent.openai_model import OpenAIModel, Timeouts
-from agent.progress import Policy
-from agent.tools.llm_generate import LONGEST_S, SPEC, LlmGenerate
+from agent.model.openai import OpenAIModel, Timeouts
+from agent.model.protocol import HINTS, DecideContext, Decision, WriteContext, WriteStream
+from agent.tools.builtin.llm_generate import LONGEST_S, SPEC, LlmGenerate
 from agent.tools.tool import ToolResult, call_tool
+from agent.turn.progress import Policy
 from tests.openai_server import CUT, GARBAGE, HANGS, Scripted, ScriptedOpenAI, fails, says
 
 PROMPT = "Write a greeting."

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bot.local import Strictness
-from bot.local.errors import ApiError
-from bot.local.people import People
+from bot.local.model.errors import ApiError
+from bot.local.page.people import People
 from bot.local.workspace import Setup, Workspace
 from tests.local_echo import CHAT, HELP, YOU, call, idle, modal
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bot.local.errors import ApiError
-from bot.local.people import People
-from bot.local.roster import Channel
+from bot.local.model.errors import ApiError
+from bot.local.model.roster import Channel
+from bot.local.page.people import People
 from tests.local_echo import CHAT, HELP, MENTION, YOU, call, idle
 
 

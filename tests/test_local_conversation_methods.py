@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.local.arguments import Arguments
-from bot.local.conversation_methods import page
-from bot.local.errors import ApiError
-from bot.local.people import People
-from bot.local.roster import Channel
+from bot.local.api.arguments import Arguments
+from bot.local.api.conversations import page
+from bot.local.model.errors import ApiError
+from bot.local.model.roster import Channel
+from bot.local.page.people import People
 from tests.local_echo import CHAT, HELP, YOU, call, idle
 
 

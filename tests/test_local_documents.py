@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.chunking import chunk_document
-from agent.knowledge.reading import read_document
+from agent.knowledge.readers.chunking import chunk_document
+from agent.knowledge.readers.reading import read_document
 from bot.local import DocsFolder, LocalWorkspace
 from bot.local.documents import document_html
-from bot.local.safe_html import safe_html, safe_link
+from bot.local.sanitize import safe_html, safe_link
 from tests.local_echo import running
 
 HANDBOOK = Path("bot/local/handbook").resolve()

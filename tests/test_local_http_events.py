@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 
 from bot.local import LocalWorkspace, Strictness
-from bot.local.http_events import sign
-from bot.local.socket_mode import NotAcknowledged
+from bot.local.events.http import sign
+from bot.local.events.socket_mode import NotAcknowledged
 from tests.local_echo import CHAT, HELP, MENTION, YOU, EchoApp, running
 
 QUICK = Strictness(rates=False, ack_seconds=0.3, retry_delays=(0.0, 0.01, 0.02))

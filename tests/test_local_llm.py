@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from agent.budget import Budget
-from agent.events import ModelEnd, Thinking, Token, Verification
-from agent.loop import run_turn
-from agent.openai_model import OpenAIModel, Timeouts
+from agent.model.openai import OpenAIModel, Timeouts
 from agent.outcome import Cancelled
-from agent.thread_state import ThreadState
+from agent.thread.state import ThreadState
+from agent.turn.events import ModelEnd, Thinking, Token, Verification
+from agent.turn.loop import run_turn
 from tests.fakes import LIMITS, Listener, PassageTool, question
 
 pytestmark = [

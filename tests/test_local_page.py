@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from bot.local import LENIENT, LocalWorkspace
-from bot.local.roster import Json
+from bot.local.model.roster import Json
 from tests.local_echo import CHAT, HELP, MENTION, YOU, call, echoing, modal, running
 
 RECORD = {"turn_id": "turn-1", "outcome": "answered"}

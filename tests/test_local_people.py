@@ -6,8 +6,8 @@ import aiohttp
 import pytest
 
 from bot.local import LENIENT, LocalWorkspace
-from bot.local.errors import ApiError
-from bot.local.people import People
+from bot.local.model.errors import ApiError
+from bot.local.page.people import People
 from tests.local_echo import CHAT, HELP, MENTION, YOU, call, client_of, echoing, idle, modal, running
 
 

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from bot.local import LocalWorkspace, Strictness
-from bot.local.socket_mode import MOST_CONNECTIONS
+from bot.local.events.socket_mode import MOST_CONNECTIONS
 from tests.local_echo import CHAT, HELP, MENTION, YOU, client_of, echoing, running
 
 QUICK = Strictness(rates=False, ack_seconds=0.2, retry_delays=(0.0, 0.01, 0.02))

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from bot.local import LENIENT
-from bot.local.errors import ApiError
-from bot.local.messages import MessageLog
-from bot.local.people import People
+from bot.local.model.errors import ApiError
+from bot.local.model.messages import MessageLog
+from bot.local.page.people import People
 from bot.local.workspace import Workspace
 from tests.local_echo import CHAT, HELP, YOU, call, idle
 

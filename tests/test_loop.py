@@ -9,15 +9,15 @@ import pytest
 
 from agent.actions import Action, AskUser, Complete, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
 from agent.budget import Budget
-from agent.conversation import AttachedFile, Message, Question
-from agent.events import StateUpdated, Verification
-from agent.loop import run_turn, stopped
-from agent.model import ModelError
+from agent.model.protocol import ModelError
 from agent.outcome import Answered, Asked, Failed, OutOfBudget, Partial, Refused, TurnOutcome, Unsourced
-from agent.plan import Plan, Step
-from agent.progress import Policy
-from agent.thread_state import StateNotSaved, ThreadState, before_latest
+from agent.thread.conversation import AttachedFile, Message, Question
+from agent.thread.plan import Plan, Step
+from agent.thread.state import StateNotSaved, ThreadState, before_latest
 from agent.tools.tool import Tool
+from agent.turn.events import StateUpdated, Verification
+from agent.turn.loop import run_turn, stopped
+from agent.turn.progress import Policy
 from tests.fakes import LIMITS, REFUNDS, BrokenTool, Listener, PassageTool, ScriptedModel, question
 
 GOOD = "<thinking>The limits page says it.</thinking><answer>Each key may send 120 requests a minute [1].</answer>"

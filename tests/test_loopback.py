@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.model import ModelError
-from agent.openai_model import OpenAIModel, Timeouts
-from agent.tools.web import WebSearchFailed, open_searxng
+from agent.model.openai import OpenAIModel, Timeouts
+from agent.model.protocol import ModelError
+from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from observability.loopback import is_loopback, trusted_at
 from tests.tls_server import behind_tls, certificate
 

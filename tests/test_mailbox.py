@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from bot.lease import Lease, LeaseLost, now
-from bot.mailbox import FAREWELLS, MAX_TRIES, SEEN_TTL_S, SOLO_TRIES, Claimed, Depth, Mailbox
-from bot.mailbox_scripts import BELL_TTL_S
+from bot.queue.lease import Lease, LeaseLost, now
+from bot.queue.queue import FAREWELLS, MAX_TRIES, SEEN_TTL_S, SOLO_TRIES, Claimed, Depth, Mailbox
+from bot.queue.scripts import BELL_TTL_S
 from tests.waiting import wait_until
 
 THREAD = "T1:C1:1700000000.000100"

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from redis.asyncio import Redis
 
-from agent.thread_store import team_of
-from bot.dead_letters import DeadLetters
-from bot.lease import Lease, LeaseLost, now
-from bot.mailbox import FAREWELLS, Claimed, Depth, Mailbox, Verb
+from agent.thread.store import team_of
+from bot.queue.dead_letters import DeadLetters
+from bot.queue.lease import Lease, LeaseLost, now
+from bot.queue.queue import FAREWELLS, Claimed, Depth, Mailbox, Verb
 
 THREADS = ("T1:a", "T1:b", "T1:c", "T2:d", "T2:e")
 PER_TEAM = 2

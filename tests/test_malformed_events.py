@@ -16,11 +16,11 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from bot.handlers import register
-from bot.http_front import LARGEST_BODY
-from bot.intake import Access
-from bot.local.roster import BOT_USER, TEAM_ID
-from bot.slack_app import build_app
+from bot.events.listeners import register
+from bot.local.model.roster import BOT_USER, TEAM_ID
+from bot.servers.http import LARGEST_BODY
+from bot.slack.client import build_app
+from bot.slack.message import Access
 from tests.intake_fuzz import payloads
 from tests.local_slack import local_slack
 from tests.test_handlers import PROMPT, Ledger, office, over_http

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.manifest import BOT_EVENTS, BOT_SCOPES, manifest
+from bot.slack.manifest import BOT_EVENTS, BOT_SCOPES, manifest
 
 NEEDED = {
     "app_mention": {"app_mentions:read"},

@@ -16,8 +16,8 @@ import structlog
 from aiohttp import web
 
 from agent.actions import ToolCall
-from agent.tools.mcp import REPLY_MOST, TOOLS_MOST, McpTools, Waits, open_mcp
-from agent.tools.mcp_config import McpServer
+from agent.tools.mcp.client import REPLY_MOST, TOOLS_MOST, McpTools, Waits, open_mcp
+from agent.tools.mcp.config import McpServer
 from agent.tools.tool import ToolResult, call_tool
 from tests import bad_mcp_server, mcp_server
 from tests.mcp_server import over_http

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tools.mcp_config import McpServer, read_servers
+from agent.tools.mcp.config import McpServer, read_servers
 
 
 def read(**servers: Any) -> tuple[McpServer, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.quoting.measures import counted, counts, has_column, has_measure, wants_number
+from agent.quoting.answer_type import counted, counts, has_column, has_measure, wants_number
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source, Verdict
-from verification.rules import check
+from verification.check import check
+from verification.types import Draft, Source, Verdict
 
 CODES = "| Status | Meaning |\n|---|---|\n| 400 | The request is malformed. |\n| 429 | Too many requests: wait. |"
 LIMITS = "Each key may send 600 requests a minute. Bursts are allowed."

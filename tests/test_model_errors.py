@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from verification.answer import Draft, Source
-from verification.rules import check
+from verification.check import check
+from verification.types import Draft, Source
 
 _CASES = json.loads((Path(__file__).parent / "data" / "model_errors.json").read_text(encoding="utf-8"))
 _RIGHT_THAT_FAIL, _WRONG_THAT_FAIL = 10, 152

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verification.answer import Dialect
-from verification.form import violations
-from verification.mrkdwn import plain, repair
-from verification.scanner import segments
+from verification.markup.mrkdwn import plain, repair
+from verification.markup.scanner import segments
+from verification.rules.form import violations
+from verification.types import Dialect
 
 # A law is tried on 150 drafts at least; "--hypothesis-profile=explore" asks for more.
 LAW = settings(max_examples=max(150, settings().max_examples))

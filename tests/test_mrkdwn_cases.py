@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from verification.form import violations
-from verification.mrkdwn import repair
+from verification.markup.mrkdwn import repair
+from verification.rules.form import violations
 
 MENDED = (
     ("Use the **`foo`** flag", "Use the *`foo`* flag"),

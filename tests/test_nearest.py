@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from agent.budget import Budget
-from agent.loop import run_turn
+from agent.model.prompts import NOT_FOUND
 from agent.outcome import Failed, Refused
-from agent.prompts import NOT_FOUND
-from agent.thread_state import ThreadState
+from agent.thread.state import ThreadState
+from agent.turn.loop import run_turn
 from tests.fakes import Listener, PassageTool, ScriptedModel, question
-from verification.answer import Answer, Source
+from verification.types import Answer, Source
 
 ASKED = "Which number do I call in an emergency inside the building?"
 HOST = "https://docs.example.org"

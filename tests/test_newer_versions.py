@@ -10,14 +10,14 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from agent.conversation import ThreadKey
-from agent.thread_state import SCHEMA, ThreadState
-from agent.thread_store import ThreadStore
-from bot.intake import LETTER_SCHEMA, Incoming
-from bot.lease import Lease
-from bot.mailbox import Claimed, Mailbox
-from bot.newer_versions import AGAIN_S, PATIENCE_S, NewerVersions, letter_schema
-from bot.turns import OK, Ending
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import SCHEMA, ThreadState
+from agent.thread.store import ThreadStore
+from bot.gates.newer_schema import AGAIN_S, PATIENCE_S, NewerVersions, letter_schema
+from bot.queue.lease import Lease
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending
+from bot.slack.message import LETTER_SCHEMA, Incoming
 
 KEY = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
 LETTER = Incoming(kind="question", thread=KEY, user="U1", ts="1.0", addressed="mention", text="diamonds?").to_json()

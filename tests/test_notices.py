@@ -7,9 +7,9 @@ from typing import get_args
 
 import pytest
 
-from agent.phrases import LANGUAGES
-from bot.notices import Notice, notice
-from verification.mrkdwn import repair
+from agent.texts.catalogue import LANGUAGES
+from agent.texts.notices import Notice, notice
+from verification.markup.mrkdwn import repair
 
 NOTICES: tuple[Notice, ...] = get_args(Notice)
 ON_BUTTONS: dict[Notice, int] = {"ask_human": 75, "human_asked": 75, "yes": 30, "no": 30, "hand_off_confirm": 300}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.terms import words
+from agent.knowledge.search.tokens import words
 from agent.quoting.nouns import is_done, is_verb, last_verb, nouns
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source, Verdict, Violation
-from verification.rules import check
+from verification.check import check
+from verification.types import Draft, Source, Verdict, Violation
 
 
 def verdict(source: str, text: str) -> Verdict:

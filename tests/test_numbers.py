@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.number_words import read, read_cjk
-from verification.numbers import Quantity, quantities
-from verification.units import GLUED_SCALES, SCALES, UNITS
+from verification.values.number_words import read, read_cjk
+from verification.values.numbers import Quantity, quantities
+from verification.values.units import GLUED_SCALES, SCALES, UNITS
 
 
 def only(text: str, language: str | None = "en") -> Quantity:

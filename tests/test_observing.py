@@ -8,11 +8,11 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from agent.budget import Usage
-from agent.conversation import Question, ThreadKey
-from agent.events import ModelEnd, ModelStart
-from bot.document_index import corpus_of
-from bot.engine import open_engine
-from bot.observing import open_observers
+from agent.thread.conversation import Question, ThreadKey
+from agent.turn.events import ModelEnd, ModelStart
+from bot.documents.open import corpus_of
+from bot.turn.engine import open_engine
+from bot.turn.observer import open_observers
 from tests.langfuse_receiver import LangfuseReceiver
 from tests.orion_running import settings_in
 

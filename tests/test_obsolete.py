@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source
-from verification.obsolete import replaced
-from verification.rules import check
+from verification.check import check
+from verification.checks.obsolete import replaced
+from verification.types import Draft, Source
 
 OLD = Source(id=1, title="Leave 2023 (superseded by Leave 2026)", text="Full-time employees get 25 days of leave.")
 NEW = Source(id=2, title="Leave 2026", text="Full-time employees get 28 days of leave. Interns get 10 days of leave.")

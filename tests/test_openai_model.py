@@ -14,13 +14,13 @@ from structlog.testing import capture_logs
 
 from agent.actions import AskUser, Complete, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
 from agent.budget import Budget, Usage
-from agent.circuit_breaker import CircuitBreaker
-from agent.conversation import Question, ThreadKey
-from agent.model import DecideContext, ModelError, WriteContext, WriteStream
-from agent.openai_model import OpenAIModel, Timeouts
+from agent.model.circuit_breaker import CircuitBreaker
+from agent.model.openai import OpenAIModel, Timeouts
+from agent.model.protocol import DecideContext, ModelError, WriteContext, WriteStream
+from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolSpec
 from tests.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
-from verification.answer import Source
+from verification.types import Source
 
 QUESTION = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text="How many?", ts="1")
 SOURCE = Source(id=1, title="Limits", text="120 a minute.")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.conversation import Message
-from agent.thread_state import ThreadState
-from bot.outbox import Entry, read_entry
-from verification.answer import Answer, Repair, Source, Violation
+from agent.thread.conversation import Message
+from agent.thread.state import ThreadState
+from bot.stores.outbox import Entry, read_entry
+from verification.types import Answer, Repair, Source, Violation
 
 words = st.text(max_size=30)
 answers = st.builds(

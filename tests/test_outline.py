@@ -1,4 +1,4 @@
-"""verification/outline.py: the units of a text."""
+"""verification/markup/outline.py: the units of a text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.outline import outline
+from verification.markup.outline import outline
 
 
 def shape(text: str) -> list[tuple[str, str]]:

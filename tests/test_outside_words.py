@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.tools.json_schema import faults
-from agent.tools.outside_words import DESCRIPTION_MOST, LINE_MOST, fit_to_show, in_a_line
+from agent.tools.mcp.sanitize import DESCRIPTION_MOST, LINE_MOST, fit_to_show, in_a_line
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 KEYS = st.sampled_from(["type", "properties", "items", "required", "enum", "minimum", "description", "maxLength", "a"])

@@ -7,7 +7,7 @@ import sentencex  # type: ignore[import-untyped]  # ships no types
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from verification.passages import analyse, sentence_spans
+from verification.evidence.passages import analyse, sentence_spans
 
 WORDS = (
     *("Keys", "no", "Dr", "e", "g", "5", "[1]", "`a.b`", "(see", "b)", "x-y", "–", "*a*", "Größe", "表", "あ", "50%"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
-from bot.pausing import REASON_MOST, Pause, Pausing
+from bot.stores.pause import REASON_MOST, Pause, Pausing
 
 
 async def test_a12_a_pause_holds_for_everybody_until_somebody_resumes(redis_client: Redis) -> None:

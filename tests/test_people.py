@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from bot.local.roster import TEAM_ID, Channel, Member, seeded
+from bot.local.model.roster import TEAM_ID, Channel, Member, seeded
 from bot.local.server import LocalWorkspace
-from bot.people import People, Person, read_person, reads_elsewhere
-from bot.slack_calls import DeliveryFailed
+from bot.slack.users import People, Person, read_person, reads_elsewhere
+from bot.slack.web_api import DeliveryFailed
 from tests.local_slack import CHANNEL, Slack, local_slack
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from bot.forgetting import langfuse_user
+from bot.cli.forget import langfuse_user
 from tests.orion_command import Terminal, opened
 
 

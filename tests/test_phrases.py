@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 
-from agent.phrases import LANGUAGES, Phrase, say
-from verification.mrkdwn import repair
+from agent.texts.catalogue import LANGUAGES, Phrase, say
+from verification.markup.mrkdwn import repair
 
 PHRASES: tuple[Phrase, ...] = get_args(Phrase)
 BUTTONS: tuple[Phrase, ...] = ("why_trust", "helpful", "not_helpful")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agent.quoting.concepts import concepts
-from agent.quoting.places import IN_CONTEXT, IN_TEXT, IN_TITLE, OTHER, SIMILAR, UNASKED, Places
+from agent.quoting.matches import IN_CONTEXT, IN_TEXT, IN_TITLE, OTHER, SIMILAR, UNASKED, Places
 from agent.quoting.units import Unit, units_of
-from verification.answer import Source
+from verification.types import Source
 
 TRAVEL = Source(
     id=1,

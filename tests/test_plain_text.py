@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.plain_text import plain_text
+from bot.slack.text import plain_text
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,15 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from agent.actions import Action, FinishStep, PlannedStep, Respond
-from agent.events import StepSeen
-from agent.model import ModelError
-from agent.phrases import LANGUAGES
-from bot.lease import LeaseLost
-from bot.local.limits import LENIENT
-from bot.plan_steps import status_of, tasks_of
-from bot.slack_calls import no_lease
-from bot.streaming import AnswerStream, Audience, Streams
-from bot.turns import OK
+from agent.model.protocol import ModelError
+from agent.texts.catalogue import LANGUAGES
+from agent.turn.events import StepSeen
+from bot.delivery.plan_tasks import status_of, tasks_of
+from bot.delivery.stream import AnswerStream, Audience, Streams
+from bot.local.model.limits import LENIENT
+from bot.queue.lease import LeaseLost
+from bot.queue.worker import OK
+from bot.slack.web_api import no_lease
 from tests.fakes import ScriptedModel
 from tests.local_slack import local_slack
 from tests.openai_server import HANGS, RESPOND, Scripted, calls, fails

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from agent.actions import Action, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
 from agent.budget import Budget
-from agent.conversation import Question
-from agent.events import PlanMoved
-from agent.loop import run_turn
-from agent.model import ModelError
+from agent.model.protocol import ModelError
 from agent.outcome import TurnOutcome
-from agent.plan import Plan, Step
-from agent.plan_view import TITLE_MOST, title_of
-from agent.thread_state import ThreadState
+from agent.thread.conversation import Question
+from agent.thread.plan import Plan, Step
+from agent.thread.state import ThreadState
+from agent.turn.events import PlanMoved
+from agent.turn.loop import run_turn
+from agent.turn.plan_view import TITLE_MOST, title_of
 from tests.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
-from verification.answer import Draft, Source
-from verification.targets import links
+from verification.markup.link_targets import links
+from verification.types import Draft, Source
 
 GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
 HOSTILE = Source(

@@ -8,7 +8,7 @@ import pytest
 
 from tests.planted_faults import FOUND, KINDS, OUTCOMES, Kind, Outcome, Planted, main, outcome, planted, table
 from tests.right_answers import FACTS, TABLES, pages
-from verification.rules import check
+from verification.check import check
 
 Results = list[tuple[Planted, Outcome]]
 FLOORS = {"negation": 0.6, "quantifier": 0.4, "name": 0.5, "number of another place": 0.6}

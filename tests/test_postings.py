@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge import dense_ranking
-from agent.knowledge.postings import BLOCK, MOST_IMPACT, Changes, Ranking, best
+from agent.knowledge.search.postings import BLOCK, MOST_IMPACT, Changes, Ranking, best
+from agent.knowledge.semantic import ranking as dense_ranking
 
 Passages = dict[int, Mapping[str, int]]
 RANKINGS: tuple[Ranking, ...] = (best, dense_ranking.best)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source
-from verification.passages import analyse
-from verification.rules import check
+from verification.check import check
+from verification.evidence.passages import analyse
+from verification.types import Draft, Source
 
 
 @pytest.mark.parametrize(

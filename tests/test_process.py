@@ -16,15 +16,15 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from agent.prompts import NOT_FOUND
+from agent.model.prompts import NOT_FOUND
 from bot.app import open_orion
-from bot.document_index import corpus_of
+from bot.cli.serve import HANDBOOK, run_until_stopped, settings_for
+from bot.cli.signals import Stopping
+from bot.documents.open import corpus_of
 from bot.local.documents import DocsFolder
-from bot.local.limits import LENIENT
+from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
-from bot.serving import HANDBOOK, run_until_stopped, settings_for
 from bot.settings import Settings
-from bot.stopping import Stopping
 from tests.langfuse_receiver import LangfuseReceiver
 from tests.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
 from tests.orion_running import CHANNEL, MENTION, answers, process, serve_environment, settings_in, shown

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from agent.budget import Budget
-from agent.conversation import Message, Question, ThreadKey
-from agent.extractive_model import ExtractiveModel
-from agent.progress import THREAD_MOST, Progress
-from agent.thread_state import ThreadState
-from verification.answer import Source
+from agent.quoting.model import ExtractiveModel
+from agent.thread.conversation import Message, Question, ThreadKey
+from agent.thread.state import ThreadState
+from agent.turn.progress import THREAD_MOST, Progress
+from verification.types import Source
 
 QUESTION = Question(thread=ThreadKey(team="T1", channel="C1", thread_ts="1.0"), user="U1", text="And?", ts="2.0")
 

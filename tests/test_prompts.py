@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.budget import Budget, Usage
-from agent.conversation import Message, Question, ThreadKey
-from agent.model import DecideContext, WriteContext
-from agent.plan import Plan, Step
-from agent.prompts import NOT_FOUND, control_messages, fenced, private_texts, write_messages
+from agent.model.prompts import NOT_FOUND, control_messages, fenced, private_texts, write_messages
+from agent.model.protocol import DecideContext, WriteContext
+from agent.thread.conversation import Message, Question, ThreadKey
+from agent.thread.plan import Plan, Step
 from agent.tools.tool import ToolResult, ToolSpec
-from verification.answer import Source
+from verification.types import Source
 
 QUESTION = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U9", text="How many?", ts="1")
 HISTORY = tuple(Message(role="assistant" if n % 2 else "user", text=f"line {n}", user="U9") for n in range(8))

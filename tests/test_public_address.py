@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import httpcore2
 import pytest
 
-from agent.knowledge.public_address import AddressRefusedError, CheckedNetwork, is_near, is_public, resolved
+from agent.knowledge.sources.public_address import AddressRefusedError, CheckedNetwork, is_near, is_public, resolved
 from tests.web_site import LocalSite, html
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.conversation import Message
-from agent.query import query_abroad, search_query, spoken_in, wider_query
+from agent.quoting.query import query_abroad, search_query, spoken_in, wider_query
+from agent.thread.conversation import Message
 
 
 def asked(*texts: str) -> tuple[Message, ...]:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import pytest
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from bot.delivery import Delivery, Ticket
-from bot.intake import Incoming
-from bot.local.roster import TEAM_ID
-from bot.mailbox import Mailbox
-from bot.queueing import BEHIND, Queueing, QueuePace
-from bot.slack_calls import DeliveryFailed
-from bot.status import working
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Delivery, Ticket
+from bot.local.model.roster import TEAM_ID
+from bot.queue.queue import Mailbox
+from bot.slack.message import Incoming
+from bot.slack.web_api import DeliveryFailed
+from bot.turn.queue_position import BEHIND, Queueing, QueuePace
+from bot.turn.status import working
 from tests.local_slack import CHAT, Slack, local_slack
 from tests.test_status import shown
 

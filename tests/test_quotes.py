@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source, Violation
-from verification.claims import claims
-from verification.examination import grounds
-from verification.grounding import ground
-from verification.quotes import quotations
+from verification.checks.quotes import quotations
+from verification.claims.claims import claims
+from verification.grounding.examine import grounds
+from verification.grounding.ground import ground
+from verification.types import Draft, Source, Violation
 
 SOURCE = "The manual says they're never to open the valve before the lamp is green, whatever the pressure is."
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agent.quoting.excerpt import THRESHOLD
 from agent.quoting.ranking import Asked, Ranked, rank
 from agent.quoting.units import units_of
-from verification.answer import Source
+from verification.types import Source
 
 HANDBOOK = (
     Source(id=1, title="Travel › Hotels", text="A hotel may cost 140 euros. Breakfast is included."),

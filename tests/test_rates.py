@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verification.rates import period, period_before, rate_end
-from verification.units import UNITS
+from verification.values.rates import period, period_before, rate_end
+from verification.values.units import UNITS
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
-from agent.knowledge import reading
-from agent.knowledge.reading import ReadDocument, ReadError, parse_document, read_bytes, read_document
+from agent.knowledge.readers import reading
+from agent.knowledge.readers.reading import ReadDocument, ReadError, parse_document, read_bytes, read_document
 
 DAY = 86_400.0
 
@@ -112,7 +112,7 @@ def test_d2_a_locked_pdf_is_named(tmp_path: Path) -> None:
 
 
 def test_d2_a_pdf_with_too_many_pages_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.knowledge.pdf_text.MAX_PAGES", 1)  # a limit, not behaviour: 2,000 pages take minutes
+    monkeypatch.setattr("agent.knowledge.readers.pdf.MAX_PAGES", 1)  # a limit, not behaviour: 2,000 pages take minutes
     assert "more than 1 pages" in reason("p.pdf", pdf(tmp_path / "p.pdf", "a", "b").read_bytes())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from bot.cli import app
+from bot.cli.main import app
 from tests.orion_command import Terminal, opened, variables
 
 ROOT = Path(__file__).parent.parent

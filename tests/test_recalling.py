@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 import pytest
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from agent.phrases import say
-from agent.thread_store import Fence
-from bot.delivery import Ticket
-from bot.intake import Incoming, Standing
-from bot.lease import Lease, now
-from bot.mailbox import Claimed
-from bot.recalling import AGAIN_S, Recalling
-from bot.standing import Standings
-from bot.turns import OK, Ending, later
+from agent.texts.catalogue import say
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import Fence
+from bot.delivery.delivery import Ticket
+from bot.gates.recall import AGAIN_S, Recalling
+from bot.queue.lease import Lease, now
+from bot.queue.queue import Claimed
+from bot.queue.worker import OK, Ending, later
+from bot.slack.message import Incoming, Standing
+from bot.stores.thread_mode import Standings
 from tests.local_slack import Slack, local_slack
 from tests.test_delivery import answer
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.passage import Document, Passage
-from agent.knowledge.recency import asks_for_newest, freshest_first
-from agent.tools.knowledge import SearchTool
+from agent.knowledge.search.recency import asks_for_newest, freshest_first
+from agent.knowledge.types import Document, Passage
+from agent.tools.builtin.knowledge import SearchTool
 
 
 def passage(name: str, updated_at: str) -> Passage:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Repair, Source
-from verification.claims import claims
-from verification.examination import grounds
-from verification.grounding import ground
-from verification.recitation import recite
-from verification.rules import check
+from verification.check import check
+from verification.claims.claims import claims
+from verification.grounding.examine import grounds
+from verification.grounding.ground import ground
+from verification.grounding.recite import recite
+from verification.types import Draft, Repair, Source
 
 SOURCES = (
     Source(id=1, title="Backups", text="Backups are kept for 30 days. They run nightly at 02:00."),

@@ -9,7 +9,7 @@ import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisClusterException, RedisError, ResponseError
 
-from bot.redis_cluster import Cluster, as_outage
+from bot.redis.cluster import Cluster, as_outage
 from tests.redis_fleet import Node, free_port, node
 from tests.waiting import wait_until
 

@@ -10,15 +10,15 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from agent.conversation import ThreadKey
-from agent.thread_state import ThreadState
-from agent.thread_store import CLUSTER_SHARDS, StateFenced, ThreadStore
-from bot.dead_letters import DeadLetters
-from bot.lease import Lease, now
-from bot.mailbox import Claimed, Depth, Mailbox
-from bot.redis_url import client_of
-from bot.standing import Standings
-from bot.turn_record import TurnRecords
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import ThreadState
+from agent.thread.store import CLUSTER_SHARDS, StateFenced, ThreadStore
+from bot.queue.dead_letters import DeadLetters
+from bot.queue.lease import Lease, now
+from bot.queue.queue import Claimed, Depth, Mailbox
+from bot.redis.url import client_of
+from bot.stores.thread_mode import Standings
+from bot.stores.turn_records import TurnRecords
 from observability.stats import Stats, TurnFigures
 from tests.redis_fleet import Fleet, cluster, sentinel
 from tests.waiting import wait_until

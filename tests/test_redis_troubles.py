@@ -14,12 +14,12 @@ from redis.exceptions import AuthenticationError, ReadOnlyError, RedisError, Res
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from bot.check import Check
-from bot.doctor import examine
-from bot.lease import Lease
-from bot.mailbox import Claimed, Mailbox
-from bot.redis_url import client_of
-from bot.turns import OK, Ending, Turns
+from bot.doctor.check import Check
+from bot.doctor.doctor import examine
+from bot.queue.lease import Lease
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending, Turns
+from bot.redis.url import client_of
 from tests.orion_running import settings_in
 from tests.redis_fleet import follows, free_port, node
 from tests.waiting import wait_until

@@ -18,8 +18,8 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from bot.redis_cluster import Cluster
-from bot.redis_url import client_of, impatient, is_cluster, plain_cause
+from bot.redis.cluster import Cluster
+from bot.redis.url import client_of, impatient, is_cluster, plain_cause
 
 
 async def test_h3_a_cluster_is_named_by_some_of_its_nodes() -> None:

@@ -1,11 +1,11 @@
-"""verification/relevance.py: emptiness, length, and whether the answer speaks of what was asked."""
+"""verification/rules/relevance.py: emptiness, length, and whether the answer speaks of what was asked."""
 
 from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source, Verdict
-from verification.rules import check
+from verification.check import check
+from verification.types import Draft, Source, Verdict
 
 REFUNDS = Source(
     id=1,

@@ -13,9 +13,9 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from bot.mailbox import Mailbox
-from bot.redis_url import client_of
-from bot.replication import KNOWN_FOR_S, NotReplicated, Replication
+from bot.queue.queue import Mailbox
+from bot.redis.replication import KNOWN_FOR_S, NotReplicated, Replication
+from bot.redis.url import client_of
 from tests.redis_fleet import Node, follows, node
 from tests.waiting import wait_until
 

@@ -10,20 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.actions import Action, AskUser, PlannedStep, Respond, ToolCall, ToolCalls
-from agent.attached import ORIGIN as FILE
 from agent.budget import Budget
-from agent.conversation import AttachedFile
-from agent.loop import run_turn, stopped
-from agent.model import ModelError
+from agent.files import ORIGIN as FILE
+from agent.model.prompts import DECIDE_RESULT
+from agent.model.protocol import ModelError
 from agent.outcome import Answered, Asked, TurnOutcome
-from agent.progress import Progress
-from agent.prompts import DECIDE_RESULT
-from agent.resuming import CHARS_KEPT, FRESH_S, RESULTS_KEPT, SOURCES_KEPT, found_by, take_up
-from agent.thread_state import Found, ThreadState, before_latest, from_json, let_be, to_json, unsaid
-from agent.tools.slack_search import ORIGIN as SLACK
+from agent.thread.conversation import AttachedFile
+from agent.thread.state import Found, ThreadState, before_latest, from_json, let_be, to_json, unsaid
+from agent.tools.builtin.slack_search import ORIGIN as SLACK
 from agent.tools.tool import ToolResult
+from agent.turn.loop import run_turn, stopped
+from agent.turn.progress import Progress
+from agent.turn.resume import CHARS_KEPT, FRESH_S, RESULTS_KEPT, SOURCES_KEPT, found_by, take_up
 from tests.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
-from verification.answer import Source
+from verification.types import Source
 
 PAGE = Source(
     id=0, title="Tea", url="https://tea.example", text="In Ulm a kilo of tea costs 8 euros.", origin="tool:web"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.retry_after import LONGEST_S, retry_after_s
+from agent.model.circuit_breaker import LONGEST_S, retry_after_s
 
 NOW = datetime(2026, 11, 22, 10, 0, 0, tzinfo=UTC).timestamp()
 

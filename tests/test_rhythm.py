@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source
-from verification.rhythm import _rhythms
-from verification.rules import check
+from verification.check import check
+from verification.checks.rhythm import _rhythms
+from verification.types import Draft, Source
 
 PAGE = "Backups run every 6 hours. The restore test is done every quarter."
 SEITE = "Der Bericht erscheint monatlich und wird an alle Teams verschickt."

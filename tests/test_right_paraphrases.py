@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source
-from verification.claims import claims
-from verification.examination import grounds
-from verification.grounding import ground
+from verification.claims.claims import claims
+from verification.grounding.examine import grounds
+from verification.grounding.ground import ground
+from verification.types import Draft, Source
 
 PARAPHRASES: tuple[tuple[str, str], ...] = (
     # numbers in other spellings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source, Violation
-from verification.rules import check
+from verification.check import check
+from verification.types import Draft, Source, Violation
 
 TRIPS = "Tell the office manager 10 days before a trip outside the European Union."
 PAGES = "| Severity | First update | Who is paged |\n|---|---|---|\n| SEV1 | 15 minutes | Primary and incident lead |"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.passages import analyse
-from verification.rows import groups, stands_in
+from verification.checks.rows import groups, stands_in
+from verification.evidence.passages import analyse
 
 LEAVE = """Leave
 

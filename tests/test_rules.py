@@ -1,4 +1,4 @@
-"""verification/rules.py: the table of rules, the order of the steps, the wall."""
+"""verification/check.py: the table of rules, the order of the steps, the wall."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verification.answer import Claim, Dialect, Draft, RuleName, Source, Verdict, Violation
-from verification.reading import failed_check, sendable
-from verification.rules import RULES, Rule, better, check
+from verification.check import RULES, Rule, better, check
+from verification.draft_view import failed_check, sendable
 from verification.salvage import salvage
+from verification.types import Claim, Dialect, Draft, RuleName, Source, Verdict, Violation
 
 REFUNDS = Source(
     id=1, title="Refunds", url="https://docs.acme.test/refunds", text="Refunds take 14 days. Ask the finance team."

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verification.answer import Draft, Source
-from verification.rules import check
+from verification.check import check
 from verification.salvage import salvage
+from verification.types import Draft, Source
 
 SOURCE = Source(
     id=1,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verification.scanner import CodeSpans, fences, segments
+from verification.markup.scanner import CodeSpans, fences, segments
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from verification.evidence import Cited, Evidence, Finding, Kind
-from verification.passages import analyse
-from verification.score import score
+from verification.evidence.evidence import Cited, Evidence, Finding, Kind
+from verification.evidence.passages import analyse
+from verification.evidence.score import score
 
 SOURCE = (
     "Backups are kept for thirty days in the cellar of the old library. The keeper of the archive looks after them, "

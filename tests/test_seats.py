@@ -7,8 +7,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.seats import first_to_take, left_blank, seats, seconds
-from bot.thread_reader import Posted
+from bot.delivery.slots import first_to_take, left_blank, seats, seconds
+from bot.slack.history import Posted
 
 TURNS = ("", "one", "two")
 

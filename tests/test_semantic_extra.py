@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.semantic_extra import INSTALLED, SemanticUnavailableError, give_meaning
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.semantic.extra import INSTALLED, SemanticUnavailableError, give_meaning
 from tests.tiny_bert import write_model
 
 ROOT = Path(__file__).parent.parent

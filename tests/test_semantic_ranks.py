@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent.knowledge.index_postgres import PostgresIndex
-from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.meaning import Ranked
-from agent.knowledge.passage import KnowledgeAwayError
-from agent.knowledge.postgres_vectors import PostgresVectors
-from agent.knowledge.semantic_ranks import SemanticRanks
-from agent.knowledge.sentence_encoder import SentenceEncoder, Vectors
-from agent.knowledge.sqlite_vectors import SqliteVectors
-from agent.knowledge.vector_shelf import Unplaced
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.semantic_hook import Ranked
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.semantic.encoder import SentenceEncoder, Vectors
+from agent.knowledge.semantic.postgres_vectors import PostgresVectors
+from agent.knowledge.semantic.ranking import SemanticRanks
+from agent.knowledge.semantic.sqlite_vectors import SqliteVectors
+from agent.knowledge.semantic.vectors import Unplaced
+from agent.knowledge.types import KnowledgeAwayError
 from tests.tiny_bert import write_model
 from tests.waiting import wait_until
 

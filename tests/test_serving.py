@@ -22,16 +22,16 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from bot import serving
-from bot.http_front import build
-from bot.http_front import serve as serve_pages
+from bot.cli import serve as serving
+from bot.cli.serve import HANDBOOK, settings_for
+from bot.cli.signals import EndedAtOnce
+from bot.errors import WrongUse
 from bot.local.documents import DocsFolder
-from bot.local.limits import LENIENT
+from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
-from bot.serving import HANDBOOK, settings_for
+from bot.servers.http import build
+from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
-from bot.stopping import EndedAtOnce
-from bot.wrong_use import WrongUse
 from tests.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.orion_running import CHANNEL, MENTION, answers, process, serve_environment, settings_in, shown
 from tests.waiting import wait_until

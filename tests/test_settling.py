@@ -17,16 +17,16 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from structlog.testing import capture_logs
 
-from agent.conversation import ThreadKey
-from agent.model import ModelError
-from bot.delivery import Ticket
-from bot.intake import Incoming
-from bot.lease import Lease
-from bot.mailbox import Mailbox
-from bot.settling import Doubts, Settling, Unsettled, put_in_order, read_unsettled
-from bot.turns import OK
-from bot.wording import own_words
-from bot.work import turn_id_of
+from agent.model.protocol import ModelError
+from agent.texts.wording import own_words
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Ticket
+from bot.queue.lease import Lease
+from bot.queue.queue import Mailbox
+from bot.queue.worker import OK
+from bot.slack.message import Incoming
+from bot.turn.duplicates import Doubts, Settling, Unsettled, put_in_order, read_unsettled
+from bot.turn.job import turn_id_of
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.redis_fleet import node
 from tests.test_answering import GOOD, Desk, desk, lose, settled

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from verification.answer import Draft, Source, Violation
-from verification.claims import claims
-from verification.examination import grounds
-from verification.grounding import ground
+from verification.claims.claims import claims
+from verification.grounding.examine import grounds
+from verification.grounding.ground import ground
+from verification.types import Draft, Source, Violation
 
 
 def found(source: str, claim: str) -> tuple[Violation, ...]:

@@ -15,18 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.budget import Budget
-from agent.judge import Judge, JudgeContext, Opinion
-from agent.loop import run_turn
-from agent.model import ModelError
+from agent.model.judge import Judge, JudgeContext, Opinion
+from agent.model.prompts import NOT_FOUND
+from agent.model.protocol import ModelError
 from agent.outcome import Answered, Failed, OutOfBudget, Partial, TurnOutcome
-from agent.prompts import NOT_FOUND
-from agent.showing import LONGEST, Showing
-from agent.thread_state import ThreadState
+from agent.thread.state import ThreadState
 from agent.tools.tool import Tool
+from agent.turn.live import LONGEST, Showing
+from agent.turn.loop import run_turn
 from tests.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
 from tests.test_growing import BASE, BLOCKS
+from verification.check import check
 from verification.judgement import Judgement
-from verification.rules import check
 
 ONE = "Each key may send 120 requests a minute [1]."
 TWO = "Above that the API answers with error 429 [1]."

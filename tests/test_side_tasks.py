@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent.side_tasks import beside
+from agent.tasks import beside
 
 
 async def test_e5_the_blocks_error_comes_out_as_it_was_and_the_task_ends_first() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.sitemap import SitemapError, looks_like_sitemap, plain, read_sitemap
+from agent.knowledge.sources.sitemap import SitemapError, looks_like_sitemap, plain, read_sitemap
 
 SPACE = (
     'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'

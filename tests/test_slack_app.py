@@ -7,14 +7,8 @@ import logging
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack_app import (
-    NotAuthorized,
-    build_app,
-    library_logger,
-    open_client,
-    proxy_for,
-)
-from bot.slack_calls import DeliveryFailed
+from bot.slack.client import NotAuthorized, build_app, library_logger, open_client, proxy_for
+from bot.slack.web_api import DeliveryFailed
 from tests.local_slack import local_slack
 
 

@@ -11,12 +11,12 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from agent.circuit_breaker import CircuitBreaker
-from bot.http_front import serve
-from bot.local.limits import LENIENT
+from agent.model.circuit_breaker import CircuitBreaker
+from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
-from bot.slack_app import open_client
-from bot.slack_calls import DeliveryFailed, Reply, SlackCalls
+from bot.servers.http import serve
+from bot.slack.client import open_client
+from bot.slack.web_api import DeliveryFailed, Reply, SlackCalls
 from tests.local_slack import CHANNEL, local_slack, running
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from agent.audience import Viewers, may_see
-from agent.knowledge.folders import Walk
-from agent.knowledge.passage import IndexReport, KnowledgeIndex
-from agent.knowledge.slack_export import SlackExport
+from agent.knowledge.sources.folders import Walk
+from agent.knowledge.sources.slack_export import SlackExport
+from agent.knowledge.types import IndexReport, KnowledgeIndex
+from agent.thread.audience import Viewers, may_see
 
 URL = "https://acme.slack.com"
 

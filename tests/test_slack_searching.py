@@ -12,24 +12,24 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from agent.thread_state import ThreadState
-from agent.thread_store import ThreadStore
-from agent.tools.slack_search import ORIGIN, Said, SlackSearchFailed, SlackSearchTool, permalinks_only
-from bot.intake import Access, Incoming, Own, read
-from bot.local.limits import LENIENT
-from bot.local.roster import TEAM_ID
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import ThreadState
+from agent.thread.store import ThreadStore
+from agent.tools.builtin.slack_search import ORIGIN, Said, SlackSearchFailed, SlackSearchTool, permalinks_only
+from bot.local.model.limits import LENIENT
+from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.local.workspace import SCOPES, SEARCH_SCOPE
-from bot.manifest import manifest
-from bot.outbox import Entry
-from bot.slack_app import open_client
-from bot.slack_calls import SlackCalls
-from bot.slack_searching import SlackSearching, no_tools
+from bot.slack.client import open_client
+from bot.slack.manifest import manifest
+from bot.slack.message import Access, Incoming, Own, read
+from bot.slack.search import SlackSearching, no_tools
+from bot.slack.web_api import SlackCalls
+from bot.stores.outbox import Entry
 from tests.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.orion_running import MENTION, Setting, running, settings_in, shown
 from tests.waiting import wait_until
-from verification.answer import Answer, Source
+from verification.types import Answer, Source
 
 NEWS = "The canteen moves to building nine on Monday."
 ANSWER = "<answer>The canteen moves to building nine on Monday [1].</answer>"

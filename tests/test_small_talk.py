@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from verification.claims import claims
-from verification.small_talk import is_bare_answer, is_interjection, states_nothing
+from verification.claims.claims import claims
+from verification.claims.small_talk import is_bare_answer, is_interjection, states_nothing
 
 STATES = [
     "Yes, keys are shared between teams.",

@@ -14,14 +14,14 @@ from aiohttp import web
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from bot.handlers import register
-from bot.http_front import serve
-from bot.intake import Access
+from bot.events.listeners import register
+from bot.local.events.socket_mode import MOST_CONNECTIONS
 from bot.local.server import LocalWorkspace
-from bot.local.socket_mode import MOST_CONNECTIONS
-from bot.slack_app import Workspace, build_app, open_client
-from bot.slack_calls import SlackCalls
-from bot.socket_front import SocketFront
+from bot.servers.http import serve
+from bot.servers.socket_mode import SocketFront
+from bot.slack.client import Workspace, build_app, open_client
+from bot.slack.message import Access
+from bot.slack.web_api import SlackCalls
 from tests.local_slack import CHAT, Slack, local_slack
 from tests.test_handlers import PROMPT, Ledger, office
 from tests.waiting import wait_until

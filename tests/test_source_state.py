@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.knowledge.source_state import MOST_FAILURES, SourceState, due_at, shortened, state_of, states_of
+from agent.knowledge.types import MOST_FAILURES, SourceState, due_at, shortened, state_of, states_of
 
 
 def test_d2_a_state_is_read_as_it_was_written() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from bot.standing import STRANGER_S, Standings
+from agent.thread.conversation import ThreadKey
+from bot.stores.thread_mode import STRANGER_S, Standings
 
 BEGAN = 1_795_000_000.0
 OLD = ThreadKey(team="T1", channel="C1", thread_ts="1794999999.000100")

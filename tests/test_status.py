@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from bot.delivery import Ticket
-from bot.lease import LeaseLost
-from bot.status import LATE, MODEL_AWAY, Pace, working
+from bot.delivery.delivery import Ticket
+from bot.queue.lease import LeaseLost
+from bot.turn.status import LATE, MODEL_AWAY, Pace, working
 from tests.local_slack import CHANNEL, Slack, local_slack
 from tests.test_delivery import answer, answers, texts
 

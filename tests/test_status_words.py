@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import bot
-from agent.phrases import LANGUAGES
-from bot.queueing import BEHIND, BUSY
-from bot.status import DOCUMENTS_AWAY, LATE, MODEL_AWAY
-from bot.status_words import status_in
-from bot.wording import LOADING
+from agent.texts.catalogue import LANGUAGES
+from agent.texts.status_words import status_in
+from agent.texts.wording import LOADING
+from bot.turn.queue_position import BEHIND, BUSY
+from bot.turn.status import DOCUMENTS_AWAY, LATE, MODEL_AWAY
 
 SHOWN = [
     *LOADING,

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from bot.stopping import SIGNALS, EndedAtOnce, heeding_signals
+from bot.cli.signals import SIGNALS, EndedAtOnce, heeding_signals
 
 
 async def never() -> None:

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from agent.thread_store import ThreadStore
-from bot.admission import admits
-from bot.intake import Access, Incoming, Kind
-from bot.lease import Lease
-from bot.local.roster import Member
-from bot.mailbox import Claimed, Mailbox
-from bot.memory import Memory, memory_over
-from bot.notices import notice
-from bot.people import KnownPeople, People, Person
-from bot.stops import LateStops, StopDesk, Stops
-from bot.turns import OK, Ending
+from agent.texts.notices import notice
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import ThreadStore
+from bot.gates.access import admits
+from bot.gates.stop import LateStops, StopDesk, Stops
+from bot.local.model.roster import Member
+from bot.queue.lease import Lease
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending
+from bot.slack.message import Access, Incoming, Kind
+from bot.slack.users import KnownPeople, People, Person
+from bot.stores.stores import Memory, memory_over
 from tests.local_slack import local_slack
 from tests.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown

@@ -13,22 +13,22 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from agent.conversation import ThreadKey
-from bot.answering import Answering
-from bot.delivery import Ticket
-from bot.local.messages import MessageLog
-from bot.local.roster import TEAM_ID
-from bot.settling import put_in_order
-from bot.slack_calls import DeliveryFailed
-from bot.streaming import AnswerStream, Audience, Streams, streaming
-from bot.turns import OK
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Ticket
+from bot.delivery.stream import AnswerStream, Audience, Streams, streaming
+from bot.local.model.messages import MessageLog
+from bot.local.model.roster import TEAM_ID
+from bot.queue.worker import OK
+from bot.slack.web_api import DeliveryFailed
+from bot.turn.answer import Answering
+from bot.turn.duplicates import put_in_order
 from tests.fakes import ScriptedModel
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.test_answering import Desk, desk, settled
 from tests.test_local_stream_methods import Clock
 from tests.test_showing import Slow
 from tests.waiting import wait_until
-from verification.answer import Answer
+from verification.types import Answer
 
 ANSWER = Answer(text="Each key may send 120 requests.", chunks=("Each key may send 120 requests.",), verified=True)
 START = "chat.startStream"

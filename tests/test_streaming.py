@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agent.conversation import ThreadKey
-from bot.local.limits import LENIENT, Strictness
-from bot.patience import Patience
-from bot.slack_app import Workspace, open_client
-from bot.slack_calls import SlackCalls
-from bot.thread_reader import ThreadReader
+from agent.thread.conversation import ThreadKey
+from bot.local.model.limits import LENIENT, Strictness
+from bot.slack.client import Workspace, open_client
+from bot.slack.history import ThreadReader
+from bot.slack.web_api import SlackCalls
+from bot.timeouts import Patience
 from tests.openai_server import RESPOND, Script, Scripted, ScriptedOpenAI, says
 from tests.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown
 from tests.test_end_to_end import LIMIT, with_server

@@ -1,4 +1,4 @@
-"""verification/stretches.py: what is passed over could not have held what is looked for."""
+"""verification/text/windows.py: what is passed over could not have held what is looked for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification import dates, identifiers, injection, numbers, stretches, targets
-from verification.stretches import Tokens, around, is_spaced, openings
+from verification.markup import link_targets as targets
+from verification.rules import injection
+from verification.text import windows as stretches
+from verification.text.windows import Tokens, around, is_spaced, openings
+from verification.values import dates, identifiers, numbers
 
 PIECES = (
     *(

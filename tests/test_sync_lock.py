@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.knowledge.passage import KnowledgeAwayError
-from agent.knowledge.sync_lock import only_one_syncs
+from agent.knowledge.index.lock import only_one_syncs
+from agent.knowledge.types import KnowledgeAwayError
 
 HOLDER = """
 import sys

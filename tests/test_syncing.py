@@ -16,18 +16,17 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from agent.knowledge.index_postgres import PostgresIndex
-from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.passage import IndexReport, KnowledgeAwayError
-from agent.knowledge.source_state import PREFIX
-from agent.knowledge.sync_lock import only_one_syncs
-from agent.knowledge.web_fetch import Manners
-from agent.knowledge.web_source import WebSource
-from bot.corpus import Corpus, bring_up_to_date
-from bot.document_index import open_index
-from bot.knowledge_figures import figures_of, knowledge_figures
-from bot.sync_process import ELSEWHERE, FAILED, Order, _exactly, _told, carry_out
-from bot.syncing import Syncing
+from agent.knowledge.index.lock import only_one_syncs
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.sources.fetch import Manners
+from agent.knowledge.sources.web import WebSource
+from agent.knowledge.types import PREFIX, IndexReport, KnowledgeAwayError
+from bot.documents.corpus import Corpus, bring_up_to_date
+from bot.documents.figures import figures_of, knowledge_figures
+from bot.documents.open import open_index
+from bot.documents.sync import Syncing
+from bot.documents.sync_process import ELSEWHERE, FAILED, Order, _exactly, _told, carry_out
 from tests.waiting import wait_until
 from tests.web_site import LocalSite, Reply, html
 
@@ -144,7 +143,7 @@ async def test_h3_a_run_that_is_under_way_ends_with_orion_and_the_next_goes_on(c
 
 def test_h3_a_run_ends_with_the_process_that_started_it(corpus: Corpus, site: LocalSite) -> None:
     site.pages["/w"] = Reply(hangs=True)
-    with subprocess.Popen([sys.executable, "-m", "bot.sync_process"], stdin=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-m", "bot.documents.sync_process"], stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(order(corpus).to_bytes())
         process.stdin.flush()

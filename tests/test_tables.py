@@ -6,8 +6,19 @@ import time
 
 import pytest
 
-from verification.mrkdwn import repair
-from verification.tables import Table, aligns, cells, drawn, drawn_rows, flat, is_delimiter, is_drawn, is_row, width
+from verification.markup.mrkdwn import repair
+from verification.markup.tables import (
+    Table,
+    aligns,
+    cells,
+    drawn,
+    drawn_rows,
+    flat,
+    is_delimiter,
+    is_drawn,
+    is_row,
+    width,
+)
 
 
 def test_f2_columns_line_up_with_wide_characters() -> None:

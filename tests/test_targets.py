@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.answer import Dialect, Draft, Source
-from verification.rules import check
-from verification.targets import known_links, links, normal, show_as_code
+from verification.check import check
+from verification.markup.link_targets import known_links, links, normal, show_as_code
+from verification.types import Dialect, Draft, Source
 
 SOURCE = Source(
     id=1,

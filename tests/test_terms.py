@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.knowledge.terms import content_tokens, stem, stems, subject_tokens, tokens
+from agent.knowledge.search.tokens import content_tokens, stem, stems, subject_tokens, tokens
 
 
 @pytest.mark.parametrize(

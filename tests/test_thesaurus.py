@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.terms import words
-from agent.knowledge.thesaurus import LANGUAGES, key, meanings, named, other_words, phrases, same_thing
+from agent.knowledge.search.thesaurus import LANGUAGES, key, meanings, named, other_words, phrases, same_thing
+from agent.knowledge.search.tokens import words
 
 
 def test_b_words_that_belong_together_come_together() -> None:
@@ -53,7 +53,9 @@ def test_b_phrases_are_all_words_in_their_order(text: str) -> None:
 
 
 def test_f9_every_line_has_a_word_in_each_language_and_none_twice() -> None:
-    lines = resources.files("agent.knowledge").joinpath("words_of_work.txt").read_text(encoding="utf-8").splitlines()
+    lines = (
+        resources.files("agent.knowledge.search").joinpath("words_of_work.txt").read_text(encoding="utf-8").splitlines()
+    )
     for line in (line for line in lines if line and not line.startswith("#")):
         columns = [[term.strip() for term in column.split(",")] for column in line.split("|")]
         assert len(columns) == len(LANGUAGES), line

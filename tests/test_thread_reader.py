@@ -7,13 +7,13 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.conversation import Message, ThreadKey
-from bot.http_front import serve
-from bot.intake import Own
-from bot.local.messages import Message as LocalMessage
-from bot.slack_app import open_client
-from bot.slack_calls import DeliveryFailed, SlackCalls
-from bot.thread_reader import Posted, ThreadReader, sort_key
+from agent.thread.conversation import Message, ThreadKey
+from bot.local.model.messages import Message as LocalMessage
+from bot.servers.http import serve
+from bot.slack.client import open_client
+from bot.slack.history import Posted, ThreadReader, sort_key
+from bot.slack.message import Own
+from bot.slack.web_api import DeliveryFailed, SlackCalls
 from tests.local_slack import CHANNEL, CHAT, Slack, local_slack
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.conversation import Message
-from agent.plan import Plan, Step, close, fail_next, finish, make_plan
-from agent.thread_state import (
+from agent.thread.conversation import Message
+from agent.thread.plan import Plan, Step, close, fail_next, finish, make_plan
+from agent.thread.state import (
     PendingQuestion,
     ThreadState,
     aside,
@@ -24,7 +24,7 @@ from agent.thread_state import (
     unsaid,
     with_undo,
 )
-from verification.answer import Source
+from verification.types import Source
 
 words = st.text(max_size=20)
 messages = st.builds(Message, role=st.sampled_from(["user", "assistant"]), text=words, user=words, ts=words)

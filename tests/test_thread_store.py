@@ -14,12 +14,12 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from agent.conversation import Message, ThreadKey
-from agent.plan import Plan, Step
-from agent.thread_state import PendingQuestion, StateNotSaved, ThreadState
-from agent.thread_store import TTL_S, Fence, StateConflict, StateFenced, ThreadStore, hash_tag
-from bot.mailbox import Claimed, Mailbox
-from verification.answer import Source
+from agent.thread.conversation import Message, ThreadKey
+from agent.thread.plan import Plan, Step
+from agent.thread.state import PendingQuestion, StateNotSaved, ThreadState
+from agent.thread.store import TTL_S, Fence, StateConflict, StateFenced, ThreadStore, hash_tag
+from bot.queue.queue import Claimed, Mailbox
+from verification.types import Source
 
 KEY = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
 FULL = ThreadState(

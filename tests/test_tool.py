@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from agent.actions import ToolCall
 from agent.tools.tool import ToolResult, ToolSpec, call_tool
-from verification.answer import Source
+from verification.types import Source
 
 SECRET = "the launch code is 0000"
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bot.check import Check
+from bot.doctor.check import Check
+from bot.doctor.tools import tool_checks
 from bot.settings import Settings
-from bot.tool_checks import tool_checks
 from tests import bad_mcp_server
 from tests.mcp_server import over_http
 from tests.orion_running import settings_in

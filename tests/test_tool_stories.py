@@ -15,8 +15,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.conversation import Question, ThreadKey
-from agent.events import (
+from agent.outcome import Answered, Asked, TurnOutcome
+from agent.thread.conversation import Question, ThreadKey
+from agent.thread.state import ThreadState, from_json, to_json
+from agent.turn.events import (
     Done,
     ModelEnd,
     ModelStart,
@@ -28,12 +30,10 @@ from agent.events import (
     ToolStart,
     TurnEvent,
     Verification,
-)  # fmt: skip
-from agent.outcome import Answered, Asked, TurnOutcome
-from agent.thread_state import ThreadState, from_json, to_json
-from bot.document_index import corpus_of
-from bot.engine import Engine, open_engine
+)
+from bot.documents.open import corpus_of
 from bot.settings import Settings
+from bot.turn.engine import Engine, open_engine
 from tests.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
 from tests.orion_running import settings_in
 from tests.searxng import LocalSearxNG

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from bot.errors import WrongUse
 from bot.settings import Settings, SettingsError, load_settings
-from bot.toolbox import RESERVED, mcp_servers, open_toolbox
-from bot.wrong_use import WrongUse
+from bot.turn.tools import RESERVED, mcp_servers, open_toolbox
 from tests.orion_running import settings_in
 
 

@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager
 import pytest
 from structlog.testing import capture_logs
 
-from observability.tracing import Attempt, Tracer, TurnTrace, trace_id_of
+from observability.langfuse.tracing import Attempt, Tracer, TurnTrace, trace_id_of
 from tests.langfuse_receiver import LangfuseReceiver
-from verification.answer import Violation
+from verification.types import Violation
 
 KEYS = itertools.count()
 THREAD = "T1:C1:1700000000.000100"

@@ -8,11 +8,11 @@ from itertools import count
 from redis.asyncio import Redis
 
 from agent.budget import Usage
-from agent.events import Done, ModelEnd, ModelStart, Thinking, ToolEnd, ToolStart, Verification
 from agent.outcome import Answered, Cancelled
-from bot.turn_record import Recorder, TurnRecords
+from agent.turn.events import Done, ModelEnd, ModelStart, Thinking, ToolEnd, ToolStart, Verification
+from bot.stores.turn_records import Recorder, TurnRecords
 from tests.fakes import LIMITS, question
-from verification.answer import Answer, Repair, Source, Verdict, Violation
+from verification.types import Answer, Repair, Source, Verdict, Violation
 
 VERDICT = Verdict(
     passed=False,

@@ -17,11 +17,11 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from structlog.testing import capture_logs
 
-from bot import turns as turns_module
-from bot.embedded_redis import connect
-from bot.lease import Lease, LeaseLost, now
-from bot.mailbox import MAX_TRIES, Cancellation, Claimed, Depth, Mailbox
-from bot.turns import GIVEBACK, OK, Ending, Turn, Turns, backoff, dead, retry
+from bot.queue import worker as turns_module
+from bot.queue.lease import Lease, LeaseLost, now
+from bot.queue.queue import MAX_TRIES, Cancellation, Claimed, Depth, Mailbox
+from bot.queue.worker import GIVEBACK, OK, Ending, Turn, Turns, backoff, dead, retry
+from bot.redis.embedded import connect
 from tests.waiting import wait_until
 
 THREAD = "T1:C1:1.1"

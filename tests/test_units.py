@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.quoting.units import Unit, units_of
-from verification.answer import Source
+from verification.types import Source
 
 
 def units(text: str) -> tuple[Unit, ...]:

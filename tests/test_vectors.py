@@ -13,18 +13,18 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from agent.knowledge.index_sqlite import SqliteIndex
-from agent.knowledge.meaning import Ranked
-from agent.knowledge.passage import KnowledgeAwayError
-from agent.knowledge.semantic_extra import give_meaning
-from bot.ask import ask
-from bot.document_index import corpus_of, open_index
-from bot.eval_answers import ask_all
-from bot.eval_retrieval import evaluate_retrieval
-from bot.semantic_check import NAME, semantic_check
+from agent.knowledge.index.semantic_hook import Ranked
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.semantic.extra import give_meaning
+from agent.knowledge.types import KnowledgeAwayError
+from bot.cli.ask import ask
+from bot.doctor.semantic import NAME, semantic_check
+from bot.documents.open import corpus_of, open_index
+from bot.documents.vectors import make_vectors, vectors_meanwhile
+from bot.errors import WrongUse
+from bot.evals.answers import ask_all
+from bot.evals.retrieval import evaluate_retrieval
 from bot.settings import load_settings
-from bot.vectors import make_vectors, vectors_meanwhile
-from bot.wrong_use import WrongUse
 from tests.orion_command import Terminal, opened
 from tests.orion_running import settings_in
 from tests.test_eval_retrieval import SMALL

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.bench_texts import turn
-from verification.answer import Draft, Source
-from verification.rules import check
-from verification.verbatim import is_recited
+from bot.evals.bench_texts import turn
+from verification.check import check
+from verification.evidence.verbatim import is_recited
+from verification.types import Draft, Source
 
 PAGE = (
     "On call\nThe primary answers within 5 minutes. Pay is approx. Fifty euros a week. It begins on 3. Mai at noon.\n"

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.verify_text import (
+from bot.errors import WrongUse
+from bot.evals.verify import (
     Streamed,
     Terms,
     judge,
@@ -24,7 +25,6 @@ from bot.verify_text import (
     verify_file,
     verify_stream,
 )
-from bot.wrong_use import WrongUse
 
 SOURCE = {
     "id": 1,

@@ -7,10 +7,10 @@ from typing import get_args
 
 import pytest
 
-from agent.phrases import LANGUAGES
-from bot.view_phrases import ViewPhrase, shown
-from verification.answer import RuleName
-from verification.mrkdwn import repair
+from agent.texts.catalogue import LANGUAGES
+from agent.texts.view_phrases import ViewPhrase, shown
+from verification.markup.mrkdwn import repair
+from verification.types import RuleName
 
 PHRASES: tuple[ViewPhrase, ...] = get_args(ViewPhrase)
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.phrases import LANGUAGES
-from bot.local.block_limits import block_faults
-from bot.view_phrases import shown
-from bot.views import Collection, HomeFigures, home_view, trust_modal
-from bot.wording import HELP
+from agent.texts.catalogue import LANGUAGES
+from agent.texts.view_phrases import shown
+from agent.texts.wording import HELP
+from bot.delivery.views import Collection, HomeFigures, home_view, trust_modal
+from bot.local.model.block_limits import block_faults
 
 TODAY = date(2026, 11, 21)
 RECORD: dict[str, Any] = {

@@ -12,15 +12,15 @@ import pytest
 from redis.asyncio import Redis
 
 from agent.outcome import Failed, OutOfBudget
-from agent.replies import plain_answer
-from bot.delivery import Ticket
-from bot.intake import Incoming
-from bot.lease import Lease
-from bot.mailbox import Mailbox
-from bot.patience import Patience
-from bot.status import DOCUMENTS_AWAY, LATE, MODEL_AWAY, working
-from bot.waiting_out import WaitingOut
-from bot.work import Work, turn_id_of
+from agent.turn.replies import plain_answer
+from bot.delivery.delivery import Ticket
+from bot.queue.lease import Lease
+from bot.queue.queue import Mailbox
+from bot.slack.message import Incoming
+from bot.timeouts import Patience
+from bot.turn.job import Work, turn_id_of
+from bot.turn.retry_later import WaitingOut
+from bot.turn.status import DOCUMENTS_AWAY, LATE, MODEL_AWAY, working
 from tests.local_slack import Slack, local_slack
 from tests.openai_server import HANGS, RESPOND, ScriptedOpenAI, fails, says
 from tests.orion_running import MENTION, Setting, running, shown

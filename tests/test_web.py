@@ -10,8 +10,8 @@ import pytest
 import structlog
 
 from agent.actions import ToolCall
+from agent.tools.builtin.web import REPLY_MOST, SearxNG, WebSearchTool, open_searxng
 from agent.tools.tool import ToolResult, call_tool
-from agent.tools.web import REPLY_MOST, SearxNG, WebSearchTool, open_searxng
 from tests.searxng import LocalSearxNG
 
 TEA = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bot.documents.web_sources import web_sources
+from bot.errors import WrongUse
 from bot.settings import load_settings
-from bot.web_docs import web_sources
-from bot.wrong_use import WrongUse
 
 
 def test_d2_addresses_are_gathered_by_their_site() -> None:

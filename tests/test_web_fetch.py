@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.web_fetch import Fetcher, FetchError, Manners, unpacked
+from agent.knowledge.sources.fetch import Fetcher, FetchError, Manners, unpacked
 from tests.web_site import LocalSite, Reply, html
 
 NAME = "docs.example"

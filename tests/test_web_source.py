@@ -11,11 +11,10 @@ import pytest
 from docx import Document as WordDocument
 from fpdf import FPDF
 
-from agent.knowledge.folders import Walk
-from agent.knowledge.passage import IndexReport, KnowledgeIndex, PutOff
-from agent.knowledge.source_state import PREFIX, SourceState, states_of
-from agent.knowledge.web_fetch import Manners
-from agent.knowledge.web_source import WebSource
+from agent.knowledge.sources.fetch import Manners
+from agent.knowledge.sources.folders import Walk
+from agent.knowledge.sources.web import WebSource
+from agent.knowledge.types import PREFIX, IndexReport, KnowledgeIndex, PutOff, SourceState, states_of
 from tests.web_site import LocalSite, Reply, html
 
 HASTE = Manners(pause_s=0.0, page_s=1.0, step_s=0.5, failures=3)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.quoting.wording import Line, line, small_talk
-from verification.answer import Draft, Source
-from verification.rules import check
+from verification.check import check
+from verification.types import Draft, Source
 
 LINES: tuple[Line, ...] = ("quoted", "differ", "older", "conflict", "also", "rest", "hello", "thanks", "about")
 SOURCES = (Source(id=1, title="Expense guidelines 2024 › Meals", text="The limit is 45 euros."),)

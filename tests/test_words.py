@@ -1,12 +1,12 @@
-"""verification/words.py: the quick ways to stems and words say what the way over each word says."""
+"""verification/text/words.py: the quick ways to stems and words say what the way over each word says."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification import words
-from verification.words import stem_list, stem_sets, terms, word_lists
+from verification.text import words
+from verification.text.words import stem_list, stem_sets, terms, word_lists
 
 TEXTS = st.one_of(
     st.text(max_size=80),

@@ -21,26 +21,26 @@ from redis.backoff import NoBackoff
 from slack_sdk.web.async_client import AsyncWebClient
 from structlog.testing import capture_logs
 
-from agent.conversation import ThreadKey
-from agent.thread_store import Fence, ThreadStore
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import Fence, ThreadStore
 from bot.app import Orion, open_orion
-from bot.delivery import Delivery
-from bot.document_index import corpus_of
-from bot.http_front import Pages, SlackDoor, build, serve
-from bot.installs import Installation, Installations, Kept, Seal, now
-from bot.lease import Lease
-from bot.lease import now as monotonic
-from bot.local.roster import BOT_ID, BOT_USER, VISITOR
-from bot.mailbox import Claimed
-from bot.oauth import COOKIE, MOST_A_MINUTE, Credentials, OAuthCalls, OAuthFailed, States
-from bot.open_slack import open_slack
-from bot.serving import HANDBOOK
+from bot.cli.serve import HANDBOOK
+from bot.delivery.delivery import Delivery
+from bot.documents.open import corpus_of
+from bot.errors import WrongUse
+from bot.install.connect import open_slack
+from bot.install.installations import Installation, Installations, Kept, Seal, now
+from bot.install.oauth import COOKIE, MOST_A_MINUTE, Credentials, OAuthCalls, OAuthFailed, States
+from bot.install.workspaces import Desk, InstalledWorkspaces, Reading
+from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
+from bot.queue.lease import Lease
+from bot.queue.lease import now as monotonic
+from bot.queue.queue import Claimed
+from bot.queue.worker import Ending
+from bot.servers.http import Pages, SlackDoor, build, serve
 from bot.settings import Settings
-from bot.slack_app import NotAuthorized, Workspace, open_client
-from bot.slack_calls import DeliveryFailed, SlackCalls
-from bot.turns import Ending
-from bot.workspaces import Desk, InstalledWorkspaces, Reading
-from bot.wrong_use import WrongUse
+from bot.slack.client import NotAuthorized, Workspace, open_client
+from bot.slack.web_api import DeliveryFailed, SlackCalls
 from tests.orion_running import CHANNEL, MENTION, answers, settings_in, shown
 from tests.two_teams import CLIENT_ID, CLIENT_SECRET, SECRET, TEAMS, TwoTeams, two_teams
 from tests.waiting import wait_until

@@ -17,10 +17,10 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from bot.http_front import serve
-from bot.local.limits import LENIENT
-from bot.local.roster import BOT_USER
+from bot.local.model.limits import LENIENT
+from bot.local.model.roster import BOT_USER
 from bot.local.server import LocalWorkspace
+from bot.servers.http import serve
 
 CLIENT_ID, CLIENT_SECRET = "111.222", "made-up-client-secret"
 TEAMS = ("T0ONE", "T0TWO")

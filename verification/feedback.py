@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from verification.answer import RuleName, Source, Verdict, Violation
-from verification.language import content_stems
+from verification.text.language import content_stems
+from verification.types import RuleName, Source, Verdict, Violation
 
 _ORDER: Final[tuple[RuleName, ...]] = (
     "not_empty",

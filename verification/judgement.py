@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
-from verification.answer import Claim, Source, Verdict, Violation
+from verification.types import Claim, Source, Verdict, Violation
 
 UNCONFIRMED: Final = "The judge could not confirm this sentence."
 

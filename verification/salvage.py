@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from verification.answer import Draft, Verdict, Violation
-from verification.outline import Unit, outline
-from verification.rules import check
+from verification.check import check
+from verification.markup.outline import Unit, outline
+from verification.types import Draft, Verdict, Violation
 
 _CONNECTIVE: Final = re.compile(
     r"(?:(?:however|therefore|thus|hence|moreover|furthermore|additionally|also|besides|nevertheless"

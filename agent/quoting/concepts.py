@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from agent.knowledge.terms import ASKING, CJK, LIGHT, is_function_word, stem, stems
-from agent.knowledge.thesaurus import key, meanings, named, phrases, same_thing
-from agent.query import ASKS
+from agent.knowledge.search.thesaurus import key, meanings, named, phrases, same_thing
+from agent.knowledge.search.tokens import ASKING, CJK, LIGHT, is_function_word, stem, stems
 from agent.quoting.implied import converse, implied, implied_by_form
 from agent.quoting.nouns import is_done, is_verb, last_verb, names_subject, nouns, way_asked
-from verification.function_words import CJK_FUNCTION
-from verification.language import detect
+from agent.quoting.query import ASKS
+from verification.text.language import detect
+from verification.text.stopwords import CJK_FUNCTION
 
 LITTLE: Final = 0.2
 """The weight of a word that says which kind of answer is wanted."""

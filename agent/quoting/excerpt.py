@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agent.quoting.catalogue import place_of
+from agent.quoting.documents import place_of
 from agent.quoting.evidence import answers
 from agent.quoting.ranking import Asked, Comparison, Ranked, compare, gives_reason, rank, text_stems
 from agent.quoting.units import Unit, units_of
-from verification.answer import Source
+from verification.types import Source
 
 THRESHOLD: Final = 0.55
 """Below this share of the question's weight the best unit alone is no answer: ``evidence`` decides.

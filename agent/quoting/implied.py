@@ -12,8 +12,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from agent.knowledge.terms import is_function_word, stem, words
-from agent.quoting.measures import counted
+from agent.knowledge.search.tokens import is_function_word, stem, words
+from agent.quoting.answer_type import counted
 
 _WHERE: Final = r"\b(?:where|wo|où|dónde|di mana)\b"
 _WHEN: Final = r"\b(?:when|what time|wann|quand|à quelle heure|cuándo|a qué hora|kapan)\b"

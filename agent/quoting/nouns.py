@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from agent.knowledge.terms import ASKING, LIGHT, is_function_word, stem
+from agent.knowledge.search.tokens import ASKING, LIGHT, is_function_word, stem
 
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*|[?.,;:!()]")
 _OPENS: Final = frozenset(

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from agent.knowledge.terms import is_function_word, words
-from agent.query import ASKS
-from verification.language import detect
+from agent.knowledge.search.tokens import is_function_word, words
+from agent.quoting.query import ASKS
+from verification.text.language import detect
 
 MOST: Final = 5
 

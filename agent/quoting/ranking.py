@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from agent.knowledge.recency import asks_for_newest
-from agent.knowledge.terms import stem, stems, subject_tokens, words
-from agent.query import ASKS
+from agent.knowledge.search.recency import asks_for_newest
+from agent.knowledge.search.tokens import stem, stems, subject_tokens, words
+from agent.quoting.answer_type import LENGTH_ASKED, TAKES, counted, has_column, has_measure, wants_number
 from agent.quoting.concepts import LITTLE, Concept, concepts
 from agent.quoting.implied import own_names
-from agent.quoting.measures import LENGTH_ASKED, TAKES, counted, has_column, has_measure, wants_number
-from agent.quoting.places import Places
+from agent.quoting.matches import Places
+from agent.quoting.query import ASKS
 from agent.quoting.units import Unit
-from verification.language import detect
+from verification.text.language import detect
 
 DEFINES: Final = 0.25
 """What it adds when a unit opens with just what a question asks the meaning of."""

@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from agent.quoting.parts import ASKS_UNSPACED, AUXILIARY, INTERROGATIVE, LED
-from verification.language import detect
+from verification.text.language import detect
 
 _CIRCUMSTANCE: Final = (
     r"(?:if|when(?:ever)?|while|once|unless|until|because|since|as|for|in|on|at|by|from|to|with|without|before|after"

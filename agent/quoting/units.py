@@ -15,9 +15,9 @@ from typing import Final, Literal
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from verification.answer import Source
-from verification.language import detect
-from verification.passages import sentence_spans
+from verification.evidence.passages import sentence_spans
+from verification.text.language import detect
+from verification.types import Source
 
 Kind = Literal["sentence", "item", "step", "row", "code"]
 

@@ -21,7 +21,7 @@ from agent.actions import ToolCall
 from agent.budget import Usage
 from agent.tools.json_schema import faults
 from observability.logging import Length
-from verification.answer import Source
+from verification.types import Source
 
 log = structlog.get_logger()
 

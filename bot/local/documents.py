@@ -15,7 +15,7 @@ from typing import Final
 from aiohttp import web
 from markdown_it import MarkdownIt
 
-from bot.local.safe_html import safe_html
+from bot.local.sanitize import safe_html
 
 MARKDOWN: Final = frozenset({".md", ".markdown", ".mdown"})
 HTML: Final = frozenset({".html", ".htm"})

@@ -15,14 +15,14 @@ from typing import Any, Final, TypeVar
 
 from aiohttp import web
 
+from bot.local.api.response_urls import answer_response_url
+from bot.local.api.router import WebApi
 from bot.local.documents import DocsFolder, show_document
-from bot.local.faults import ApiCall, Faults
-from bot.local.limits import Strictness
-from bot.local.page import LONGEST_BODY, Handler, Page
-from bot.local.people import People
-from bot.local.response_urls import answer_response_url
-from bot.local.roster import VISITOR, Json, Roster
-from bot.local.web_api import WebApi
+from bot.local.model.faults import ApiCall, Faults
+from bot.local.model.limits import Strictness
+from bot.local.model.roster import VISITOR, Json, Roster
+from bot.local.page.api import LONGEST_BODY, Handler, Page
+from bot.local.page.people import People
 from bot.local.workspace import Setup, TurnRecord, Workspace
 
 Found = TypeVar("Found")

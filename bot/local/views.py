@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bot.local.block_limits import ID_TEXT
-from bot.local.errors import ApiError, invalid
-from bot.local.events import identifier
-from bot.local.feed import Feed
-from bot.local.limits import Strictness, check_blocks
-from bot.local.roster import APP_ID, BOT_ID, TEAM_ID, Json
+from bot.local.events.payloads import identifier
+from bot.local.model.block_limits import ID_TEXT
+from bot.local.model.errors import ApiError, invalid
+from bot.local.model.feed import Feed
+from bot.local.model.limits import Strictness, check_blocks
+from bot.local.model.roster import APP_ID, BOT_ID, TEAM_ID, Json
 
 TITLE_TEXT: Final = 24
 PRIVATE_METADATA: Final = 3_000

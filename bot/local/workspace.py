@@ -12,17 +12,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from bot.local import events
-from bot.local.agent_threads import AgentThreads
-from bot.local.deliveries import Deliveries
 from bot.local.documents import DocsFolder
-from bot.local.faults import ApiCall, Faults
-from bot.local.feed import Feed
-from bot.local.http_events import HttpEvents
-from bot.local.limits import Strictness
-from bot.local.messages import Message, MessageLog
-from bot.local.roster import BOT_ID, BOT_USER, TEAM_ID, Channel, Json, Roster, seeded
-from bot.local.socket_mode import SocketMode
+from bot.local.events import payloads as events
+from bot.local.events.dispatch import Deliveries
+from bot.local.events.http import HttpEvents
+from bot.local.events.socket_mode import SocketMode
+from bot.local.model.agent_threads import AgentThreads
+from bot.local.model.faults import ApiCall, Faults
+from bot.local.model.feed import Feed
+from bot.local.model.limits import Strictness
+from bot.local.model.messages import Message, MessageLog
+from bot.local.model.roster import BOT_ID, BOT_USER, TEAM_ID, Channel, Json, Roster, seeded
 from bot.local.views import Views
 
 TurnRecord = Callable[[str], Awaitable[Json | None]]

@@ -77,7 +77,7 @@ class Crew:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._context = get_context("forkserver")
-        self._context.set_forkserver_preload(["bot.serving", "tests.chaos.member"])
+        self._context.set_forkserver_preload(["bot.cli.serve", "tests.chaos.member"])
         self.members: list[Member] = []
         self.kills = 0
         self.freezes = 0

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from agent.thread_store import hash_tag
+from agent.thread.store import hash_tag
 from tests.redis_fleet import Fleet, cluster, sentinel
 
 SHARDS = 16

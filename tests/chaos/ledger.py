@@ -13,12 +13,12 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from agent.conversation import ThreadKey
-from agent.thread_store import ThreadStore
-from bot.local.roster import TEAM_ID
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import ThreadStore
+from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
-from bot.open_redis import open_redis
-from bot.thread_reader import ANSWER_EVENT, WORKING_EVENT, sort_key
+from bot.redis.connect import open_redis
+from bot.slack.history import ANSWER_EVENT, WORKING_EVENT, sort_key
 from tests.chaos.crew import Crew, Member
 from tests.chaos.scene import Asked, Scene
 

@@ -14,14 +14,14 @@ from functools import partial
 from pathlib import Path
 
 from bot.app import open_orion
-from bot.document_index import corpus_of
-from bot.http_front import Pages, SlackDoor, build
-from bot.http_front import serve as serve_pages
-from bot.mailbox import Mailbox
-from bot.patience import Patience
-from bot.serving import run_until_stopped
+from bot.cli.serve import run_until_stopped
+from bot.cli.signals import EndedAtOnce, heeding_signals
+from bot.documents.open import corpus_of
+from bot.queue.queue import Mailbox
+from bot.servers.http import Pages, SlackDoor, build
+from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
-from bot.stopping import EndedAtOnce, heeding_signals
+from bot.timeouts import Patience
 from observability.logging import configure
 
 MANY_TRIES = 1_000

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-from bot.embedded_redis import answers, find_server
+from bot.redis.embedded import answers, find_server
 from tests.waiting import wait_until
 
 AWAY_S = 0.7

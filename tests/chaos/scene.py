@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from bot.cli.serve import HANDBOOK, settings_for
 from bot.local.documents import DocsFolder
-from bot.local.limits import Strictness
+from bot.local.model.limits import Strictness
 from bot.local.server import LocalWorkspace
-from bot.serving import HANDBOOK, settings_for
 from bot.settings import Settings
 from tests.chaos.crew import Crew, crew
 from tests.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says

@@ -21,8 +21,8 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from bot.embedded_redis import connect
-from bot.mailbox import Mailbox
+from bot.queue.queue import Mailbox
+from bot.redis.embedded import connect
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.chaos

@@ -15,10 +15,10 @@ from pathlib import Path
 import structlog
 from redis.asyncio import Redis
 
-from bot.embedded_redis import connect
-from bot.lease import Lease
-from bot.mailbox import Claimed, Mailbox
-from bot.turns import OK, Ending, Turns
+from bot.queue.lease import Lease
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending, Turns
+from bot.redis.embedded import connect
 
 
 class Scribe:

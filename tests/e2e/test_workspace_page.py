@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from bot.local import LENIENT, DocsFolder, LocalWorkspace
-from bot.local.roster import Json
+from bot.local.model.roster import Json
 from tests.browser import ARGUMENTS, browser_path
 from tests.local_echo import CHAT, HELP, MENTION, YOU, EchoApp, call, echoing, running
 

@@ -1,0 +1,115 @@
+"""The files that came with a question or open its thread: their text as sources, and what was not read of them (A11).
+
+Promises: pure, though ``file_sources`` is too slow for the event loop where a file is long; a short file is one source,
+of a long one the parts nearest to the question are, in their order; what is attached in a place is seen in that place
+only. Must never leave out silently that something was not read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from agent.knowledge.readers.chunking import Chunk, chunk_document
+from agent.knowledge.readers.reading import Form, Part, ReadDocument
+from agent.knowledge.search.tokens import stems
+from agent.outcome import Cancelled, TurnOutcome
+from agent.texts.file_words import file_words
+from agent.thread.conversation import AttachedFile, Message, Question
+from verification.text.language import detect
+from verification.types import Source
+
+WHOLE_CHARS: Final = 8_000
+"""A file up to this length is one source, word for word."""
+MOST_PARTS: Final = 6
+"""Of a longer file this many parts are sources: always less than the whole, so that saying so is true."""
+MOST_CHARS: Final = 400_000
+"""What comes after this much of a file is not looked at."""
+ORIGIN: Final = "file"
+
+_MARKDOWN: Final = re.compile(r"\.(?:md|markdown|html?)$", re.IGNORECASE)
+_POINTS_AT_FILE: Final = re.compile(
+    r"\b(?:summari[sz]e|summary|sum up|tl;?dr|overview|attach(?:ed|ment)|(?:this|the) (?:file|document|snippet|pdf)"
+    r"|what(?:['’]s| is| does| do| did)?(?: in)? (?:this|the|that|these) (?:logs?|traces?|tables?|csv)"
+    r"(?: (?:says?|shows?|contains?|tell|mean|about))?(?=\W*$)"
+    r"|zusammenfass\w*|fass\w*\b.{0,40}\bzusammen|überblick|angehängt\w*|anhang|diese[rsnm]? (?:datei|dokument|log\w*)"
+    r"|résume[rz]?|résumé|ci-joint\w*|pièce jointe|ce (?:fichier|document|journal|log)"
+    r"|resume|resumir|resumen|adjunt\w+|este (?:archivo|documento|registro|log)"
+    r"|ringkas\w*|rangkum\w*|lampiran|terlampir|(?:berkas|dokumen|file|log) ini)\b"
+    r"|要約|まとめて|添付|この(?:ファイル|ログ)|总结|摘要|概括|附件|这(?:个|份)(?:文件|日志)",
+    re.IGNORECASE,
+)
+_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "'"})
+_LONGEST_NAME: Final = 120
+
+
+def file_sources(question: Question) -> tuple[Source, ...]:
+    """The sources that the question's files are, not yet numbered."""
+    return tuple(source for file in question.files if file.text.strip() for source in _sources(file, question))
+
+
+def asks_for_file(question: Question) -> bool:
+    """Whether a question is about an attached file as a whole ("summarise this")."""
+    return any(file.text for file in question.files) and _POINTS_AT_FILE.search(question.text) is not None
+
+
+def with_unread(outcome: TurnOutcome, question: Question, history: tuple[Message, ...] = ()) -> TurnOutcome:
+    """The outcome with a line above its answer for each file that was not read, or not as a whole.
+
+    Of files at the top of the thread the first answer under them says it; the next do not say it again.
+    """
+    if isinstance(outcome, Cancelled):
+        return outcome
+    lines = _lines(question, told=any(message.role == "assistant" for message in history))
+    if not lines:
+        return outcome
+    label = "\n".join(filter(None, (outcome.answer.label, *lines)))
+    return replace(outcome, answer=replace(outcome.answer, label=label))
+
+
+def _lines(question: Question, *, told: bool) -> list[str]:
+    language = detect(question.text)
+    found: list[str] = []
+    for file in question.files:
+        if told and file.opening and file.trouble != "away":  # what is away may have been read before
+            continue
+        name = " ".join(file.name.translate(_ESCAPES).split())[:_LONGEST_NAME] or "?"
+        if file.trouble:
+            found.append(file_words(file.trouble, language, name=name))
+        elif len(file.text) > WHOLE_CHARS:
+            found.append(file_words("long", language, name=name))
+    return found
+
+
+def _sources(file: AttachedFile, question: Question) -> list[Source]:
+    whole = Source(id=0, title=file.name, url=file.url, text=file.text, origin=ORIGIN, audience=question.thread.channel)
+    if len(file.text) <= WHOLE_CHARS:
+        return [whole]
+    kept = _nearest(_chunks(file), question.text)
+    return [replace(whole, title=_title(file, chunk), text=chunk.text) for chunk in kept]
+
+
+def _title(file: AttachedFile, chunk: Chunk) -> str:
+    return f"{file.name} › {chunk.heading}" if chunk.heading else f"{file.name} › line {chunk.line}"
+
+
+def _chunks(file: AttachedFile) -> tuple[Chunk, ...]:
+    form: Form = "markdown" if _MARKDOWN.search(file.name) else "text"
+    parts = (Part(text=file.text[:MOST_CHARS]),)
+    document = ReadDocument(title=file.name, form=form, parts=parts, updated_at="", digest="")
+    return chunk_document(document)
+
+
+def _nearest(chunks: Sequence[Chunk], asked: str) -> list[Chunk]:
+    """The chunks that share the rarest words with the question; of equals the earlier ones. In the file's order."""
+    language = detect(asked)
+    wanted = set(stems(asked, language))
+    held = [wanted.intersection(stems(f"{chunk.path} {chunk.text}", language)) for chunk in chunks]
+    often = Counter(stem for own in held for stem in own)
+    weights = [sum(math.log(1 + len(chunks) / often[stem]) for stem in own) for own in held]
+    best = sorted(range(len(chunks)), key=lambda n: (-weights[n], n))[:MOST_PARTS]
+    return [chunks[n] for n in sorted(best)]

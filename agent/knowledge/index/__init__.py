@@ -1,0 +1,1 @@
+"""The document index: built from sources, kept in SQLite or PostgreSQL."""

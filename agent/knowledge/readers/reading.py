@@ -1,0 +1,322 @@
+"""A file becomes text with its title, date and positions: Markdown, plain text, code, HTML, PDF and Word.
+
+Promises: ``read_document`` returns text or raises ``ReadError`` with a reason in plain words, whatever the bytes are; a
+file is read once, so text and ``digest`` belong together. Must never keep scripts, styles or navigation of a page, and
+never open what is not a regular file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from html import unescape
+from pathlib import Path
+from typing import Final, Literal
+
+from html_to_markdown import ConversionOptions, convert
+from html_to_markdown.exceptions import ConversionError
+
+from agent.knowledge.readers.docx import DocxUnreadableError, docx_markdown
+from agent.knowledge.readers.pdf import PdfUnreadableError, pdf_pages
+
+Form = Literal["markdown", "text", "pdf"]
+
+SUFFIXES: Final[dict[str, Form]] = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "markdown",
+    ".htm": "markdown",
+    ".docx": "markdown",
+    ".pdf": "pdf",
+    **dict.fromkeys((".txt", ".text", ".rst", ".adoc", ".org", ".log", ".csv", ".tsv", ".tex"), "text"),
+}
+"""What is read. Data and settings (JSON, YAML, TOML, INI …) are not: they hold secrets more often than answers."""
+CODE: Final = frozenset(
+    {".py", ".pyi", ".js", ".mjs", ".ts", ".jsx", ".tsx", ".go", ".java", ".kt", ".rb", ".rs", ".c", ".h", ".cc"}
+    | {".cpp", ".hpp", ".cs", ".php", ".swift", ".scala", ".sh", ".sql", ".proto", ".lua", ".r", ".ex", ".exs", ".vue"}
+)
+"""Programs: text whose title is the file's name."""
+SUFFIXES.update(dict.fromkeys(CODE, "text"))
+MAX_BYTES: Final = 10_000_000
+MAX_PDF_BYTES: Final = 50_000_000
+"""Of a PDF or a Word document: most of it are pictures."""
+PACKED: Final = frozenset({".pdf", ".docx"})
+_TRIES: Final = 3
+
+_HTML: Final = ConversionOptions(
+    extract_metadata=False,
+    autolinks=False,
+    skip_images=True,
+    max_depth=400,
+    exclude_selectors=[
+        *("script", "style", "nav", "footer", "aside", "form", "template", "noscript", "svg", "iframe"),
+        *("a.headerlink", "a.anchor", "a.hash-link"),  # the signs beside headings that builders of documentation add
+    ],
+)
+_FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?P<fields>(?:.*\n){0,60}?)---[ \t]*(?:\n|\Z)")
+_FIELD: Final = re.compile(r"^(?P<name>[A-Za-z_-]+):[ \t]*(?P<value>.*?)[ \t]*$", re.MULTILINE)
+_STATED_DATE: Final = re.compile(
+    r"^\W{0,4}(?:last[ _-](?:updated|modified|reviewed)|updated)(?:[ \t]+on)?[*_]{0,2}[ \t]*:?[*_]{0,2}[ \t]*"
+    r"(?P<date>\d{4}-\d{2}-\d{2})\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HEADING: Final = re.compile(r"^#{1,2}[ \t]+(?P<text>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)
+_TITLE_WITHIN: Final = 4_000
+_HTML_TITLE: Final = re.compile(r"<title[^>]*>(?P<text>[^<]{1,300})</title", re.IGNORECASE)
+_HTML_CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?\s*([A-Za-z0-9_-]{2,20})", re.IGNORECASE)
+_TAG_MARKS: Final = re.compile(r"[*_`]+|\[([^\]]*)\]\([^)]*\)")
+_BOMS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_CONTROL: Final = {n: None for n in range(32) if n not in {9, 10}} | {127: None}
+_FOREIGN_SHARE: Final = 0.15
+"""Western text has few letters beyond ASCII; more than this share means another, unknown encoding."""
+
+
+class ReadError(Exception):
+    """A document that cannot be read; ``reason`` is for people. ``passing``: what was read before stands for now."""
+
+    def __init__(self, reason: str, *, passing: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.passing = passing
+
+
+class NotModifiedError(Exception):
+    """The document stands as the index has it, and need not be read. ``size`` is in bytes."""
+
+    def __init__(self, size: int = 0) -> None:
+        super().__init__()
+        self.size = size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A stretch of a document: a whole file, or one page. ``line`` is where it starts in the document's text."""
+
+    text: str
+    page: int = 0
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadDocument:
+    """A document as it was read. ``updated_at`` is an ISO 8601 date; ``digest`` is of the file's bytes."""
+
+    title: str
+    form: Form
+    parts: tuple[Part, ...]
+    updated_at: str
+    digest: str
+
+    @property
+    def text(self) -> str:
+        """All of it, pages parted by an empty line."""
+        return "\n\n".join(part.text for part in self.parts)
+
+
+def read_bytes(path: Path) -> tuple[bytes, float]:
+    """The bytes of a regular file of bearable size, and when it was changed (seconds since 1970).
+
+    All of one state of the file: one that changes meanwhile is read again, and refused if it does not come to rest.
+    """
+    limit = MAX_PDF_BYTES if path.suffix.lower() in PACKED else MAX_BYTES
+    for _ in range(_TRIES):
+        data, before, after = _read_once(path, limit)
+        if (before.st_mtime_ns, before.st_size, before.st_ino) == (after.st_mtime_ns, after.st_size, after.st_ino):
+            return data, before.st_mtime
+    msg = "is being written; it is read when it rests"
+    raise ReadError(msg, passing=True)
+
+
+def _read_once(path: Path, limit: int) -> tuple[bytes, os.stat_result, os.stat_result]:
+    """The bytes, and the file's state before and after."""
+    try:
+        seen = path.stat()
+        if not stat.S_ISREG(seen.st_mode):
+            msg = "is not a regular file"
+            raise ReadError(msg)
+        if seen.st_size > limit:
+            msg = f"is too big ({seen.st_size // 1_000_000} MB; the limit is {limit // 1_000_000} MB)"
+            raise ReadError(msg)
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+            after = os.fstat(file.fileno())
+    except OSError as error:
+        msg = f"cannot be opened ({error.strerror or type(error).__name__})"
+        raise ReadError(msg) from error
+    if len(data) > limit:
+        msg = f"is too big (it grew beyond {limit // 1_000_000} MB while it was read)"
+        raise ReadError(msg)
+    return data, seen, after
+
+
+def digest_of(data: bytes) -> str:
+    """What tells one content from another."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def read_document(path: Path) -> ReadDocument:
+    """Read one file. Raises ``ReadError`` for anything that is not readable text."""
+    data, changed = read_bytes(path)
+    return parse_document(path.name, data, changed=changed)
+
+
+def parse_document(name: str, data: bytes, *, changed: float) -> ReadDocument:
+    """Bytes of a file called ``name``, changed at ``changed`` (seconds since 1970), as a document."""
+    suffix = Path(name).suffix.lower()
+    form = SUFFIXES.get(suffix)
+    if form is None:
+        msg = f"has a form that is not read ({suffix or 'no suffix'})"
+        raise ReadError(msg)
+    if not data.strip():
+        msg = "is empty"
+        raise ReadError(msg)
+    fallback = name if suffix in CODE else _title_from(name)
+    if form == "pdf":
+        return _pdf(data, fallback, changed)
+    if suffix == ".docx":
+        return _docx(data, fallback, changed)
+    text = _decode(data, html=suffix in {".html", ".htm"})
+    if suffix in {".html", ".htm"}:
+        return _html(text, data, fallback, changed)
+    if suffix == ".rst":
+        underlined = _RST_TITLE.search(text[:_TITLE_WITHIN])
+        fallback = _one_line(underlined["text"]) if underlined else fallback
+    return _plain(text, data, form=form, title=fallback, changed=changed)
+
+
+def _docx(data: bytes, fallback: str, changed: float) -> ReadDocument:
+    try:
+        title, text = docx_markdown(data)
+    except DocxUnreadableError as error:
+        raise ReadError(str(error)) from error
+    return _plain(_clean(text), data, form="markdown", title=_one_line(_clean(title)) or fallback, changed=changed)
+
+
+def _pdf(data: bytes, fallback: str, changed: float) -> ReadDocument:
+    try:
+        title, pages = pdf_pages(data)
+    except PdfUnreadableError as error:
+        raise ReadError(str(error)) from error
+    parts: list[Part] = []
+    line = 1
+    for number, raw in enumerate(pages, 1):
+        text = _clean(raw).strip("\n")
+        if text.strip():
+            parts.append(Part(text=text, page=number, line=line))
+            line += text.count("\n") + 2
+    if not parts:
+        msg = "has no text (scanned pages need text recognition first)"
+        raise ReadError(msg)
+    whole = "\n".join(part.text for part in parts)
+    return ReadDocument(
+        title=_one_line(_clean(title)) or fallback,
+        form="pdf",
+        parts=tuple(parts),
+        updated_at=_stated_date(whole) or _day(changed),
+        digest=digest_of(data),
+    )
+
+
+def _html(page: str, data: bytes, fallback: str, changed: float) -> ReadDocument:
+    try:
+        text = convert(page, _HTML).content or ""
+    except (ConversionError, ValueError) as error:
+        msg = "is HTML that cannot be taken apart"
+        raise ReadError(msg) from error
+    named = _HTML_TITLE.search(page)
+    title = _one_line(unescape(named["text"])) if named else fallback
+    return _plain(_clean(text), data, form="markdown", title=title, changed=changed)
+
+
+def _plain(text: str, data: bytes, *, form: Form, title: str, changed: float) -> ReadDocument:
+    fields = _front_matter(text) if form == "markdown" else {}
+    body = _without_front_matter(text) if form == "markdown" else text
+    if not body.strip():
+        msg = "has no text"
+        raise ReadError(msg)
+    heading = _HEADING.search(body) if form == "markdown" else None
+    stated = next((fields[name] for name in ("last_updated", "updated", "date") if _is_date(fields.get(name, ""))), "")
+    return ReadDocument(
+        title=fields.get("title") or (_one_line(heading["text"]) if heading else title),
+        form=form,
+        parts=(Part(text=body),),
+        updated_at=stated or _stated_date(body) or _day(changed),
+        digest=digest_of(data),
+    )
+
+
+def _decode(data: bytes, *, html: bool) -> str:
+    """UTF-8; else what a mark or the page itself declares; else Windows Western where that is likely."""
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return _clean(_strict(data, encoding))
+    if b"\0" in data[:65_536]:
+        msg = "is binary, whatever its name says"
+        raise ReadError(msg)
+    try:
+        return _clean(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        declared = _HTML_CHARSET.search(data[:4_096]) if html else None
+        if declared:
+            return _clean(_strict(data, declared[1].decode("ascii")))
+        if sum(byte > 127 for byte in data) > _FOREIGN_SHARE * len(data):  # noqa: PLR2004 - the end of ASCII
+            msg = f"is not UTF-8 (byte {error.start}); save it as UTF-8"
+            raise ReadError(msg) from error
+        return _clean(_strict(data, "cp1252"))
+
+
+def _strict(data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except (UnicodeDecodeError, LookupError) as error:
+        msg = f"is not readable as {encoding}; save it as UTF-8"
+        raise ReadError(msg) from error
+
+
+def _clean(text: str) -> str:
+    """Plain line ends, no control characters, no lone surrogates."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").translate(_CONTROL)
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _front_matter(text: str) -> dict[str, str]:
+    found = _FRONT_MATTER.match(text)
+    if not found:
+        return {}
+    return {m["name"].lower().replace("-", "_"): m["value"].strip("\"' ") for m in _FIELD.finditer(found["fields"])}
+
+
+def _without_front_matter(text: str) -> str:
+    """The same text with empty lines in place of the front matter: line numbers stay true."""
+    found = _FRONT_MATTER.match(text)
+    return "\n" * text.count("\n", 0, found.end()) + text[found.end() :] if found else text
+
+
+def _stated_date(text: str) -> str:
+    return next((m["date"] for m in _STATED_DATE.finditer(text) if _is_date(m["date"])), "")
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _day(changed: float) -> str:
+    return datetime.fromtimestamp(changed, UTC).date().isoformat()
+
+
+def _title_from(name: str) -> str:
+    words = re.sub(r"[-_\s]+", " ", Path(name).stem).strip()
+    return words[:1].upper() + words[1:] or name
+
+
+def _one_line(text: str) -> str:
+    return " ".join(_TAG_MARKS.sub(lambda m: m[1] or "", text).split())

@@ -1,0 +1,1 @@
+"""Full-text search: tokens, query terms and ranking."""

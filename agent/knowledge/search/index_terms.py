@@ -1,0 +1,114 @@
+"""What the indexes hold of a passage and look for: stems, pairs of an identifier's parts, pairs of characters.
+
+Promises: pure, linear, any text; the same on every machine and in every storage. A word says as much in a passage as
+BM25F gives it: title and headings are a field of their own, and what stands in a short field says more. What it says
+does not depend on other passages, so that it can be stored. Must never be changed without new versions of the indexes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+
+import snowballstemmer  # type: ignore[import-untyped]  # ships no types
+
+from agent.knowledge.search.postings import MOST_IMPACT
+from agent.knowledge.search.query_terms import CJK_RUN, grams, query_terms
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_JOINED: Final = re.compile(r"[^\W_]+(?:(?:[^\w\s\"'“”„«»‘’`()\[\]{}<>|,;!?]|_)+[^\W_]+)*")
+"""Words with nothing between them that ends an identifier."""
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
+_EDGES: Final = ".,:;()\"'"
+_MOST_CHARS: Final = 200
+"""Longer runs of letters are no words."""
+
+_SATURATION: Final = 1.2
+_LENGTH_SHARE: Final = 0.75
+"""BM25's usual parameters."""
+_HEAD_WORDS: Final = 26
+_BODY_WORDS: Final = 136
+"""Fields of this length count a word as it stands; shorter ones more, up to four times, longer ones less.
+The means of the collection that the ranking was chosen on; fixed, so that a passage stays as it was written."""
+
+
+def lexemes(text: str) -> list[str]:
+    """The stems of all words, in order, in lower case and without accents."""
+    return _words_and_pairs(text)[0]
+
+
+def impacts(title: str, path: str, text: str) -> dict[str, int]:
+    """What each word says in one passage, from 1 to ``MOST_IMPACT``; ``path`` are its headings."""
+    head, head_length = _head(title, path)
+    words, pairs = _words_and_pairs(text)
+    words += grams(path, text).split()
+    body = Counter(words)
+    body.update(pairs)
+    in_head, in_body = _share(head_length, _HEAD_WORDS), _share(len(words), _BODY_WORDS)
+    said = {word: count * in_body for word, count in body.items()}
+    for word, count in head.items():
+        said[word] = said.get(word, 0.0) + count * in_head
+    return {word: math.ceil(MOST_IMPACT * often / (often + _SATURATION)) for word, often in said.items()}
+
+
+@lru_cache(maxsize=64)
+def _head(title: str, path: str) -> tuple[Mapping[str, int], int]:
+    """The passages of a section share what stands above them. The title of most documents is a heading as well."""
+    words, pairs = _words_and_pairs(f"{title}\n{path}")
+    return Counter([*words, *pairs]), len(words)
+
+
+def _share(length: int, usual: int) -> float:
+    return 1 / (1 - _LENGTH_SHARE + _LENGTH_SHARE * length / usual)
+
+
+def words_of(query: str) -> list[str]:
+    """What to look for: stems, pairs of the parts of an identifier, pairs of characters."""
+    found: dict[str, None] = {}
+    for term in query_terms(query):
+        words = [term] if CJK_RUN.fullmatch(term) else lexemes(term)
+        found.update(dict.fromkeys(words if len(words) == 1 else map(" ".join, pairwise(words))))
+    return list(found)
+
+
+def _words_and_pairs(text: str) -> tuple[list[str], list[str]]:
+    """Stems in order, and of identifiers (``FH-2002``, ``full-text``) each two that stand together."""
+    words: list[str] = []
+    pairs: list[str] = []
+    for written in _plain(text).split():
+        token = written if written.isalnum() else written.strip(_EDGES)
+        if token.isalnum():
+            words.append(_stem(token))
+            continue
+        for joined in _JOINED.findall(token):
+            parts = [_stem(part) for part in _WORD.findall(joined)]
+            words += parts
+            pairs += map(" ".join, pairwise(parts))
+    return words, pairs
+
+
+def _plain(text: str) -> str:
+    """Lower case without accents; Chinese, Japanese and Thai are left to the pairs."""
+    if text.isascii():
+        return text.lower()
+    apart = unicodedata.normalize("NFKD", CJK_RUN.sub(" ", text))
+    return _NOT_ASCII.sub(_without_marks, apart).lower()
+
+
+def _without_marks(found: re.Match[str]) -> str:
+    return "".join(c for c in found[0] if not unicodedata.combining(c))
+
+
+@lru_cache(maxsize=100_000)
+def _stem(word: str) -> str:
+    """Porter's stem. Each call has a stemmer of its own: they keep state while they work."""
+    if not word.isascii() or word.isdigit():
+        return word[:_MOST_CHARS]
+    stem = str(snowballstemmer.stemmer("porter").stemWord(word[:_MOST_CHARS]))
+    return stem or word  # of "s" nothing would be left

@@ -1,0 +1,159 @@
+"""Words: which of them carry a subject, and what their stems are. Shared by search, follow-ups and quoting.
+
+Promises: pure, linear, any text. Must never be used to judge an answer: that is the verifier's own business.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import snowballstemmer  # type: ignore[import-untyped]  # ships no types
+
+from verification.text.language import content_stems, detect
+from verification.text.stopwords import FUNCTION_WORDS
+
+_TOKEN: Final = re.compile(r"[^\s\"'“”„«»‘’`()\[\]{}<>|,;!?？！。、，：…]+")
+_WORD: Final = re.compile(r"[^\W_]+")
+CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_EDGES: Final = ".:-_/*=#~+&%$@^\\"
+ASKING: Final = frozenset(
+    """
+    long often many much quickly soon fast far big large tell explain describe happen happens happened need needs needed
+    told want wants wanted know find use uses used using way please thanks say says mean means per s t m d re ve ll u 00
+    make makes made making do done go goes going take takes took taken taking get getting give gives gave given
+    put try handle handles handled handling deal deals work works working come comes show let look help have
+    ask asks asked asking contact talk possible able looks ok okay ones
+    whats hows wheres whos whens im ive dont cant doesnt isnt
+    during since via among während innerhalb pendant selama exactly actually properly usually normally really supposed
+    machen macht mache gemacht tun tut gehen geht läuft laufen bekommen bekomme bekommt kriege kriegen brauche braucht
+    oft hoch brauchen nutzen benutzen wollen möchte passiert passieren funktioniert funktionieren erkläre erklären
+    faire fais fait faites utiliser obtenir besoin vouloir veux passe passer marche fonctionne expliquer explique dire
+    hacer hago hace hacemos usar conseguir obtener necesito necesita querer quiero pasa funciona explicar explica decir
+    membuat buat melakukan lakukan menggunakan pakai mendapatkan butuh perlu ingin mau terjadi cara jelaskan ceritakan
+    """.split()  # noqa: SIM905 - words read better as words
+)
+"""Words that ask but name no subject; they count for nothing when passages are compared."""
+
+LIGHT: Final = frozenset(
+    """
+    time times date dates day days hour hours week weeks month months year years minute minutes number amount first last
+    half next new old people person team company thing things rule rules policy policies process procedure steps guide
+    zeit uhrzeit datum tag tage stunde stunden woche monat jahr anzahl erste erster neu regel regeln richtlinie firma
+    """.split()  # noqa: SIM905 - words read better as words
+)
+"""Words that say which kind of answer is wanted rather than what it is about; they weigh little."""
+
+_GROUPED: Final = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:[,.’'\u00a0\u202f]\d{3})+(?![.,]?\d)")
+_CLOCK: Final = re.compile(r"\b(\d{1,2})(?::(\d\d))?\s?([ap])\.?m\b")
+_NOON: Final = 12
+
+
+def words(text: str) -> list[str]:
+    """All words, in lower case, in order; ``3,000`` is one word, and ``3 pm`` is ``15 00``."""
+    plain = _GROUPED.sub(lambda found: re.sub(r"\D", "", found[0]), text.lower())
+    return _WORD.findall(_CLOCK.sub(_on_the_clock, plain))
+
+
+def _on_the_clock(found: re.Match[str]) -> str:
+    hour = int(found[1]) % _NOON + (_NOON if found[3] == "p" else 0)
+    return f"{hour:02}:{found[2] or '00'}"
+
+
+def is_function_word(word: str, language: str | None) -> bool:
+    """Whether a lower-case word carries only grammar; an unknown language is taken as English."""
+    return word in FUNCTION_WORDS.get(language or "en", FUNCTION_WORDS["en"])
+
+
+def tokens(text: str) -> list[str]:
+    """Words as written, identifiers whole (``--force``, ``v2.3``, ``FH-2002``), without punctuation at the edges."""
+    return [token for raw in _TOKEN.findall(text) if (token := raw.strip(_EDGES))]
+
+
+def content_tokens(text: str) -> list[str]:
+    """The tokens that carry a subject, once each; all of them if none does."""
+    return subject_tokens(text) or list(dict.fromkeys(tokens(text)))
+
+
+def subject_tokens(text: str) -> list[str]:
+    """The tokens that carry a subject, once each."""
+    language = detect(text)
+    return [token for token in dict.fromkeys(tokens(text)) if not _says_nothing(token.lower(), language)]
+
+
+def _says_nothing(token: str, language: str | None) -> bool:
+    if CJK.search(token):
+        return False
+    parts = _WORD.findall(token)
+    return all(is_function_word(part, language) or part in ASKING for part in parts)
+
+
+def stems(text: str, language: str | None = None) -> list[str]:
+    """The stems of the words with a subject, in order, with repeats; character pairs for Chinese and Japanese."""
+    found: list[str] = []
+    for word in words(text):
+        if CJK.search(word):
+            found += sorted(content_stems(word))
+        elif not is_function_word(word, language) and word not in ASKING:
+            found.append(stem(word, language))
+    return found
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str, language: str | None = None) -> str:
+    """One word's stem, a number's digits. Each call has a stemmer of its own: they keep state while they work."""
+    if word.isdigit() or word in _NUMBERS:
+        return _NUMBERS.get(word) or word.lstrip("0") or "0"
+    name = _STEMMERS.get(language or "en", "english")
+    return str(snowballstemmer.stemmer(name).stemWord(_IRREGULAR.get(word, word) if name == "english" else word))
+
+
+_IRREGULAR: Final = {
+    form: forms.split()[0]
+    for forms in (
+        "keep kept",
+        "lose lost loss losses",
+        "hold held",
+        "pay paid",
+        "send sent",
+        "leave left",
+        "spend spent",
+        "build built",
+        "rebuild rebuilt",
+        "break broke broken",
+        "choose chose chosen",
+        "write wrote written",
+        "begin began begun",
+        "take took taken",
+        "give gave given",
+        "drive drove driven",
+        "fly flew flown flight flights",
+        "meet met",
+        "buy bought",
+        "sell sold",
+        "go went gone",
+        "come came",
+        "see saw seen",
+        "speak spoke spoken",
+        "steal stole stolen",
+        "forget forgot forgotten",
+        "person people",
+        "child children",
+        "woke wake woken",
+        "get got",
+    )
+    for form in forms.split()
+}
+"""English forms that no stemmer brings together."""
+
+_NUMBERS: Final = {
+    word: str(number)
+    for listed in (
+        "two three four five six seven eight nine ten eleven twelve",
+        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    )
+    for number, word in enumerate(listed.split(), start=2)
+} | {"1st": "first", "2nd": "second", "3rd": "third"}
+
+_STEMMERS: Final = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}

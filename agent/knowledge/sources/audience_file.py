@@ -1,0 +1,64 @@
+"""``orion-audience.toml``: who may see the documents of a folder and of those below it (I3).
+
+Promises: the nearest file up to the configured folder counts; a file that cannot be understood means that nobody sees
+the documents, and is named with what is wrong. Must never fall back to public on an error.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from agent.thread.audience import NOBODY, PUBLIC, written
+
+FILE_NAME: Final = "orion-audience.toml"
+_MOST_BYTES: Final = 65_536
+_WRONG: Final = (
+    'cannot be used, so nobody sees what it covers; it should hold audience = "public" or audience = ["C0123ABCD", …] '
+    "with ids of channels, people or workspaces"
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Audiences:
+    """The audience of each folder. ``failed`` pairs files that cannot be used with the reason."""
+
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    _known: dict[Path, str] = field(default_factory=dict)
+
+    def of(self, folder: Path, top: Path) -> str:
+        """Who may see what lies in ``folder``; files above ``top`` do not count. Both are real paths."""
+        found = self._known.get(folder)
+        if found is None:
+            found = self._read(folder / FILE_NAME)
+            if found is None:
+                found = PUBLIC if folder == top else self.of(folder.parent, top)
+            self._known[folder] = found
+        return found
+
+    def _read(self, file: Path) -> str | None:
+        """What the file says; None where there is none."""
+        try:
+            with file.open("rb") as stream:
+                data = stream.read(_MOST_BYTES)
+        except FileNotFoundError:
+            if not file.is_symlink():
+                return None
+            data = b""  # a link to nowhere was meant to say something
+        except OSError:
+            data = b""
+        return self.said(str(file), data)
+
+    def said(self, name: str, data: bytes) -> str:
+        """What a file of these bytes says; nobody where that is nothing, and ``name`` is then among ``failed``."""
+        try:
+            fields = tomllib.loads(data[:_MOST_BYTES].decode())
+        except ValueError:  # tomllib's error is a ValueError, and so is text that is no UTF-8
+            fields = {}
+        audience = written(fields.get("audience")) if set(fields) == {"audience"} else None
+        if audience is None:
+            self.failed.append((name, _WRONG))
+            return NOBODY
+        return audience

@@ -1,0 +1,230 @@
+"""The documents of a Git repository at a ref: exactly what was committed, with links to the line.
+
+Promises: files come from the repository, never from a work tree; the nearest ``orion-audience.toml`` at that ref says
+who may see them; a repository or ref that is away keeps what was known of it. Nothing the repository's own settings
+name is run and nothing is fetched. Must never follow a link or a submodule.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from shutil import which
+from typing import IO, Final
+from urllib.parse import quote
+
+from agent.knowledge.readers.reading import MAX_BYTES, MAX_PDF_BYTES, PACKED, SUFFIXES, ReadError
+from agent.knowledge.sources.audience_file import FILE_NAME, Audiences
+from agent.knowledge.sources.folders import LEFT_OUT, storable
+from agent.knowledge.types import Ground
+from agent.thread.audience import PUBLIC
+
+_WAIT_S: Final = 120.0
+_FILE: Final = ("100644", "100755")
+_SAFE: Final = (
+    *("--no-pager", "--literal-pathspecs", "--no-optional-locks", "-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never", "-c", "core.quotePath=false"),
+    *("-c", "log.showSignature=false", "-c", "color.ui=false"),
+)
+# Nothing of Orion's own environment, which holds tokens, and none of the host's git settings.
+_ENVIRONMENT: Final = {
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+}
+
+
+class _GitError(Exception):
+    """Git did not do it; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitFile:
+    """One file at the ref. ``changed`` is when the last commit that touched it was made (seconds since 1970)."""
+
+    id: str
+    key: str
+    name: str
+    audience: str
+    source: str
+    url: str
+    blob: str
+    size: int
+    changed: float
+    contents: IO[bytes] = field(repr=False)
+    asked: IO[bytes] = field(repr=False)
+    place: str = "line"
+
+    def read(self) -> tuple[bytes, float]:
+        """Its bytes as committed. Raises ``ReadError``."""
+        limit = MAX_PDF_BYTES if PurePosixPath(self.name).suffix.lower() in PACKED else MAX_BYTES
+        if self.size > limit:
+            msg = f"is too big ({self.size // 1_000_000} MB; the limit is {limit // 1_000_000} MB)"
+            raise ReadError(msg)
+        try:
+            return _blob(self.asked, self.contents, self.blob), self.changed
+        except (OSError, _GitError) as error:
+            msg = "cannot be read from its repository"
+            raise ReadError(msg, passing=True) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitSource:
+    """A repository (a work tree or a bare one), a ref, and the folder inside that holds the documents.
+
+    ``url`` is where a file can be seen: ``{repository}``, ``{ref}`` and ``{path}`` are filled in.
+    """
+
+    repository: Path
+    ref: str = "HEAD"
+    folder: str = ""
+    url: str = ""
+
+    @property
+    def key(self) -> str:
+        """What all its documents' keys begin with."""
+        return f"git:{self.repository.resolve()}@{self.ref}"
+
+    @property
+    def part(self) -> str:
+        """The folder inside that is read."""
+        return self.folder
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.repository.resolve().name.removesuffix(".git")
+
+    def documents(self, ground: Ground) -> Iterator[GitFile]:
+        """Every document at the ref."""
+        try:
+            entries = self._entries()
+            changed = self._changed(set(entries))
+        except _GitError as error:
+            ground.missing.append(self.key)
+            ground.failed.append((f"{self.repository} at {self.ref}", str(error)))
+            return
+        with subprocess.Popen(  # noqa: S603 - git by its path, with arguments of our own
+            [*self._git(), "cat-file", "--batch"], env=_ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as process:
+            if process.stdin is None or process.stdout is None:  # both were asked for
+                return
+            pipes = (process.stdin, process.stdout)
+            audiences = self._audiences(entries, pipes, ground)
+            for path, (blob, size) in entries.items():
+                if self._is_document(path, ground):
+                    yield GitFile(
+                        id=ground.unique(path, self.name),
+                        key=f"{self.key}/{path}",
+                        name=PurePosixPath(path).name,
+                        audience=_nearest(path, audiences),
+                        source=self.key,
+                        url=self._link(path),
+                        blob=blob,
+                        size=size,
+                        changed=changed.get(path, 0.0),
+                        asked=pipes[0],
+                        contents=pipes[1],
+                    )
+            with suppress(OSError):
+                process.stdin.close()
+
+    def _is_document(self, path: str, ground: Ground) -> bool:
+        pure = PurePosixPath(path)
+        hidden = any(part.startswith(".") or part in LEFT_OUT for part in pure.parts)
+        inside = pure.is_relative_to(self.folder) if self.folder else True
+        if hidden or not inside or pure.name == FILE_NAME or pure.suffix.lower() not in SUFFIXES:
+            return False
+        if not storable(path):
+            ground.failed.append((ascii(path), "has a name that is not UTF-8"))
+            return False
+        return True
+
+    def _link(self, path: str) -> str:
+        if not self.url:
+            return ""
+        filled = self.url.replace("{repository}", quote(self.name)).replace("{ref}", quote(self.ref))
+        return filled.replace("{path}", quote(path)) if "{path}" in filled else f"{filled.rstrip('/')}/{quote(path)}"
+
+    def _entries(self) -> dict[str, tuple[str, int]]:
+        """Blob and size of every regular file of the tree, by path."""
+        listed = self._output("ls-tree", "-r", "-z", "--long", "--full-tree", "--end-of-options", self.ref)
+        found: dict[str, tuple[str, int]] = {}
+        for line in filter(None, listed.split("\0")):
+            about, _, path = line.partition("\t")
+            mode, kind, blob, size = about.split()
+            if kind == "blob" and mode in _FILE:
+                found[path] = (blob, int(size) if size.isdigit() else 0)  # "BAD": the object is damaged or gone
+        return found
+
+    def _changed(self, paths: set[str]) -> dict[str, float]:
+        """When each of these was last changed; the history is read no further than it has to be."""
+        found: dict[str, float] = {}
+        command = [*self._git(), "log", "--format=@%ct", "--name-only", "--no-renames", "-m", "--first-parent"]
+        with subprocess.Popen(  # noqa: S603 - as above
+            [*command, "--end-of-options", self.ref], env=_ENVIRONMENT, stdout=subprocess.PIPE
+        ) as process:
+            at = 0.0
+            for raw in process.stdout or ():
+                line = raw.decode("utf-8", "surrogateescape").rstrip("\n")
+                if line.startswith("@") and line[1:].isdigit():
+                    at = float(line[1:])
+                elif line in paths:
+                    found.setdefault(line, at)
+                if len(found) == len(paths):
+                    break
+            process.kill()
+        return found
+
+    def _audiences(
+        self, entries: Mapping[str, tuple[str, int]], pipes: tuple[IO[bytes], IO[bytes]], ground: Ground
+    ) -> dict[PurePosixPath, str]:
+        """What the audience files of the tree say, by folder."""
+        read = Audiences()
+        found: dict[PurePosixPath, str] = {}
+        for path, (blob, size) in entries.items():
+            if PurePosixPath(path).name == FILE_NAME:
+                data = _blob(*pipes, blob) if size <= MAX_BYTES else b""
+                found[PurePosixPath(path).parent] = read.said(f"{self.name}/{path}", data)
+        ground.failed += read.failed
+        return found
+
+    def _git(self) -> list[str]:
+        program = which("git")
+        if program is None:
+            msg = "cannot be read: Git is not installed where Orion runs"
+            raise _GitError(msg)
+        folder = str(self.repository.resolve())
+        return [program, *_SAFE, "-c", f"safe.directory={folder}", "-C", folder]
+
+    def _output(self, *command: str) -> str:
+        try:
+            done = subprocess.run(  # noqa: S603 - as above
+                [*self._git(), *command], env=_ENVIRONMENT, capture_output=True, timeout=_WAIT_S, check=True
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            msg = "is no Git repository, or has no such branch, tag or commit"
+            raise _GitError(msg) from error
+        return done.stdout.decode("utf-8", "surrogateescape")
+
+
+def _nearest(path: str, audiences: Mapping[PurePosixPath, str]) -> str:
+    return next((audiences[folder] for folder in PurePosixPath(path).parents if folder in audiences), PUBLIC)
+
+
+def _blob(asked: IO[bytes], contents: IO[bytes], blob: str) -> bytes:
+    """The bytes of one blob, from a running ``cat-file --batch``."""
+    asked.write(f"{blob}\n".encode())
+    asked.flush()
+    head = contents.readline().split()
+    if len(head) != 3 or head[1] != b"blob":  # noqa: PLR2004 - name, kind, size
+        raise _GitError
+    data = contents.read(int(head[2]))
+    contents.read(1)
+    return data

@@ -1,0 +1,187 @@
+"""The channels of an exported Slack workspace: each thread a document, what stands alone gathered by day.
+
+Promises: a document links to its first message; who could not see a channel cannot see its documents (a private one is
+for its own channel only); direct messages are left out. A file that is damaged is named and the rest goes on. Must
+never show a person's e-mail address or a message that a bot or Slack itself wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import unescape
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from agent.knowledge.readers.reading import ReadError
+from agent.knowledge.types import Ground
+from agent.thread.audience import PUBLIC
+
+_MOST_BYTES: Final = 50_000_000
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
+_TS: Final = re.compile(r"\d{1,12}\.\d{1,9}")
+_CHANNEL: Final = re.compile(r"[CG][A-Z0-9]{2,20}")
+_MARK: Final = re.compile(r"<(?P<kind>[@#!]?)(?P<what>[^<>|]*)(?:\|(?P<label>[^<>]*))?>")
+_TITLE_CHARS: Final = 60
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackThread:
+    """A thread, or the messages of a day that belong to none."""
+
+    id: str
+    key: str
+    audience: str
+    source: str
+    url: str
+    text: str
+    changed: float
+    name: str = "thread.md"
+    place: str = ""
+
+    def read(self) -> tuple[bytes, float]:
+        """What was said, and when the last of it was (seconds since 1970)."""
+        return self.text.encode("utf-8", "replace"), self.changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackExport:
+    """An unpacked export. ``url`` is the workspace's address, such as ``https://acme.slack.com``."""
+
+    folder: Path
+    url: str = ""
+
+    @property
+    def key(self) -> str:
+        """What all its documents' keys begin with."""
+        return f"slack:{self.folder.resolve()}"
+
+    @property
+    def part(self) -> str:
+        """All of it."""
+        return ""
+
+    def documents(self, ground: Ground) -> Iterator[SlackThread]:
+        """Every thread of every channel."""
+        try:
+            listed = [(channel, PUBLIC) for channel in _listed(self.folder / "channels.json")]
+            if (self.folder / "groups.json").exists():
+                listed += [(group, str(group.get("id"))) for group in _listed(self.folder / "groups.json")]
+            people = _people(self.folder / "users.json")
+        except ReadError as error:
+            ground.missing.append(self.key)
+            ground.failed.append((str(self.folder), f"is no unpacked Slack export: a list of it {error.reason}"))
+            return
+        for channel, audience in listed:
+            name, identity = str(channel.get("name")), str(channel.get("id"))
+            folder = self.folder / name
+            if _CHANNEL.fullmatch(identity) and folder.parent == self.folder and folder.is_dir():
+                for thread, messages in _threads(_messages(folder, ground)).items():
+                    yield self._document(ground, (name, identity, audience), (thread, messages), people)
+
+    def _document(
+        self,
+        ground: Ground,
+        channel: tuple[str, str, str],
+        thread: tuple[str, Sequence[Message]],
+        people: Mapping[str, str],
+    ) -> SlackThread:
+        name, identity, audience = channel
+        key, messages = thread
+        lines = [f"{_who(m, people)} ({_when(m)}): {_plain(str(m['text']), people)}" for m in messages]
+        opening = " ".join(_plain(str(messages[0]["text"]), people).split())
+        day = _when(messages[0])[:10]
+        what = opening[:_TITLE_CHARS] if "." in key else day
+        last = max(float(m["ts"]) for m in messages)
+        head = f"---\ntitle: #{name}: {what}\nupdated: {datetime.fromtimestamp(last, UTC).date()}\n---\n\n"
+        first = str(messages[0]["ts"]).replace(".", "")
+        return SlackThread(
+            id=ground.unique(f"slack/{name}/{key}", self.folder.name or "export"),
+            key=f"{self.key}/{identity}/{key}",
+            audience=audience,
+            source=self.key,
+            url=f"{self.url.rstrip('/')}/archives/{identity}/p{first}" if self.url else "",
+            text=head + "\n\n".join(lines) + "\n",
+            changed=last,
+        )
+
+
+def _listed(file: Path) -> list[dict[str, Any]]:
+    """The objects of one list. Raises ``ReadError``."""
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            msg = "is too big"
+            raise ReadError(msg)
+        found = orjson.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        msg = f"({file.name}) cannot be read"
+        raise ReadError(msg) from error
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _people(file: Path) -> dict[str, str]:
+    """What people are called, by id."""
+    names: dict[str, str] = {}
+    for person in _listed(file) if file.exists() else ():
+        profile = person.get("profile") if isinstance(person.get("profile"), dict) else {}
+        called = (profile or {}).get("display_name") or person.get("real_name") or person.get("name") or ""
+        names[str(person.get("id"))] = str(called)
+    return names
+
+
+def _messages(folder: Path, ground: Ground) -> Iterator[Message]:
+    """What people wrote, in order; nothing of bots, joins and the like."""
+    for file in sorted(folder.iterdir()):
+        if not _DAY.fullmatch(file.name):
+            continue
+        try:
+            found = _listed(file)
+        except ReadError as error:
+            ground.failed.append((f"slack/{folder.name}/{file.name}", error.reason))
+            continue
+        for message in found:
+            said = isinstance(message.get("text"), str) and message["text"].strip()
+            by_person = message.get("user") and not message.get("bot_id")
+            known = message.get("subtype") in {None, "thread_broadcast", "file_share", "me_message"}
+            if said and by_person and known and _TS.fullmatch(str(message.get("ts"))):
+                yield message
+
+
+def _threads(messages: Iterator[Message]) -> dict[str, list[Message]]:
+    """Messages by their thread's ``ts``, or by day where they have none."""
+    found: defaultdict[str, dict[str, Message]] = defaultdict(dict)
+    for message in messages:
+        thread = str(message.get("thread_ts") or "")
+        found[thread if _TS.fullmatch(thread) else _when(message)[:10]][str(message["ts"])] = message
+    return {key: [of[ts] for ts in sorted(of, key=float)] for key, of in found.items()}
+
+
+def _who(message: Message, people: Mapping[str, str]) -> str:
+    return people.get(str(message["user"])) or "somebody"
+
+
+def _when(message: Message) -> str:
+    return datetime.fromtimestamp(float(message["ts"]), UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _plain(text: str, people: Mapping[str, str]) -> str:
+    """Slack's marks as people read them."""
+
+    def shown(found: re.Match[str]) -> str:
+        kind, what, label = found["kind"], found["what"], found["label"] or ""
+        if kind == "@":
+            return f"@{people.get(what) or label or 'somebody'}"
+        if kind == "#":
+            return f"#{label or what}"
+        if kind == "!":
+            return label or f"@{what.partition('^')[0]}"
+        return f"{label} ({what})" if label and label != what else what
+
+    return unescape(_MARK.sub(shown, text))

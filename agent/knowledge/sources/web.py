@@ -1,0 +1,298 @@
+"""The pages of a web site as documents: those that its sitemaps list, and single ones by their address.
+
+Promises: a page that is as it was is not sent again; one that is gone leaves the index, one that cannot be had for now
+stays as it was known and is named; a sitemap that cannot be had keeps all that was known of its site. Pages of other
+hosts than the configured ones are left out, and named. Must never read more pages than it is told to.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from pathlib import PurePosixPath
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from agent.knowledge.readers.reading import (
+    MAX_BYTES,
+    MAX_PDF_BYTES,
+    PACKED,
+    SUFFIXES,
+    NotModifiedError,
+    ReadError,
+    digest_of,
+)
+from agent.knowledge.sources.fetch import Fetcher, FetchError, Manners, Page
+from agent.knowledge.sources.public_address import Resolve, resolved
+from agent.knowledge.sources.sitemap import MOST_BYTES, SitemapError, looks_like_sitemap, read_sitemap
+from agent.knowledge.types import FETCHED, Ground
+from agent.thread.audience import PUBLIC
+
+MOST_PAGES: Final = 1_000
+_MOST_MAPS: Final = 500
+_NAMED: Final = 10
+"""So many left-out addresses are named; of the others only how many there are."""
+_HTML: Final = ".html"
+_FORMS: Final = {
+    "text/html": _HTML,
+    "application/xhtml+xml": _HTML,
+    "text/markdown": ".md",
+    "text/x-markdown": ".md",
+    "application/pdf": ".pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+}
+_UNTOLD: Final = frozenset({"", "application/octet-stream", "binary/octet-stream", "text/plain"})
+_SITEMAP_KINDS: Final = frozenset({"application/xml", "text/xml", "application/gzip", "application/x-gzip"})
+_SITEMAP_NAMES: Final = (".xml", ".xml.gz")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebPage:
+    """One page as it came, or why it did not. ``unchanged`` is its size where the index has it as it is, else -1."""
+
+    id: str
+    key: str
+    audience: str
+    source: str
+    url: str
+    name: str = "page.html"
+    data: bytes = field(default=b"", repr=False)
+    changed: float = 0.0
+    unchanged: int = -1
+    error: ReadError | None = None
+    place: str = ""
+
+    def read(self) -> tuple[bytes, float]:
+        """Its bytes and when it was changed. Raises ``ReadError`` and ``NotModifiedError``."""
+        if self.error:
+            raise self.error
+        if self.unchanged >= 0:
+            raise NotModifiedError(self.unchanged)
+        return self.data, self.changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSource:
+    """One site (``https://docs.acme.com``) and the addresses in it that are configured: pages and sitemaps.
+
+    ``hosts`` are all hosts that may be asked, ``private_hosts`` those of them that may lie in a private network.
+    """
+
+    site: str
+    entries: tuple[str, ...]
+    hosts: frozenset[str]
+    private_hosts: frozenset[str] = frozenset()
+    audience: str = PUBLIC
+    most: int = MOST_PAGES
+    manners: Manners = field(default_factory=Manners)
+    resolve: Resolve = resolved
+
+    @property
+    def key(self) -> str:
+        """What all its documents' keys begin with."""
+        return f"web:{self.site}"
+
+    @property
+    def part(self) -> str:
+        """The addresses that are configured, and how many pages."""
+        return f"{self.most} of {' '.join(self.entries)}"
+
+    def documents(self, ground: Ground) -> Iterator[WebPage]:
+        """Every page; those that were not seen for longest come first, so that a run that ends early goes on there."""
+        fetcher = Fetcher(self.hosts, private_hosts=self.private_hosts, manners=self.manners, resolve=self.resolve)
+        with fetcher:
+            visit = _Visit(self, fetcher, ground)
+            yield from visit.pages()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Memory:
+    """What is remembered of a page between runs. ``at`` is when it was last seen, in seconds since 1970."""
+
+    digest: str = ""
+    etag: str = ""
+    modified: str = ""
+    changed: float = 0.0
+    at: float = 0.0
+    size: int = 0
+
+
+class _Visit:
+    """One run over one site."""
+
+    def __init__(self, source: WebSource, fetcher: Fetcher, ground: Ground) -> None:
+        self._source = source
+        self._fetcher = fetcher
+        self._ground = ground
+        self._pages: dict[str, float] = {}
+        self._maps: list[str] = []
+        self._elsewhere: list[str] = []
+        self._more = False
+
+    def pages(self) -> Iterator[WebPage]:
+        """What the sitemaps list and the single pages."""
+        for entry in self._source.entries:
+            if _path(entry).endswith(_SITEMAP_NAMES):
+                self._maps.append(entry)
+            else:
+                self._pages[entry] = 0.0
+        self._read_maps()
+        done: set[str] = set()
+        while waiting := [url for url in self._pages if url not in done][: self._source.most - len(done)]:
+            for url in sorted(waiting, key=lambda url: self._memory(url).at):
+                done.add(url)
+                yield from self._page(url)
+            self._read_maps()
+        self._name_what_was_left(len(done))
+
+    def _read_maps(self) -> None:
+        """All sitemaps that wait, and those that they name."""
+        read: set[str] = set()
+        while self._maps and len(read) < _MOST_MAPS:
+            url = self._maps.pop(0)
+            if url in read:
+                continue
+            read.add(url)
+            try:
+                body = self._fetcher.get(url, limit_of=lambda _: MOST_BYTES).body or b""
+                self._take_map(body)
+            except (FetchError, SitemapError) as error:
+                self._ground.missing.append(self._source.key)
+                self._ground.failed.append((url, f"{error}; what was known of its pages stays"))
+        if self._maps:
+            self._ground.failed.append(
+                (self._source.site, f"has more than {_MOST_MAPS} sitemaps; the rest is left out")
+            )
+            self._maps.clear()
+
+    def _take_map(self, body: bytes) -> None:
+        """Raises ``SitemapError``."""
+        found = read_sitemap(body, most=self._source.most)
+        self._more = self._more or found.more
+        self._maps += [url for url in found.maps if self._ours(url)]
+        for url, changed in found.pages.items():
+            address = url.partition("#")[0]
+            if self._ours(address):
+                self._pages[address] = max(changed, self._pages.get(address, 0.0))
+
+    def _ours(self, url: str) -> bool:
+        if self._fetcher.serves(url):
+            return True
+        self._elsewhere.append(url)
+        return False
+
+    def _name_what_was_left(self, done: int) -> None:
+        failed = self._ground.failed
+        failed += [(url, "is on a host that ORION_WEB_DOCS does not name") for url in self._elsewhere[:_NAMED]]
+        if len(self._elsewhere) > _NAMED:
+            failed.append((self._source.site, f"lists {len(self._elsewhere) - _NAMED} more pages of other hosts"))
+        if self._more or len(self._pages) > done:
+            failed.append((self._source.site, f"has more pages; {done} are read (ORION_WEB_DOCS_PAGES)"))
+
+    def _page(self, url: str) -> Iterator[WebPage]:
+        """The page, unless it turns out to be a sitemap."""
+        source, key = self._source, f"{self._source.key}/{url}"
+        words = unquote(url.partition("://")[2]).rstrip("/")
+        shown = self._ground.unique("".join(c if c.isprintable() else "?" for c in words), "web")
+        memory = self._memory(url)
+        stands = self._ground.known.get(key) == (memory.digest, shown, source.audience, url)
+        had = self._had(url, memory, {"etag": memory.etag, "modified": memory.modified} if stands else {})
+        if had is not None:
+            yield WebPage(id=shown, key=key, audience=source.audience, source=source.key, url=url, **had)
+
+    def _had(self, url: str, memory: _Memory, asked: Mapping[str, str]) -> dict[str, Any] | None:
+        """What came of asking for a page, as fields of it; None for a sitemap."""
+        try:
+            page = self._fetcher.get(url, limit_of=lambda kind: _limit(kind, url), **asked)
+            is_map = page.body is not None and looks_like_sitemap(page.body)
+            if page.body is not None and is_map:
+                self._take_map(page.body)
+        except FetchError as error:
+            return {"error": ReadError(error.reason, passing=error.passing)}
+        except SitemapError as error:
+            return {"error": ReadError(str(error))}
+        if is_map:
+            return None
+        if page.body is None:
+            self._remember(f"{self._source.key}/{url}", memory)
+            return {"unchanged": memory.size}
+        if page.kind in _SITEMAP_KINDS:
+            return {"error": ReadError(_unread(page.kind))}
+        return self._kept(url, page, page.body)
+
+    def _kept(self, url: str, page: Page, body: bytes) -> dict[str, Any]:
+        """What a document is made of, and a note for the next run."""
+        data = _in_utf8(body, page.charset) if page.charset and _suffix(page.kind, url) not in PACKED else body
+        before, digest = self._memory(url), digest_of(data)
+        stated = self._pages[url] or _seconds(page.modified)
+        first_seen = before.changed if before.digest == digest and before.changed else time.time()
+        changed = min(stated, time.time()) if stated else first_seen
+        memory = _Memory(digest=digest, etag=page.etag, modified=page.modified, changed=changed, size=len(data))
+        self._remember(f"{self._source.key}/{url}", memory)
+        return {"name": _name(url, page.kind), "data": data, "changed": changed}
+
+    def _remember(self, key: str, memory: _Memory) -> None:
+        fields = {name: getattr(memory, name) for name in ("digest", "etag", "modified", "changed", "size")}
+        self._ground.noted[f"{FETCHED}{key}"] = json.dumps({**fields, "at": round(time.time(), 3)})
+
+    def _memory(self, url: str) -> _Memory:
+        try:
+            return _Memory(**json.loads(self._ground.notes[f"{FETCHED}{self._source.key}/{url}"]))
+        except (KeyError, ValueError, TypeError):
+            return _Memory()
+
+
+def _limit(kind: str, url: str) -> int:
+    """How many bytes of a page are read. Raises ``FetchError`` for what is no document."""
+    if kind in _SITEMAP_KINDS:
+        return MOST_BYTES
+    suffix = _suffix(kind, url)
+    if not suffix:
+        raise FetchError(_unread(kind), passing=False)
+    return MAX_PDF_BYTES if suffix in PACKED else MAX_BYTES
+
+
+def _unread(kind: str) -> str:
+    return f"has a form that is not read ({kind or 'no content type'})"
+
+
+def _suffix(kind: str, url: str) -> str:
+    """The suffix of a file of this form; empty for what is not read."""
+    if kind not in _UNTOLD:
+        return _FORMS.get(kind, "")
+    own = PurePosixPath(_path(url)).suffix.lower()
+    if own in SUFFIXES and not (kind == "text/plain" and own in {*PACKED, _HTML, ".htm"}):
+        return own
+    return ".txt" if kind == "text/plain" else ""
+
+
+def _name(url: str, kind: str) -> str:
+    """A file name for the page: the last part of its path, with the suffix of its form."""
+    last = PurePosixPath(_path(url)).name or url.partition("://")[2].partition("/")[0]
+    return f"{PurePosixPath(last).stem or last}{_suffix(kind, url)}"
+
+
+def _path(url: str) -> str:
+    """The path of an address, as people write it."""
+    try:
+        return unquote(urlsplit(url).path)
+    except ValueError:
+        return ""
+
+
+def _in_utf8(data: bytes, charset: str) -> bytes:
+    """What the server says about the encoding counts; where that cannot be, the page's own words do."""
+    try:
+        return data.decode(charset).encode("utf-8")
+    except (LookupError, ValueError):
+        return data
+
+
+def _seconds(header: str) -> float:
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp())
+    except (ValueError, TypeError, OverflowError):
+        return 0.0

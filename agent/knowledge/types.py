@@ -1,0 +1,305 @@
+"""What knowledge is made of, and the seam every index stands behind.
+
+Promises: plain frozen values; texts are exactly what stands in the document. An index of another kind (a shared
+database) implements ``KnowledgeIndex`` and nothing above it changes. Must never hold anything of one storage engine.
+
+What is known of each source beside its documents: when it was last gone over, how much was read, what was not.
+
+Promises: kept in the index itself, so that any process on any machine can tell (`orion docs`, App Home, ``/metrics``);
+a state of another version is read as far as it is understood. Must never hold a text of a document.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+
+class KnowledgeAwayError(Exception):
+    """The index cannot be reached now, and may be again. The text is the kind of failure, fit for a log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One document. ``id`` is its path inside its root, with ``/``; ``text`` is empty in lists.
+
+    ``updated_at`` is an ISO 8601 date: the one the document states, else the day its file was changed (UTC).
+    ``source`` is the folder, repository, export or site it came from.
+    """
+
+    id: str
+    title: str
+    url: str = ""
+    updated_at: str = ""
+    audience: str = "public"
+    source: str = ""
+    passages: int = 0
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A part of a document as it was found. ``line`` counts from 1; ``page`` is 0 where there are no pages.
+
+    ``heading`` is the nearest heading, ``url`` leads to it. ``score`` grows with relevance and compares only within
+    one search.
+    """
+
+    document: str
+    title: str
+    heading: str
+    text: str
+    url: str = ""
+    line: int = 1
+    page: int = 0
+    updated_at: str = ""
+    audience: str = "public"
+    score: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """``Title › Heading``, or the title alone where the heading says nothing more."""
+        place = self.heading or (f"page {self.page}" if self.page else "")
+        return f"{self.title} › {place}" if place and place != self.title else self.title
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """What the index has of one source; ``oldest`` and ``newest`` are ISO 8601 dates of its documents."""
+
+    source: str
+    documents: int
+    passages: int
+    oldest: str
+    newest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """What one indexing did. ``failed`` pairs a document's path with the reason in plain words."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    failed: tuple[tuple[str, str], ...] = ()
+
+
+class Readable(Protocol):
+    """A document where it lies. ``key`` tells it from every other; ``name`` says by its suffix what form it has.
+
+    ``url`` is its own link, empty where the configured prefix makes one; ``place`` what follows it: ``anchor`` of a
+    heading, ``line``, or nothing.
+    """
+
+    @property
+    def id(self) -> str:
+        """What people know it by."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """What tells it from every other."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Its file name."""
+        ...
+
+    @property
+    def audience(self) -> str:
+        """Who may see it."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Where it came from."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """Its own link."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """What follows the link."""
+        ...
+
+    def read(self) -> tuple[bytes, float]:
+        """Its bytes and when it was changed (seconds since 1970). Raises ``ReadError``."""
+        ...
+
+
+class Ground(Protocol):
+    """What sources share while one run goes over them."""
+
+    failed: list[tuple[str, str]]
+    missing: list[str]
+    noted: dict[str, str]
+
+    @property
+    def known(self) -> Mapping[str, tuple[str, str, str, str]]:
+        """Digest, id, audience and link of what the index has, by key."""
+        ...
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        """What earlier runs noted about documents; ``noted`` is for the next."""
+        ...
+
+    def unique(self, inside: str, prefix: str) -> str:
+        """An id that no other document of this run has."""
+        ...
+
+
+class Source(Protocol):
+    """Documents that are no files of a folder."""
+
+    @property
+    def key(self) -> str:
+        """What all its documents' keys begin with."""
+        ...
+
+    @property
+    def part(self) -> str:
+        """Which part of it is read, where settings choose one: another part is another thing to read."""
+        ...
+
+    def documents(self, ground: Ground) -> Iterator[Readable]:
+        """All of them; what cannot be read, or is away (its keys' beginning, less ``/``), is told to ``ground``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutOff:
+    """A source that this run does not go over: what the index has of it stays, if it is for the same ``audience``.
+
+    ``part`` is what is to be read of it.
+    """
+
+    key: str
+    part: str = ""
+    audience: str = "public"
+
+    def documents(self, ground: Ground) -> Iterator[Readable]:  # noqa: ARG002 - a source like any other, with none now
+        """None now."""
+        return iter(())
+
+
+class KnowledgeReader(Protocol):
+    """Ranked passages out. Every method blocks and may be called from any thread."""
+
+    def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
+        """The best passages for the words of ``query``, best first; any text is a valid query."""
+        ...
+
+    def documents(self) -> tuple[Document, ...]:
+        """All documents, by id."""
+        ...
+
+    def document(self, name_or_id: str) -> Document | None:
+        """One document with its full text, by id, file name or title (case does not matter)."""
+        ...
+
+
+class KnowledgeIndex(KnowledgeReader, Protocol):
+    """Documents in as well."""
+
+    def index(
+        self, roots: Sequence[Path | Source], *, docs_url: str = "", progress: Callable[[str], None] | None = None
+    ) -> IndexReport:
+        """Make the index hold exactly the documents under ``roots``."""
+        ...
+
+    def holdings(self) -> tuple[Holding, ...]:
+        """What there is of each source, in any order. Raises ``KnowledgeAwayError``."""
+        ...
+
+    def notes(self, prefix: str) -> Mapping[str, str]:
+        """What runs noted under names that begin so. Raises ``KnowledgeAwayError``."""
+        ...
+
+    def ping(self) -> None:
+        """Nothing, or ``KnowledgeAwayError`` where the index cannot be reached now."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+
+PREFIX: Final = "source:"
+"""What the names of these notes begin with; the rest is the source's name."""
+MOST_FAILURES: Final = 100
+"""So many are kept by name; of the others only how many there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceState:
+    """One source after a run. Times are seconds since 1970; ``synced`` is when it was last there, 0 for never.
+
+    ``part`` is which part of it was read, ``read`` documents of ``size`` bytes were looked at. ``failed`` pairs
+    documents with reasons; ``more`` failed beside those.
+    """
+
+    tried: float
+    part: str = ""
+    synced: float = 0.0
+    seconds: float = 0.0
+    read: int = 0
+    size: int = 0
+    failed: tuple[tuple[str, str], ...] = ()
+    more: int = 0
+
+    @property
+    def failures(self) -> int:
+        """How many documents were not read."""
+        return len(self.failed) + self.more
+
+    def to_note(self) -> str:
+        """One line that ``state_of`` reads back."""
+        return json.dumps(asdict(self), ensure_ascii=True, separators=(",", ":"))
+
+
+def shortened(failed: Sequence[tuple[str, str]]) -> tuple[tuple[tuple[str, str], ...], int]:
+    """The failures that are kept, and how many more there are."""
+    return tuple(failed[:MOST_FAILURES]), max(0, len(failed) - MOST_FAILURES)
+
+
+def state_of(note: str) -> SourceState | None:
+    """What a note says; None where that is nothing."""
+    try:
+        fields: dict[str, Any] = json.loads(note)
+        failed = tuple((str(name), str(reason)) for name, reason in fields.get("failed", ()))
+        return SourceState(
+            tried=float(fields["tried"]),
+            part=str(fields.get("part", "")),
+            synced=float(fields.get("synced", 0)),
+            seconds=float(fields.get("seconds", 0)),
+            read=int(fields.get("read", 0)),
+            size=int(fields.get("size", 0)),
+            failed=failed,
+            more=int(fields.get("more", 0)),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def due_at(states: Mapping[str, SourceState], names: Sequence[str], every_s: float) -> float:
+    """When these sources are to be gone over again, in seconds since 1970; 0 where one never was."""
+    return min((states[name].tried + every_s if name in states else 0.0 for name in names), default=float("inf"))
+
+
+def states_of(notes: Mapping[str, str]) -> dict[str, SourceState]:
+    """The states by the sources' names."""
+    read = {name.removeprefix(PREFIX): state_of(note) for name, note in notes.items()}
+    return {name: state for name, state in read.items() if state is not None}
+
+
+FETCHED: Final = "fetched:"
+"""What the names of notes about single documents begin with; the rest is the document's key."""

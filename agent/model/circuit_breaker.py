@@ -1,0 +1,128 @@
+"""A circuit breaker: a far end that failed several times in a row is left alone for a while, then probed by one call.
+
+Promises: after ``failures`` failures in a row nobody calls for a pause that doubles up to ``most_pause_s``; then one
+call may try, and the rest go on when it succeeded. One success closes it. Belongs to one process and one event loop.
+Must never sleep or call anything itself: whoever asks is told how long to wait.
+
+When a server wants to be asked again: the ``Retry-After`` header, in seconds or as a date. Pure.
+
+Promises: any header gives a wait or None; no header makes anybody wait longer than ``LONGEST_S``.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+import structlog
+
+log = structlog.get_logger()
+
+WHILE_PROBED_S: Final = 1.0
+"""How long to wait while somebody else's call finds out whether the far end is back."""
+
+
+class CircuitBreaker:
+    """``far_end`` is its name in the log; ``clock`` gives seconds that only rise."""
+
+    def __init__(
+        self,
+        far_end: str,
+        *,
+        failures: int = 5,
+        first_pause_s: float = 5.0,
+        most_pause_s: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.far_end = far_end
+        self._most_failures = failures
+        self._first_pause_s = first_pause_s
+        self._most_pause_s = most_pause_s
+        self._clock = clock
+        self._failures = 0
+        self._pause_s = 0.0
+        self._until = 0.0
+        self._probing = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the far end is being left alone, or probed."""
+        return self._pause_s > 0
+
+    def wait_s(self) -> float:
+        """0: call now, and tell how it went; else seconds to wait before asking here again."""
+        if not self.is_open:
+            return 0.0
+        left = self._until - self._clock()
+        if left > 0:
+            return left
+        if self._probing:
+            return WHILE_PROBED_S
+        self._probing = True
+        log.info("circuit_probed", far_end=self.far_end)
+        return 0.0
+
+    def succeeded(self) -> None:
+        """The far end answered, be it with a refusal: it is there."""
+        if self.is_open:
+            log.info("circuit_closed", far_end=self.far_end)
+        self._failures, self._pause_s, self._probing = 0, 0.0, False
+
+    def failed(self, retry_after_s: float | None = None) -> None:
+        """The far end failed in a way that may pass; ``retry_after_s`` is what it asked for itself."""
+        self._failures += 1
+        if self.is_open and not self._probing:
+            return  # a call that was under way when it opened
+        if self._failures < self._most_failures:
+            return
+        doubled = min(self._pause_s * 2, self._most_pause_s) if self.is_open else self._first_pause_s
+        self._pause_s = doubled
+        pause = max(doubled, min(retry_after_s or 0.0, self._most_pause_s))
+        self._until = self._clock() + pause
+        self._probing = False
+        log.warning("circuit_opened", far_end=self.far_end, failures=self._failures, pause_s=round(pause, 2))
+
+    def abandoned(self) -> None:
+        """The call was cancelled before it told anything: somebody else may probe."""
+        self._probing = False
+
+
+LONGEST_S: Final = 86_400.0
+
+
+def retry_after_s(headers: Mapping[str, str], *, now: float) -> float | None:
+    """Seconds to wait by these headers, None where they do not say. ``now`` is in seconds since 1970."""
+    told = {name.lower(): value.strip() for name, value in headers.items()}
+    milliseconds = _number(told.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return _bounded(milliseconds / 1000)
+    value = told.get("retry-after", "")
+    seconds = _number(value)
+    if seconds is None:
+        at = _date(value)
+        seconds = None if at is None else at - now
+    return None if seconds is None else _bounded(seconds)
+
+
+def _number(value: str) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _date(value: str) -> float | None:
+    try:
+        at: datetime = parsedate_to_datetime(value)
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _bounded(seconds: float) -> float:
+    return min(max(seconds, 0.0), LONGEST_S)

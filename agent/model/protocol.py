@@ -1,0 +1,173 @@
+"""The model seam: two channels. ``decide`` carries structure and no prose, ``write`` prose and no structure.
+
+Promises: an implementation raises only ``ModelError`` (and its kinds) for anything the far end did; any other exception
+is a bug. ``write`` yields the raw stream (tags included); whoever reads it types it with ``agent.model.tag_stream``.
+
+The kinds of ``ModelError`` and what to do about each: hints for whoever runs or uses a model (D1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Protocol
+
+from agent.actions import Action
+from agent.budget import Budget, Usage
+from agent.thread.conversation import Message, Question
+from agent.thread.plan import Plan
+from agent.tools.tool import ToolResult, ToolSpec
+from verification.types import Source
+
+ModelErrorKind = Literal[
+    "ConfigurationError",
+    "AuthenticationError",
+    "TokenLimitError",
+    "TimeoutError",
+    "RateLimitError",
+    "QuotaError",
+    "RefusalError",
+    "MalformedControlError",
+    "LLMError",
+]
+
+
+class ModelError(Exception):
+    """The far end failed. ``kind`` is what happened, ``hints`` what to do; the text is for logs, never for a person.
+
+    ``usage`` is what the failed call cost all the same, as far as it is known. ``retry_after_s`` is how long the far
+    end wants to be left alone, None where it did not say.
+    """
+
+    def __init__(
+        self,
+        kind: ModelErrorKind,
+        detail: str,
+        *,
+        hints: tuple[str, ...] = (),
+        usage: Usage | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+        self.detail = detail
+        self.hints = hints
+        self.usage = usage or Usage(model_calls=1)
+        self.retry_after_s = retry_after_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecideContext:
+    """All that one decision may depend on. ``complaint`` says what was wrong with the last, malformed decision."""
+
+    mission: str
+    question: Question
+    plan: Plan | None
+    history: tuple[Message, ...]
+    answers: dict[str, str]
+    results: tuple[ToolResult, ...]
+    sources: tuple[Source, ...]
+    tools: tuple[ToolSpec, ...]
+    budget: Budget
+    used: Usage
+    complaint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One action and what it cost. ``prompt`` is what the model was shown, for traces; empty where there was none."""
+
+    action: Action
+    usage: Usage
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteContext:
+    """The lean context of phase two (B2). ``sources`` are in full; ``feedback`` is empty on the first attempt.
+
+    ``kept`` is the part of an answer that was already shown and must not be written again.
+    """
+
+    mission: str
+    question: Question
+    history: tuple[Message, ...]
+    answers: dict[str, str]
+    results: tuple[ToolResult, ...]
+    sources: tuple[Source, ...]
+    feedback: str = ""
+    previous_draft: str = ""
+    kept: str = ""
+
+
+@dataclass(slots=True)
+class WriteStream:
+    """The text of phase two as it arrives, and, once it ended, what it cost.
+
+    ``pieces`` yields ``("content", text)`` for the raw stream and ``("reasoning", text)`` for a server's separate
+    ``reasoning_content``. ``usage`` is complete when ``pieces`` is exhausted. ``prompt`` is what the model was shown,
+    for traces; empty where there was none.
+    """
+
+    pieces: AsyncIterator[tuple[Literal["content", "reasoning"], str]]
+    usage: Usage = field(default_factory=Usage)
+    prompt: str = ""
+
+
+class Model(Protocol):
+    """Whoever thinks: a server, or the keyless engine that quotes."""
+
+    @property
+    def name(self) -> str:
+        """What logs, traces and the trust modal call it."""
+        ...
+
+    @property
+    def quotes_only(self) -> bool:
+        """True when answers are quotations put together by code: they are labelled as such."""
+        ...
+
+    async def decide(self, context: DecideContext) -> Decision:
+        """Choose one action. Raises ``ModelError``; kind ``MalformedControlError`` when the output made no sense."""
+        ...
+
+    def write(self, context: WriteContext) -> WriteStream:
+        """Start phase two. Errors surface as ``ModelError`` while iterating."""
+        ...
+
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
+        """Plain text for the ``llm_generate`` tool. Raises ``ModelError``."""
+        ...
+
+
+JsonObject = dict[str, Any]
+
+
+_CONFIGURATION = "Check the configuration: OPENAI_BASE_URL, ORION_MODEL and ORION_WRITE_MODEL."
+_CREDENTIALS = "Verify the credentials: OPENAI_API_KEY."
+_LENGTH = "Shorten the prompt or raise max_tokens."
+_AGAIN = "Try again after a moment; the server did not reply in time."
+
+HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
+    "ConfigurationError": (_CONFIGURATION,),
+    "AuthenticationError": (_CREDENTIALS, _CONFIGURATION),
+    "TokenLimitError": (_LENGTH,),
+    "TimeoutError": (_AGAIN, _LENGTH),
+    "RateLimitError": ("Try again after a moment; the server limits requests.", _CREDENTIALS),
+    "QuotaError": ("The quota of this key is used up: check its plan and billing.", _CREDENTIALS),
+    "RefusalError": ("Rephrase the prompt; the model refused it.",),
+    "MalformedControlError": ("Use a model that is able to call functions or to write JSON.", _CONFIGURATION),
+    "LLMError": (_CONFIGURATION, _AGAIN),
+}
+
+
+PASSING: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError", "KnowledgeAwayError"})
+"""The same call may succeed later, the one to the documents too. Everything else stays as it is until somebody changes
+something."""
+
+
+def failure(
+    *, kind: ModelErrorKind, detail: str, usage: Usage | None = None, retry_after_s: float | None = None
+) -> ModelError:
+    """The error with its hints. ``detail`` goes to logs: it must hold nothing of a prompt or a reply."""
+    return ModelError(kind, detail, hints=HINTS[kind], usage=usage, retry_after_s=retry_after_s)

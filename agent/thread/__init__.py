@@ -1,0 +1,1 @@
+"""The conversation of one thread: its state, plan and storage."""

@@ -1,0 +1,63 @@
+"""Who asked what, where: the values that enter and leave the agent. Free of any Slack payload's shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadKey:
+    """One conversation: a thread, or a direct chat (``thread_ts`` is then the channel's own id)."""
+
+    team: str
+    channel: str
+    thread_ts: str
+
+    def __str__(self) -> str:
+        """``team:channel:thread_ts``, the form used in keys, logs and traces."""
+        return f"{self.team}:{self.channel}:{self.thread_ts}"
+
+
+FileTrouble = Literal["", "form", "big", "unreadable", "elsewhere", "not_allowed", "away", "many"]
+"""Why a file could not be read; ``agent.texts.file_words`` says it to people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedFile:
+    """A file that came with a question: its text where it could be read, else why not. ``url`` leads people to it.
+
+    ``opening`` tells that it came with the message that opened the thread, not with the question itself.
+    """
+
+    name: str
+    text: str = ""
+    url: str = ""
+    trouble: FileTrouble = ""
+    opening: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One message addressed to Orion. ``mentioned`` are the user ids it names (Orion's own left out)."""
+
+    thread: ThreadKey
+    user: str
+    text: str
+    ts: str
+    files: tuple[AttachedFile, ...] = ()
+    mentioned: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One line of the conversation so far. ``role`` says who spoke; ``user`` is an id, empty for Orion.
+
+    ``addressed`` marks a message written to Orion: a question is no evidence, what people told each other may be.
+    """
+
+    role: Literal["user", "assistant"]
+    text: str
+    user: str = ""
+    ts: str = ""
+    addressed: bool = True

@@ -1,0 +1,275 @@
+"""What Orion remembers of a thread (A2, E1 to E4), and its transitions. Pure: no I/O, no clock, no randomness.
+
+``from_json`` reads every older schema and refuses none: an unknown field is left out, a missing one has a default, and
+one that is not of the expected form falls back to it. Must never raise on anything a former or future version wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, TypeVar, get_args
+
+from agent.thread.conversation import Message
+from agent.thread.plan import Plan, Step, StepStatus, close
+from verification.types import Source
+
+SCHEMA = 1
+HISTORY_KEPT = 40
+"""Messages kept in a state: twenty turns. Phase two sees the last five, the rest serves follow-ups."""
+SOURCES_KEPT = 8
+
+
+class StateNotSaved(Exception):  # noqa: N818 - it states a fact; the turn goes on (E4)
+    """The state could not be written: the store is away, or somebody else wrote first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingQuestion:
+    """A question Orion asked: only ``user`` may answer it, and the answer is stored under ``key``."""
+
+    key: str
+    text: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one call of a tool told."""
+
+    tool: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a turn had found when it asked back; ``ts`` is the message that it was about."""
+
+    ts: str = ""
+    results: tuple[Finding, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadState:
+    """One conversation. ``version`` grows with each save; ``todolist_id`` is None when there is no todo list.
+
+    ``undo`` is the state before the latest question as JSON, less what the rest of the state still holds.
+    ``opened_with_files`` says that the thread's first message has files to be read again for the next question.
+    ``found`` is there as long as a question back waits for its answer.
+    """
+
+    schema: int = SCHEMA
+    version: int = 0
+    mission: str = ""
+    todolist_id: str | None = None
+    plan: Plan | None = None
+    history: tuple[Message, ...] = ()
+    answers: dict[str, str] = field(default_factory=dict)
+    pending_question: PendingQuestion | None = None
+    sources: tuple[Source, ...] = ()
+    preferences: dict[str, str] = field(default_factory=dict)
+    undo: str = ""
+    opened_with_files: bool = False
+    found: Found | None = None
+
+
+def with_undo(state: ThreadState, before: ThreadState) -> ThreadState:
+    """The state, remembering what the latest question found: an edit of that question starts from there (A3)."""
+    kept = replace(before, history=(), sources=(), undo="")
+    return replace(state, undo=to_json(kept))
+
+
+def before_latest(state: ThreadState, ts: str) -> ThreadState | None:
+    """The state as the latest question found it, if that is the message ``ts``; None if it is not."""
+    asked = [index for index, message in enumerate(state.history) if message.role == "user" and message.addressed]
+    if not asked or state.history[asked[-1]].ts != ts:
+        return None
+    found = from_json(state.undo) if state.undo else ThreadState()
+    return replace(found, version=state.version, history=state.history[: asked[-1]], sources=state.sources)
+
+
+def unsaid(state: ThreadState, ts: str) -> ThreadState:
+    """The state as if the person's message ``ts`` had never been said: it was deleted (A3).
+
+    Of an older question the answer goes too, and what was made of its text; what came after stays.
+    """
+    gone = next((m for m in state.history if m.role == "user" and m.ts == ts), None)
+    if gone is None:
+        return _without_said(state) if state.opened_with_files else state  # that one may have brought only a file
+    if (before := before_latest(state, ts)) is not None:
+        return replace(before, sources=())  # these may be files of that very message
+    kept: list[Message] = []
+    after_it = False
+    for message in state.history:
+        if message.role == "user":
+            after_it = gone.addressed and message.ts == ts
+        if not (after_it or message is gone):
+            kept.append(message)
+    answers = {key: answer for key, answer in state.answers.items() if answer != gone.text}
+    rest = replace(_without_said(state), history=tuple(kept), answers=answers, undo="")
+    return replace(rest, mission="", todolist_id=None, plan=None) if state.mission == gone.text else rest
+
+
+def _without_said(state: ThreadState) -> ThreadState:
+    """The state without what was quoted from messages and their files, or made of it.
+
+    It may be of the one that is gone; nor may an edit of the latest question bring it back.
+    """
+    found = state.found and replace(state.found, results=(), sources=_not_said(state.found.sources))
+    undo = to_json(_without_said(from_json(state.undo))) if state.undo else ""
+    return replace(state, sources=_not_said(state.sources), found=found, undo=undo)
+
+
+def _not_said(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    return tuple(source for source in sources if source.origin not in {"thread", "file"})
+
+
+def retold(state: ThreadState, ts: str, text: str) -> ThreadState:
+    """The state after a person reworded the older message ``ts``: only its new words stand (A3)."""
+    old = next((m for m in state.history if m.role == "user" and m.ts == ts), None)
+    if old is None or old.text == text:
+        return state
+    history = tuple(replace(message, text=text) if message is old else message for message in state.history)
+    undo = to_json(_reworded(from_json(state.undo), old.text, text)) if state.undo else ""
+    return replace(_reworded(state, old.text, text), history=history, undo=undo)
+
+
+def _reworded(state: ThreadState, old: str, new: str) -> ThreadState:
+    """Whatever was made of the one text made of the other."""
+    answers = {key: new if answer == old else answer for key, answer in state.answers.items()}
+    plan = state.plan
+    if plan is not None:
+        steps = (replace(step, description=new) if step.description == old else step for step in plan.steps)
+        plan = replace(plan, steps=tuple(steps))
+    return replace(state, mission=new if state.mission == old else state.mission, plan=plan, answers=answers)
+
+
+def remember(state: ThreadState, *messages: Message) -> ThreadState:
+    """The state with these messages at the end of its history, the oldest dropped."""
+    return replace(state, history=(*state.history, *messages)[-HISTORY_KEPT:])
+
+
+def take_answer(state: ThreadState, user: str, text: str) -> ThreadState | None:
+    """The state after the person answered the pending question, or None when this message does not answer it (B6)."""
+    pending = state.pending_question
+    if pending is None or pending.user != user:
+        return None
+    return replace(state, answers={**state.answers, pending.key: text}, pending_question=None)
+
+
+def let_be(state: ThreadState) -> ThreadState:
+    """The state after somebody said "stop" to the question that Orion asked: nobody has to answer it (A6)."""
+    plan = close(state.plan, status="skipped") if state.plan else None
+    return replace(state, plan=plan, pending_question=None, found=None)
+
+
+def waits_for_another(state: ThreadState, user: str) -> bool:
+    """Whether Orion asked somebody else something here and has no answer yet (B6)."""
+    return state.pending_question is not None and state.pending_question.user != user
+
+
+def aside(state: ThreadState, user: str) -> ThreadState:
+    """The state as this person's question meets it: what waits for somebody else is put aside, not gone on with."""
+    if not waits_for_another(state, user):
+        return state
+    return replace(state, mission="", todolist_id=None, plan=None, pending_question=None, found=None)
+
+
+def taken_up(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
+    """The state after this person's turn, what was put aside for it standing where it stood ``before``."""
+    if not waits_for_another(before, user):
+        return after
+    return replace(
+        after,
+        mission=before.mission,
+        todolist_id=before.todolist_id,
+        plan=before.plan,
+        pending_question=before.pending_question,
+        found=before.found,
+    )
+
+
+def to_json(state: ThreadState) -> str:
+    """One line of JSON; ``from_json`` gives the same state back."""
+    return json.dumps(asdict(state), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_json(text: str | bytes) -> ThreadState:
+    """The state as far as it can be read. Anything that is no JSON object gives a fresh state."""
+    try:
+        raw = json.loads(text)
+    except ValueError:
+        return ThreadState()
+    if not isinstance(raw, dict):
+        return ThreadState()
+    version = raw.get("version")
+    return ThreadState(
+        version=version if isinstance(version, int) else 0,
+        mission=_text(raw.get("mission")),
+        todolist_id=_text(raw.get("todolist_id")) or None,
+        plan=_plan(raw.get("plan")),
+        history=_each(Message, raw.get("history")),
+        answers=_strings(raw.get("answers")),
+        pending_question=_one(PendingQuestion, raw.get("pending_question")),
+        sources=_each(Source, raw.get("sources")),
+        preferences=_strings(raw.get("preferences")),
+        undo=_text(raw.get("undo")),
+        opened_with_files=raw.get("opened_with_files") is True,
+        found=_found(raw.get("found")),
+    )
+
+
+Record = TypeVar("Record", Message, Source, Step, PendingQuestion, Finding)
+
+_FORMS: dict[str, type] = {"str": str, "int": int, "bool": bool}
+
+
+def _one(kind: type[Record], raw: Any) -> Record | None:
+    """One flat record, its unknown fields left out; None when a field is missing or has another type."""
+    if not isinstance(raw, Mapping):
+        return None
+    known: dict[str, Any] = {}
+    for spec in fields(kind):
+        if spec.name in raw:
+            expected = _FORMS.get(str(spec.type), str)
+            if not isinstance(raw[spec.name], expected):
+                return None
+            known[spec.name] = raw[spec.name]
+    try:
+        return kind(**known)
+    except TypeError:
+        return None
+
+
+def _each(kind: type[Record], raw: Any) -> tuple[Record, ...]:
+    if not isinstance(raw, list):
+        return ()
+    read = (_one(kind, item) for item in raw)
+    return tuple(item for item in read if item is not None)
+
+
+def _plan(raw: Any) -> Plan | None:
+    if not isinstance(raw, Mapping) or not _text(raw.get("id")):
+        return None
+    steps = _each(Step, raw.get("steps"))
+    known = get_args(StepStatus)
+    return Plan(id=raw["id"], steps=tuple(s if s.status in known else replace(s, status="skipped") for s in steps))
+
+
+def _found(raw: Any) -> Found | None:
+    if not isinstance(raw, Mapping):
+        return None
+    results, sources = _each(Finding, raw.get("results")), _each(Source, raw.get("sources"))
+    return Found(ts=_text(raw.get("ts")), results=results, sources=sources)
+
+
+def _text(raw: Any) -> str:
+    return raw if isinstance(raw, str) else ""
+
+
+def _strings(raw: Any) -> dict[str, str]:
+    if not isinstance(raw, Mapping):
+        return {}
+    return {str(key): value for key, value in raw.items() if isinstance(value, str)}

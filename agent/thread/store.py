@@ -1,0 +1,136 @@
+"""Where thread states live (A2): in Redis, under (team, channel, thread_ts), with a TTL that use refreshes.
+
+Promises: ``save`` writes only over the very version that was loaded, and, given a ``Fence``, only while its holder
+still holds it (E5); nothing is ever half written. A missing or unreadable state loads as a fresh one, so that a turn
+can go on without its past. Must never write a key without a TTL.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.asyncio.cluster import RedisCluster
+from redis.exceptions import RedisError
+
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import SCHEMA, StateNotSaved, ThreadState, from_json, to_json
+
+TTL_S = 30 * 24 * 3600
+CLUSTER_SHARDS = 16
+
+# KEYS state, fence (or the state again)  ARGV version loaded, new version, state, TTL s, token (or empty), schema
+# -> 1 saved | 0 another version stands there | -1 the fence has another holder, or none any more
+SAVE = """
+if ARGV[5] ~= '' then
+  local time = redis.call('TIME')
+  local token, untl = unpack(redis.call('HMGET', KEYS[2], 'token', 'until'))
+  if token ~= ARGV[5] or tonumber(untl) < time[1] * 1000 + math.floor(time[2] / 1000) then return -1 end
+end
+if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'version', ARGV[2], 'state', ARGV[3], 'schema', ARGV[6])
+redis.call('EXPIRE', KEYS[1], ARGV[4])
+return 1
+"""
+
+
+class StateConflict(StateNotSaved):
+    """Somebody else saved since this state was loaded."""
+
+
+class StateFenced(StateNotSaved):
+    """The lease of the turn that wanted to save is lost; another turn owns the thread, or will."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Who may write: whoever's ``token`` stands in the hash ``key``, up to the time (ms) in its field ``until``."""
+
+    key: str
+    token: str
+
+
+def shards_of(redis: Redis) -> int:
+    """How many parts the keys fall into: 1, in a cluster 16, the same for whoever asks.
+
+    It follows from what the Redis is, not from a setting: two workers that disagreed would not see each other's work.
+    """
+    return CLUSTER_SHARDS if isinstance(redis, RedisCluster) else 1
+
+
+def team_of(thread: str) -> str:
+    """The workspace: what stands before the first colon."""
+    return thread.partition(":")[0]
+
+
+def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
+    """``{prefix:shard}``: all keys of one workspace carry it, so that in a cluster they live on one node.
+
+    So one script sees all that a workspace has going on, and can share out what it may have.
+    """
+    return shard_tag(zlib.crc32(team_of(thread).encode("utf-8", "replace")) % shards, prefix=prefix, shards=shards)
+
+
+def shard_tag(number: int, *, prefix: str, shards: int) -> str:
+    """What every key of a shard begins with. One of several names how many there are.
+
+    So whoever counts them otherwise (a worker that takes one node of a cluster for the whole) never meets the others.
+    """
+    return f"{{{prefix}:{number}}}" if shards == 1 else f"{{{prefix}:{number}/{shards}}}"
+
+
+class ThreadStore:
+    """Loads and saves states. ``prefix`` and ``shards`` are those of the mailbox. Times in seconds."""
+
+    def __init__(self, redis: Redis, ttl_s: int = TTL_S, *, prefix: str = "orion", shards: int | None = None) -> None:
+        self._redis = redis
+        self._ttl_s = ttl_s
+        self._prefix = prefix
+        self._shards = shards or shards_of(redis)
+        self._save = redis.register_script(SAVE)
+
+    def key(self, key: ThreadKey) -> str:
+        """Where this thread's state lies."""
+        return self._key(str(key))
+
+    def _key(self, thread: str) -> str:
+        return f"{hash_tag(thread, prefix=self._prefix, shards=self._shards)}:state:{thread}"
+
+    async def schema(self, thread: str) -> int:
+        """The schema of what stands for a thread, 0 where nothing does (or what an early version wrote)."""
+        found = await self._redis.hget(self._key(thread), "schema")
+        return int(found) if found and str(found).isdecimal() else 0
+
+    async def load(self, key: ThreadKey) -> ThreadState:
+        """The thread's state, a fresh one if there is none. Raises ``RedisError``."""
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.hmget(self.key(key), ["version", "state"])
+            pipe.expire(self.key(key), self._ttl_s)
+            (version, text), _ = await pipe.execute()
+        if version is None:
+            return ThreadState()
+        # The hash's own version is what the next save is checked against, whatever the text says.
+        return replace(from_json(text), version=int(version))
+
+    async def save(self, key: ThreadKey, state: ThreadState, *, fence: Fence | None = None) -> ThreadState:
+        """Write ``state`` over the version it was loaded as; returns it with its new version.
+
+        Raises ``StateConflict``, ``StateFenced``, or ``StateNotSaved`` when Redis is out of reach.
+        """
+        saved = replace(state, version=state.version + 1)
+        # A lone surrogate (half an emoji, from a cut text) has no UTF-8 form: better a question mark than no state.
+        text = to_json(saved).encode("utf-8", "replace")
+        keys = [self.key(key), fence.key if fence else self.key(key)]
+        arguments: list[Any] = [state.version, saved.version, text, self._ttl_s, fence.token if fence else "", SCHEMA]
+        try:
+            answer = await self._save(keys=keys, args=arguments)
+        except RedisError as error:
+            message = f"Redis did not take the state: {type(error).__name__}"
+            raise StateNotSaved(message) from error
+        if answer == -1:
+            raise StateFenced(str(key))
+        if answer == 0:
+            raise StateConflict(str(key))
+        return saved

@@ -1,0 +1,359 @@
+"""``git_log`` and ``git_show`` over configured repositories (D3): who changed what, when and why. Read only.
+
+Promises: nothing a model says is read as an option, a path pattern or a command; nothing a repository's own
+configuration names is run (hooks, pagers, filters, signature checks) and nothing is fetched; a call ends in time with
+bounded output. Each commit is a source with its exact words and date, and a link where one is configured. Must never
+show an e-mail address and never log what was asked or found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+from typing import Any, Final
+
+from agent.tools.tool import Tool, ToolResult, ToolSpec
+from verification.types import Source
+
+GIT_LOG: Final = "git_log"
+GIT_SHOW: Final = "git_show"
+LISTED: Final = 20
+LISTED_MOST: Final = 200
+SEPARATE_SOURCES: Final = 12
+"""A longer list is shared out over so many sources: a turn numbers only so many."""
+OUTPUT_MOST: Final = 400_000
+"""Bytes read of git's output; what goes beyond is cut and said so."""
+SHOWN_MOST: Final = 15_000
+"""Characters of one commit's changes."""
+
+# No leading dash, no colon (``commit:path``), no white space; ``HEAD~3``, ``v1.2..v1.3``, ``feature/x@{1}`` pass.
+_REF: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9._/~^@{}+#-]{0,199}")
+_WHEN: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:?\d{2})?)?"
+    r"|yesterday|midnight|\d{1,4} (?:minute|hour|day|week|month|year)s?(?: ago)?",
+    re.IGNORECASE,
+)
+# Of the repository's own settings none may start a program, and a missing object is not fetched.
+_SAFE: Final = (
+    "--no-optional-locks",
+    "--no-pager",
+    "--literal-pathspecs",
+    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat"),
+    *("-c", "log.showSignature=false", "-c", "protocol.allow=never", "-c", "core.quotePath=false"),
+    *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.mailmap=false", "-c", "color.ui=false"),
+)
+# Nothing of Orion's own environment, which holds tokens, and none of the host's git settings.
+_ENVIRONMENT: Final = {
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+}
+_FORMAT: Final = "--format=%H%x00%an%x00%cI%x00%B"
+_FIELDS: Final = 4
+# A merge shows what it brought in, and no program of the repository's attributes prepares what is shown.
+_PLAIN_CHANGES: Final = ("--diff-merges=first-parent", "--no-ext-diff", "--no-textconv")
+_REPOSITORY: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "Which repository."}
+_COMMIT: Final = {"type": "string", "minLength": 1, "maxLength": 200}
+
+
+class GitFailed(Exception):  # noqa: N818 - an outcome that both tools expect
+    """Git did not do it. The text is for the model: it holds neither input nor output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """One repository. ``url`` is where a commit can be seen: ``{commit}`` and ``{repository}`` are filled in."""
+
+    name: str
+    folder: Path
+    url: str = ""
+
+    def link(self, commit: str) -> str:
+        """The commit's address, or nothing where none is configured."""
+        if not self.url:
+            return ""
+        url = self.url if "{commit}" in self.url else self.url.rstrip("/") + "/{commit}"
+        return url.replace("{repository}", self.name).replace("{commit}", commit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One commit as git tells it. ``at`` is an ISO 8601 timestamp."""
+
+    id: str
+    author: str
+    at: str
+    message: str
+
+    @property
+    def subject(self) -> str:
+        """The first line of its message."""
+        return self.message.split("\n", 1)[0].strip()
+
+    @property
+    def text(self) -> str:
+        """All of it in words."""
+        return f"commit {self.id}\nAuthor: {self.author}\nDate: {self.at}\n\n{self.message.strip()}"
+
+
+def repositories(folders: Sequence[Path], url: str = "") -> tuple[Repository, ...]:
+    """The configured repositories by their folders' names; of two of one name the second gets a number."""
+    named: dict[str, Repository] = {}
+    for folder in folders:
+        whole = folder.resolve()
+        name, number = whole.name.removesuffix(".git") or whole.parent.name, 2
+        while name in named:
+            name, number = f"{whole.name}-{number}", number + 1
+        named[name] = Repository(name=name, folder=whole, url=url)
+    return tuple(named.values())
+
+
+def git_tools(repositories: Sequence[Repository]) -> tuple[Tool, ...]:
+    """Both tools over the same repositories; none where there is none."""
+    return (GitLogTool(repositories), GitShowTool(repositories)) if repositories else ()
+
+
+class _GitTool:
+    """Stands over some repositories."""
+
+    def __init__(self, repositories: Sequence[Repository]) -> None:
+        self._repositories = {repository.name: repository for repository in repositories}
+
+    @property
+    def _known(self) -> str:
+        return ", ".join(self._repositories)
+
+    def _chosen(self, arguments: Mapping[str, Any]) -> Repository:
+        """The named repository, or the only one. Raises ``GitFailed``."""
+        name = arguments.get("repository", next(iter(self._repositories)) if len(self._repositories) == 1 else "")
+        if name not in self._repositories:
+            msg = f"Name the repository: {self._known}."
+            raise GitFailed(msg)
+        return self._repositories[name]
+
+
+class GitLogTool(_GitTool):
+    """Commits, newest first."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """How the model sees it."""
+        when = {"type": "string", "maxLength": 40, "description": "A date (2026-11-16) or '2 weeks ago'."}
+        words = {"type": "string", "maxLength": 200}
+        return ToolSpec(
+            name=GIT_LOG,
+            description=(
+                "Lists commits of a Git repository, newest first: author, date and message. "
+                f"The repositories are: {self._known}. Give since and until for a period."
+            ),
+            parameters={
+                "type": "object",
+                "properties": {
+                    "repository": _REPOSITORY,
+                    "since": when,
+                    "until": when,
+                    "author": {**words, "description": "Part of the author's name."},
+                    "words": {**words, "description": "Words of the message."},
+                    "path": {**words, "maxLength": 1000, "description": "Only what touched this file or folder."},
+                    "ref": {**_COMMIT, "description": "Branch, tag, commit or range (v1.2..v1.3); default HEAD."},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": LISTED_MOST, "default": LISTED},
+                },
+                "additionalProperties": False,
+            },
+        )
+
+    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """List; a source a commit, or a source for several where there are many."""
+        limit = int(arguments.get("limit", LISTED))
+        try:
+            repository = self._chosen(arguments)
+            options = [_FORMAT, "-z", f"--max-count={limit + 1}", *_filters(arguments)]
+            output, _ = await _git(repository, "log", options, _ref(arguments.get("ref", "HEAD")), _path(arguments))
+        except GitFailed as failure:
+            return _failed(call_id, GIT_LOG, failure)
+        commits = list(_commits(output))
+        more = f"\nThere are more; these are the newest {limit}." if len(commits) > limit else ""
+        commits = commits[:limit]
+        lines = [f"{commit.id[:10]} {commit.at} {commit.author}: {commit.subject}" for commit in commits]
+        return ToolResult(
+            call_id=call_id,
+            tool=GIT_LOG,
+            ok=True,
+            content="\n".join(lines) + more if commits else "No commit fits.",
+            sources=tuple(_sources(repository, commits)),
+            hints=() if commits else ("Widen the period, or leave author, words or path away.",),
+        )
+
+
+class GitShowTool(_GitTool):
+    """One commit with what it changed."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """How the model sees it."""
+        return ToolSpec(
+            name=GIT_SHOW,
+            description=(
+                "Shows one commit of a Git repository with its message and changes. "
+                f"The repositories are: {self._known}. git_log finds commits."
+            ),
+            parameters={
+                "type": "object",
+                "properties": {
+                    "repository": _REPOSITORY,
+                    "commit": {**_COMMIT, "description": "Its id, a tag, a branch, or HEAD~2."},
+                    "path": {"type": "string", "maxLength": 1000, "description": "Only the changes of this file."},
+                },
+                "required": ["commit"],
+                "additionalProperties": False,
+            },
+        )
+
+    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Show; one source with the message and the changes."""
+        try:
+            repository = self._chosen(arguments)
+            options = [_FORMAT + "%x00", "--stat=100", "--patch", *_PLAIN_CHANGES]
+            commit = f"{_ref(arguments['commit'])}^{{commit}}"
+            output, cut = await _git(repository, "show", options, commit, _path(arguments))
+            *fields, changes = output.split("\0", _FIELDS)
+            shown = next(_commits("\0".join(fields)), None)
+        except GitFailed as failure:
+            return _failed(call_id, GIT_SHOW, failure)
+        if shown is None:
+            return _failed(call_id, GIT_SHOW, GitFailed("There is no such commit."))
+        cut = cut or len(changes) > SHOWN_MOST
+        text = f"{shown.text}\n\n{changes.strip()[:SHOWN_MOST]}"
+        note = " Its changes are cut off; name a path to see those of one file." if cut else ""
+        source = _source(repository, shown, text=text)
+        content = f"{shown.id[:10]} {shown.at} {shown.author}: {shown.subject}{note}"
+        return ToolResult(call_id=call_id, tool=GIT_SHOW, ok=True, content=content, sources=(source,))
+
+
+async def answers(repository: Repository) -> str:
+    """Nothing when the folder is a repository that git can read, else what is wrong."""
+    try:
+        await _git(repository, "rev-parse", ["--git-dir"], "", "")
+    except GitFailed as failure:
+        return str(failure)
+    return ""
+
+
+def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Each value joined to its option, so that it can be nothing else."""
+    for name in ("since", "until"):
+        if value := arguments.get(name, "").strip():
+            if not _WHEN.fullmatch(value):
+                msg = f"'{name}' must be a date such as 2026-11-16, or such as '2 weeks ago'."
+                raise GitFailed(msg)
+            yield f"--{name}={value}"
+    for name, option in (("author", "author"), ("words", "grep")):
+        if value := arguments.get(name, ""):
+            yield f"--{option}={_plain(value)}"
+    yield from ("--regexp-ignore-case", "--fixed-strings")
+
+
+def _plain(value: str) -> str:
+    if "\0" in value:
+        msg = "A value holds a character that no name can have."
+        raise GitFailed(msg)
+    return value
+
+
+def _ref(value: str) -> str:
+    if not _REF.fullmatch(value):
+        msg = "That is no name of a commit, branch, tag or range."
+        raise GitFailed(msg)
+    return value
+
+
+def _path(arguments: Mapping[str, Any]) -> str:
+    return _plain(str(arguments.get("path", "")))
+
+
+async def _git(repository: Repository, command: str, options: list[str], ref: str, path: str) -> tuple[str, bool]:
+    """What git prints, and whether it was cut. Raises ``GitFailed``."""
+    program = which("git")
+    if program is None:
+        msg = "Git is not installed where Orion runs."
+        raise GitFailed(msg)
+    safe = (*_SAFE, "-c", f"safe.directory={repository.folder}", "-C", str(repository.folder))
+    asked = ["--end-of-options", ref, "--", *filter(None, [path])] if ref else []
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(program, *safe, command, *options, *asked),
+            env=_ENVIRONMENT,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError as error:
+        msg = "Git could not be started."
+        raise GitFailed(msg) from error
+    try:
+        output = await _read(process)
+        if len(output) <= OUTPUT_MOST and await process.wait() != 0:
+            msg = "Git found nothing of that name, or cannot read the repository."
+            raise GitFailed(msg)
+    finally:
+        with suppress(ProcessLookupError):  # it ended by itself
+            process.kill()
+        await process.wait()
+    return output[:OUTPUT_MOST].decode("utf-8", "replace"), len(output) > OUTPUT_MOST
+
+
+async def _read(process: asyncio.subprocess.Process) -> bytes:
+    """Up to one byte more than is wanted, so that a cut can be told."""
+    output = bytearray()
+    while process.stdout and len(output) <= OUTPUT_MOST and (read := await process.stdout.read(1 << 16)):
+        output += read
+    return bytes(output)
+
+
+def _commits(output: str) -> Iterator[Commit]:
+    """Commits of ``_FORMAT``; the last one, if it was cut off, is left out."""
+    fields = output.split("\0")
+    for start in range(0, len(fields) - _FIELDS + 1, _FIELDS):
+        commit, author, at, message = fields[start : start + _FIELDS]
+        yield Commit(id=commit.strip(), author=author, at=at, message=message.strip())
+
+
+def _sources(repository: Repository, commits: Sequence[Commit]) -> Iterator[Source]:
+    if len(commits) <= SEPARATE_SOURCES:
+        yield from (_source(repository, commit) for commit in commits)
+        return
+    size = -(-len(commits) // SEPARATE_SOURCES)
+    for start in range(0, len(commits), size):
+        several = commits[start : start + size]
+        yield Source(
+            id=0,
+            title=f"{repository.name}: {len(several)} commits from {several[-1].at[:10]} to {several[0].at[:10]}",
+            url=repository.link(several[0].id),
+            text="\n\n".join(commit.text for commit in several),
+            origin=f"tool:{GIT_LOG}",
+            updated_at=several[0].at,
+        )
+
+
+def _source(repository: Repository, commit: Commit, text: str = "") -> Source:
+    return Source(
+        id=0,
+        title=f"{repository.name} {commit.id[:10]}: {commit.subject}",
+        url=repository.link(commit.id),
+        text=text or commit.text,
+        origin=f"tool:{GIT_SHOW if text else GIT_LOG}",
+        updated_at=commit.at,
+    )
+
+
+def _failed(call_id: str, tool: str, failure: GitFailed) -> ToolResult:
+    hints = ("git_log without a ref lists the newest commits.",)
+    return ToolResult(call_id=call_id, tool=tool, ok=False, error=str(failure), hints=hints)

@@ -1,0 +1,100 @@
+"""``slack_search`` (D3): what people said in Slack's public channels, found by Slack's own real-time search.
+
+Promises: what is found serves this answer only; ``permalinks_only`` is all that may be kept of it. Knows nothing of
+Slack's interface: whoever has a question from Slack gives the way to search with it. Must never log words or texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from agent.tools.tool import ToolResult, ToolSpec
+from verification.types import Source
+
+SLACK_SEARCH: Final = "slack_search"
+ORIGIN: Final = f"tool:{SLACK_SEARCH}"
+FOUND: Final = 8
+FOUND_MOST: Final = 20
+TEXT_MOST: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One message that was found. ``at`` is an ISO 8601 timestamp or empty."""
+
+    text: str
+    permalink: str
+    author: str = ""
+    channel: str = ""
+    at: str = ""
+
+
+class SlackSearchFailed(Exception):  # noqa: N818 - an outcome that the tool expects
+    """Slack did not search; the text says why, for the model."""
+
+
+Find = Callable[[str, int], Awaitable[Sequence[Said]]]
+"""Searches for words, at most so many messages. Raises ``SlackSearchFailed``."""
+
+
+class SlackSearchTool:
+    """The tool for one question: ``find`` searches with what that question allows."""
+
+    spec = ToolSpec(
+        name=SLACK_SEARCH,
+        description=(
+            "Searches what people wrote in Slack's public channels. Use it for what was discussed, decided or "
+            "announced there and stands in no document. Ask by a short question or a few words."
+        ),
+        parameters={
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "minLength": 1, "maxLength": 400},
+                "limit": {"type": "integer", "minimum": 1, "maximum": FOUND_MOST, "default": FOUND},
+            },
+            "required": ["query"],
+            "additionalProperties": False,
+        },
+    )
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+
+    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Search; one source a message."""
+        try:
+            found = await self._find(str(arguments["query"]), int(arguments.get("limit", FOUND)))
+        except SlackSearchFailed as failure:
+            hints = ("Go on without it.",)
+            return ToolResult(call_id=call_id, tool=SLACK_SEARCH, ok=False, error=str(failure), hints=hints)
+        return ToolResult(
+            call_id=call_id,
+            tool=SLACK_SEARCH,
+            ok=True,
+            content="\n".join(_title(said) for said in found) or "Nobody wrote of it.",
+            sources=tuple(map(_source, found)),
+            hints=() if found else ("Try other or fewer words.",),
+        )
+
+
+def permalinks_only(sources: Iterable[Source]) -> tuple[Source, ...]:
+    """The sources as a thread may keep them: of what Slack's search found, the link alone."""
+    kept = map(without_slack_text, sources)
+    return tuple(replace(one, title="A message in Slack") if one.origin == ORIGIN else one for one in kept)
+
+
+def without_slack_text(source: Source) -> Source:
+    """The source as it may be stored until its answer stands: what Slack's search found is not."""
+    return replace(source, text="") if source.origin == ORIGIN else source
+
+
+def _title(said: Said) -> str:
+    where = f" in #{said.channel}" if said.channel else ""
+    return f"{said.author or 'Someone'}{where}"
+
+
+def _source(said: Said) -> Source:
+    text = said.text[:TEXT_MOST]
+    return Source(id=0, title=_title(said), url=said.permalink, text=text, origin=ORIGIN, updated_at=said.at)

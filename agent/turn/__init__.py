@@ -1,0 +1,1 @@
+"""One turn: from a question to a verified answer."""

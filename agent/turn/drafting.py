@@ -1,0 +1,287 @@
+"""Phase two: write, type, verify, feed back; at most three attempts, the best one counts (B2, B3, F3, F4).
+
+Promises: what comes out is an outcome whose ``answer`` passed every rule, or one of Orion's own messages. Must never
+hand on a draft that failed: not whole, not in pieces, not in an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import structlog
+
+from agent.model.prompts import private_texts
+from agent.model.protocol import ModelError, ModelErrorKind, WriteContext, WriteStream
+from agent.model.tag_stream import DraftReader
+from agent.outcome import Answered, Failed, Partial, TurnOutcome, Unsourced
+from agent.thread.conversation import Question
+from agent.thread.requests import from_own_words
+from agent.tools.builtin.knowledge import AWAY
+from agent.turn.crash_log import log_crash
+from agent.turn.events import ModelEnd, ModelStart, Thinking, Token, Verification
+from agent.turn.judging import examined, kept_of
+from agent.turn.live import Showing, says_not_found
+from agent.turn.progress import Progress
+from agent.turn.replies import Label, failed_knowledge, failed_verification, out_of_budget, refused, shown
+from observability.logging import Length
+from verification.check import better, check
+from verification.feedback import retry_text
+from verification.judgement import only_unconfirmed, without_unconfirmed
+from verification.types import Draft, Verdict
+
+log = structlog.get_logger()
+
+MESSAGES_SEEN = 5
+RESULTS_SEEN = 5
+LONGEST_DRAFT = 60_000
+"""Characters: some five times what Slack takes in one message. A draft that goes on is a model that found no end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One draft and what came of it. ``cleared``: every rule was content, whatever a judge said then.
+
+    ``whole`` is False where the model was stopped at the first fault: nobody knows what would have stood behind it.
+    """
+
+    number: int
+    draft: Draft
+    verdict: Verdict
+    cleared: bool = False
+    whole: bool = True
+
+    def better_than(self, other: Attempt) -> bool:
+        """What met the judge is ahead of what failed before it came there; else the verdicts are compared.
+
+        Of two that failed the one that was read to its end holds more that can be kept.
+        """
+        if self.cleared != other.cleared:
+            return self.cleared
+        if self.whole != other.whole:
+            return self.whole
+        return better(self.verdict, other.verdict)
+
+
+async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
+    """Up to ``budget.attempts`` drafts. ``first`` is a summary the control channel already gave (B5): attempt one."""
+    best: Attempt | None = None
+    judged = 0
+    for number in range(1, progress.budget.attempts + 1):
+        if progress.exhausted() and not (number == 1 and first):
+            break
+        text = first if number == 1 and first else await _write(progress, number, best)
+        if says_not_found(text):
+            break
+        attempt = await _verify(progress, number, text)
+        judged = number
+        if best is None or attempt.better_than(best) or not best.draft.text.startswith(_kept(progress)):
+            best = attempt
+        if attempt.verdict.passed:
+            return await _pass(progress, attempt)
+        if only_unconfirmed(attempt.verdict) or _away(progress):
+            return await _give_up(progress, attempt, judged)
+    if best is not None:
+        return await _give_up(progress, best, judged)
+    limit = progress.exhausted()
+    return out_of_budget(progress, limit) if limit else await _unfound(progress, "not_in_sources")
+
+
+def shown_so_far(progress: Progress, attempts: int = 1) -> Partial | None:
+    """What stands before the person's eyes already, as the answer; None where nothing does (F10)."""
+    if progress.showing is None or progress.showing.shown is None:
+        return None
+    return Partial(answer=shown(progress, progress.showing.shown.verdict, attempts=attempts, label="partial"))
+
+
+def _kept(progress: Progress) -> str:
+    return progress.showing.kept if progress.showing else ""
+
+
+def _stage(progress: Progress) -> Showing | None:
+    """Where this answer can be seen while it grows: not where all of it must be known before any may be shown."""
+    model = progress.model
+    whole_first = progress.judge is not None or model.quotes_only or not progress.sources
+    return None if whole_first or from_own_words(progress.question.text) else progress.showing
+
+
+async def _unfound(progress: Progress, reason: str) -> TurnOutcome:
+    """No answer in the documents, unless they could not be searched."""
+    return failed_knowledge(progress) if _away(progress) else await asyncio.to_thread(refused, progress, reason)
+
+
+def _away(progress: Progress) -> bool:
+    """Whether the documents were out of reach all the time."""
+    return not progress.sources and any(result.error == AWAY for result in progress.results)
+
+
+async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
+    """One draft. Its usage is counted also when the stream breaks, or is stopped over a block that failed."""
+    context = _write_context(progress, best)
+    showing = _stage(progress)
+    progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=number))
+    stream = progress.model.write(context)
+    reader = DraftReader()
+    error = ""
+    if showing:
+        showing.begin(last=number == progress.budget.attempts)
+    try:
+        async for channel, piece in stream.pieces:
+            typed = reader.feed(piece, reasoning=channel == "reasoning")
+            _tell(progress, typed, number)
+            if reader.length > LONGEST_DRAFT:
+                await _endless(stream)
+            if showing and not await _grow(progress, showing, reader, typed):
+                await _stop(stream)
+                break
+    except ModelError as failure:
+        error = failure.kind
+        raise
+    finally:
+        _tell(progress, reader.close(), number)
+        spent = replace(stream.usage, model_calls=max(1, stream.usage.model_calls))
+        progress.spend(spent)
+        end = ModelEnd(phase="write", output=reader.draft, usage=spent, error=error, attempt=number)
+        progress.emit(replace(end, prompt=stream.prompt))
+    if reader.fallback:
+        log.info("draft_without_answer_tag", thread=str(progress.question.thread), attempt=number)
+    return await _ended(progress, showing, reader) if showing else reader.draft
+
+
+async def _ended(progress: Progress, showing: Showing, reader: DraftReader) -> str:
+    """The answer to be judged, its last block shown; a draft without its tag is judged before any of it is."""
+    if says_not_found(reader.draft):
+        return reader.draft
+    if not reader.fallback:
+        await showing.grow(draft_of(progress, ""), reader.draft, ended=True)
+    return showing.whole(reader.draft)
+
+
+async def _grow(progress: Progress, showing: Showing, reader: DraftReader, typed: tuple[tuple[str, str], ...]) -> bool:
+    """Show what is complete now. False when the draft is lost."""
+    if not showing.due("".join(text for kind, text in typed if kind == "answer")):
+        return True
+    return await showing.grow(draft_of(progress, ""), reader.draft)
+
+
+async def _stop(stream: WriteStream) -> None:
+    """Read no more of a draft that is lost: the connection is closed, and what was used is counted."""
+    log.info("draft_stopped")
+    if isinstance(stream.pieces, AsyncGenerator):
+        await stream.pieces.aclose()
+
+
+async def _endless(stream: WriteStream) -> NoReturn:
+    """What found no end is not read to its end."""
+    await _stop(stream)
+    kind: ModelErrorKind = "TokenLimitError"
+    detail = f"a draft of more than {LONGEST_DRAFT} characters"
+    raise ModelError(kind, detail)
+
+
+def _tell(progress: Progress, typed: tuple[tuple[str, str], ...], number: int) -> None:
+    for kind, text in typed:
+        progress.emit(Token(text=text, attempt=number) if kind == "answer" else Thinking(text=text))
+
+
+def _write_context(progress: Progress, best: Attempt | None) -> WriteContext:
+    state = progress.state
+    return WriteContext(
+        mission=state.mission,
+        question=progress.question,
+        history=state.history[-MESSAGES_SEEN:],
+        answers=state.answers,
+        results=tuple(progress.results[-RESULTS_SEEN:]),
+        sources=tuple(progress.sources),
+        feedback=retry_text(without_unconfirmed(best.verdict), tuple(progress.sources)) if best else "",
+        previous_draft=_unseen(progress, best.draft.text) if best else "",
+        kept=_kept(progress),
+    )
+
+
+def _unseen(progress: Progress, text: str) -> str:
+    """What of a draft is not shown: only that is to be written again."""
+    kept = _kept(progress)
+    return text.removeprefix(kept).strip("\n") if kept else text
+
+
+async def _verify(progress: Progress, number: int, text: str) -> Attempt:
+    """The rules run off the event loop: they are pure, and a long answer must not hold up other threads."""
+    draft = draft_of(progress, text)
+    ruled = await asyncio.to_thread(check, draft, log_crash)
+    verdict = await examined(progress, draft, ruled, number)
+    log.info(
+        "attempt_verified",
+        thread=str(progress.question.thread),
+        attempt=number,
+        passed=verdict.passed,
+        rules=sorted({v.rule for v in verdict.errors}),
+        repairs=sum(repair.count for repair in verdict.repairs),
+        draft_length=Length(text),
+    )
+    progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
+    whole = not (progress.showing and progress.showing.cut_short)
+    return Attempt(number=number, draft=draft, verdict=verdict, cleared=ruled.passed, whole=whole)
+
+
+def draft_of(progress: Progress, text: str) -> Draft:
+    """The draft with all that this turn knows."""
+    question = progress.question
+    own = from_own_words(question.text)
+    return Draft(
+        text=text,
+        question=question.text,
+        sources=tuple(progress.sources),
+        known_text="\n".join([*_said_by_people(progress, question), *progress.state.answers.values()]),
+        mentions=question.mentioned,
+        link_hosts=progress.policy.link_hosts,
+        private_texts=private_texts(),
+        own_words=own,
+        unsourced=not own and not progress.sources,
+    )
+
+
+def _said_by_people(progress: Progress, question: Question) -> list[str]:
+    return [m.text for m in progress.state.history if m.role == "user" and m.user == question.user]
+
+
+async def _pass(progress: Progress, attempt: Attempt) -> TurnOutcome:
+    if _is_general(progress, attempt):
+        return await _general(progress, attempt.verdict, attempt.number)
+    label: Label | None = "own_words" if attempt.draft.own_words and attempt.verdict.claims else None
+    return Answered(answer=shown(progress, attempt.verdict, attempts=attempt.number, label=label))
+
+
+def _is_general(progress: Progress, attempt: Attempt) -> bool:
+    """It states something, and no source was there to state it from."""
+    return attempt.draft.unsourced and not progress.model.quotes_only and bool(attempt.verdict.claims)
+
+
+async def _general(progress: Progress, verdict: Verdict, attempts: int) -> TurnOutcome:
+    """No source at all: the deployment decides (F1, ``ORION_GENERAL``)."""
+    if progress.policy.general == "refuse" or _away(progress):
+        return await _unfound(progress, "no_source")
+    text = shown(progress, verdict, attempts=attempts, label="general")
+    return Unsourced(answer=replace(text, verified=False))
+
+
+async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcome:
+    """Keep what is verified; else say gracefully what could not be (F4).
+
+    While the documents cannot be reached there was nothing to cite: that is no fault of the draft's.
+    """
+    if _away(progress):
+        return failed_knowledge(progress)
+    kept = await kept_of(progress, best.draft, best.verdict, judged)
+    standing = shown_so_far(progress, judged)
+    if standing and not (kept and kept.passed and kept.text.startswith(standing.answer.text.rstrip())):
+        return standing
+    if kept is None or not kept.passed:
+        said = await asyncio.to_thread(failed_verification, progress, best.verdict, attempts=judged)
+        return Failed(answer=said, reason="verification")
+    if _is_general(progress, best):
+        return await _general(progress, kept, judged)
+    label: Label = "own_words" if best.draft.own_words else "partial"
+    return Partial(answer=shown(progress, kept, attempts=judged, label=label))

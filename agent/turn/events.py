@@ -1,0 +1,112 @@
+"""What a listener hears while a turn runs (C5). Plain values; a listener that fails never stops the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.budget import Usage
+from agent.thread.plan import StepStatus
+from verification.types import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinking:
+    """Reasoning text; never shown as an answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """Unverified draft text as it arrives; for tracing and timing, never for a person's eyes."""
+
+    text: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStart:
+    """A model call begins. ``phase``: ``decide``, ``write``, ``judge``; ``attempt`` counts drafts, 0 for decisions."""
+
+    phase: str
+    model: str
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEnd:
+    """A model call ended. ``error`` is a ``ModelError`` kind or empty, ``prompt`` what it was shown, if known."""
+
+    phase: str
+    output: str
+    usage: Usage
+    error: str = ""
+    attempt: int = 0
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStart:
+    """A tool call begins."""
+
+    call_id: str
+    tool: str
+    input: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnd:
+    """A tool call ended."""
+
+    call_id: str
+    tool: str
+    ok: bool
+    content: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateUpdated:
+    """The thread's state changed; ``changes`` is what a listener may want to know (E2 fixes the reset's fields)."""
+
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSeen:
+    """A step of a plan as people may see it. ``title`` is one harmless line, empty where the rules keep it back."""
+
+    title: str
+    status: StepStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanMoved:
+    """A plan of more than one step was made, taken up again, or moved on."""
+
+    steps: tuple[StepSeen, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """One attempt was judged. ``draft`` is the text before repair."""
+
+    attempt: int
+    draft: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The turn is over; ``outcome`` is its name as ``orion ask --json`` prints it."""
+
+    outcome: str
+    usage: Usage
+
+
+TurnEvent = (
+    Thinking | Token | ModelStart | ModelEnd | ToolStart | ToolEnd | StateUpdated | PlanMoved | Verification | Done
+)
+Emit = Callable[[TurnEvent], None]

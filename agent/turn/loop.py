@@ -1,0 +1,284 @@
+"""One turn: meet the message, search once, decide until there is something to say, say it verified.
+
+Promises: every ending the turn itself can bring about is an outcome, also a model out of reach or a limit reached; only
+cancellation from outside and bugs are exceptions. Must never show anything: it returns what may be shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+import structlog
+
+from agent.actions import Action, AskUser, Complete, FinishStep, Respond, ToolCall, ToolCalls
+from agent.budget import Budget, Usage
+from agent.files import file_sources, with_unread
+from agent.model.judge import Judge
+from agent.model.protocol import PASSING, DecideContext, Model, ModelError
+from agent.outcome import Asked, Cancelled, TurnOutcome, outcome_name
+from agent.quoting.query import search_query
+from agent.thread.conversation import Message, Question
+from agent.thread.plan import begin, close, fail_next, finish
+from agent.thread.state import SOURCES_KEPT, PendingQuestion, ThreadState, aside, remember, taken_up, with_undo
+from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
+from agent.tools.tool import Tool, ToolResult, call_tool, walled
+from agent.turn.crash_log import log_crash
+from agent.turn.drafting import answer, draft_of, shown_so_far
+from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
+from agent.turn.live import Showing, Stage
+from agent.turn.mission import change_plan, close_steps, ensure_plan, meet_message
+from agent.turn.plan_view import reveal
+from agent.turn.progress import Policy, Progress, Save, keep_in_memory
+from agent.turn.replies import failed_model, out_of_budget, plain_answer
+from agent.turn.resume import found_by, take_up
+from verification.check import check
+
+log = structlog.get_logger()
+
+COMPLAINTS_MOST = 1
+"""Malformed control output is fed back once, then counts as a failed step (B1)."""
+
+
+async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from where, with what, how far, who listens
+    question: Question,
+    state: ThreadState,
+    *,
+    model: Model,
+    tools: Mapping[str, Tool],
+    budget: Budget,
+    emit: Emit,
+    policy: Policy | None = None,
+    save: Save = keep_in_memory,
+    judge: Judge | None = None,
+    stage: Stage | None = None,
+) -> tuple[TurnOutcome, ThreadState]:
+    """Answer one question. Returns how it ended and the state to be saved.
+
+    ``save`` stores a state in between (a mission reset) and raises ``StateNotSaved`` if it cannot. ``judge`` decides
+    the claims that the rules only find suspicious; without one a suspicion is a warning. On a ``stage`` verified
+    blocks can be seen while the model writes.
+    """
+    progress = Progress(
+        question=question,
+        state=aside(state, question.user),
+        model=model,
+        tools=tools,
+        budget=budget,
+        emit=walled(emit),
+        policy=policy or Policy(),
+        save=save,
+        judge=judge,
+        showing=Showing(stage=stage) if stage else None,
+    )
+    try:
+        async with asyncio.timeout(budget.deadline_s):
+            outcome = await _work(progress)
+    except TimeoutError:
+        outcome = shown_so_far(progress) or out_of_budget(progress, "deadline")
+    except ModelError as error:
+        log.warning("model_failed", thread=str(question.thread), error_type=error.kind, reason=error.detail)
+        outcome = failed_model(progress, error)
+        if error.kind not in PASSING:
+            outcome = shown_so_far(progress) or outcome
+    _heed_cancellation()
+    outcome = with_unread(outcome, question, state.history)
+    _settle(progress, outcome, state)
+    progress.emit(Done(outcome=outcome_name(outcome), usage=progress.used))
+    return outcome, progress.state
+
+
+def _heed_cancellation() -> None:
+    """A cancellation that a library swallowed on its way must not come out as an answer."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+async def _work(progress: Progress) -> TurnOutcome:
+    await meet_message(progress)
+    take_up(progress)
+    await _search_first(progress)
+    progress.earlier_messages()
+    await _take_files(progress)
+    for source in progress.state.sources:
+        # What a tool or a file brought cannot be found again; a document can, and may have changed since.
+        if source.origin != "document":
+            progress.add_source(source)
+    while True:
+        await reveal(progress)
+        if progress.exhausted():
+            return out_of_budget(progress, progress.exhausted())
+        action = await _decide(progress)
+        ensure_plan(progress, action.plan)
+        await reveal(progress)
+        outcome = await _act(progress, action)
+        if outcome is not None:
+            return outcome
+
+
+async def _take_files(progress: Progress) -> None:
+    """What is attached to the question is a source (A11); a long file is gone through off the event loop."""
+    if progress.question.files:
+        for source in await asyncio.to_thread(file_sources, progress.question):
+            progress.add_source(source)
+
+
+async def _search_first(progress: Progress) -> None:
+    """The question is searched once before the first decision, so that an easy question needs one decision."""
+    if "search" not in progress.tools:
+        return
+    query = search_query(progress.question.text, _asked_before(progress.state.history))
+    if query.strip():
+        await _call_all(progress, (ToolCall(call_id="first-search", tool="search", input={"query": query}),))
+
+
+def _asked_before(history: tuple[Message, ...]) -> tuple[Message, ...]:
+    """What a follow-up may refer to: the questions before it.
+
+    Whoever calls Orion into a thread ("can you answer this?") means what people asked each other there.
+    """
+    if any(message.role == "user" and message.addressed for message in history):
+        return history
+    return tuple(replace(message, addressed=True) for message in history)
+
+
+async def _decide(progress: Progress) -> Action:
+    """One action. What makes no sense is fed back once; after that Orion answers from what it has."""
+    if progress.used.model_calls >= progress.budget.model_calls - progress.reserved:
+        return Respond()
+    complaint = ""
+    for _ in range(COMPLAINTS_MOST + 1):
+        action, complaint = await _decide_once(progress, complaint)
+        if action is not None:
+            return action
+    log.warning("control_output_malformed", thread=str(progress.question.thread))
+    if progress.state.plan is not None:
+        change_plan(progress, fail_next(progress.state.plan, "malformed control output"))
+    return Respond()
+
+
+async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | None, str]:
+    progress.emit(ModelStart(phase="decide", model=progress.model.name))
+    try:
+        decision = await progress.model.decide(_decide_context(progress, complaint))
+    except ModelError as error:
+        progress.spend(error.usage)
+        progress.emit(ModelEnd(phase="decide", output="", usage=error.usage, error=error.kind))
+        if error.kind != "MalformedControlError":
+            raise
+        return None, error.detail
+    spent = replace(decision.usage, model_calls=max(1, decision.usage.model_calls))
+    progress.spend(spent)
+    chosen = type(decision.action).__name__
+    progress.emit(ModelEnd(phase="decide", output=chosen, usage=spent, prompt=decision.prompt))
+    return _acceptable(progress, decision.action)
+
+
+def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]:
+    """What a person sees of the control channel passes the form and safety rules too (B1)."""
+    if not isinstance(action, AskUser):
+        return action, ""
+    question = replace(draft_of(progress, action.question), sources=(), unsourced=True, own_words=False)
+    verdict = check(question, log_crash)
+    if verdict.passed:
+        return replace(action, question=verdict.text), ""
+    return None, "; ".join(violation.remedy for violation in verdict.errors)
+
+
+def _decide_context(progress: Progress, complaint: str) -> DecideContext:
+    state = progress.state
+    return DecideContext(
+        mission=state.mission,
+        question=progress.question,
+        plan=state.plan,
+        history=state.history,
+        answers=state.answers,
+        results=tuple(progress.results),
+        sources=tuple(progress.sources),
+        tools=tuple(tool.spec for tool in progress.tools.values()),
+        budget=progress.budget,
+        used=progress.used,
+        complaint=complaint,
+    )
+
+
+async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
+    """Do what was decided; None means: decide again."""
+    match action:
+        case ToolCalls(calls=calls):
+            if progress.used.tool_calls + len(calls) > progress.budget.tool_calls:
+                # No room for these: answer from what was found, if anything was.
+                return await answer(progress) if progress.sources else out_of_budget(progress, "tool_calls")
+            _begin_steps(progress, calls)
+            await _call_all(progress, calls)
+        case FinishStep(step=step, result=result):
+            if progress.state.plan is not None:
+                change_plan(progress, finish(progress.state.plan, step, result))
+        case AskUser(question=text, key=key):
+            pending = PendingQuestion(key=key, text=text, user=progress.question.user)
+            progress.update(replace(progress.state, pending_question=pending), pending_question=key)
+            return Asked(answer=plain_answer(text), key=key)
+        case Respond():
+            return await answer(progress)
+        case Complete(summary=summary):
+            return await answer(progress, first=summary)
+    return None
+
+
+def _begin_steps(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
+    """Each step keeps what its tool was called with (E1), unless that may quote what Slack's search found (D3)."""
+    if any(result.tool == SLACK_SEARCH for result in progress.results):
+        return
+    for call in calls:
+        if progress.state.plan is not None:
+            arguments = json.dumps(call.input, ensure_ascii=False).encode(errors="replace").decode()
+            progress.state = replace(progress.state, plan=begin(progress.state.plan, call.tool, arguments))
+
+
+async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
+    """Tools of one step run at once; their sources are numbered in the order of the calls (D5)."""
+    progress.spend(Usage(tool_calls=len(calls)))
+    for call in calls:
+        progress.emit(ToolStart(call_id=call.call_id, tool=call.tool, input=call.input))
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(_call(progress, call), name=f"tool:{call.tool}") for call in calls]
+    for task in running:
+        progress.spend(task.result().usage)
+        progress.add_result(task.result())
+
+
+async def _call(progress: Progress, call: ToolCall) -> ToolResult:
+    policy = progress.policy
+    result = await call_tool(progress.tools, call, timeout_s=policy.tool_timeout_s, max_chars=policy.tool_most)
+    progress.emit(
+        ToolEnd(call_id=call.call_id, tool=call.tool, ok=result.ok, content=result.content, error=result.error)
+    )
+    return result
+
+
+def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> None:
+    """The conversation remembers what was said; open steps are closed unless Orion asked back (E3)."""
+    question = progress.question
+    said = [Message(role="user", text=question.text, user=question.user, ts=question.ts)]
+    if not isinstance(outcome, Cancelled):
+        said.append(Message(role="assistant", text=outcome.answer.text))
+        kept = permalinks_only(outcome.answer.sources[:SOURCES_KEPT]) or progress.state.sources
+        progress.state = replace(progress.state, sources=kept)
+    found = found_by(progress) if isinstance(outcome, Asked) else None
+    progress.state = with_undo(remember(replace(progress.state, found=found), *said), before)
+    if not isinstance(outcome, Asked):
+        good = outcome_name(outcome) in ("answered", "partial", "unsourced")
+        close_steps(progress, "done" if good else "failed")
+    progress.state = taken_up(progress.state, before, question.user)
+
+
+def stopped(question: Question, state: ThreadState) -> ThreadState:
+    """The state after a person stopped the turn: nothing of it is pending any more, its steps are closed (E3)."""
+    mine = aside(state, question.user)
+    plan = close(mine.plan, status="skipped") if mine.plan else None
+    said = Message(role="user", text=question.text, user=question.user, ts=question.ts)
+    after = with_undo(remember(replace(mine, plan=plan, pending_question=None, found=None), said), state)
+    return taken_up(after, state, question.user)

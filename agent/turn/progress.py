@@ -1,0 +1,147 @@
+"""One turn in the making: what was found, what was spent, who listens. The only mutable thing of a turn.
+
+Promises: source numbers are given once and never change within a turn; what was spent is counted where it is spent.
+Must never number what `llm_generate` wrote: text of a model is no source (D1).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from agent.budget import Budget, Usage
+from agent.model.judge import Judge
+from agent.model.protocol import Model
+from agent.thread.audience import may_see, viewers_of
+from agent.thread.conversation import Message, Question
+from agent.thread.state import StateNotSaved, ThreadState
+from agent.tools.tool import Tool, ToolResult
+from agent.turn.events import Emit, StateUpdated, StepSeen
+from agent.turn.live import Showing
+from verification.types import Source
+
+log = structlog.get_logger()
+
+SOURCES_MOST = 24
+"""More numbered passages than this only dilute the context of phase two."""
+THREAD_MOST = 16_000
+"""Characters of what people told each other that are a source: the latest. A pasted log must not crowd out the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What a deployment decided about answers. ``general`` is what happens when no source at all was found.
+
+    ``tool_timeout_s`` is seconds a call may take, ``tool_most`` characters of a result the model gets to read.
+    """
+
+    general: str = "label"
+    link_hosts: frozenset[str] = frozenset()
+    tool_timeout_s: float = 30.0
+    tool_most: int = 16_000
+
+
+Save = Callable[[ThreadState], Awaitable[ThreadState]]
+
+
+async def keep_in_memory(state: ThreadState) -> ThreadState:
+    """The save of a conversation that nobody stores (``orion ask`` without a thread)."""
+    return state
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """The working record of one turn. ``titles`` are the steps' words as they may be shown, ``revealed`` what was."""
+
+    question: Question
+    state: ThreadState
+    model: Model
+    tools: Mapping[str, Tool]
+    budget: Budget
+    emit: Emit
+    policy: Policy = field(default_factory=Policy)
+    save: Save = keep_in_memory
+    judge: Judge | None = None
+    showing: Showing | None = None
+    used: Usage = field(default_factory=Usage)
+    results: list[ToolResult] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    titles: dict[str, str] = field(default_factory=dict)
+    revealed: tuple[StepSeen, ...] = ()
+
+    def add_result(self, result: ToolResult) -> None:
+        """Keep a tool's result and number what it brought."""
+        self.results.append(result)
+        for source in result.sources:
+            self.add_source(source)
+
+    def add_source(self, source: Source) -> None:
+        """Give a source its number, unless the same text from the same place already has one.
+
+        One that not everybody may see who will see the answer is left out (I3), whatever brought it.
+        """
+        if not source.text.strip() or len(self.sources) >= SOURCES_MOST:
+            return
+        if not may_see(source.audience, viewers_of(self.question)):
+            log.warning("source_withheld", thread=str(self.question.thread), origin=source.origin)
+            return
+        if any(known.url == source.url and known.text == source.text for known in self.sources):
+            return
+        self.sources.append(replace(source, id=len(self.sources) + 1))
+
+    def spend(self, usage: Usage) -> None:
+        """Count what a model call cost."""
+        self.used += usage
+
+    def exhausted(self) -> str:
+        """Which limit is reached, or nothing. The deadline is a time-out round the whole turn, not asked here."""
+        if self.used.model_calls >= self.budget.model_calls:
+            return "model_calls"
+        if self.used.tool_calls > self.budget.tool_calls:
+            return "tool_calls"
+        return "tokens" if self.used.tokens >= self.budget.tokens else ""
+
+    @property
+    def reserved(self) -> int:
+        """Model calls that decisions must leave for the drafts, and for the judge's word on each."""
+        return self.budget.attempts * (1 if self.judge is None else 2)
+
+    def update(self, state: ThreadState, **changes: object) -> None:
+        """The state changes; whoever listens hears what did."""
+        self.state = state
+        self.emit(StateUpdated(changes=changes))
+
+    async def store(self) -> None:
+        """Save now; a store that is away is logged and the turn goes on (E4)."""
+        try:
+            self.state = await self.save(self.state)
+        except StateNotSaved as error:
+            log.warning("state_save_failed", thread=str(self.question.thread), reason=type(error).__name__)
+
+    def earlier_messages(self) -> None:
+        """What people told each other in the thread is a source too (D6)."""
+        said = [m for m in self.state.history if m.role == "user" and not m.addressed]
+        kept: list[str] = []
+        room = THREAD_MOST
+        for message in reversed(said):
+            kept.insert(0, f"{_who(message)}: {message.text}"[:room])
+            room -= len(kept[0]) + 1
+            if room <= 0:
+                break
+        title = "Earlier in this thread"
+        if room <= 0:  # said where the source is named: what came before was not read
+            title += f" (its last {len(kept)} messages)" if len(kept) > 1 else " (part of its last message)"
+        if kept:
+            self.add_source(Source(id=0, title=title, text="\n".join(kept), origin="thread"))
+
+
+def _who(message: Message) -> str:
+    return f"Member {message.user}" if message.user else "Someone"
+
+
+def new_id() -> str:
+    """An id for a todo list."""
+    return uuid.uuid4().hex[:12]

@@ -1,0 +1,113 @@
+"""Outcomes put into words: a verified answer ready to be shown, or one of Orion's own messages (F4, I6).
+
+Promises: the text is mrkdwn in the language of the question. Must never show a draft, an exception, a prompt or a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Literal
+
+from agent.model.protocol import ModelError, ModelErrorKind
+from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
+from agent.texts.catalogue import Phrase, say
+from agent.turn.nearest import Near, named, quoted
+from agent.turn.progress import Progress
+from verification.markup.chunks import split
+from verification.rules.citations import citations
+from verification.rules.injection import title_to_show
+from verification.text.language import detect
+from verification.types import Answer, RuleName, Source, Verdict
+
+Label = Literal["partial", "general", "own_words"]
+
+_REASONS: dict[RuleName, Phrase] = {
+    "claim_supported": "reason_claim",
+    "cites_sources": "reason_citation",
+    "citation_resolves": "reason_citation",
+    "no_broadcast": "reason_safety",
+    "no_secrets": "reason_safety",
+    "no_injection": "reason_safety",
+}
+
+_MODEL_PHRASES: dict[ModelErrorKind, Phrase] = {
+    "ConfigurationError": "model_setup",
+    "AuthenticationError": "model_setup",
+    "QuotaError": "model_setup",
+    "TokenLimitError": "too_long",
+    "RefusalError": "model_refused",
+}
+
+
+def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label | None = None) -> Answer:
+    """The verified text as an answer, with the sources it cites and the label line it needs."""
+    ids = {number for citation in citations(verdict.text) for number in citation.ids}
+    return Answer(
+        text=verdict.text,
+        chunks=verdict.chunks,
+        sources=tuple(source for source in progress.sources if source.id in ids),
+        verified=True,
+        attempts=attempts,
+        repairs=verdict.repairs,
+        violations=verdict.violations,
+        label=say(label, _language(progress)) if label else "",
+    )
+
+
+def refused(progress: Progress, reason: str) -> Refused:
+    """No answer in the documents: the nearest ones say what they have. Not for the event loop."""
+    return Refused(answer=_message(progress, "not_found", quoted(progress)), reason=reason)
+
+
+def failed_verification(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:
+    """What could not be verified and why, in plain words; never the draft itself. Not for the event loop."""
+    language = _language(progress)
+    reasons = dict.fromkeys(_REASONS.get(violation.rule, "reason_form") for violation in verdict.errors)
+    why = [f"• {say(reason, language)}" for reason in reasons]
+    answer = _message(progress, "not_verified", quoted(progress), why)
+    return replace(answer, attempts=attempts, violations=verdict.violations)
+
+
+def failed_model(progress: Progress, error: ModelError) -> Failed:
+    """The model was out of reach, or not willing."""
+    text = say(_MODEL_PHRASES.get(error.kind, "model_down"), _language(progress))
+    return Failed(answer=plain_answer(text), reason=error.kind, retry_after_s=error.retry_after_s)
+
+
+def failed_knowledge(progress: Progress) -> Failed:
+    """The documents were out of reach: that nothing was found says nothing."""
+    return Failed(answer=plain_answer(say("knowledge_down", _language(progress))), reason="KnowledgeAwayError")
+
+
+def out_of_budget(progress: Progress, limit: str) -> TurnOutcome:
+    """A limit of the turn was reached."""
+    return OutOfBudget(answer=_message(progress, "out_of_budget", named(progress)), reason=limit or "attempts")
+
+
+def plain_answer(text: str) -> Answer:
+    """One of Orion's own messages as it goes out: nothing in it claims anything."""
+    return Answer(text=text, chunks=split(text))
+
+
+def _message(progress: Progress, phrase: Phrase, near: tuple[Near, ...], lines: Iterable[str] = ()) -> Answer:
+    language = _language(progress)
+    parts = [say(phrase, language), *lines]
+    if near:
+        parts += ["", say("nearest", language), *map(_line, near)]
+    parts += ["", say("try_rephrase", language)]
+    text = "\n".join(parts)
+    return Answer(text=text, chunks=(text,), sources=tuple(each.source for each in near))
+
+
+def _line(near: Near) -> str:
+    return f"• {_link(near.source)}: {near.words}" if near.words else f"• {_link(near.source)}"
+
+
+def _link(source: Source) -> str:
+    title = title_to_show(source).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"<{source.url}|{title.replace('|', '¦')}>" if source.url else title
+
+
+def _language(progress: Progress) -> str | None:
+    return detect(progress.question.text)

@@ -1,0 +1,277 @@
+"""`orion eval …`: how good Orion is, measured on labelled files. Options and printing stand here, the work elsewhere.
+
+Promises: a file or a row that is not of the promised form ends with exit code 2 and a sentence that names file and
+line. Must never write anywhere but where it is told to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bot.cli.output import LocalOption, prefix_of
+from bot.errors import WrongUse
+
+if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+    from bot.evals.answers import Run
+    from bot.evals.compare import Comparison
+    from bot.settings import Settings
+
+app = typer.Typer(no_args_is_help=True, help="Measure Orion on labelled files.")
+
+Report = Mapping[str, Any]
+FilesArgument = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl…")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+@app.command()
+def grounding(
+    files: FilesArgument,
+    predictions: Annotated[
+        Path | None, typer.Option(metavar="OUT.jsonl", help="Write {id, score, supported, rules} a line.")
+    ] = None,
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Claims against sources: {id, source, claim, supported, question?, group?} a line."""
+    from bot.evals.grounding import evaluate
+
+    if predictions:
+        _check_writable(predictions, files, "--predictions")
+    _show(evaluate(files, predictions), as_json=as_json)
+
+
+@app.command()
+def verifier(
+    files: FilesArgument,
+    keep: Annotated[bool, typer.Option("--keep", help="Show the totals in `orion stats`.")] = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Wrong passes and wrong fails of the verifier: {id, text, question?, sources?, passes, kind?} a line."""
+    from bot.evals.verifier import evaluate_verifier
+
+    reports = evaluate_verifier(files)
+    _show(reports, as_json=as_json)
+    if keep:
+        from bot.cli.output import configured, run
+
+        run(_keep(configured(), reports))
+        _say("Kept: orion stats shows these totals beside the pass rate.")
+
+
+async def _keep(settings: Settings, reports: Sequence[Report]) -> None:
+    from bot.redis.connect import open_redis
+    from observability.stats import Stats, VerifierFigures
+
+    counted = ("should_pass", "should_fail", "false_accepts", "false_rejects")
+    figures = VerifierFigures(
+        **{name: sum(report[name] for report in reports) for name in counted},
+        measured=datetime.now(UTC).date().isoformat(),
+        files=", ".join(str(report["file"]) for report in reports),
+    )
+    async with open_redis(settings) as redis:
+        await Stats(redis).keep_verifier(figures)
+
+
+@app.command()
+def retrieval(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="FILE.json")],
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Ranking: {docs: {id: {title, text}}, queries: {id: text}, qrels: {query: {doc: gain}}}.
+
+    Over PostgreSQL where ORION_KNOWLEDGE_URL is set (in a schema of its own that is removed), else over SQLite; by
+    meaning as well where ORION_SEMANTIC is set, whose vectors take some minutes for thousands of documents.
+    """
+    from agent.knowledge.types import KnowledgeAwayError
+    from bot.evals.retrieval import evaluate_retrieval
+    from bot.settings import load_settings
+
+    _quiet()
+    try:
+        settings = load_settings()
+        database = settings.knowledge_url.get_secret_value()
+        report = evaluate_retrieval(file, database=database, semantic=settings.semantic)
+    except (KnowledgeAwayError, ValueError):
+        message = "The database that ORION_KNOWLEDGE_URL names cannot be used. Check it, or leave it away for SQLite."
+        raise WrongUse(message) from None
+    _show(report, as_json=as_json)
+
+
+@app.command()
+def answers(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl")],
+    docs: Annotated[Path, typer.Option(help="Folder of the documents that the questions are about.")],
+    report: Annotated[Path | None, typer.Option(metavar="OUT.html", help="Write a page with every answer.")] = None,
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Questions through the whole agent: {id, question, expect: texts or null, thread?, kind?} a line.
+
+    With keys of Langfuse the run is an experiment there too; ORION_TRACE_CONTENT=off leaves out what was said.
+    """
+    from bot.evals.answers import ask_all
+    from bot.settings import check_addresses, load_settings
+
+    _quiet()
+    settings = check_addresses(load_settings())
+    if report:
+        _check_writable(report, [file], "--report")
+    run = asyncio.run(ask_all(settings, file, docs))
+    _show(run.figures(), as_json=as_json)
+    if run.pushed:
+        _say(run.pushed)
+    if report:
+        _write_report(run, report)
+
+
+def _check_writable(out: Path, read: Sequence[Path], option: str) -> None:
+    """Before minutes of work, not after them. Raises ``WrongUse``."""
+    from bot.evals.verify import same_file
+
+    if any(same_file(file, out) for file in read):
+        message = f"{out} is read and cannot be written at the same time. Name another file for {option}."
+    elif out.is_dir() or not out.parent.is_dir():
+        message = f"{out} cannot be written: name a file in a folder that is there for {option}."
+    else:
+        return
+    raise WrongUse(message)
+
+
+def _write_report(run: Run, report: Path) -> None:
+    from bot.evals.report import report_page
+
+    try:
+        report.write_text(report_page(run), encoding="utf-8", newline="\n")
+    except OSError as error:
+        message = f"{report} cannot be written: {error.strerror}. Name another file for --report."
+        raise WrongUse(message) from None
+    _say(f"{report}: every question with its answer. Keep it where the documents' text may be.")
+
+
+def _say(line: str) -> None:
+    """Beside what is printed: a script reads that."""
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False).print(line)
+
+
+@app.command("from-traces")
+def from_traces(
+    out: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="A file that is not there yet.")],
+    outcome: Annotated[list[str] | None, typer.Option(help="Only turns that ended so; may be given again.")] = None,
+    bad: Annotated[bool, typer.Option("--bad", help="Only what somebody found not helpful.")] = False,  # noqa: FBT002 - a flag
+    local: LocalOption = None,
+) -> None:
+    """Questions people asked in the last 30 days, to be labelled with 'expect' for `orion eval answers`.
+
+    A follow-up comes with the questions before it (at most five, where not all are chosen), as rows of one 'thread'.
+    """
+    from bot.cli.output import configured, run
+    from bot.evals.from_traces import OUTCOMES, write_rows
+
+    if unknown := next((name for name in outcome or () if name not in OUTCOMES), None):
+        message = f"--outcome must be one of {', '.join(OUTCOMES)}, not '{unknown}'."
+        raise WrongUse(message)
+    found = run(_traced(configured(), outcome or [], prefix_of(local), bad_only=bad))
+    write_rows(found, out)
+    rows = f"{len(found)} row{'' if len(found) == 1 else 's'}"
+    _say(
+        f"{out}: {rows}. Add to each 'expect': a list of texts that the answer must hold, or null where Orion should "
+        "refuse. Rows of one 'thread' are one conversation, in its order. The file holds people's questions and "
+        "answers: keep it where those may be."
+    )
+
+
+async def _traced(settings: Settings, outcomes: list[str], prefix: str, *, bad_only: bool) -> list[dict[str, Any]]:
+    from bot.evals.from_traces import read_rows
+    from bot.redis.connect import open_redis
+
+    async with open_redis(settings) as redis:
+        return await read_rows(redis, prefix=prefix, outcomes=outcomes, bad_only=bad_only)
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="BEFORE.json")],
+    after: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="AFTER.json")],
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Two reports written with --json, side by side. Exit code 0: nothing got worse; 1: something did."""
+    from bot.evals.compare import compare_files
+
+    found = compare_files(before, after)
+    if as_json:
+        sys.stdout.write(json.dumps([each.to_json() for each in found], ensure_ascii=False, indent=2) + "\n")
+    else:
+        console = Console(markup=False, highlight=False, emoji=False)
+        for each in found:
+            console.print(_compared(each))
+    raise typer.Exit(1 if any(each.is_worse for each in found) else 0)
+
+
+def _compared(found: Comparison) -> Table:
+    """The figures before and after, then the rows that went over."""
+    table = Table(found.file, "before", "after", "", caption="worse" if found.is_worse else "nothing got worse")
+    for change in found.changes:
+        name = f"{f'· {change.of}: ' if change.of else ''}{change.name.replace('_', ' ')}"
+        table.add_row(
+            name, f"{change.before:g}", f"{change.after:g}", "" if change.direction == "same" else change.direction
+        )
+    if found.by_row:
+        table.add_section()
+        for name, rows in (("better", found.better), ("worse", found.worse)):
+            table.add_row(f"rows that got {name}", "", str(len(rows)), ", ".join(rows))
+        table.add_row("rows still wrong", "", str(found.still_wrong), "")
+    return table
+
+
+def _quiet() -> None:
+    """Only what is wrong is worth a line beside a report."""
+    from observability.logging import configure
+
+    configure(json=False, debug=False, level="ERROR")
+
+
+def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
+    """One report, or one a file: as JSON, or as a table each with the figures first, then each kind."""
+    if as_json:
+        sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
+        return
+    console = Console(markup=False, highlight=False, emoji=False)
+    for each in [report] if isinstance(report, Mapping) else report:
+        console.print(_table(each))
+
+
+def _table(report: Report) -> Table:
+    table = Table(str(report["file"]), "", title_justify="left")
+    for name, value in report.items():
+        if name in {"file", "kinds"}:
+            continue
+        table.add_row(name.replace("_", " "), _cell(value))
+    for kind, figures in report.get("kinds", {}).items():
+        table.add_row(f"· {kind}", ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in figures.items()))
+    return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(_named(each) for each in value) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {count}" for name, count in value.items()) or "none"
+    return str(value)
+
+
+def _named(each: object) -> str:
+    """A row that went wrong, with what became of it where that is known."""
+    if not isinstance(each, Mapping):
+        return str(each)
+    rest = [
+        str(value) if not isinstance(value, list) else "+".join(value) for key, value in each.items() if key != "id"
+    ]
+    return f"{each['id']} ({', '.join(rest)})"

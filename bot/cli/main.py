@@ -1,0 +1,231 @@
+"""`orion …`: every command, thin. Options and their checks stand here, the work elsewhere.
+
+Each command imports what it needs: `orion verify` must not pay for Slack, a model and traces.
+
+Promises: wrong use ends with exit code 2 and a sentence that says what is wrong and how to mend it. Must never show a
+stack trace for something a person typed or configured.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bot.cli.admin import app as people_app
+from bot.cli.dead_letters import app as dead_letters_app
+from bot.cli.evaluate import app as eval_app
+from bot.cli.index import app as index_app
+from bot.cli.output import EXIT_FAILED, configured, err, out, print_json, print_text, printable, run
+from bot.cli.stats import app as figures_app
+from bot.errors import WrongUse
+
+if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+    from verification.types import Verdict
+
+app = typer.Typer(
+    name="orion",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    help="Answers in Slack from your team's documents, and posts nothing it has not verified.",
+)
+app.add_typer(eval_app, name="eval")
+app.add_typer(dead_letters_app, name="dead-letters")
+app.add_typer(index_app)
+app.add_typer(people_app)
+app.add_typer(figures_app)
+
+EXIT_WRONG_USE = 2
+LARGEST_PORT = 65535
+LONGEST_WORDS = 60
+_LITERALLY: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False, "soft_wrap": True}
+
+DocsOption = Annotated[list[Path] | None, typer.Option("--docs", help="Folder of documents; may be given again.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+PortOption = Annotated[int | None, typer.Option("--port", min=0, max=LARGEST_PORT, help="Default: ORION_PORT, 3000.")]
+ConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=0, help="Turns at once.")]
+
+
+@app.command()
+def serve(
+    mode: Annotated[str, typer.Option(help="How events arrive: 'socket' or 'http'.")] = "socket",
+    host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
+    port: PortOption = None,
+    concurrency: ConcurrencyOption = 50,
+) -> None:
+    """Take events from Slack and answer them, in one process (--concurrency 0: only take them)."""
+    if mode not in {"socket", "http"}:
+        message = f"--mode must be 'socket' or 'http', not '{mode}'."
+        raise WrongUse(message)
+    from bot.cli import serve as serving
+
+    settings = configured(log="INFO", port=port)
+    run(serving.serve(settings, mode=mode, host=host, concurrency=concurrency))
+
+
+@app.command()
+def worker(
+    port: PortOption = None,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Turns at once.")] = 50,
+) -> None:
+    """Work on stored questions only; any number of these, on any machine with the same Redis."""
+    from bot.cli import serve as serving
+
+    run(serving.work(configured(log="INFO", port=port), concurrency=concurrency))
+
+
+@app.command()
+def local(
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=LARGEST_PORT, help="Port of the page. Default: 8765, if taken a free one, as 0 is."),
+    ] = None,
+    docs: DocsOption = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Open the local workspace: a page like Slack, over sample documents, with no key and no server."""
+    from bot.cli import serve as serving
+
+    run(serving.local(configured(), port=port, docs=docs, browser=not no_browser))
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="What you want to know.")],
+    docs: DocsOption = None,
+    thread: Annotated[str, typer.Option(help="Go on with this conversation.")] = "",
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Ask the real agent one question in the terminal. Exit code 0: answered or partly; 3: any other outcome."""
+    from bot.cli.ask import ask as ask_once
+    from bot.cli.ask import exit_code
+
+    if not question.strip():
+        message = 'The question is empty. Write it in quotes: orion ask "How do I …?"'
+        raise WrongUse(message)
+    show = print_json if as_json else _print_answer
+    raise typer.Exit(exit_code(run(ask_once(configured(), question, docs=docs, thread=thread, show=show))))
+
+
+def _print_answer(result: dict[str, Any]) -> None:
+    print_text(result["answer"])
+    for source in result["sources"]:
+        print_text(f"[{source['id']}] {source['title']}  {source['url']}".rstrip())
+
+
+@app.command()
+def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
+    file: Annotated[str, typer.Argument(help="A text file, or - for standard input.")] = "-",
+    question: Annotated[str, typer.Option(help="The question that the text answers.")] = "",
+    sources: Annotated[Path | None, typer.Option(help="JSON list of {id, title, url, text}.")] = None,
+    no_repair: Annotated[bool, typer.Option("--no-repair", help="Form faults count instead of being mended.")] = False,  # noqa: FBT002 - a flag
+    dialect: Annotated[str, typer.Option(help="'mrkdwn' or 'markdown'.")] = "mrkdwn",
+    jsonl: Annotated[
+        tuple[Path, Path] | None, typer.Option(metavar="IN OUT", help="One object a line in, one out.")
+    ] = None,
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Verify any text, without Slack, Redis or a model. Exit code 0: it passes; 1: it does not."""
+    from bot.evals.verify import Terms, told, verdict_json, verify_file, verify_stream
+
+    if dialect not in {"mrkdwn", "markdown"}:
+        message = f"--dialect must be 'mrkdwn' or 'markdown', not '{dialect}'."
+        raise WrongUse(message)
+    terms = Terms(repair=not no_repair, dialect="markdown" if dialect == "markdown" else "mrkdwn")
+    if jsonl and (file != "-" or question or sources):
+        message = "With --jsonl each row brings its own text, question and sources: leave FILE and those options away."
+        raise WrongUse(message)
+    if jsonl:
+        streamed = verify_stream(*jsonl, terms)
+        if streamed.failed:
+            err.print(printable(told(streamed, *jsonl)), style="red")
+        raise typer.Exit(1 if streamed.failed else 0)
+    verdict = verify_file(file, question=question, sources=sources, terms=terms)
+    if as_json:
+        print_json(verdict_json(verdict))
+    else:
+        _print_verdict(verdict)
+    raise typer.Exit(0 if verdict.passed else 1)
+
+
+@app.command()
+def doctor() -> None:
+    """Check tokens, Redis, model, Langfuse and knowledge, and say what to do about each."""
+    from bot.doctor.doctor import examine
+    from bot.settings import read_settings, wrong_addresses
+    from observability.logging import configure
+
+    settings, faults = read_settings()
+    configure(json=not sys.stderr.isatty(), debug=settings.debug, level="WARNING", secrets=settings.secrets)
+    checks = run(examine(settings, faults=faults | wrong_addresses(settings)))
+    for check in checks:
+        style, mark = ("green", "ok") if check.ok else ("red", "wrong")
+        out.print(f"{mark:>6}  {check.name}: {check.detail}", style=style, **_LITERALLY)
+        if not check.ok:
+            out.print(f"        → {check.remedy}", **_LITERALLY)
+    raise typer.Exit(0 if all(check.ok for check in checks) else 1)
+
+
+@app.command()
+def manifest(
+    url: Annotated[str, typer.Option(help="Public address for HTTP mode; empty means Socket Mode.")] = "",
+    slack_search: Annotated[bool, typer.Option("--slack-search", help="Also ask to search public channels.")] = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Print the Slack app manifest to create the app from."""
+    from bot.settings import is_web_address
+    from bot.slack.manifest import manifest as app_manifest
+
+    if url and not (is_web_address(url) and url.startswith("https://")):
+        message = f"--url must be the address that Slack reaches, such as https://orion.example.com, not {url!r}."
+        raise WrongUse(message)
+    print_json(app_manifest(url=url, slack_search=slack_search))
+
+
+@app.command()
+def bench(
+    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, shorter texts: seconds, rougher.")] = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Measure Orion's own cost, as ratios within one run."""
+    from bot.evals.bench import QUICK, bench_table
+    from bot.evals.bench import bench as run_bench
+    from observability.logging import configure
+
+    configure(json=False, debug=False, level="ERROR")
+    results = run_bench(**QUICK) if quick else run_bench()
+    if as_json:
+        print_json(results)
+    else:
+        out.print(bench_table(results))
+
+
+def _print_verdict(verdict: Verdict) -> None:
+    print_text(verdict.text)
+    for repair in verdict.repairs:
+        err.print(f"mended   {repair.kind} ×{repair.count}", style="cyan")
+    for violation in verdict.violations:
+        style = "red" if violation.severity == "error" else "yellow"
+        words = " ".join(printable(violation.words).split())
+        shown = f' "{words[:LONGEST_WORDS]}"' if words else ""
+        err.print(f"{violation.severity:8} {violation.rule}{shown}: {printable(violation.detail)}", style=style)
+    err.print("passes" if verdict.passed else "does not pass", style="green" if verdict.passed else "red")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point: sentences instead of stack traces for what a person can mend. Exits."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        app(args=arguments, prog_name="orion")
+    except WrongUse as error:
+        err.print(str(error), style="red")
+        sys.exit(EXIT_WRONG_USE)
+    except OSError as error:
+        err.print(f"{error.filename or 'Input or output'}: {error.strerror or error}", style="red")
+        sys.exit(EXIT_FAILED)

@@ -1,0 +1,93 @@
+"""`orion stats` and `orion dashboards`: what turns came to, for whoever runs Orion.
+
+Promises: says whose figures they are; where what serves Slack has none and a local workspace has, those are shown. A
+dashboard is made once, however often that is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from bot.cli.output import LocalOption, local_ports, prefix_of
+from bot.errors import WrongUse
+
+if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+    from redis.asyncio import Redis
+
+    from bot.settings import Settings
+    from observability.stats import Summary
+
+app = typer.Typer()
+_out = Console()
+_err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
+@app.command()
+def stats(
+    days: Annotated[int, typer.Option(min=1, max=400, help="How many days back.")] = 14,
+    local: LocalOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Pass rate, attempts, reasons, latency and tokens of the last days."""
+    from bot.cli.output import configured, print_json, run
+
+    port, summary, others = run(_read(configured(), days, local))
+    if as_json:
+        print_json({"of": _name(port), **summary.to_json()})
+        return
+    _out.print(summary.table(_name(port)))
+    for other in others:
+        _err.print(f"The {_name(other)} has figures of its own: orion stats --local {other}", style="dim")
+
+
+@app.command()
+def dashboards() -> None:
+    """Make the dashboard of Orion's figures in Langfuse; what is there already stays as it is."""
+    from bot.cli.output import EXIT_FAILED, configured, print_text
+    from observability.langfuse.dashboards import NAME, DashboardsError, make_dashboard
+
+    settings = configured()
+    public, secret = settings.langfuse_public_key, settings.langfuse_secret_key.get_secret_value()
+    if not (public and secret):
+        message = "Set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY (and LANGFUSE_HOST for your own server) first."
+        raise WrongUse(message)
+    try:
+        made = make_dashboard(public_key=public, secret_key=secret, host=settings.langfuse_host)
+    except DashboardsError as error:
+        _err.print(str(error), style="red")
+        raise typer.Exit(EXIT_FAILED) from None
+    for title in made.added:
+        print_text(f"added  {title}")
+    print_text(f"The dashboard {NAME} has {len(made.added) + len(made.kept)} charts: {made.url}")
+
+
+async def _read(settings: Settings, days: int, port: int | None) -> tuple[int | None, Summary, list[int]]:
+    """Whose figures are shown, the figures, and who else has some."""
+    from bot.redis.connect import open_redis
+
+    async with open_redis(settings) as redis:
+        summary = await _summary(redis, days, port)
+        if summary.turns or port is not None:
+            return port, summary, []
+        shown: int | None = None
+        others = []
+        for other in await local_ports(redis):
+            found = await _summary(redis, days, other)
+            if found.turns and shown is None:
+                shown, summary = other, found
+            elif found.turns:
+                others.append(other)
+        return shown, summary, others
+
+
+async def _summary(redis: Redis, days: int, port: int | None) -> Summary:
+    from observability.stats import Stats
+
+    return await Stats(redis, prefix=prefix_of(port)).read(days)
+
+
+def _name(port: int | None) -> str:
+    return "workspaces served" if port is None else f"local workspace on port {port}"

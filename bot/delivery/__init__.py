@@ -1,0 +1,1 @@
+"""Posts, streams and views: how an answer reaches Slack."""

@@ -1,0 +1,368 @@
+"""What Orion does in Slack: with ``stream`` and ``agent_session`` all that calls it to change anything.
+
+Promises: a question's answer stands in its thread once, also after a crash, a broken connection or a second worker;
+an edited question's answer is updated in place; nothing is unfurled; the lease is checked right before each effect.
+Must never post text that is not an ``Answer``'s own, and never log any of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from agent.texts.wording import SUGGESTED_PROMPTS, own_words
+from agent.thread.conversation import ThreadKey
+from bot.delivery.blocks import Block, Frame, Mark, Post, context, render, section, under_stream, without_buttons
+from bot.delivery.slots import first_to_take, seats
+from bot.delivery.stream import AnswerStream
+from bot.delivery.views import HomeFigures, home_view, trust_modal
+from bot.slack.agent_session import AgentSessions, session_ts
+from bot.slack.history import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
+from bot.slack.message import Own
+from bot.slack.web_api import DeliveryFailed, LeaseCheck, Reply, SlackCalls, no_lease
+from verification.types import Answer
+
+_BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
+_GONE: Final = frozenset({"message_not_found", "thread_not_found"})
+_CANNOT_UPDATE: Final = _GONE | {"edit_window_closed", "cant_update_message", "msg_too_long", "block_mismatch"}
+_LONGEST_UPDATE: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
+_CUT_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
+_log = structlog.get_logger()
+
+Note = Callable[[ThreadKey, str], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """Which question of which turn an answer belongs to: the identity that makes it unique in Slack.
+
+    ``may_exist`` is False only on the first try of a new question: then nothing can have been posted and the look is
+    saved. ``lease_check`` raises when the turn has lost its thread. ``language`` is the question's, None English.
+    ``stream`` is where the answer was shown while it grew; ``streamed`` the ts of a stream that was begun for it, by
+    this turn or one that died, empty where that is not known, None where there was none.
+    """
+
+    question_ts: str
+    turn_id: str = ""
+    may_exist: bool = True
+    lease_check: LeaseCheck = no_lease
+    marks: tuple[Mark, ...] = ()
+    language: str | None = None
+    ask_human: bool = False
+    stream: AnswerStream | None = None
+    streamed: str | None = None
+
+
+def today_utc() -> date:
+    """The date that ages count from."""
+    return datetime.now(UTC).date()
+
+
+async def _unnoted(_place: ThreadKey, _question_ts: str) -> None:
+    """Nobody looks again."""
+
+
+class Delivery:
+    """Delivers to one workspace. ``identity`` tells who Orion is there; ``today`` is the date that ages count from.
+
+    ``doubted`` hears which question's place to look at again: Slack may carry out later what it gave no reply to.
+    """
+
+    def __init__(
+        self,
+        calls: SlackCalls,
+        identity: Callable[[], Awaitable[Own]],
+        today: Callable[[], date] = today_utc,
+        *,
+        prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
+        doubted: Note = _unnoted,
+    ) -> None:
+        self._calls = calls
+        self._reader = ThreadReader(calls, identity)
+        self.sessions = AgentSessions(calls)
+        self._today = today
+        self._prompts = prompts
+        self._doubted = doubted
+        self._placeholders: dict[tuple[ThreadKey, str], Posted] = {}
+
+    @property
+    def reader(self) -> ThreadReader:
+        """Reads the same workspace's conversations."""
+        return self._reader
+
+    async def answer(self, place: ThreadKey, answer: Answer, ticket: Ticket) -> str:
+        """Posts the answer, or brings what stands there already up to date. Returns the ts of its first message.
+
+        Raises:
+            DeliveryFailed: the thread or channel is gone, or Slack was away for longer than patience lasts.
+        """
+        frame = Frame(
+            today=self._today(),
+            turn_id=ticket.turn_id,
+            marks=ticket.marks,
+            language=ticket.language,
+            ask_human=ticket.ask_human,
+        )
+        placeholder = self._placeholders.pop((place, ticket.question_ts), None)
+        if ticket.stream and await self._closed(ticket.stream, answer, frame, ticket):
+            for posted in _only(placeholder):
+                await self._delete(place.channel, posted.ts, ticket.lease_check)
+            return ticket.stream.ts
+        posts = render(answer, frame)
+        found = await self._reader.posted(place, ticket.question_ts, ticket.streamed) if ticket.may_exist else ()
+        # A placeholder is taken over only where no answer stands yet; one that a dead worker left goes at the end.
+        standing = tuple(p for p in found if not p.placeholder) or first_to_take(found) or _only(placeholder)
+        taken = seats(standing, len(posts), ticket.turn_id)
+        stamps: list[str] = []
+        for number, (post, seat) in enumerate(zip(posts, taken, strict=True), 1):
+            metadata = _metadata(ticket, verified=answer.verified, number=number)
+            stamps.append(await self._place(place, metadata, post, ticket, _only(seat)))
+        left = [posted for posted in found if posted.placeholder and posted not in standing]
+        for surplus in (*(posted for posted in standing if posted not in taken), *left):
+            await self._remove(place, surplus, ticket)
+        ticket.lease_check()  # what was posted without the thread is somebody else's to count, and to look at again
+        _log.info("answer_delivered", messages=len(posts), updated=len(standing), verified=answer.verified)
+        return stamps[0]
+
+    async def say(self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease) -> str:
+        """Posts one of Orion's own messages (help, muted, stopped), once for this question. Returns its ts."""
+        return await self.answer(place, own_words(text), Ticket(question_ts=question_ts, lease_check=lease_check))
+
+    async def notify(self, place: ThreadKey, text: str, about: str, lease_check: LeaseCheck = no_lease) -> None:
+        """Posts something of Orion's own that is no answer, once for what it is ``about``: the answer comes later."""
+
+        async def look() -> Reply | None:
+            return {} if await self._reader.noted(place, about) else None
+
+        if await look() is None:
+            metadata = {"event_type": NOTICE_EVENT, "event_payload": {"about": about}}
+            quiet = {"text": text, "metadata": metadata, "unfurl_links": False, "unfurl_media": False}
+            body = {**_address(place), **quiet}
+            noted = partial(self._doubted, place, about.partition(":")[0])
+            await self._calls.write("chat.postMessage", body, lease_check=lease_check, look=look, doubted=noted)
+
+    async def withdraw(self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease) -> int:
+        """Deletes the answer to a question that was deleted. Returns how many messages went."""
+        standing = await self._reader.posted(place, question_ts)
+        for posted in standing:
+            await self._delete(place.channel, posted.ts, lease_check)
+        return len(standing)
+
+    async def take_away(self, place: ThreadKey, posted: Posted, ticket: Ticket) -> bool:
+        """Deletes one message. False where it is a stream that its turn, which lives, ended as an answer meanwhile."""
+        if posted.stream and not await self._handed_over(place.channel, posted, ticket):
+            return False
+        await self._delete(place.channel, posted.ts, ticket.lease_check)
+        return True
+
+    async def status(
+        self,
+        place: ThreadKey,
+        text: str,
+        loading: Sequence[str] = (),
+        *,
+        question_ts: str = "",
+        lease_check: LeaseCheck = no_lease,
+    ) -> None:
+        """Shows what Orion does right now; an empty text clears it. Slack forgets it after two minutes.
+
+        Raises:
+            DeliveryFailed: the workspace has no status, or Slack did not take it in time.
+        """
+        body = {"channel_id": place.channel, "thread_ts": session_ts(place, question_ts), "status": text}
+        extra = {"loading_messages": list(loading[:10])} if loading and text else {}
+        lease_check()
+        await self._calls.once("assistant.threads.setStatus", {**body, **extra})
+
+    async def placeholder(self, place: ThreadKey, text: str, ticket: Ticket) -> None:
+        """Shows what Orion does right now where there is no status: a message that the answer will take over."""
+        key = (place, ticket.question_ts)
+        said = {"text": text, "blocks": [section(text)]}  # it may name a plan's step: no host in it becomes a link
+        if (known := self._placeholders.get(key)) is not None:
+            body = {"channel": place.channel, "ts": known.ts, **said}
+            await self._calls.write("chat.update", body, lease_check=ticket.lease_check)
+            return
+        metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": ticket.question_ts}}
+        reply = await self._post(place, {**said, "metadata": metadata}, ticket, lambda posted: posted.placeholder)
+        self._placeholders[key] = Posted(ts=str(reply.get("ts", "")), placeholder=True)
+
+    async def drop_placeholders(self, place: ThreadKey, ticket: Ticket) -> None:
+        """Takes away what placeholder no answer took over, also one whose post was cut off by a cancellation."""
+        self._placeholders.pop((place, ticket.question_ts), None)
+        for posted in await self._reader.posted(place, ticket.question_ts):
+            if posted.placeholder:
+                await self._delete(place.channel, posted.ts, ticket.lease_check)
+
+    async def end_streams(self, place: ThreadKey, ticket: Ticket, note: str = "") -> bool:
+        """Ends what nobody ended: with a ``note`` under what was shown, else for the next answer to take over.
+
+        Whether the note was said.
+        """
+        streams = [p for p in await self._reader.posted(place, ticket.question_ts, ticket.streamed) if p.stream]
+        for posted in streams:
+            if not note:
+                await self._handed_over(place.channel, posted, ticket)
+            elif not await self._stopped(place, posted, ticket, note):
+                await self.answer(place, own_words(note), replace(ticket, turn_id="", streamed=posted.ts))
+        return bool(note and streams)
+
+    async def drop_streams(self, place: ThreadKey, ticket: Ticket, *, wordless: bool = False) -> None:
+        """Takes away what was streamed for a question; ``wordless``: only where no word of an answer stands."""
+        for posted in await self._reader.posted(place, ticket.question_ts, ticket.streamed):
+            if posted.stream and (posted.wordless or not wordless):
+                await self._remove(place, posted, ticket)
+
+    async def thank(self, place: ThreadKey, user: str, text: str) -> None:
+        """Says something that only this person sees."""
+        await self._calls.once("chat.postEphemeral", {**_address(place), "user": user, "text": text})
+
+    async def greet(self, user: str, text: str) -> None:
+        """Says something of Orion's own in a person's direct chat."""
+        body = {"channel": user, "text": text, "unfurl_links": False, "unfurl_media": False}
+        await self._calls.once("chat.postMessage", body)
+
+    async def open_trust(self, trigger_id: str, record: Mapping[str, Any] | None, language: str | None = None) -> None:
+        """Opens the modal behind "Why trust this?". A trigger lives for three seconds."""
+        view = trust_modal(record, self._today(), language)
+        await self._calls.once("views.open", {"trigger_id": trigger_id, "view": view})
+
+    async def publish_home(self, user: str, figures: HomeFigures, language: str | None = None) -> None:
+        """Publishes App Home for one person."""
+        view = home_view(figures, self._today(), language)
+        await self._calls.once("views.publish", {"user_id": user, "view": view})
+
+    async def suggest_prompts(self, channel: str) -> None:
+        """Suggests first questions in a direct chat. Without thread_ts: with one the call fails silently there."""
+        body = {"channel_id": channel, "prompts": [dict(prompt) for prompt in self._prompts]}
+        await self._calls.once("assistant.threads.setSuggestedPrompts", body)
+
+    async def _place(
+        self, place: ThreadKey, metadata: Mapping[str, Any], post: Post, ticket: Ticket, standing: Sequence[Posted]
+    ) -> str:
+        """Puts one message where it belongs: leaves it, updates it, or posts it."""
+        for known in standing:
+            await self._handed_over(place.channel, known, ticket)
+            # An answer of this very turn was complete when it was posted; only a button press carries no turn.
+            if ticket.turn_id and known.turn_id == ticket.turn_id:
+                return known.ts
+            if await self._updated({"channel": place.channel, "metadata": metadata}, post, known.ts, ticket):
+                return known.ts
+            await self._delete(place.channel, known.ts, ticket.lease_check)
+        part = metadata["event_payload"].get("part", 1)
+        reply = await self._with_blocks(
+            post,
+            lambda blocks: self._post(
+                place,
+                {"metadata": metadata, "text": post.text, **blocks},
+                ticket,
+                lambda posted: not posted.placeholder and (posted.part, posted.turn_id) == (part, ticket.turn_id),
+            ),
+        )
+        return str(reply.get("ts", ""))
+
+    async def _updated(self, body: Mapping[str, Any], post: Post, ts: str, ticket: Ticket) -> bool:
+        async def update(blocks: Mapping[str, Any]) -> Reply:
+            text = _shortened(post.text) if blocks["blocks"] else post.text
+            whole = {**body, "ts": ts, "text": text, **blocks}
+            return await self._calls.write("chat.update", whole, lease_check=ticket.lease_check)
+
+        try:
+            await self._with_blocks(post, update)
+        except DeliveryFailed as failure:
+            if failure.reason not in _CANNOT_UPDATE:
+                raise
+            return False
+        return True
+
+    async def _with_blocks(self, post: Post, send: Callable[[Mapping[str, Any]], Awaitable[Reply]]) -> Reply:
+        """Sends with all blocks; where a server refuses them with the plain ones, and at last with the text alone."""
+        variants: tuple[Sequence[Block], ...] = (post.blocks, without_buttons(post.blocks))
+        for blocks in variants:
+            try:
+                return await send({"blocks": list(blocks)})
+            except DeliveryFailed as failure:
+                if failure.reason not in _BLOCKS_REFUSED:
+                    raise
+                _log.warning("blocks_refused", reason=failure.reason, blocks=len(blocks))
+        return await send({"blocks": []})
+
+    async def _post(
+        self, place: ThreadKey, said: Mapping[str, Any], ticket: Ticket, is_it: Callable[[Posted], bool]
+    ) -> Reply:
+        async def look() -> Reply | None:
+            standing = await self._reader.posted(place, ticket.question_ts)
+            return next(({"ts": posted.ts} for posted in standing if is_it(posted)), None)
+
+        body = {**_address(place), **said, "unfurl_links": False, "unfurl_media": False}
+        noted = partial(self._doubted, place, ticket.question_ts)
+        return await self._calls.write(
+            "chat.postMessage", body, lease_check=ticket.lease_check, look=look, doubted=noted
+        )
+
+    async def _closed(self, stream: AnswerStream, answer: Answer, frame: Frame, ticket: Ticket) -> bool:
+        """Whether the stream could be ended as this answer."""
+        blocks = under_stream(answer, frame)
+        whole = await stream.close(answer.text, blocks, _metadata(ticket, verified=answer.verified))
+        if whole:
+            ticket.lease_check()
+            _log.info("answer_delivered", messages=1, updated=0, verified=answer.verified, streamed=True)
+        return whole
+
+    async def _stopped(self, place: ThreadKey, posted: Posted, ticket: Ticket, note: str) -> bool:
+        """End a stream with a note under it, as the answer to its question. False where it is a stream no longer."""
+        metadata = _metadata(replace(ticket, turn_id=""), verified=False)
+        body = {"channel": place.channel, "ts": posted.ts, "blocks": [context([note])], "metadata": metadata}
+        return await self._end(body, ticket.lease_check)
+
+    async def _handed_over(self, channel: str, posted: Posted, ticket: Ticket) -> bool:
+        """End a stream as a placeholder: while it grows nobody can update it. False where it is a stream no longer."""
+        metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": ticket.question_ts}}
+        body = {"channel": channel, "ts": posted.ts, "metadata": metadata}
+        return posted.stream and await self._end(body, ticket.lease_check)
+
+    async def _end(self, body: Mapping[str, Any], lease_check: LeaseCheck) -> bool:
+        try:
+            await self._calls.write("chat.stopStream", body, lease_check=lease_check)
+        except DeliveryFailed as failure:
+            if not failure.permanent:
+                raise
+            _log.info("stream_ended_before", reason=failure.reason)
+            return False
+        return True
+
+    async def _remove(self, place: ThreadKey, posted: Posted, ticket: Ticket) -> None:
+        await self._handed_over(place.channel, posted, ticket)
+        await self._delete(place.channel, posted.ts, ticket.lease_check)
+
+    async def _delete(self, channel: str, ts: str, lease_check: LeaseCheck) -> None:
+        try:
+            await self._calls.write("chat.delete", {"channel": channel, "ts": ts}, lease_check=lease_check)
+        except DeliveryFailed as failure:
+            if failure.reason not in _GONE:
+                raise
+
+
+def _address(place: ThreadKey) -> dict[str, Any]:
+    """Where a message goes. A direct chat without thread is answered where it stands."""
+    return {"channel": place.channel} if is_direct(place) else {"channel": place.channel, "thread_ts": place.thread_ts}
+
+
+def _metadata(ticket: Ticket, *, verified: bool, number: int = 1) -> dict[str, Any]:
+    payload = {"question_ts": ticket.question_ts, "turn_id": ticket.turn_id, "verified": verified}
+    part = {"part": number} if number > 1 else {}
+    return {"event_type": ANSWER_EVENT, "event_payload": {**payload, **part}}
+
+
+def _shortened(text: str) -> str:
+    """A text for notifications; the blocks beside it hold the whole."""
+    return text if len(text) <= _LONGEST_UPDATE else _CUT_TOKEN.sub("", text[:_LONGEST_UPDATE]) + "…"
+
+
+def _only(posted: Posted | None) -> tuple[Posted, ...]:
+    return () if posted is None else (posted,)

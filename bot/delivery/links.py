@@ -1,0 +1,59 @@
+"""A source as one line of Slack mrkdwn: number, title as a link, age. Pure; today's date is given in.
+
+Promises: nothing in a title or an address can end the link, start a mention or format the line. Must never show a link
+that is not http or https.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+from agent.texts.catalogue import Phrase, say
+from verification.rules.injection import title_to_show
+from verification.types import Source
+
+_LONGEST_TITLE = 120
+_STEPS: tuple[tuple[int, Phrase, Phrase], ...] = (
+    (365, "year_ago", "years_ago"),
+    (30, "month_ago", "months_ago"),
+    (7, "week_ago", "weeks_ago"),
+    (1, "day_ago", "days_ago"),
+)
+
+
+def escape(text: str) -> str:
+    """Text that shows as it stands: the three characters Slack reads as control are entities."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def link(url: str, label: str) -> str:
+    """``<url|label>``, or the escaped label alone where the address is none for the web."""
+    shown = escape(" ".join(label.split())).replace("|", "¦")
+    if not url.startswith(("https://", "http://")):
+        return shown
+    address = "".join(f"%{ord(c):02X}" if c in '<>|"' or c.isspace() else c for c in url)
+    return f"<{address.replace('&', '&amp;')}|{shown}>"
+
+
+def age(updated_at: str, today: date, language: str | None = None) -> str:
+    """How old something is, in words (``3 weeks ago``); empty when the date is missing or unreadable."""
+    try:
+        then = datetime.fromisoformat(updated_at).date()
+    except ValueError:
+        return ""
+    days = (today - then).days
+    if days < 0:
+        return then.isoformat()
+    for length, one, several in _STEPS:
+        if count := days // length:
+            return say(several, language, n=str(count)) if count > 1 else say(one, language)
+    return say("today", language)
+
+
+def source_line(source: Source, today: date, language: str | None = None) -> str:
+    """``[n] title · age``, the title a link where the source has an address."""
+    title = title_to_show(source)
+    if len(title) > _LONGEST_TITLE:
+        title = title[: _LONGEST_TITLE - 1] + "…"
+    old = age(source.updated_at, today, language)
+    return link(source.url, f"[{source.id}] {title}") + (f" · {old}" if old else "")

@@ -1,0 +1,1 @@
+"""`orion doctor`: checks of tokens, servers and documents."""

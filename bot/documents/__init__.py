@@ -1,0 +1,1 @@
+"""The document index as the bot uses it: opening, syncing, figures."""

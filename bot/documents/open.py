@@ -1,0 +1,164 @@
+"""The documents that the settings name, and their index: opened, and brought up to date before it answers.
+
+Promises: while another process brings the index up to date, that one is waited for; a database that is away is said to
+be, and is used when it is back. Must never load a language model or its client: `orion index` and `orion
+docs` start with this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+
+import structlog
+
+from agent.knowledge.index.lock import only_one_syncs
+from agent.knowledge.sources.git import GitSource
+from agent.knowledge.sources.slack_export import SlackExport
+from agent.knowledge.types import Document, IndexReport, KnowledgeAwayError, KnowledgeIndex, Source
+from bot.documents.corpus import Corpus, OwnIndex, index_of
+from bot.documents.web_sources import web_sources
+from bot.errors import WrongUse
+from bot.settings import Settings
+
+log = structlog.get_logger()
+
+SYNC_WAIT_S = 10.0
+"""Seconds to wait for another process that brings the index up to date: more than folders take, less than web sites."""
+_GIT_DOCS = re.compile(r"(?P<folder>[^@:]+)(?:@(?P<ref>[^@:]+))?(?::(?P<inside>[^:]*))?")
+
+
+async def known_documents(index: KnowledgeIndex) -> tuple[Document, ...]:
+    """What can be told of now: nothing while the index is away."""
+    try:
+        return await asyncio.to_thread(index.documents)
+    except KnowledgeAwayError:
+        return ()
+
+
+def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: str | None = None) -> Corpus:
+    """The configured folders, or others that a command names. Raises ``WrongUse`` for a folder that is not there.
+
+    Named ones get an index of their own: trying a folder out must not empty the index a running Orion serves from.
+    """
+    roots = tuple(settings.docs if docs is None else docs)
+    for root in roots:
+        if not root.is_dir():
+            message = f"{root} is no folder. Name an existing folder of documents."
+            raise WrongUse(message)
+    path = settings.index_path
+    database = settings.knowledge_url.get_secret_value()
+    if docs is not None:
+        identity = [str(docs_url or ""), *(str(root.resolve()) for root in roots)]
+        digest = hashlib.sha256("\n".join(identity).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+        path, database = path.with_name(f"knowledge-{digest}.sqlite3"), ""
+    prefix = settings.docs_url if docs_url is None else docs_url
+    sources: tuple[Source, ...] = ()
+    if docs is None:
+        sources = (*git_sources(settings), *slack_exports(settings), *web_sources(settings))
+    return Corpus(
+        roots=roots,
+        index_path=path,
+        docs_url=prefix,
+        database=database,
+        sources=sources,
+        semantic=settings.semantic,
+    )
+
+
+def slack_exports(settings: Settings) -> tuple[SlackExport, ...]:
+    """The unpacked exports of ``ORION_SLACK_EXPORTS``."""
+    return tuple(SlackExport(folder=folder, url=settings.slack_exports_url) for folder in settings.slack_exports)
+
+
+def git_sources(settings: Settings) -> tuple[GitSource, ...]:
+    """The repositories of ``ORION_GIT_DOCS``, by name. Raises ``WrongUse`` for what cannot be meant so."""
+    found = []
+    for entry in sorted(settings.git_docs):
+        parts = _GIT_DOCS.fullmatch(entry)
+        if parts is None:
+            message = f"ORION_GIT_DOCS: {entry} should be FOLDER, FOLDER@REF or FOLDER@REF:SUBFOLDER."
+            raise WrongUse(message)
+        repository, inside = Path(parts["folder"]).expanduser(), (parts["inside"] or "").strip("/")
+        found.append(
+            GitSource(repository=repository, ref=parts["ref"] or "HEAD", folder=inside, url=settings.git_docs_url)
+        )
+    return tuple(found)
+
+
+@asynccontextmanager
+async def open_index(
+    corpus: Corpus, progress: Callable[[str], None] | None = None, *, fetch: bool = False, wait_s: float = SYNC_WAIT_S
+) -> AsyncIterator[tuple[OwnIndex, IndexReport]]:
+    """The index, brought up to date with its folders. Without folders it is taken as it is.
+
+    ``fetch``: with its web sites too. While another process brings it up to date, that one is waited for up to
+    ``wait_s`` seconds; then the index is taken as it is.
+
+    Raises ``WrongUse`` when its file cannot be opened or written or the chosen search by meaning is not there,
+    ``KnowledgeAwayError`` when its database is away.
+    """
+    async with AsyncExitStack() as stack:
+        with _writable(corpus.index_path):
+            index = await asyncio.to_thread(index_of, corpus)
+            stack.push_async_callback(asyncio.to_thread, index.close)
+            report = await _synced(index, corpus, progress, fetch=fetch, wait_s=wait_s)
+        yield index, report
+
+
+async def _synced(
+    index: KnowledgeIndex,
+    corpus: Corpus,
+    progress: Callable[[str], None] | None = None,
+    *,
+    fetch: bool = False,
+    wait_s: float = SYNC_WAIT_S,
+) -> IndexReport:
+    if not corpus.names:
+        await asyncio.to_thread(index.ping)
+        return IndexReport()
+
+    def synced() -> IndexReport:
+        for patience_s in dict.fromkeys((0.0, wait_s)):
+            with only_one_syncs(corpus.index_path, corpus.database, wait_s=patience_s) as alone:
+                if alone:
+                    return index.index(corpus.read_by(fetch=fetch), docs_url=corpus.docs_url, progress=progress)
+            if not patience_s:
+                log.warning("index_brought_up_to_date_elsewhere", waited_for_at_most_s=wait_s)
+        return IndexReport()
+
+    return await asyncio.to_thread(synced)
+
+
+@asynccontextmanager
+async def open_patiently(corpus: Corpus) -> AsyncIterator[tuple[OwnIndex, IndexReport]]:
+    """The index, also while its database is away: what needs it says so, and works when it is back."""
+    if not corpus.database:
+        async with open_index(corpus) as opened:
+            yield opened
+        return
+    index = await asyncio.to_thread(index_of, corpus)
+    try:
+        try:
+            report = await _synced(index, corpus)
+        except KnowledgeAwayError as error:
+            log.warning("knowledge_away", cause=str(error))
+            report = IndexReport(failed=(("ORION_KNOWLEDGE_URL", "cannot be reached; nothing was brought up to date"),))
+        yield index, report
+    finally:
+        await asyncio.to_thread(index.close)
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = f"The document index {path} cannot be written: {reason}. Name another folder in ORION_HOME."
+        raise WrongUse(message) from None

@@ -1,0 +1,90 @@
+"""The background sync: sources are gone over again every ``ORION_SYNC_MINUTES``, beside the work (D2).
+
+Promises: any number of processes and machines may run this, and one at a time brings an index up to date; a source that
+was never read is read soon after the start. What it costs is paid by a process of its own, which is killed when Orion
+ends: the next run goes on from there. A failure is logged, counted, and tried again. Must never hold up a turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import structlog
+
+from agent.knowledge.types import PREFIX, KnowledgeAwayError, KnowledgeIndex, due_at, states_of
+from bot.documents.corpus import Corpus
+from bot.documents.sync_process import ELSEWHERE, Order
+
+log = structlog.get_logger()
+
+Result = Literal["synced", "elsewhere", "failed"]
+
+_SPREAD: Final = 0.1
+"""By this share of the interval at most a run comes later, so that machines started together do not ask together."""
+_SOON_S: Final = 3.0
+_AGAIN_S: Final = 60.0
+"""A run that did nothing is not repeated sooner."""
+
+
+def _uncounted(_: Result) -> None:
+    """Nobody counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Syncing:
+    """The sync of one process. ``every_s`` lies between two runs over a source; ``count`` hears how each ended."""
+
+    corpus: Corpus
+    index: KnowledgeIndex
+    every_s: float
+    count: Callable[[Result], None] = _uncounted
+    again_s: float = _AGAIN_S
+    json: bool = True
+    debug: bool = False
+
+    async def run(self) -> None:
+        """Go on until cancelled; a run that is under way is killed then."""
+        while True:
+            await asyncio.sleep(await self._wait_s())
+            result = await self._sync()
+            self.count(result)
+            if result != "synced":
+                await asyncio.sleep(min(self.every_s, self.again_s))
+
+    async def _wait_s(self) -> float:
+        """Seconds until a source is due, and a little at random."""
+        try:
+            states = states_of(await asyncio.to_thread(self.index.notes, PREFIX))
+        except KnowledgeAwayError:
+            return min(self.every_s, self.again_s)
+        due = min(due_at(states, self.corpus.names, self.every_s), time.time() + self.every_s)
+        return max(0.0, due - time.time()) + random.uniform(0, min(_SOON_S, _SPREAD * self.every_s))  # noqa: S311 - spreads load, guards nothing
+
+    async def _sync(self) -> Result:
+        """One run in a process of its own."""
+        began = time.monotonic()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot.documents.sync_process"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            start_new_session=True,  # a Ctrl-C at the terminal is for the process that decides
+        )
+        try:
+            order = Order(corpus=self.corpus, every_s=self.every_s, json=self.json, debug=self.debug)
+            if process.stdin is not None:  # it was asked for
+                process.stdin.write(order.to_bytes())
+            code = await process.wait()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        result: Result = "synced" if code == 0 else "elsewhere" if code == ELSEWHERE else "failed"
+        tell = log.warning if result == "failed" else log.info
+        tell("knowledge_sync_ended", how=result, exit_code=code, seconds=round(time.monotonic() - began, 1))
+        return result

@@ -1,0 +1,95 @@
+"""One run over all sources, in a process of its own: parsing and fetching take no time from a turn.
+
+Promises: ends at once when the process that started it is gone, whatever it is doing; being killed loses only the open
+batch. Exit code 0: brought up to date; ``ELSEWHERE``: another process does, or just did. Must never be started by hand:
+`orion index` is for people.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sqlite3
+import sys
+import threading
+from dataclasses import dataclass
+from io import RawIOBase
+from types import TracebackType
+
+import structlog
+
+from agent.knowledge.types import KnowledgeAwayError
+from bot.documents.corpus import Corpus, bring_up_to_date
+from bot.errors import WrongUse
+from observability.logging import configure
+
+log = structlog.get_logger()
+
+FAILED = 1
+ELSEWHERE = 3
+_NICE = 10
+_HEAD_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to bring up to date, unless it was within the last ``every_s`` seconds; and how to log."""
+
+    corpus: Corpus
+    every_s: float
+    json: bool
+    debug: bool
+
+    def to_bytes(self) -> bytes:
+        """What the process reads from its standard input, which then stays open."""
+        body = pickle.dumps(self)
+        return len(body).to_bytes(_HEAD_BYTES, "big") + body
+
+
+def main(orders: RawIOBase) -> int:
+    """Do what the starting process wrote, beside everything else this machine does. Returns the exit code."""
+    order: Order = pickle.loads(_exactly(orders, int.from_bytes(_exactly(orders, _HEAD_BYTES), "big")))  # noqa: S301 - from the process that started this one, over a pipe of its own
+    configure(json=order.json, debug=order.debug)
+    sys.excepthook = _told
+    threading.Thread(target=_end_with_parent, args=(orders,), daemon=True).start()
+    os.nice(_NICE)
+    return carry_out(order)
+
+
+def _exactly(orders: RawIOBase, size: int) -> bytes:
+    """So many bytes; whoever writes them dies early ends this too."""
+    found = bytearray()
+    while len(found) < size:
+        part = orders.read(size - len(found))
+        if not part:
+            sys.exit(FAILED)
+        found += part
+    return bytes(found)
+
+
+def carry_out(order: Order) -> int:
+    """The run itself. Returns the exit code."""
+    try:
+        report = bring_up_to_date(order.corpus, every_s=order.every_s)
+    except (KnowledgeAwayError, WrongUse, OSError, sqlite3.Error) as error:
+        log.warning("knowledge_sync_failed", cause=type(error).__name__)
+        return FAILED
+    return ELSEWHERE if report is None else 0
+
+
+def _end_with_parent(orders: RawIOBase) -> None:
+    """Standard input ends when the process that holds its other end does."""
+    orders.read(1)
+    os._exit(FAILED)
+
+
+def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """What nobody foresaw, without its text: that may quote a document."""
+    log.error("knowledge_sync_crashed", exc_info=(kind, error, trace))
+
+
+if __name__ == "__main__":
+    with open(
+        sys.stdin.fileno(), "rb", buffering=0, closefd=False
+    ) as standard_input:  # unbuffered: a thread waits on it to the end
+        sys.exit(main(standard_input))

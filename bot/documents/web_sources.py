@@ -1,0 +1,73 @@
+"""The web sites of ``ORION_WEB_DOCS`` as sources: each site with the pages and sitemaps of it that an admin named.
+
+Promises: what cannot be meant as an address is refused with its name before anything is fetched; only hosts that were
+named are ever asked (with or without ``www.``). Must never hold a name or a password: addresses with one are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import SplitResult, urlsplit
+
+from agent.knowledge.sources.web import WebSource
+from agent.thread.audience import PUBLIC, written
+from bot.errors import WrongUse
+from bot.settings import Settings
+
+_WRONG_ADDRESS = (
+    "ORION_WEB_DOCS: {entry} should be the address of a page or a sitemap, such as https://docs.acme.com/sitemap.xml, "
+    "without a name or a password."
+)
+_WRONG_AUDIENCE = (
+    "ORION_WEB_DOCS_AUDIENCE should be public, or ids of channels, people or workspaces with commas between, such as "
+    "C0123ABCD."
+)
+
+
+def web_sources(settings: Settings) -> tuple[WebSource, ...]:
+    """One source a site, by its address. Raises ``WrongUse``."""
+    audience = _audience(settings.web_docs_audience)
+    sites: dict[str, list[str]] = {}
+    hosts: set[str] = set()
+    for entry in sorted(settings.web_docs):
+        parts = _taken_apart(entry)
+        sites.setdefault(f"{parts.scheme}://{parts.netloc}".lower(), []).append(entry.partition("#")[0])
+        hosts |= _spellings(parts.hostname or "")
+    private = frozenset(host.lower() for host in settings.web_docs_hosts)
+    return tuple(
+        WebSource(
+            site=site,
+            entries=tuple(entries),
+            hosts=frozenset(hosts | private),
+            private_hosts=private,
+            audience=audience,
+            most=settings.web_docs_pages,
+        )
+        for site, entries in sites.items()
+    )
+
+
+def _taken_apart(entry: str) -> SplitResult:
+    try:
+        parts = urlsplit(entry)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:
+        usable = ""
+    if not usable:
+        raise WrongUse(_WRONG_ADDRESS.format(entry=entry.rpartition("@")[2]))
+    return parts
+
+
+def _spellings(host: str) -> set[str]:
+    bare = host.removeprefix("www.")
+    return {bare, f"www.{bare}"}
+
+
+def _audience(entries: Iterable[str]) -> str:
+    given = sorted(entries)
+    if given in ([], [PUBLIC]):
+        return PUBLIC
+    audience = written(given)
+    if audience is None:
+        raise WrongUse(_WRONG_AUDIENCE)
+    return audience

@@ -1,0 +1,1 @@
+"""`orion eval`, `orion bench` and `orion verify`."""

@@ -1,0 +1,259 @@
+"""How often the whole agent answers what it can answer and refuses what it cannot, on labelled questions.
+
+Promises: every question is a turn of the real agent with the configured model; rows of one thread are one conversation,
+in their order. An expected text must stand in the answer as a reader sees it. Must never count a label as an answer.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from agent.outcome import Cancelled, Failed, OutcomeName, Refused, TurnOutcome, outcome_name
+from agent.thread.conversation import Question, ThreadKey
+from agent.thread.state import ThreadState
+from agent.turn.events import TurnEvent
+from bot.documents.open import corpus_of
+from bot.documents.vectors import make_vectors
+from bot.evals.rows import percentile, read_rows, share
+from bot.settings import Settings
+from bot.stores.turn_records import Recorder
+from bot.turn.engine import Engine, open_engine
+from bot.turn.observer import trace_event
+from observability.langfuse.experiments import Experiment, Item, ItemTrace
+from verification.types import Source
+
+_CITATION = re.compile(r"\s?\[\d+(?:\s*[,;–-]\s*\d+)*\]")
+_MARKS = re.compile(r"[*_`~\u200b]")
+_USER = "eval"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One labelled question. ``expect`` is None where Orion should refuse; ``thread`` is its own id where alone."""
+
+    id: str
+    question: str
+    expect: tuple[str, ...] | None
+    thread: str
+    kind: str
+
+    @property
+    def alone(self) -> bool:
+        """No other row goes on with it."""
+        return self.thread == _alone(self.id)
+
+
+Result = Literal["answered", "refused", "wrong", "error"]
+"""Answered as expected, refused as expected, neither, or no verdict: the model, the documents or a budget failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replied:
+    """What became of one question.
+
+    ``sources`` are what the answer cites; ``failed_rules`` the rules that failed a draft, each once an attempt.
+    """
+
+    asked: Asked
+    outcome: OutcomeName
+    text: str
+    ms: float = 0.0
+    reason: str = ""
+    sources: tuple[Source, ...] = ()
+    attempts: int = 0
+    failed_rules: tuple[str, ...] = ()
+
+    @property
+    def as_expected(self) -> bool:
+        """Refused where it should be; else answered from the sources, with every expected text."""
+        if self.asked.expect is None:
+            return self.outcome == "refused"
+        shown = plain(self.text)
+        return self.outcome in {"answered", "partial"} and all(plain(text) in shown for text in self.asked.expect)
+
+    @property
+    def judged(self) -> bool:
+        """Counts into the pass rate: its answer passed, passed in part, or failed verification."""
+        return self.outcome in {"answered", "partial"} or (self.outcome, self.reason) == ("failed", "verification")
+
+    @property
+    def result(self) -> Result:
+        """What a reader wants to know first."""
+        if self.as_expected:
+            return "refused" if self.asked.expect is None else "answered"
+        broken = self.outcome in {"failed", "out_of_budget", "cancelled"} and not self.judged
+        return "error" if broken else "wrong"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run over a file. ``pushed`` says what became of it in Langfuse, empty without keys."""
+
+    file: str
+    model: str
+    began: datetime
+    replies: tuple[Replied, ...]
+    pushed: str = ""
+
+    def figures(self) -> dict[str, Any]:
+        """The report as JSON-ready values."""
+        return {"file": self.file, "model": self.model, **scored(self.replies)}
+
+
+async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
+    """Every question of a file about the documents in ``docs``, asked. Raises ``WrongUse`` for a bad row."""
+    questions, corpus, began = read_questions(path), corpus_of(settings, [docs]), datetime.now(UTC)
+    experiment = _experiment(settings, path.stem, began)
+    try:
+        experiment.begin([_item(asked) for asked in questions])
+        async with open_engine(settings, corpus) as engine:
+            await make_vectors(engine.meaning)
+            await experiment.ready({"model": engine.model.name, "file": path.name})
+            replies, model = await _asked(engine, questions, experiment), engine.model.name
+        await experiment.finish(_shares(replies))
+    finally:
+        await experiment.aclose(deadline_s=1.0)
+    return Run(file=path.name, model=model, began=began, replies=replies, pushed=experiment.told)
+
+
+async def _asked(engine: Engine, questions: Sequence[Asked], experiment: Experiment) -> tuple[Replied, ...]:
+    states: dict[str, ThreadState] = {}
+    replies: list[Replied] = []
+    for number, asked in enumerate(questions, start=1):
+        trace = experiment.item(_item(asked), number=number, thread=str(_thread(asked)), user=_USER)
+        state = states.get(asked.thread, ThreadState())
+        reply, states[asked.thread] = await _ask(engine, asked, state, number, trace)
+        trace.judge(as_expected=reply.as_expected, outcome=reply.outcome)
+        replies.append(reply)
+    return tuple(replies)
+
+
+def _experiment(settings: Settings, name: str, began: datetime) -> Experiment:
+    """The run in Langfuse; without keys, nowhere."""
+    return Experiment(
+        dataset=whole(name),
+        run=whole(f"{name} {began.isoformat(timespec='milliseconds')}"),
+        public_key=settings.langfuse_public_key,
+        secret_key=settings.langfuse_secret_key.get_secret_value(),
+        host=settings.langfuse_host,
+        send_content=settings.trace_content,
+    )
+
+
+def _item(asked: Asked) -> Item:
+    expect = asked.expect and tuple(map(whole, asked.expect))
+    facts = {"kind": whole(asked.kind)} if asked.kind else {}
+    return Item(id=whole(asked.id), question=whole(asked.question), expect=expect, facts=facts)
+
+
+def _shares(replies: Sequence[Replied]) -> dict[str, float]:
+    figures = scored(replies)
+    shares = {"as_expected_share": share(_right(replies), len(replies))}
+    return {**shares, **{name: figures[name] for name in ("answered_share", "refused_share", "p50_ms", "p95_ms")}}
+
+
+def whole(text: str) -> str:
+    """The text as UTF-8 can carry it: JSON can spell half of a character."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def read_questions(path: Path) -> list[Asked]:
+    """The questions of one file."""
+    return [
+        Asked(
+            id=row.identity(),
+            question=row.text("question"),
+            expect=row.texts("expect"),
+            thread=row.text("thread", "") or _alone(row.identity()),
+            kind=row.text("kind", ""),
+        )
+        for row in read_rows(path)
+    ]
+
+
+def _alone(identity: str) -> str:
+    return f"only {identity}"
+
+
+def scored(replies: Sequence[Replied]) -> dict[str, Any]:
+    """Answered as expected, refused as expected, by kind, and each reply that was neither."""
+    answerable = [reply for reply in replies if reply.asked.expect is not None]
+    absent = [reply for reply in replies if reply.asked.expect is None]
+    wrong = [{"id": reply.asked.id, "outcome": reply.outcome} for reply in replies if not reply.as_expected]
+    return {
+        "rows": len(replies),
+        "should_answer": len(answerable),
+        "answered_as_expected": _right(answerable),
+        "answered_share": share(_right(answerable), len(answerable)),
+        "should_refuse": len(absent),
+        "refused_as_expected": _right(absent),
+        "refused_share": share(_right(absent), len(absent)),
+        "outcomes": dict(sorted(Counter(reply.outcome for reply in replies).items())),
+        "kinds": _kinds(replies),
+        "not_as_expected": wrong,
+        "p50_ms": round(percentile([reply.ms for reply in replies], 0.5), 1),
+        "p95_ms": round(percentile([reply.ms for reply in replies], 0.95), 1),
+    }
+
+
+def _right(replies: Iterable[Replied]) -> int:
+    return sum(1 for reply in replies if reply.as_expected)
+
+
+def _kinds(replies: Sequence[Replied]) -> dict[str, dict[str, int]]:
+    named: dict[str, list[Replied]] = {}
+    for reply in replies:
+        if reply.asked.kind:
+            named.setdefault(reply.asked.kind, []).append(reply)
+    return {kind: {"rows": len(each), "as_expected": _right(each)} for kind, each in sorted(named.items())}
+
+
+def plain(text: str) -> str:
+    """The text as a reader sees it: no citations, no marks, no escapes, one space where there is any, no case."""
+    bare = _MARKS.sub("", _CITATION.sub("", text))
+    return " ".join(html.unescape(bare).split()).casefold()
+
+
+async def _ask(
+    engine: Engine, asked: Asked, state: ThreadState, number: int, trace: ItemTrace
+) -> tuple[Replied, ThreadState]:
+    question = Question(thread=_thread(asked), user=_USER, text=asked.question, ts=f"{number}.000000")
+    recorder = Recorder()
+
+    def listen(event: TurnEvent) -> None:
+        recorder(event)
+        trace_event(trace, event)
+
+    began = time.perf_counter()
+    outcome, state = await engine.run(question, state, emit=listen)
+    spent = (time.perf_counter() - began) * 1000
+    reply = _reply(asked, outcome, recorder, spent)
+    trace.end(outcome=reply.outcome, reason=reply.reason, answer=whole(reply.text))
+    return reply, state
+
+
+def _thread(asked: Asked) -> ThreadKey:
+    return ThreadKey(team="eval", channel="eval", thread_ts=asked.thread)
+
+
+def _reply(asked: Asked, outcome: TurnOutcome, recorder: Recorder, ms: float) -> Replied:
+    answer = None if isinstance(outcome, Cancelled) else outcome.answer
+    errors = [[v["rule"] for v in one["violations"] if v["severity"] == "error"] for one in recorder.attempts]
+    return Replied(
+        asked=asked,
+        outcome=outcome_name(outcome),
+        text=answer.text if answer else "",
+        ms=ms,
+        reason=outcome.reason if isinstance(outcome, Failed | Refused) else "",
+        sources=answer.sources if answer else (),
+        attempts=len(errors),
+        failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
+    )

@@ -1,0 +1,102 @@
+"""Questions that people really asked, as a file for `orion eval answers` once somebody has labelled it (G5).
+
+Promises: one row a turn whose record is still kept (30 days), the id being that of its trace; what became of it and how
+people judged it stand beside it; a follow-up comes with what was asked before it, as rows of one ``thread``. Must never
+guess a label: ``expect`` is left to a person, and `orion eval answers` refuses a row without it. Writes people's words,
+so only where it is told to, and neither a person's name nor a channel's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from redis.asyncio import Redis
+
+from bot.errors import WrongUse
+from bot.stores.turn_records import TurnRecords
+
+OUTCOMES = ("answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget")
+
+
+BEFORE_MOST: Final = 5
+"""Turns before a chosen one that come along, where not all are chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One record, how people judged it, and for how many milliseconds it is still kept: the later, the longer."""
+
+    record: dict[str, Any]
+    judged: Counter[str]
+    left_ms: int
+
+    @property
+    def conversation(self) -> str:
+        """What it shares with the turns that it goes on with."""
+        return str(self.record.get("thread") or self.record["turn_id"])
+
+
+async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad_only: bool) -> list[dict[str, Any]]:
+    """A row for each turn that ended in one of ``outcomes`` (none: however it ended), and for what led to it.
+
+    In order of time, each conversation's together. Raises ``RedisError``.
+    """
+    conversations: dict[str, list[Turn]] = {}
+    for turn in sorted([turn async for turn in _turns(redis, prefix)], key=lambda turn: turn.left_ms):
+        conversations.setdefault(turn.conversation, []).append(turn)
+
+    def chosen(turn: Turn) -> bool:
+        return (not outcomes or turn.record["outcome"] in outcomes) and (turn.judged["bad"] > 0 or not bad_only)
+
+    return [row for turns in conversations.values() for row in _rows(turns, list(map(chosen, turns)))]
+
+
+def _rows(turns: Sequence[Turn], chosen: Sequence[bool]) -> Iterator[dict[str, Any]]:
+    """The chosen turns of one conversation and those before them. They share the first one's id as their thread."""
+    taken = [turn for at, turn in enumerate(turns) if any(chosen[at : at + BEFORE_MOST + 1])]
+    for turn in taken:
+        thread = {"thread": taken[0].record["turn_id"]} if len(taken) > 1 else {}
+        yield {**_row(turn.record, turn.judged), **thread}
+
+
+def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:
+    """One row a line. Raises ``WrongUse`` where the file is there already."""
+    try:
+        with out.open("x", encoding="utf-8", errors="replace") as lines:
+            lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    except FileExistsError:
+        message = f"{out} is there already, perhaps with labels. Name another file."
+        raise WrongUse(message) from None
+
+
+async def _turns(redis: Redis, prefix: str) -> AsyncIterator[Turn]:
+    """Every turn whose record can be read and holds a question."""
+    start, records = f"{prefix}:turn:", TurnRecords(redis, prefix=prefix)
+    async for name in redis.scan_iter(match=f"{start}*", count=1000):
+        record = await records.load(str(name).removeprefix(start))
+        if isinstance(record, dict) and record.get("question") and {"turn_id", "outcome"} <= record.keys():
+            judged = await _judged(redis, prefix, record["turn_id"])
+            yield Turn(record=record, judged=judged, left_ms=await redis.pttl(name))
+
+
+async def _judged(redis: Redis, prefix: str, turn_id: str) -> Counter[str]:
+    """How many people found the answer good and bad."""
+    clicks: Any = redis.hvals(f"{prefix}:feedback:{turn_id}")
+    return Counter(await clicks)
+
+
+def _row(record: dict[str, Any], judged: Counter[str]) -> dict[str, Any]:
+    sources = [source.get("title", "") for source in record.get("sources") or () if isinstance(source, dict)]
+    return {
+        "id": record["turn_id"],
+        "question": record["question"],
+        "kind": record["outcome"],
+        "answer": record.get("answer", ""),
+        "sources": sources,
+        "judged": {"good": judged["good"], "bad": judged["bad"]},
+    }

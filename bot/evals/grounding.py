@@ -1,0 +1,165 @@
+"""How good the deterministic tier is on labelled data: rows of source, claim and whether the claim is supported.
+
+Promises: each file is judged by the threshold that suits the other given files best, never by its own; a group of rows
+(several pieces of evidence for one claim) counts once. Reads the files it is given and writes predictions only where
+told to. Must never print, and knows nothing of Slack.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.evals import rows as eval_rows
+from verification.evidence.score import SUPPORTED
+from verification.grounding.examine import grounds
+from verification.grounding.ground import ground
+from verification.types import Claim, Draft, Source
+
+_STEPS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One labelled pair. ``group`` is the row's own id where several rows do not belong together."""
+
+    id: str
+    source: str
+    claim: str
+    supported: bool
+    question: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A row with its verdict: ``score`` is 0 to 1, ``accused`` says that a rule of error level fired."""
+
+    row: Row
+    score: float
+    accused: bool
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    score: float
+    accused: bool
+    supported: bool
+
+
+def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, Any]]:
+    """One report per file, in order; ``predictions`` gets ``{id, score, supported, rules}`` a line.
+
+    Raises ``WrongUse`` for a line that is no row, ``OSError`` for predictions that cannot be written.
+    """
+    files = [[_judge(row) for row in read_rows(path)] for path in paths]
+    groups = [_grouped(judged) for judged in files]
+    reports = []
+    lines: list[str] = []
+    for index, path in enumerate(paths):
+        others = [group for other, group in enumerate(groups) if other != index and group]
+        threshold = fitted(others)
+        reports.append(_report(path, files[index], groups[index], threshold, fitted_on=len(others)))
+        lines += [_prediction(judged, threshold) for judged in files[index]]
+    if predictions is not None:
+        predictions.write_text("".join(lines), encoding="utf-8")
+    return reports
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of one file. Raises ``WrongUse`` for a line that is no row."""
+    return map(_row, eval_rows.read_rows(path))
+
+
+def _row(row: eval_rows.Row) -> Row:
+    identity = row.identity()
+    return Row(
+        id=identity,
+        source=row.text("source"),
+        claim=row.text("claim"),
+        supported=_label(row),
+        question=row.text("question", ""),
+        group=str(row.fields.get("group") or identity),
+    )
+
+
+def _label(row: eval_rows.Row) -> bool:
+    """``supported`` as true or false, or as 1 or 0; a word in their place would always count as true."""
+    value = row.fields.get("supported")
+    if value not in (0, 1):
+        row.refuse("'supported' must be true or false, or 1 or 0")
+    return bool(value)
+
+
+def _judge(row: Row) -> Judged:
+    draft = Draft(text=row.claim, question=row.question, sources=(Source(id=1, title="", text=row.source),))
+    claim = Claim(text=row.claim, start=0, end=len(row.claim), cited=(1,))
+    (judged,), violations = ground(grounds(draft, row.claim), (claim,))
+    rules = tuple(sorted({violation.rule for violation in violations if violation.severity == "error"}))
+    return Judged(row=row, score=judged.score, accused=bool(rules), rules=rules)
+
+
+def _grouped(judged: Sequence[Judged]) -> list[_Group]:
+    """Each group once: supported if any of its rows is, by the label and by the score; accused if all of them are."""
+    groups: dict[str, _Group] = {}
+    for one in judged:
+        before = groups.get(one.row.group)
+        groups[one.row.group] = _Group(
+            score=max(one.score, before.score) if before else one.score,
+            accused=one.accused and (before is None or before.accused),
+            supported=one.row.supported or (before is not None and before.supported),
+        )
+    return list(groups.values())
+
+
+def fitted(others: Sequence[Sequence[_Group]]) -> float:
+    """The threshold of the best mean balanced accuracy over the other files; without others the product's own."""
+    if not others:
+        return SUPPORTED
+    steps = [step / _STEPS for step in range(_STEPS + 1)]
+    return max(steps, key=lambda step: sum(_balanced_accuracy(groups, step) for groups in others))
+
+
+def _balanced_accuracy(groups: Sequence[_Group], threshold: float) -> float:
+    supported = [group.score >= threshold for group in groups if group.supported]
+    unsupported = [group.score < threshold for group in groups if not group.supported]
+    return (_share(sum(supported), len(supported)) + _share(sum(unsupported), len(unsupported))) / 2
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _report(
+    path: Path, judged: Sequence[Judged], groups: Sequence[_Group], threshold: float, *, fitted_on: int
+) -> dict[str, Any]:
+    accused = [group for group in groups if group.accused]
+    right = sum(1 for group in accused if not group.supported)
+    supported = sum(1 for group in groups if group.supported)
+    return {
+        "file": path.name,
+        "rows": len(judged),
+        "groups": len(groups),
+        "supported": supported,
+        "balanced_accuracy": round(_balanced_accuracy(groups, threshold), 4),
+        "threshold": threshold,
+        "fitted_on": fitted_on,
+        "errors": len(accused),
+        "precision": round(_share(right, len(accused)), 4),
+        "recall": round(_share(right, len(groups) - supported), 4),
+        "false_alarms": round(_share(len(accused) - right, supported), 4),
+    }
+
+
+def _prediction(judged: Judged, threshold: float) -> str:
+    line = {
+        "id": judged.row.id,
+        "score": judged.score,
+        "supported": judged.score >= threshold,
+        "rules": list(judged.rules),
+    }
+    return json.dumps(line, ensure_ascii=False) + "\n"

@@ -1,0 +1,195 @@
+"""How well the document index ranks, on a labelled collection: the real index, over real files in a temporary folder.
+
+Promises: nDCG@10, MRR@10 and recall@5 over whole documents, a query without a relevant one left out; times are those
+of one search. Leaves nothing behind, and never touches the index that Orion serves from.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+from uuid import uuid4
+
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
+from bot.errors import WrongUse
+from bot.evals.rows import percentile
+from bot.evals.verify import read_json
+
+DEPTH = 10
+PASSAGES = 2 * DEPTH
+"""A search gives passages; so many hold ten documents nearly always."""
+RECALL_DEPTH = 5
+
+Gains = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """Documents as ``(title, text)`` by id, queries by id, and per query the gain of each relevant document."""
+
+    docs: Mapping[str, tuple[str, str]]
+    queries: Mapping[str, str]
+    qrels: Mapping[str, Gains]
+
+
+def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") -> dict[str, Any]:
+    """The report on one file, over SQLite or a PostgreSQL's own passing schema; ``semantic`` is a model, or nothing.
+
+    Raises ``WrongUse`` where the file is not of the form that the contract names or the model is not there,
+    ``KnowledgeAwayError`` where the database cannot be used.
+    """
+    collection = read_collection(path)
+    asked = {
+        number: text for number, text in collection.queries.items() if any(collection.qrels.get(number, {}).values())
+    }
+    with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, _index(Path(folder), database) as index:
+        if semantic:
+            _give_meaning(index, semantic)
+        rankings, times = _searched(collection, asked, Path(folder), index)
+    scores = [_scores(rankings[number], collection.qrels[number]) for number in asked]
+    return {
+        "file": path.name,
+        "index": "postgresql" if database else "sqlite",
+        "semantic": bool(semantic),
+        "docs": len(collection.docs),
+        "queries": len(asked),
+        "ndcg_at_10": _mean([score[0] for score in scores]),
+        "mrr_at_10": _mean([score[1] for score in scores]),
+        "recall_at_5": _mean([score[2] for score in scores]),
+        "p50_ms": round(percentile(times, 0.5), 2),
+        "p95_ms": round(percentile(times, 0.95), 2),
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(fmean(values), 4) if values else 0.0
+
+
+def _scores(ranking: Sequence[str], gains: Gains) -> tuple[float, float, float]:
+    return ndcg(ranking, gains), reciprocal_rank(ranking, gains), recall(ranking, gains)
+
+
+def ndcg(ranking: Sequence[str], gains: Gains, depth: int = DEPTH) -> float:
+    """Discounted gain of the first ``depth`` documents, as a share of the best possible one."""
+    ideal = _discounted(sorted(gains.values(), reverse=True)[:depth])
+    return _discounted([gains.get(document, 0.0) for document in ranking[:depth]]) / ideal if ideal else 0.0
+
+
+def _discounted(gains: Sequence[float]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
+def reciprocal_rank(ranking: Sequence[str], gains: Gains, depth: int = DEPTH) -> float:
+    """1 / rank of the first relevant document within ``depth``, else 0."""
+    found = (1 / rank for rank, document in enumerate(ranking[:depth], start=1) if gains.get(document, 0.0) > 0)
+    return next(found, 0.0)
+
+
+def recall(ranking: Sequence[str], gains: Gains, depth: int = RECALL_DEPTH) -> float:
+    """The share of the relevant documents that stands within ``depth``."""
+    relevant = {document for document, gain in gains.items() if gain > 0}
+    return len(relevant.intersection(ranking[:depth])) / len(relevant) if relevant else 0.0
+
+
+def _searched(
+    collection: Collection, asked: Mapping[str, str], folder: Path, index: SqliteIndex | PostgresIndex
+) -> tuple[dict[str, tuple[str, ...]], list[float]]:
+    """The ranked document ids of each query, and the milliseconds that each search took."""
+    names = _written(collection.docs, folder / "docs")
+    rankings: dict[str, tuple[str, ...]] = {}
+    times: list[float] = []
+    index.index([folder / "docs"])
+    if index.meaning:
+        index.meaning.make()
+    for number, query in asked.items():
+        began = time.perf_counter()
+        passages = index.search(query, limit=PASSAGES)
+        times.append((time.perf_counter() - began) * 1000)
+        rankings[number] = tuple(dict.fromkeys(names[passage.document] for passage in passages))
+    return rankings, times
+
+
+def _give_meaning(index: SqliteIndex | PostgresIndex, model: str) -> None:
+    try:
+        give_meaning(index, model)
+    except SemanticUnavailableError as error:
+        raise WrongUse(str(error)) from None
+
+
+@contextmanager
+def _index(folder: Path, database: str) -> Iterator[SqliteIndex | PostgresIndex]:
+    """An index that nothing else uses, and of which nothing stays."""
+    if not database:
+        in_file = SqliteIndex.open(folder / "index.sqlite3")
+        with closing(in_file):
+            yield in_file
+        return
+    shared = PostgresIndex(database, schema=f"orion_eval_{uuid4().hex[:12]}")
+    with closing(shared):
+        try:
+            yield shared
+        finally:
+            shared.erase()
+
+
+def _written(docs: Mapping[str, tuple[str, str]], folder: Path) -> dict[str, str]:
+    """Each document as a Markdown file; the id that each file's name stands for."""
+    folder.mkdir()
+    names: dict[str, str] = {}
+    for number, (identity, (title, text)) in enumerate(docs.items()):
+        name = f"{number:07}.md"
+        names[name] = identity
+        content = f"# {' '.join(title.split())}\n\n{text}\n" if title.strip() else f"{text}\n"
+        (folder / name).write_text(content, encoding="utf-8", errors="replace")
+    return names
+
+
+def read_collection(path: Path) -> Collection:
+    """The collection in a JSON file of ``docs``, ``queries`` and ``qrels``."""
+    raw = read_json(path)
+    docs, queries, qrels = (_object(raw, name, str(path)) for name in ("docs", "queries", "qrels"))
+    return Collection(
+        docs={key: _document(value, f"{path}: docs['{key}']") for key, value in docs.items()},
+        queries={key: _string(value, f"{path}: queries['{key}']") for key, value in queries.items()},
+        qrels={key: _gains(value, f"{path}: qrels['{key}']") for key, value in qrels.items()},
+    )
+
+
+def _object(raw: Any, name: str, place: str) -> Mapping[str, Any]:
+    value = raw.get(name) if isinstance(raw, Mapping) else None
+    if not isinstance(value, Mapping):
+        msg = f"{place}: expected an object with '{name}', an object of its own."
+        raise WrongUse(msg)
+    return value
+
+
+def _document(raw: Any, place: str) -> tuple[str, str]:
+    if not isinstance(raw, Mapping):
+        msg = f"{place} must be an object with title and text."
+        raise WrongUse(msg)
+    return _string(raw.get("title") or "", f"{place}.title"), _string(raw.get("text"), f"{place}.text")
+
+
+def _string(raw: Any, place: str) -> str:
+    if not isinstance(raw, str):
+        msg = f"{place} must be a text."
+        raise WrongUse(msg)
+    return raw
+
+
+def _gains(raw: Any, place: str) -> Gains:
+    if not isinstance(raw, Mapping) or not all(
+        isinstance(gain, int | float) and not isinstance(gain, bool) and gain >= 0 for gain in raw.values()
+    ):
+        msg = f"{place} must be an object of numbers from 0."
+        raise WrongUse(msg)
+    return raw

@@ -1,0 +1,97 @@
+"""How often the verifier is wrong on labelled texts: what it should have stopped, what it should have let pass (F8).
+
+Promises: the rules run exactly as for an answer, repair included; what is counted is whether the text passes. Must
+never call a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.evals.rows import Row, read_rows, share
+from bot.evals.verify import parse_sources
+from verification.check import check
+from verification.judgement import open_claims
+from verification.types import Draft
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """One labelled text and what became of it. ``rules`` are those that failed it; ``kind`` is the row's, or empty.
+
+    ``suspected``: it holds a claim that the rules let pass and a judge would be asked about.
+    """
+
+    id: str
+    passes: bool
+    passed: bool
+    rules: tuple[str, ...] = ()
+    kind: str = ""
+    suspected: bool = False
+
+
+def evaluate_verifier(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """One report per file, in order. Raises ``WrongUse`` for a line that is no row."""
+    return [{"file": path.name, **scored([_ruling(row) for row in read_rows(path)])} for path in paths]
+
+
+def scored(rulings: Sequence[Ruling]) -> dict[str, Any]:
+    """False accepts and false rejects, counted, as shares of what should fail and what should pass, and by kind."""
+    accepted, rejected = _wrong(rulings)
+    passing = sum(1 for ruling in rulings if ruling.passes)
+    return {
+        "rows": len(rulings),
+        "should_pass": passing,
+        "should_fail": len(rulings) - passing,
+        "false_accepts": len(accepted),
+        "false_rejects": len(rejected),
+        "false_accept_rate": share(len(accepted), len(rulings) - passing),
+        "false_reject_rate": share(len(rejected), passing),
+        "false_accepts_suspected": sum(1 for ruling in accepted if ruling.suspected),
+        "accepted": [ruling.id for ruling in accepted],
+        "rejected": [{"id": ruling.id, "rules": list(ruling.rules)} for ruling in rejected],
+        "kinds": _kinds(rulings),
+    }
+
+
+def _kinds(rulings: Sequence[Ruling]) -> dict[str, dict[str, int]]:
+    named: dict[str, list[Ruling]] = {}
+    for ruling in rulings:
+        if ruling.kind:
+            named.setdefault(ruling.kind, []).append(ruling)
+    return {
+        kind: dict(zip(("rows", "false_accepts", "false_rejects"), (len(each), *map(len, _wrong(each))), strict=True))
+        for kind, each in sorted(named.items())
+    }
+
+
+def _wrong(rulings: Iterable[Ruling]) -> tuple[list[Ruling], list[Ruling]]:
+    """What passed and should not have, and what failed and should not have."""
+    accepted: list[Ruling] = []
+    rejected: list[Ruling] = []
+    for ruling in rulings:
+        if ruling.passed != ruling.passes:
+            (accepted if ruling.passed else rejected).append(ruling)
+    return accepted, rejected
+
+
+def _ruling(row: Row) -> Ruling:
+    verdict = check(
+        Draft(
+            text=row.text("text"),
+            question=row.text("question", ""),
+            sources=parse_sources(row.fields.get("sources") or [], name=row.place),
+        )
+    )
+    rules = tuple(sorted({error.rule for error in verdict.errors}))
+    return Ruling(
+        id=row.identity(),
+        passes=row.flag("passes"),
+        passed=verdict.passed,
+        rules=rules,
+        kind=row.text("kind", ""),
+        suspected=bool(open_claims(verdict)),
+    )

@@ -1,0 +1,1 @@
+"""Events from Slack: parsed once, stored, acknowledged."""

@@ -1,0 +1,215 @@
+"""What was asked while nobody listened: looked up in Slack and stored as if it had just come (H3).
+
+Promises: after an absence longer than Slack sends again, each recent message in a thread or direct chat that Orion
+serves is stored once, under the same keys as an event about it, so that a late event or another replica is a twin;
+what is old or answered already is left alone; of several replicas one looks. Must never look further back than
+``recent_s``, nor note that Orion listens before what was missed is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import LockError, RedisError
+
+from agent.thread.conversation import ThreadKey
+from bot.queue.lease import heed_cancellation
+from bot.slack.history import ANSWER_EVENT, ThreadReader, is_direct, is_own, sort_key
+from bot.slack.message import Own
+from bot.slack.payload import mapping, string
+from bot.slack.web_api import DeliveryFailed
+
+BEAT_S: Final = 15.0
+AWAY_S: Final = 300.0
+"""An absence up to here needs no looking: Slack sends an event again until about six minutes after it happened."""
+OVERLAP_S: Final = 60.0
+RECENT_S: Final = 3_600.0
+KEPT_S: Final = 30 * 86_400
+LOCK_S: Final = 600.0
+PLACES_MOST: Final = 200
+PLACES_KEPT: Final = 5_000
+_GONE: Final = frozenset({"channel_not_found", "thread_not_found", "not_in_channel", "is_archived", "not_installed"})
+log = structlog.get_logger()
+
+Take = Callable[[dict[str, Any], Own], Awaitable[object]]
+ReaderOf = Callable[[str], Awaitable[ThreadReader]]
+
+
+class Served:
+    """The threads and direct chats in which Orion was asked something, by when that was; the latest 5,000."""
+
+    def __init__(self, redis: Redis, *, prefix: str = "orion", clock: Callable[[], float] = time.time) -> None:
+        self._redis = redis
+        self._prefix = prefix
+        self._clock = clock
+
+    @property
+    def key(self) -> str:
+        """Where they stand."""
+        return f"{self._prefix}:served"
+
+    async def note(self, thread: ThreadKey) -> None:
+        """Orion is asked something here. Raises ``RedisError``."""
+        now = self._clock()
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.zadd(self.key, {str(thread): now})
+            pipe.zremrangebyscore(self.key, 0, now - KEPT_S)
+            pipe.zremrangebyrank(self.key, 0, -PLACES_KEPT - 1)
+            pipe.expire(self.key, KEPT_S)
+            await pipe.execute()
+
+    async def latest(self, limit: int) -> list[ThreadKey]:
+        """Up to ``limit`` of them, the one last used first."""
+        found = await self._redis.zrevrange(self.key, 0, limit - 1)
+        parts = [str(member).split(":", 2) for member in found]
+        return [ThreadKey(team=team, channel=channel, thread_ts=ts) for team, channel, ts in parts]
+
+    async def forget(self, thread: ThreadKey) -> None:
+        """It is not there any more."""
+        await self._redis.zrem(self.key, str(thread))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """Where messages come in. ``listening`` tells whether events can arrive right now, ``take`` is what an event does.
+
+    ``reader_of`` reads a team's conversations and raises ``DeliveryFailed`` for one that is not served.
+    """
+
+    listening: Callable[[], Awaitable[bool]]
+    take: Take
+    reader_of: ReaderOf
+
+
+class CatchingUp:
+    """Notes that Orion listens, and looks up what it missed. ``clock`` gives seconds since 1970, as timestamps do.
+
+    ``recent_s`` is how far back it looks at most; 0 never looks.
+    """
+
+    def __init__(
+        self,
+        redis: Redis,
+        door: Door,
+        *,
+        prefix: str = "orion",
+        recent_s: float = RECENT_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._redis = redis
+        self._door = door
+        self._prefix = prefix
+        self._recent_s = recent_s
+        self._clock = clock
+        self._served = Served(redis, prefix=prefix, clock=clock)
+
+    @property
+    def heartbeat_key(self) -> str:
+        """Where it stands when Orion last listened, in seconds since 1970."""
+        return f"{self._prefix}:listened_at"
+
+    async def run(self) -> None:
+        """Beat until cancelled. A Redis or Slack that is away is waited for."""
+        while True:
+            try:
+                await self.beat()
+            except RedisError as error:
+                log.warning("heartbeat_failed", error_type=type(error).__name__)
+            except DeliveryFailed as failure:
+                log.warning("catch_up_put_off", reason=failure.reason, again_in_s=BEAT_S)
+            heed_cancellation()
+            await asyncio.sleep(BEAT_S)
+
+    async def beat(self) -> None:
+        """Note that Orion listens; before that look up what it missed, unless another replica is at it.
+
+        Raises:
+            RedisError: nothing was noted.
+            DeliveryFailed: Slack is away; nothing was noted, so the next beat looks again.
+        """
+        if not await self._door.listening():
+            return
+        now = self._clock()
+        if await self._away_s(now) < AWAY_S:
+            await self._listened(now)
+            return
+        lock = self._redis.lock(f"{self._prefix}:catching_up", timeout=LOCK_S, blocking=False)
+        if not await lock.acquire():
+            return
+        try:
+            away_s = await self._away_s(now)
+            if away_s >= AWAY_S:
+                await self._catch_up(now, away_s)
+                await self._listened(now)
+        finally:
+            with suppress(LockError):
+                await lock.release()
+
+    async def _away_s(self, now: float) -> float:
+        """How long nobody listened; 0 where nobody ever did."""
+        stored = await self._redis.get(self.heartbeat_key)
+        try:
+            return now - float(stored) if stored else 0.0
+        except ValueError:
+            return 0.0
+
+    async def _listened(self, now: float) -> None:
+        await self._redis.set(self.heartbeat_key, now, ex=KEPT_S)
+
+    async def _catch_up(self, now: float, away_s: float) -> None:
+        oldest = f"{now - min(away_s + OVERLAP_S, self._recent_s):.6f}"
+        places = await self._served.latest(PLACES_MOST) if self._recent_s else []
+        found = 0
+        for place in places:
+            try:
+                found += await self._in_place(place, oldest)
+            except DeliveryFailed as failure:
+                if not failure.permanent:
+                    raise
+                log.warning("catch_up_skipped", thread=str(place), reason=failure.reason)
+                if failure.reason in _GONE:
+                    await self._served.forget(place)
+        log.info("caught_up", away_s=round(away_s), places=len(places), messages=found)
+
+    async def _in_place(self, place: ThreadKey, oldest: str) -> int:
+        """Take what people said there since ``oldest`` (a ts) and nobody answered. Returns how many messages."""
+        reader = await self._door.reader_of(place.team)
+        own = await reader.own()
+        said = [one for one in await reader.since(place, oldest) if sort_key(string(one, "ts")) >= sort_key(oldest)]
+        answered = {question for one in said if (question := _answered_by(one, own))}
+        count = 0
+        for message in said:
+            ts = string(message, "ts")
+            if ts not in answered:
+                count += 1
+                await self._door.take(_envelope(place, message, own), own)
+            if is_direct(place) and message.get("reply_count"):
+                count += await self._in_place(replace(place, thread_ts=ts), oldest)
+        return count
+
+
+def _answered_by(message: Mapping[str, Any], own: Own) -> str:
+    """The ts of the question that this message of Orion's answers; empty for any other message."""
+    metadata = mapping(message, "metadata")
+    answers = string(metadata, "event_type") == ANSWER_EVENT and is_own(message, own)
+    return string(metadata, "event_payload", "question_ts") if answers else ""
+
+
+def _envelope(place: ThreadKey, message: Mapping[str, Any], own: Own) -> dict[str, Any]:
+    """The event that Slack would have sent. An edited message counts as it stands now, as a first question.
+
+    When it was sent, a thread's first message had no replies, hence no ``thread_ts``.
+    """
+    mentioned = f"<@{own.user}" in string(message, "text") and not place.channel.startswith("D")
+    event = {key: value for key, value in message.items() if key != "edited"}
+    if event.get("thread_ts") == event["ts"]:
+        del event["thread_ts"]
+    event |= {"type": "app_mention" if mentioned else "message", "channel": place.channel, "event_ts": message["ts"]}
+    return {"type": "event_callback", "team_id": place.team, "event": event}

@@ -1,0 +1,117 @@
+"""What people press: feedback, "Why trust this?", the App Home's button and tabs. Pure, like intake.
+
+Promises: a payload is read or ignored, never a crash; a click counts only on Orion's own buttons. Must never read the
+text of the message that was clicked on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agent.thread.conversation import ThreadKey
+from bot.slack.message import Ignored, Incoming
+from bot.slack.payload import mapping, objects, string
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """One click on a feedback button. ``ts`` is the message that was judged, ``place`` where to say thank you."""
+
+    turn_id: str
+    good: bool
+    user: str
+    place: ThreadKey
+    ts: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustClick:
+    """One click on "Why trust this?". The trigger opens a modal within three seconds."""
+
+    turn_id: str
+    trigger_id: str
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanAsked:
+    """One click on "Ask a human". ``ts`` is the answer that was none, ``place`` its thread."""
+
+    turn_id: str
+    user: str
+    place: ThreadKey
+    ts: str
+
+    def letter(self) -> Incoming:
+        """The click as a letter to its thread: the same one for every click on this answer."""
+        keys = (f"hand_off:{self.place.team}:{self.turn_id}",)
+        return Incoming(
+            kind="hand_off",
+            thread=self.place,
+            user=self.user,
+            ts=self.ts,
+            addressed="direct",
+            text=self.turn_id,
+            event_ids=keys,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeOpened:
+    """Somebody opened Orion's page. ``channel`` is their direct chat with Orion."""
+
+    user: str
+    channel: str
+    tab: Literal["home", "messages"]
+
+
+def read_feedback(body: object) -> Feedback | Ignored:
+    """A ``block_actions`` payload of the feedback buttons."""
+    verdict, _, turn_id = string(_action(body), "value").partition(":")
+    user, channel = string(body, "user", "id"), _channel(body)
+    ts = string(body, "message", "ts") or string(body, "container", "message_ts")
+    if verdict not in {"good", "bad"} or not (turn_id and user and channel):
+        return Ignored(reason="malformed")
+    thread_ts = string(body, "message", "thread_ts") or string(body, "container", "thread_ts")
+    place = ThreadKey(team=string(body, "team", "id"), channel=channel, thread_ts=thread_ts or channel)
+    return Feedback(turn_id=turn_id, good=verdict == "good", user=user, place=place, ts=ts)
+
+
+def read_trust(body: object) -> TrustClick | Ignored:
+    """A ``block_actions`` payload of the trust button."""
+    turn_id, trigger_id = string(_action(body), "value"), string(body, "trigger_id")
+    if not (turn_id and trigger_id):
+        return Ignored(reason="malformed")
+    return TrustClick(turn_id=turn_id, trigger_id=trigger_id, user=string(body, "user", "id"))
+
+
+def read_human_asked(body: object) -> HumanAsked | Ignored:
+    """A ``block_actions`` payload of the button for people."""
+    found = read_feedback(_as_feedback(body))
+    if isinstance(found, Ignored) or not found.ts:
+        return Ignored(reason="malformed")
+    return HumanAsked(turn_id=found.turn_id, user=found.user, place=found.place, ts=found.ts)
+
+
+def _as_feedback(body: object) -> Mapping[str, Any]:
+    """The same click as one on a feedback button: who, where and what stand in the same fields."""
+    return {**mapping(body), "actions": [{"value": f"good:{string(_action(body), 'value')}"}]}
+
+
+def read_home(body: object) -> HomeOpened | Ignored:
+    """An ``app_home_opened`` event."""
+    event = mapping(body, "event")
+    user, tab = string(event, "user"), string(event, "tab")
+    if not user or tab not in {"home", "messages"}:
+        return Ignored(reason="malformed")
+    return HomeOpened(user=user, channel=string(event, "channel"), tab="home" if tab == "home" else "messages")
+
+
+def _action(body: object) -> Mapping[str, Any]:
+    return next(iter(objects(body, "actions")), {})
+
+
+def _channel(body: object) -> str:
+    return string(body, "channel", "id") or string(body, "container", "channel_id")

@@ -1,0 +1,213 @@
+"""Bolt listeners: a payload goes to intake, the letter to the store, and only then does Slack get its ack.
+
+Promises: every event and click that Slack may send has a listener, for an unhandled one is sent again; what could not
+be stored is not acknowledged, so Slack sends it again too. The app must run with ``process_before_response``: without
+it Bolt acknowledges first and listens later. Must never wait for an answer to be made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import structlog
+from redis.exceptions import RedisError
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
+from slack_bolt.response import BoltResponse
+
+from agent.texts.catalogue import say
+from agent.texts.wording import help_text
+from agent.thread.conversation import ThreadKey
+from bot.delivery.blocks import FEEDBACK_ACTION, HAND_OFF_ACTION, TRUST_ACTION
+from bot.delivery.delivery import Delivery
+from bot.delivery.views import TRY_ACTION, HomeFigures
+from bot.events import interactions as clicks
+from bot.redis.url import plain_cause
+from bot.slack.message import Access, Addressed, Ignored, Incoming, Kind, Own, Refused, Standing, read, settle
+from bot.slack.payload import string
+from bot.slack.web_api import DeliveryFailed
+from verification.text.language import detect
+
+_ANY = re.compile(".*")
+_ASKED_S = 1.0
+"""Slack waits three seconds for an ack, and a modal's trigger lives no longer."""
+# What addresses Orion: an edit only where it mentions, for one in a muted direct chat unmutes nothing.
+_ENGAGING: Mapping[Addressed, Collection[Kind]] = {
+    "mention": ("question", "help", "edit"),
+    "direct": ("question", "help"),
+    "follow_up": (),
+}
+_log = structlog.get_logger()
+
+
+class Standings(Protocol):
+    """Where Orion stands in each thread; kept by the store."""
+
+    async def of(self, thread: ThreadKey) -> Standing:
+        """The thread's standing."""
+
+    async def engage(self, thread: ThreadKey) -> None:
+        """Orion was addressed here."""
+
+    async def mute(self, thread: ThreadKey) -> None:
+        """Somebody told Orion to keep quiet here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Office:
+    """What the listeners hand things to. ``store`` and ``feedback`` return when the thing is durable, or raise.
+
+    ``delivery_of`` finds where a team's posts go, ``language_of`` what a person of a team uses Slack in. ``count``
+    hears what became of each event: its letter's kind once stored, or why it was ignored.
+    """
+
+    access: Access
+    standings: Standings
+    store: Callable[[Incoming], Awaitable[object]]
+    feedback: Callable[[clicks.Feedback], Awaitable[object]]
+    record: Callable[[str], Awaitable[Mapping[str, Any] | None]]
+    figures: Callable[[], Awaitable[HomeFigures]]
+    delivery_of: Callable[[str], Awaitable[Delivery]]
+    language_of: Callable[[str, str], Awaitable[str | None]]
+    count: Callable[[str], None]
+
+
+def register(app: AsyncApp, office: Office) -> Listeners:
+    """Gives the app its listeners, which it returns.
+
+    Raises:
+        ValueError: the app would acknowledge before it stores.
+    """
+    if not app.process_before_response:
+        message = "the app must run with process_before_response, else events are acknowledged before they are stored"
+        raise ValueError(message)
+    listeners = Listeners(office)
+    app.event("app_home_opened")(listeners.home_opened)
+    app.event(_ANY)(listeners.said)
+    app.action(FEEDBACK_ACTION)(listeners.feedback_given)
+    app.action(TRUST_ACTION)(listeners.trust_asked)
+    app.action(HAND_OFF_ACTION)(listeners.human_asked)
+    app.action(TRY_ACTION)(listeners.try_pressed)
+    for family in (app.action, app.view, app.shortcut, app.command, app.options):
+        family(_ANY)(listeners.unknown)
+    app.error(listeners.failed)
+    return listeners
+
+
+class Listeners:
+    """One method per thing that arrives."""
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+
+    async def said(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+        """Any event: a question, an edit, a deletion, a stop; all others are ignored by name."""
+        await self.take(body, Own(user=context.bot_user_id or "", bot=context.bot_id or ""))
+
+    async def take(self, body: dict[str, Any], own: Own) -> None:
+        """What an event does, also one that was never sent but looked up. Returns when it is durable, or raises."""
+        found = read(body, own, self._office.access)
+        if isinstance(found, Refused):
+            found = found.to_be_told()
+        elif isinstance(found, Incoming):
+            found = settle(found, await self._office.standings.of(found.thread))
+        if isinstance(found, Ignored):
+            _log.debug("event_ignored", reason=found.reason)
+            self._office.count(found.reason)
+            return
+        await self._office.store(found)
+        await self._note(found)
+        self._office.count(found.refused or found.kind)
+        about = {"thread": str(found.thread), "ts": found.ts, "kind": found.kind, "addressed": found.addressed}
+        _log.info("event_stored", **about, text_length=len(found.text))
+
+    async def _note(self, letter: Incoming) -> None:
+        """The thread's new standing, noted after the letter is stored: a repeated event must be read as the first."""
+        if letter.refused:
+            return
+        if letter.kind == "mute":
+            await self._office.standings.mute(letter.thread)
+        elif letter.kind in _ENGAGING[letter.addressed]:
+            await self._office.standings.engage(letter.thread)
+
+    async def feedback_given(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
+        """A feedback button: stored, then acknowledged, thanked where only they see it."""
+        found = clicks.read_feedback(body)
+        if isinstance(found, clicks.Feedback):
+            await self._office.feedback(found)
+            thanks = say("thanks", await self._language(found.turn_id))
+            place, user = found.place, found.user
+            await self._politely(context, lambda delivery: delivery.thank(place, user, thanks))
+        await ack()
+
+    async def _language(self, turn_id: str) -> str | None:
+        """The language of the question that was answered; None when its record is gone."""
+        return detect(string(await self._office.record(turn_id), "question"))
+
+    async def trust_asked(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
+        """The trust button: the stored record, as a modal."""
+        found = clicks.read_trust(body)
+        if isinstance(found, clicks.TrustClick):
+            record, trigger = await self._office.record(found.turn_id), found.trigger_id
+            language = detect(string(record, "question")) or await self._speaks(context, found.user)
+            await self._politely(context, lambda delivery: delivery.open_trust(trigger, record, language))
+        await ack()
+
+    async def human_asked(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        """The button for people: a letter like any other, so that they are asked once whatever happens."""
+        found = clicks.read_human_asked(body)
+        if isinstance(found, clicks.HumanAsked) and not self._office.access.refusal(found.user, found.place.channel):
+            await self._office.store(found.letter())
+            self._office.count("hand_off")
+        await ack()
+
+    async def try_pressed(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
+        """The App Home's button: Orion says hello in the direct chat."""
+        user = string(body, "user", "id")
+        greeting = help_text(await self._speaks(context, user))
+        await self._politely(context, lambda delivery: delivery.greet(user, greeting))
+        await ack()
+
+    async def home_opened(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+        """App Home: its view, or the prompts of the direct chat."""
+        found = clicks.read_home(body)
+        if isinstance(found, Ignored):
+            return
+        if found.tab == "home":
+            user, figures = found.user, await self._office.figures()
+            language = await self._speaks(context, user)
+            await self._politely(context, lambda delivery: delivery.publish_home(user, figures, language))
+        else:
+            channel = found.channel
+            await self._politely(context, lambda delivery: delivery.suggest_prompts(channel))
+
+    async def _speaks(self, context: AsyncBoltContext, user: str) -> str | None:
+        """What a person uses Slack in; None where Slack does not tell, or not soon: a click has to be acknowledged."""
+        try:
+            async with asyncio.timeout(_ASKED_S):
+                return await self._office.language_of(context.team_id or "", user)
+        except (DeliveryFailed, TimeoutError) as failure:
+            reason = failure.reason if isinstance(failure, DeliveryFailed) else "slow"
+            _log.warning("language_unknown", reason=reason)
+            return None
+
+    async def unknown(self, ack: AsyncAck) -> None:
+        """Something pressed that is not (or no longer) Orion's."""
+        _log.info("interaction_ignored")
+        await ack()
+
+    async def failed(self, error: Exception) -> BoltResponse:
+        """What a listener raised: no ack goes out, so Slack sends it again. Never the error's text: it may quote."""
+        cause = {"cause": plain_cause(error)} if isinstance(error, RedisError) else {}
+        _log.error("listener_failed", error_type=type(error).__name__, **cause)
+        return BoltResponse(status=500, body="")
+
+    async def _politely(self, context: AsyncBoltContext, gesture: Callable[[Delivery], Awaitable[None]]) -> None:
+        """A gesture that may fail: it is no reason for Slack to send the click again."""
+        try:
+            await gesture(await self._office.delivery_of(context.team_id or ""))
+        except DeliveryFailed as failure:
+            _log.warning("gesture_failed", reason=failure.reason)

@@ -1,0 +1,179 @@
+"""A person takes back what was asked in a thread: the word "stop", or Slack's button (A6).
+
+Promises: whoever may ask may stop what was asked before, on whichever worker it runs or waits; what was asked after the
+stop goes on, however late Slack brings it; a deletion under way is never cut off. Somebody who may not ask stops nobody
+else's turn: where Slack must first tell who they are, the stop is stored like a question and obeyed behind the door.
+Must never wait for Slack before the ack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, Protocol
+
+import structlog
+
+from agent.texts.catalogue import say
+from agent.texts.notices import notice
+from agent.thread.state import StateNotSaved, let_be
+from bot.delivery.delivery import Delivery
+from bot.gates.access import admits
+from bot.queue.lease import Lease
+from bot.queue.queue import Claimed, Stored
+from bot.queue.worker import OK, Ending, Handle, OnDead
+from bot.slack.history import sort_key
+from bot.slack.message import Access, Incoming
+from bot.slack.users import KnownPeople, People
+from bot.slack.web_api import DeliveryFailed
+from bot.stores.stores import Memory
+from bot.turn.job import where_whispered
+from verification.text.language import detect
+
+log = structlog.get_logger()
+
+STOPPED: Final = "stopped"
+_TURNS: Final = frozenset({"question", "edit", "help"})
+
+
+class Cancel(Protocol):
+    """Interrupts the turn of one message, on whichever worker it runs."""
+
+    def __call__(self, thread: str, reason: str, *, message_id: str) -> Awaitable[None]:
+        """Raises ``RedisError``."""
+        ...
+
+
+class Stops:
+    """Obeys stops. Every method raises ``RedisError``."""
+
+    def __init__(self, memory: Memory, cancel: Cancel) -> None:
+        self._memory = memory
+        self._cancel = cancel
+
+    async def located(self, letter: Incoming) -> Incoming:
+        """The stop, in the conversation whose turn it means.
+
+        At the top of a direct chat Slack's button names the question as if it were a thread; its turn is the chat's.
+        """
+        thread = letter.thread
+        chat = replace(thread, thread_ts=thread.channel)
+        if letter.text or not thread.channel.startswith("D") or thread == chat:
+            return letter
+        letters = [Incoming.in_body(one.body) for one in await self._memory.mailbox.stored(str(chat))]
+        asked_there = any(one is not None and one.ts == thread.thread_ts for one in letters)
+        return replace(letter, thread=chat) if asked_there else letter
+
+    async def obey(self, letter: Incoming) -> bool:
+        """Take back all that was asked in the thread before; whether there was anything."""
+        thread, mailbox = str(letter.thread), self._memory.mailbox
+        await self._memory.withdrawals.stop(letter)
+        stored = await mailbox.stored(thread)
+        if not any(_taken_back(one, letter) for one in stored):
+            return False
+        if _taken_back(stored[0], letter):
+            await self._cancel(thread, STOPPED, message_id=stored[0].id)
+        await mailbox.hurry(thread)
+        return True
+
+
+def turn_at_head(stored: list[Stored]) -> tuple[str, Incoming] | None:
+    """The id and letter of the turn that runs or rests in a thread, if its first message is one."""
+    letter = Incoming.in_body(stored[0].body) if stored else None
+    return (stored[0].id, letter) if letter and letter.kind in _TURNS else None
+
+
+def _taken_back(stored: Stored, stop: Incoming) -> bool:
+    letter = Incoming.in_body(stored.body)
+    return letter is not None and letter.kind in _TURNS and _said(letter) < _said(stop)
+
+
+def _said(letter: Incoming) -> tuple[int, int]:
+    return sort_key(letter.event_ts or letter.ts)
+
+
+class StopDesk:
+    """Before the ack: a stop is obeyed at once if its person is known to be let in, else it is stored."""
+
+    def __init__(self, stops: Stops, memory: Memory, *, access: Access, known: KnownPeople) -> None:
+        self._stops = stops
+        self._memory = memory
+        self._access = access
+        self._known = known
+
+    async def receive(self, letter: Incoming) -> None:
+        """Returns when the stop is obeyed or durable. Raises ``RedisError``."""
+        withdrawals = self._memory.withdrawals
+        if await withdrawals.heard(letter):
+            return
+        stop = await self._stops.located(letter)
+        if not (await self._may_stop(stop) and await self._stops.obey(stop)):
+            # In a mailbox of its own: behind the turn that it is to stop it would come too late.
+            keys = stop.event_ids or (f"stop:{stop.thread}:{stop.event_ts or stop.ts}",)
+            await self._memory.mailbox.enqueue(f"{stop.thread}:stop", stop.to_json(), event_ids=keys)
+        await withdrawals.note_heard(letter)
+
+    async def _may_stop(self, letter: Incoming) -> bool:
+        """Whether this person is known to be let in: by the lists, or by what Slack said lately."""
+        letters = [Incoming.in_body(one.body) for one in await self._memory.mailbox.stored(str(letter.thread))]
+        if {one.user for one in letters if one and one.kind in _TURNS} == {letter.user}:
+            return True  # it is all their own
+        known = await self._known.known(letter.thread.team, letter.user)
+        return admits(letter, self._access, known)
+
+
+class LateStops:
+    """Stands before whoever answers (``handle``, ``on_dead``), behind the door: a stop that had to be stored."""
+
+    def __init__(  # noqa: PLR0913 - the parts of one way, each named at the call
+        self, handle: Handle, on_dead: OnDead, *, stops: Stops, memory: Memory, people: People, delivery: Delivery
+    ) -> None:
+        self._handle = handle
+        self._on_dead = on_dead
+        self._stops = stops
+        self._memory = memory
+        self._people = people
+        self._delivery = delivery
+
+    async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
+        """Obey the stop, or tell its person alone that nothing runs; hand any other letter on."""
+        letter = Incoming.in_body(claimed.body)
+        if letter is None or letter.kind != "stop":
+            return await self._handle(claimed, lease)
+        obeyed = await self._stops.obey(letter)
+        if not (obeyed or letter.text):  # a button that outlived its turn
+            await self._delivery.sessions.end(letter.thread, letter.ts, lease.require)
+        if not obeyed and await self._is_for_us(letter) and not await self._let_be(letter, lease):
+            text = notice("nothing_runs", await self._people.language(letter.thread.team, letter.user))
+            try:
+                await self._delivery.thank(where_whispered(letter), letter.user, text)
+            except DeliveryFailed as failure:
+                log.info("notice_not_delivered", reason=failure.reason)
+        return OK
+
+    async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
+        """Of a stop that was given up nobody is told: what it was to stop has long ended."""
+        letter = Incoming.in_body(claimed.body)
+        if letter is None or letter.kind != "stop":
+            await self._on_dead(claimed, lease, reason)
+
+    async def _let_be(self, letter: Incoming, lease: Lease) -> bool:
+        """Whether Orion waited for an answer here: it does so no longer, and says so."""
+        memory = self._memory
+        state = await memory.threads.load(letter.thread)
+        if state.pending_question is None or await memory.mailbox.stored(str(letter.thread)):
+            return False  # what was said after the stop goes on
+        try:
+            await memory.threads.save(letter.thread, let_be(state))
+        except StateNotSaved as error:
+            log.warning("state_save_failed", thread=str(letter.thread), reason=type(error).__name__)
+            return False
+        text = say("stopped", detect(state.pending_question.text))
+        with suppress(DeliveryFailed):
+            await self._delivery.say(letter.thread, text, letter.ts, lease.require)
+        return True
+
+    async def _is_for_us(self, letter: Incoming) -> bool:
+        """In a muted thread the word is said to others, unless it names Orion."""
+        return letter.addressed == "mention" or await self._memory.standings.of(letter.thread) != "muted"

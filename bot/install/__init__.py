@@ -1,0 +1,1 @@
+"""Workspaces: OAuth installs and their tokens."""

@@ -1,0 +1,255 @@
+"""Installing Orion into a workspace: the two pages a browser meets, and the calls behind them (H2, I5).
+
+Promises: a state works once, for ten minutes, and only in the browser it was given to; what Slack grants is stored
+encrypted before anybody is told of success; a workspace that is not allowed gives its token back. Must never show or
+log a code, a token or what Slack or a browser sent, and never let a page be framed or remembered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+import aiohttp
+import structlog
+from aiohttp import web
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.install.installations import Installation, Installations, now
+from bot.slack.manifest import BOT_SCOPES, REDIRECT_PATH
+from bot.slack.payload import mapping, string
+from observability.loopback import is_loopback
+
+INSTALL_PATH: Final = "/slack/install"
+COOKIE: Final = "orion_install"
+STATE_S: Final = 600
+MOST_A_MINUTE: Final = 120
+"""States handed out a minute, to all browsers together: a page that anybody may open must not fill Redis."""
+_ENTROPY: Final = 32
+_log = structlog.get_logger()
+
+_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",  # the address of this page holds the code
+    "X-Content-Type-Options": "nosniff",
+}
+_DONE: Final = "Orion is installed. Mention it in a channel, or write to it directly. You can close this page."
+_AGAIN: Final = f"Start again at {INSTALL_PATH}."
+_STALE: Final = f"This installation was begun in another browser, was finished already, or is too old. {_AGAIN}"
+_CANCELLED: Final = f"Nothing was installed: the request was cancelled in Slack. {_AGAIN}"
+_REFUSED: Final = f"Nothing was installed: Slack did not accept the request. {_AGAIN}"
+_AWAY: Final = f"Nothing was installed: Slack or Orion's store did not answer. Wait a minute. {_AGAIN}"
+_ORG_WIDE: Final = "Nothing was installed: Orion is installed per workspace, not for a whole organisation."
+_NOT_ALLOWED: Final = "Nothing was installed: this Orion does not serve that workspace. Ask whoever runs it."
+_BUSY: Final = "Too many installations were begun just now. Wait a minute and try again."
+
+
+class OAuthFailed(Exception):  # noqa: N818 - an outcome that callers expect, named as one
+    """Slack did not grant it. ``permanent`` tells a refusal from a Slack that is away."""
+
+    def __init__(self, reason: str, *, permanent: bool) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.permanent = permanent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """The app's own, from its page at Slack."""
+
+    client_id: str
+    client_secret: str
+
+
+class OAuthCalls:
+    """``oauth.v2.access``, with a client that has no token of its own."""
+
+    def __init__(self, client: AsyncWebClient, credentials: Credentials) -> None:
+        self._client = client
+        self._credentials = credentials
+
+    async def exchange(self, code: str) -> Installation:
+        """What a code that a browser brought stands for. Raises ``OAuthFailed``."""
+        reply = await self._call("oauth.v2.access", code=code)
+        granted = _granted(reply)
+        identity = await self._call("auth.test", token=granted.bot_token)
+        return replace(granted, bot_id=string(identity, "bot_id"), bot_user=string(identity, "user_id"))
+
+    async def refreshed(self, held: Installation) -> Installation:
+        """The same installation with a new token; the refresh token is used up. Raises ``OAuthFailed``."""
+        reply = await self._call("oauth.v2.access", grant_type="refresh_token", refresh_token=held.refresh_token)
+        new = _granted(reply, team=held.team)
+        return replace(
+            held,
+            bot_token=new.bot_token,
+            refresh_token=new.refresh_token or held.refresh_token,
+            expires_at=new.expires_at,
+        )
+
+    async def revoke(self, token: str) -> None:
+        """Give a token back. Raises ``OAuthFailed``."""
+        await self._call("auth.revoke", token=token)
+
+    async def _call(self, method: str, *, token: str = "", **params: str) -> Mapping[str, Any]:
+        ours = aiohttp.encode_basic_auth(self._credentials.client_id, self._credentials.client_secret)
+        headers = {"Authorization": f"Bearer {token}" if token else ours}
+        try:
+            reply = await self._client.api_call(method, data=params, headers=headers)
+        except SlackApiError as error:
+            status = getattr(error.response, "status_code", 0) or getattr(error.response, "status", 0)
+            reason = string(getattr(error.response, "data", None), "error") or f"http_{status}"
+            raise OAuthFailed(reason, permanent=status == 200 and reason not in _PASSING) from None  # noqa: PLR2004
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
+            raise OAuthFailed(type(error).__name__, permanent=False) from None
+        return mapping(reply.data)
+
+
+_ORG_WIDE_REASON: Final = "org_wide"
+_INCOMPLETE_REASON: Final = "incomplete_reply"
+_PASSING: Final = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+
+
+def _granted(reply: Mapping[str, Any], *, team: str = "") -> Installation:
+    """What ``oauth.v2.access`` granted. Raises ``OAuthFailed`` when it is not a bot's token for one workspace."""
+    if reply.get("is_enterprise_install"):
+        raise OAuthFailed(_ORG_WIDE_REASON, permanent=True)
+    seconds = reply.get("expires_in")
+    found = Installation(
+        team=team or string(reply, "team", "id"),
+        name=string(reply, "team", "name"),
+        bot_token=string(reply, "access_token"),
+        bot_user=string(reply, "bot_user_id"),
+        bot_id="",
+        scopes=string(reply, "scope"),
+        refresh_token=string(reply, "refresh_token"),
+        expires_at=now() + seconds if isinstance(seconds, int) and seconds > 0 else 0.0,
+        installed_at=now(),
+    )
+    if not found.team or not found.bot_token:
+        raise OAuthFailed(_INCOMPLETE_REASON, permanent=True)
+    return found
+
+
+class States:
+    """States under way, each bound to one browser. Every method raises ``RedisError`` when Redis is away."""
+
+    def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
+        self._redis = redis
+        self._prefix = prefix
+
+    def key(self, state: str) -> str:
+        """Where a state stands: under its digest, so that no browser chooses a key."""
+        return f"{self._prefix}:oauth_state:{_digest(state)}"
+
+    def count_key(self, minute: int) -> str:
+        """Where it is counted how many states a minute gave out."""
+        return f"{self._prefix}:oauth_begun:{minute}"
+
+    async def begin(self, browser: str) -> str | None:
+        """A new state for this browser; None when too many were begun."""
+        counter = self.count_key(int(now() // 60))
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.incr(counter)
+            pipe.expire(counter, 120)
+            begun, _ = await pipe.execute()
+        if begun > MOST_A_MINUTE:
+            return None
+        state = secrets.token_urlsafe(_ENTROPY)
+        await self._redis.set(self.key(state), _digest(browser), ex=STATE_S)
+        return state
+
+    async def finish(self, state: str, browser: str) -> bool:
+        """Whether the state was given to this browser. Whatever the answer, it is used up."""
+        expected = await self._redis.getdel(self.key(state))
+        return bool(expected) and hmac.compare_digest(str(expected), _digest(browser))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallPages:
+    """The two pages. ``api_url`` tells where Slack's page for consent is; empty ``teams`` allows every workspace."""
+
+    credentials: Credentials
+    calls: OAuthCalls
+    states: States
+    installations: Installations
+    api_url: str
+    teams: frozenset[str] = frozenset()
+
+    def routes(self) -> list[web.RouteDef]:
+        """The pages at their addresses."""
+        return [web.get(INSTALL_PATH, self.begin), web.get(REDIRECT_PATH, self.finish)]
+
+    async def begin(self, request: web.Request) -> web.StreamResponse:
+        """Send the browser to Slack, with a state that only it can bring back."""
+        browser = secrets.token_urlsafe(_ENTROPY)
+        try:
+            state = await self.states.begin(browser)
+        except RedisError:
+            return _page(_AWAY, 503)
+        if state is None:
+            return _page(_BUSY, 429)
+        query = urlencode({"client_id": self.credentials.client_id, "scope": ",".join(BOT_SCOPES), "state": state})
+        response = web.Response(status=302, headers={**_HEADERS, "Location": f"{consent_url(self.api_url)}?{query}"})
+        _bind(response, request, browser, STATE_S)
+        return response
+
+    async def finish(self, request: web.Request) -> web.StreamResponse:
+        """Take what the browser brings back from Slack."""
+        try:
+            text, status = await self._finish(request.query, request.cookies.get(COOKIE, ""))
+        except OAuthFailed as failure:
+            _log.warning("install_failed", reason=failure.reason)
+            text, status = (_REFUSED, 400) if failure.permanent else (_AWAY, 503)
+            if failure.reason == _ORG_WIDE_REASON:
+                text = _ORG_WIDE
+        except RedisError as error:
+            _log.warning("install_failed", reason=type(error).__name__)
+            text, status = _AWAY, 503
+        response = _page(text, status)
+        _bind(response, request, "", 0)
+        return response
+
+    async def _finish(self, query: Mapping[str, str], browser: str) -> tuple[str, int]:
+        if not await self.states.finish(query.get("state", ""), browser):
+            return _STALE, 400
+        if "error" in query or not query.get("code"):
+            return _CANCELLED, 400
+        found = await self.calls.exchange(query["code"])
+        if self.teams and found.team not in self.teams:
+            await self.calls.revoke(found.bot_token)
+            _log.warning("install_not_allowed", team=found.team)
+            return _NOT_ALLOWED, 403
+        await self.installations.save(found)
+        _log.info("workspace_installed", team=found.team, rotates=bool(found.expires_at))
+        return _DONE, 200
+
+
+def consent_url(api_url: str) -> str:
+    """Slack's page for consent, beside the Web API at ``api_url``."""
+    parts = urlsplit(api_url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/api')}/oauth/v2/authorize"
+
+
+def _bind(response: web.StreamResponse, request: web.Request, browser: str, seconds: int) -> None:
+    """Give the browser its half of the state, or take it back. Behind a proxy the way is TLS though we see none."""
+    secure = not is_loopback(str(request.url))
+    response.set_cookie(
+        COOKIE, browser, max_age=seconds, path=REDIRECT_PATH, httponly=True, secure=secure, samesite="Lax"
+    )
+
+
+def _page(text: str, status: int) -> web.Response:
+    return web.Response(text=f"{text}\n", status=status, headers=_HEADERS, content_type="text/plain", charset="utf-8")

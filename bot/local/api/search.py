@@ -1,0 +1,55 @@
+"""``assistant.search.context``: real-time search with an event's action token.
+
+Promises what the real method asks for: a token that came with an event, and the scope for
+what is searched. Only messages of public channels are found, newest first.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from bot.local.api.arguments import Arguments
+from bot.local.model.errors import ApiError
+from bot.local.model.messages import Message
+from bot.local.model.roster import Json
+from bot.local.workspace import Workspace
+
+MOST: Final = 20
+
+
+def search_context(workspace: Workspace, arguments: Arguments) -> Json:
+    """``assistant.search.context``: messages that share a word with the query."""
+    query = arguments.required("query")
+    if arguments.text("action_token") not in workspace.action_tokens:
+        raise ApiError(error="invalid_action_token")
+    limit = min(arguments.number("limit", MOST), MOST)
+    words = set(_words(query))
+    public = [channel for channel in workspace.roster.channels.values() if channel.kind == "channel"]
+    said = [message for channel in public for message in workspace.log.all_in(channel.id)]
+    found = [message for message in said if words & set(_words(message.text))]
+    found.sort(key=lambda message: float(message.ts), reverse=True)
+    shown = [_shown(workspace, message) for message in found[:limit]]
+    return {"results": {"messages": shown}, "response_metadata": {"next_cursor": ""}}
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", text.casefold()) if len(word) > 3]  # noqa: PLR2004 - "the", "and"
+
+
+def _shown(workspace: Workspace, message: Message) -> Json:
+    author = workspace.roster.members.get(message.user)
+    return {
+        "author_user_id": message.user,
+        "author_name": author.handle if author else message.bot_name,
+        "team_id": workspace.setup.team,
+        "channel_id": message.channel,
+        "channel_name": workspace.roster.channels[message.channel].name,
+        "message_ts": message.ts,
+        "content": message.text,
+        "is_author_bot": bool(message.bot_id),
+        "permalink": f"{workspace.url}/archives/{message.channel}/p{message.ts.replace('.', '')}",
+    }
+
+
+METHODS: Final = {"assistant.search.context": search_context}

@@ -1,0 +1,1 @@
+"""Events that the local workspace sends, over Socket Mode or HTTP."""

@@ -1,0 +1,101 @@
+"""Delivery of events and clicks to the app: over Socket Mode or HTTP, with Slack's retries.
+
+Promises at least one try per event, up to three more at Slack's delays, each with its number and reason, and a
+record of what became of it. Clicks are tried once: the person sees the failure. Owns its tasks in one group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bot.local.events.http import HttpEvents
+from bot.local.events.socket_mode import NotAcknowledged, SocketMode
+from bot.local.model.faults import Faults
+from bot.local.model.limits import Strictness
+from bot.local.model.roster import Json
+
+
+@dataclass(slots=True, kw_only=True)
+class Delivery:
+    """What became of one event. ``reasons`` are those of the failed tries."""
+
+    event_id: str
+    event: Json
+    attempts: int = 0
+    reasons: list[str] = field(default_factory=list)
+    acknowledged: bool = False
+    given_up: bool = False
+
+
+class Deliveries:
+    """Sends payloads to the app by whichever way is configured."""
+
+    def __init__(
+        self, sockets: SocketMode, http: HttpEvents, faults: Faults, strictness: Strictness, changed: Callable[[], None]
+    ) -> None:
+        """``changed`` is called whenever a delivery moves on."""
+        self._sockets = sockets
+        self._http = http
+        self._faults = faults
+        self._strictness = strictness
+        self._changed = changed
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.log: list[Delivery] = []
+
+    def start(self, group: asyncio.TaskGroup) -> None:
+        """Runs deliveries in ``group`` from now on; before that, events are recorded only."""
+        self._group = group
+
+    def stop(self) -> None:
+        """Ends the deliveries still under way."""
+        self._group = None
+        for task in self._tasks:
+            task.cancel()
+
+    def event(self, payload: Json) -> None:
+        """Delivers an Events API payload in the background."""
+        copies = 2 if self._faults.take_duplicate() else 1
+        for _ in range(copies):
+            record = Delivery(event_id=payload["event_id"], event=payload["event"])
+            self.log.append(record)
+            if self._group is not None:
+                task = self._group.create_task(self._deliver(payload, record), name=f"deliver {record.event_id}")
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def interaction(self, payload: Json) -> Json | None:
+        """Delivers a click or a submitted view; the body of the ack, if it has one.
+
+        Raises:
+            NotAcknowledged: the app did not answer in time.
+        """
+        return await self._send("interactive", payload, 0, "")
+
+    async def _send(self, kind: str, payload: Json, attempt: int, reason: str) -> Json | None:
+        way = self._http if self._http.url else self._sockets
+        return await way.send(kind, payload, attempt, reason, self._strictness.ack_seconds)
+
+    async def _deliver(self, payload: Json, record: Delivery) -> None:
+        reason = ""
+        for attempt, delay in enumerate((0.0, *self._strictness.retry_delays)):
+            await asyncio.sleep(delay)
+            record.attempts += 1
+            try:
+                if attempt == 0 and self._faults.take_drop():
+                    raise NotAcknowledged(reason="timeout")  # noqa: TRY301 - a lost event fails like an unanswered one
+                await self._send("events_api", payload, attempt, reason)
+            except NotAcknowledged as failure:
+                reason = failure.reason
+                record.reasons.append(reason)
+                self._changed()
+                if failure.final:
+                    break
+            else:
+                record.acknowledged = True
+                self._changed()
+                return
+        record.given_up = True
+        self._changed()

@@ -1,0 +1,97 @@
+"""Events and clicks over HTTP: signed POST requests to the app's own URL.
+
+Promises Slack's signature (``v0``), the three-second rule and the retry headers. Must never follow a redirect or
+use a proxy: the URL is the app's, on this machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from typing import Final
+from urllib.parse import urlencode
+
+import aiohttp
+
+from bot.local.events.socket_mode import NotAcknowledged
+from bot.local.model.roster import Json
+
+_REDIRECTS: Final = range(300, 400)
+_SUCCESSES: Final = range(200, 300)
+
+
+def sign(secret: str, timestamp: str, body: bytes) -> str:
+    """The value of ``X-Slack-Signature`` for a body sent at ``timestamp`` (unix seconds)."""
+    digest = hmac.new(secret.encode(), f"v0:{timestamp}:".encode() + body, hashlib.sha256)
+    return f"v0={digest.hexdigest()}"
+
+
+class HttpEvents:
+    """Posts to one app. ``url`` may change while the workspace runs."""
+
+    def __init__(self, signing_secret: str) -> None:
+        """Signs with ``signing_secret``; opens its session at the first request."""
+        self._secret = signing_secret
+        self._session: aiohttp.ClientSession | None = None
+        self.url = ""
+
+    async def send(self, kind: str, payload: Json, attempt: int, reason: str, timeout: float) -> Json | None:  # noqa: ASYNC109 - the parts of one request
+        """Posts one payload and returns the JSON body of the answer, if it has one.
+
+        Raises:
+            NotAcknowledged: with Slack's reason, unless the answer was a 2xx within ``timeout`` seconds.
+        """
+        body, content_type = _body(kind, payload)
+        timestamp = str(int(time.time()))
+        headers = {
+            "Content-Type": content_type,
+            "X-Slack-Request-Timestamp": timestamp,
+            "X-Slack-Signature": sign(self._secret, timestamp, body),
+            "User-Agent": "Slackbot 1.0 (+https://api.slack.com/robots)",
+        }
+        if attempt:
+            headers |= {"X-Slack-Retry-Num": str(attempt), "X-Slack-Retry-Reason": reason}
+        try:
+            return await self._post(body, headers, timeout)
+        except TimeoutError:
+            raise NotAcknowledged(reason="http_timeout") from None
+        except aiohttp.ClientConnectionError:
+            raise NotAcknowledged(reason="connection_failed") from None
+        except aiohttp.ClientError:
+            raise NotAcknowledged(reason="unknown_error") from None
+
+    async def close(self) -> None:
+        """Closes the session."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _post(self, body: bytes, headers: dict[str, str], timeout: float) -> Json | None:  # noqa: ASYNC109 - handed to the client
+        if self._session is None:
+            self._session = aiohttp.ClientSession(trust_env=False)
+        limit = aiohttp.ClientTimeout(total=timeout)
+        async with self._session.post(
+            self.url, data=body, headers=headers, timeout=limit, allow_redirects=False
+        ) as answer:
+            text = await answer.text()
+            if answer.status in _SUCCESSES:
+                return _json_object(text)
+            reason = "too_many_redirects" if answer.status in _REDIRECTS else "http_error"
+            raise NotAcknowledged(reason, final=answer.headers.get("X-Slack-No-Retry") == "1")
+
+
+def _body(kind: str, payload: Json) -> tuple[bytes, str]:
+    """Events travel as JSON, clicks as a form with one field."""
+    if kind == "events_api":
+        return json.dumps(payload).encode(), "application/json"
+    return urlencode({"payload": json.dumps(payload)}).encode(), "application/x-www-form-urlencoded"
+
+
+def _json_object(text: str) -> Json | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

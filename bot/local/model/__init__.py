@@ -1,0 +1,1 @@
+"""What the local workspace holds: people, channels, messages, limits."""

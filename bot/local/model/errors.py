@@ -1,0 +1,27 @@
+"""What the Web API says when it says no: an error name, as Slack spells it, and what comes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.local.model.roster import Json
+
+
+class ApiError(Exception):
+    """A refused call. ``error`` is Slack's name for it, ``extra`` further fields of the answer's body."""
+
+    def __init__(
+        self, error: str, *, status: int = 200, retry_after: int | None = None, extra: Json | None = None
+    ) -> None:
+        """``status`` is the HTTP status (Slack answers 200 to nearly everything), ``retry_after`` seconds."""
+        super().__init__(error)
+        self.error = error
+        self.status = status
+        self.retry_after = retry_after
+        self.extra = extra or {}
+
+
+def invalid(messages: Sequence[str], error: str = "invalid_arguments") -> ApiError:
+    """An error that lists what is wrong with the arguments, as Slack does under ``response_metadata``."""
+    listed = [f"[ERROR] {message}" for message in messages]
+    return ApiError(error=error, extra={"errors": list(messages), "response_metadata": {"messages": listed}})

@@ -1,0 +1,87 @@
+"""What happens in the workspace, numbered, for whoever watches: the page's sockets and waiting tests.
+
+Promises that a watcher who comes back with the last number it saw misses nothing, or is told that it must
+start over. Publishing never waits and never fails because of a watcher.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+from bot.local.model.roster import Json
+
+Found = TypeVar("Found")
+
+KEPT: Final = 5_000
+"""Updates kept for watchers that come back."""
+
+
+class Feed:
+    """A numbered list of updates and everybody who waits for the next."""
+
+    def __init__(self) -> None:
+        """Starts at number 0 under a new run id, so that pages of an older run start over."""
+        self.run = secrets.token_hex(6)
+        self.seq = 0
+        self._kept: deque[Json] = deque(maxlen=KEPT)
+        self._watchers: set[asyncio.Queue[Json | None]] = set()
+        self._wakers: set[asyncio.Event] = set()
+
+    def publish(self, kind: str, **facts: object) -> None:
+        """Numbers an update, hands it to every watcher and wakes whoever waits for a state."""
+        self.seq += 1
+        update: Json = {"type": kind, "seq": self.seq, **facts}
+        self._kept.append(update)
+        for watcher in self._watchers:
+            watcher.put_nowait(update)
+        self.touch()
+
+    def touch(self) -> None:
+        """Wakes whoever waits for a state, without an update for the page."""
+        for waker in self._wakers:
+            waker.set()
+
+    def since(self, run: str, seq: int) -> list[Json] | None:
+        """The updates after ``seq``, or None when they are not all known any more."""
+        oldest = self.seq - len(self._kept)
+        if run != self.run or seq < oldest or seq > self.seq:
+            return None
+        return [update for update in self._kept if update["seq"] > seq]
+
+    @contextmanager
+    def watching(self) -> Iterator[asyncio.Queue[Json | None]]:
+        """A queue of all updates from now on; None on it means that the workspace ends."""
+        queue: asyncio.Queue[Json | None] = asyncio.Queue()
+        self._watchers.add(queue)
+        try:
+            yield queue
+        finally:
+            self._watchers.discard(queue)
+            self.touch()
+
+    def close(self) -> None:
+        """Sends every watcher home."""
+        for watcher in self._watchers:
+            watcher.put_nowait(None)
+
+    async def wait_for(self, predicate: Callable[[], Found | None], timeout: float) -> Found:  # noqa: ASYNC109 - part of the contract
+        """The first truthy value of ``predicate``, asked again at each change.
+
+        Raises:
+            TimeoutError: after ``timeout`` seconds without one.
+        """
+        waker = asyncio.Event()
+        self._wakers.add(waker)
+        try:
+            async with asyncio.timeout(timeout):
+                while not (found := predicate()):
+                    await waker.wait()
+                    waker.clear()
+                return found
+        finally:
+            self._wakers.discard(waker)

@@ -1,0 +1,148 @@
+"""The messages of the workspace: threads, edits, deletions and what a conversation call would return.
+
+Promises Slack's ``ts`` rules: unique in the team, rising, a thread is named by its first message's ``ts``,
+and that message carries a ``thread_ts`` of its own only once it has replies. Does no I/O and emits nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, TEAM_ID, Json
+
+
+@dataclass(slots=True, kw_only=True)
+class Message:
+    """One message. ``thread_ts`` is set on replies only; ``ephemeral_for`` names the one person who sees it."""
+
+    channel: str
+    ts: str
+    user: str
+    text: str = ""
+    blocks: list[Json] = field(default_factory=list)
+    thread_ts: str = ""
+    subtype: str = ""
+    client_msg_id: str = ""
+    bot_id: str = ""
+    bot_name: str = ""
+    metadata: Json | None = None
+    edited: Json | None = None
+    reactions: dict[str, list[str]] = field(default_factory=dict)
+    files: list[Json] = field(default_factory=list)
+    attachments: list[Json] = field(default_factory=list)
+    streaming: bool = False
+    stream_ends: float = 0.0
+    stream_mode: str = ""
+    task_display: str = "timeline"
+    ephemeral_for: str = ""
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether it stands inside a thread."""
+        return bool(self.thread_ts) and self.thread_ts != self.ts
+
+    def payload(self, *, metadata: bool = False) -> Json:
+        """The message object as Slack's API shows it, without what only its thread knows."""
+        shown: Json = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts, "team": TEAM_ID}
+        shown |= self._authorship()
+        optional = {
+            "subtype": self.subtype,
+            "client_msg_id": self.client_msg_id,
+            "thread_ts": self.thread_ts,
+            "blocks": self.blocks,
+            "attachments": self.attachments,
+            "files": self.files,
+            "edited": self.edited,
+        }
+        shown |= {key: value for key, value in optional.items() if value}
+        if self.reactions:
+            shown["reactions"] = [
+                {"name": name, "users": list(users), "count": len(users)} for name, users in self.reactions.items()
+            ]
+        if self.streaming:
+            shown["streaming_state"] = "in_progress"
+        if metadata and self.metadata:
+            shown["metadata"] = self.metadata
+        return shown
+
+    def _authorship(self) -> Json:
+        """The fields that mark a message posted by an app."""
+        if not self.bot_id:
+            return {}
+        app = APP_ID if self.bot_id == BOT_ID else f"A{self.bot_id[1:]}"
+        profile = {"id": self.bot_id, "app_id": app, "name": self.bot_name, "deleted": False, "team_id": TEAM_ID}
+        return {"bot_id": self.bot_id, "app_id": app, "bot_profile": profile}
+
+
+class MessageLog:
+    """Every message by channel, in the order of their ``ts``."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """Reads the time of new messages from ``clock`` (unix seconds)."""
+        self._clock = clock
+        self._last = 0
+        self._channels: dict[str, dict[str, Message]] = {}
+
+    def next_ts(self) -> str:
+        """A new ``ts``, later than all before it: ``seconds.microseconds``."""
+        self._last = max(int(self._clock() * 1_000_000), self._last + 1)
+        return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
+
+    def now(self) -> float:
+        """The time of the clock, in unix seconds."""
+        return self._clock()
+
+    def add(self, message: Message) -> None:
+        """Keeps a new message."""
+        self._channels.setdefault(message.channel, {})[message.ts] = message
+
+    def get(self, channel: str, ts: str) -> Message | None:
+        """The message, or nothing."""
+        return self._channels.get(channel, {}).get(ts)
+
+    def remove(self, message: Message) -> None:
+        """Forgets a message."""
+        self._channels.get(message.channel, {}).pop(message.ts, None)
+
+    def all_in(self, channel: str) -> Iterator[Message]:
+        """All messages that everybody in the channel can see, oldest first."""
+        return (one for one in self._channels.get(channel, {}).values() if not one.ephemeral_for)
+
+    def private_in(self, channel: str) -> Iterator[Message]:
+        """The ephemeral messages, oldest first."""
+        return (one for one in self._channels.get(channel, {}).values() if one.ephemeral_for)
+
+    def replies(self, channel: str, thread_ts: str) -> list[Message]:
+        """The replies of a thread without its first message, oldest first."""
+        return [one for one in self.all_in(channel) if one.is_reply and one.thread_ts == thread_ts]
+
+    def thread(self, channel: str, thread_ts: str) -> list[Message]:
+        """A whole thread, its first message in front; empty when there is no such message."""
+        root = self.get(channel, thread_ts)
+        return [root, *self.replies(channel, thread_ts)] if root else []
+
+    def timeline(self, channel: str) -> list[Message]:
+        """What stands in the channel itself: no replies but those also sent to the channel."""
+        return [one for one in self.all_in(channel) if not one.is_reply or one.subtype == "thread_broadcast"]
+
+    def shown(self, message: Message, *, metadata: bool = False) -> Json:
+        """The message with what its thread adds: reply count, repliers, the parent's author."""
+        shown = message.payload(metadata=metadata)
+        if message.is_reply:
+            parent = self.get(message.channel, message.thread_ts)
+            return shown | ({"parent_user_id": parent.user} if parent else {})
+        replies = self.replies(message.channel, message.ts)
+        if not replies:
+            return shown
+        repliers = list(dict.fromkeys(reply.user for reply in replies))
+        return shown | {
+            "thread_ts": message.ts,
+            "reply_count": len(replies),
+            "reply_users_count": len(repliers),
+            "latest_reply": replies[-1].ts,
+            "reply_users": repliers[:5],
+            "is_locked": False,
+            "subscribed": BOT_USER in repliers or message.user == BOT_USER,
+        }

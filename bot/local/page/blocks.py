@@ -1,0 +1,180 @@
+"""Messages and views as the page shows them: blocks with their texts already turned into safe HTML.
+
+Promises that every ``html`` field came through ``mrkdwn_html``; the page sets those as HTML and all else as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.local.model.messages import Message, MessageLog
+from bot.local.model.roster import Json
+from bot.local.page.mrkdwn import escape, link_html, markdown_html, mrkdwn_html, plain_html
+
+Names = Mapping[str, str]
+
+
+def text_html(value: Any, names: Names) -> str:
+    """A text object as HTML."""
+    if not isinstance(value, dict):
+        return ""
+    text = str(value.get("text", ""))
+    return mrkdwn_html(text, names) if value.get("type") == "mrkdwn" else plain_html(text)
+
+
+def block_view(block: Json, names: Names) -> Json:
+    """One block for the page."""
+    kind = block.get("type", "")
+    view: Json = {"type": kind, "block_id": block.get("block_id", "")}
+    if kind in ("section", "header"):
+        view["html"] = text_html(block.get("text"), names)
+        view["fields"] = [text_html(one, names) for one in block.get("fields", [])]
+        if accessory := block.get("accessory"):
+            view["accessory"] = element_view(accessory, names)
+    elif kind == "markdown":
+        view["html"] = markdown_html(str(block.get("text", "")), names)
+    elif kind in ("context", "actions", "context_actions"):
+        view["elements"] = [element_view(one, names) for one in block.get("elements", [])]
+    elif kind == "table":
+        view["rows"] = [[cell_html(cell, names) for cell in row] for row in block.get("rows", [])]
+    elif kind == "rich_text":
+        view["html"] = "".join(rich_html(one, names) for one in block.get("elements", []))
+    else:
+        view |= _rarer(block, names)
+    return view
+
+
+def _rarer(block: Json, names: Names) -> Json:
+    kind = block.get("type", "")
+    if kind == "image":
+        return {"html": link_html(str(block.get("image_url", "")), escape(str(block.get("alt_text", "image"))))}
+    if kind == "input":
+        element = block.get("element", {})
+        return {
+            "label": plain_html(str(block.get("label", {}).get("text", ""))),
+            "optional": bool(block.get("optional")),
+            "element": element_view(element, names),
+        }
+    if kind == "plan":
+        return {"title": block.get("title", ""), "tasks": [_task(one) for one in block.get("tasks", [])]}
+    if kind == "task_card":
+        return _task(block)
+    return {}
+
+
+def _task(task: Json) -> Json:
+    return {key: str(task.get(key) or "") for key in ("task_id", "title", "status")}
+
+
+def element_view(element: Json, names: Names) -> Json:
+    """One element: a button, feedback buttons, a text in a context block, an input."""
+    kind = element.get("type", "")
+    if kind in ("mrkdwn", "plain_text"):
+        return {"type": "text", "html": text_html(element, names)}
+    if kind == "image":
+        return {"type": "text", "html": escape(str(element.get("alt_text", "")))}
+    view: Json = {
+        key: element[key] for key in ("type", "action_id", "value", "style", "url", "multiline") if key in element
+    }
+    view["text"] = str((element.get("text") or {}).get("text", ""))
+    for side in ("positive_button", "negative_button"):
+        if given := element.get(side):
+            view[side] = {"text": given["text"]["text"], "value": given.get("value", "")}
+    if asked := element.get("confirm"):
+        view["confirm"] = {part: str(given.get("text", "")) for part, given in asked.items() if isinstance(given, dict)}
+    if placeholder := element.get("placeholder"):
+        view["placeholder"] = placeholder.get("text", "")
+    if options := element.get("options"):
+        view["options"] = [{"text": one["text"]["text"], "value": one["value"]} for one in options]
+    return view
+
+
+def cell_html(cell: Json, names: Names) -> str:
+    """A table cell: raw text or rich text."""
+    if cell.get("type") == "rich_text":
+        return "".join(rich_html(one, names) for one in cell.get("elements", []))
+    return plain_html(str(cell.get("text", "")))
+
+
+def rich_html(part: Json, names: Names) -> str:
+    """A part of a rich text block as HTML."""
+    kind = part.get("type", "")
+    if kind == "rich_text_list":
+        items = "".join(f"<li>{rich_html(one, names)}</li>" for one in part.get("elements", []))
+        tag = "ol" if part.get("style") == "ordered" else "ul"
+        return f"<{tag}>{items}</{tag}>"
+    inner = "".join(_rich_element(one, names) for one in part.get("elements", []))
+    if kind == "rich_text_preformatted":
+        return f"<pre><code>{inner}</code></pre>"
+    return f"<blockquote>{inner}</blockquote>" if kind == "rich_text_quote" else inner
+
+
+def _rich_element(element: Json, names: Names) -> str:
+    kind = element.get("type", "")
+    if kind == "user":
+        return mrkdwn_inline(f"<@{element.get('user_id', '')}>", names)
+    if kind == "channel":
+        return mrkdwn_inline(f"<#{element.get('channel_id', '')}>", names)
+    if kind == "link":
+        url = str(element.get("url", ""))
+        return link_html(url, escape(str(element.get("text") or url)))
+    if kind == "emoji":
+        return plain_html(f":{element.get('name', '')}:")
+    shown = escape(str(element.get("text", ""))).replace("\n", "<br>")
+    for style, tag in (("code", "code"), ("bold", "strong"), ("italic", "em"), ("strike", "s")):
+        if (element.get("style") or {}).get(style):
+            shown = f"<{tag}>{shown}</{tag}>"
+    return shown
+
+
+def mrkdwn_inline(text: str, names: Names) -> str:
+    """Mrkdwn of one line without the line's own element."""
+    return mrkdwn_html(text, names).removeprefix('<div class="line">').removesuffix("</div>")
+
+
+def message_view(message: Message, log: MessageLog, names: Names) -> Json:
+    """One message for the page."""
+    shown = log.shown(message, metadata=True)
+    typed_by_person = [block.get("type") for block in message.blocks] == ["rich_text"] and not message.bot_id
+    blocks = [] if typed_by_person else [block_view(block, names) for block in message.blocks]
+    metadata = message.metadata or {}
+    answered = metadata.get("event_payload", {}) if metadata.get("event_type") == "orion_answer" else {}
+    return {
+        "channel": message.channel,
+        "ts": message.ts,
+        "thread_ts": message.thread_ts,
+        "user": message.user,
+        "name": message.bot_name or names.get(message.user, "Slackbot"),
+        "is_bot": bool(message.bot_id),
+        "text": message.text,
+        "html": "" if blocks else mrkdwn_html(message.text, names),
+        "blocks": blocks,
+        "edited": bool(message.edited),
+        "streaming": message.streaming,
+        "ephemeral": bool(message.ephemeral_for),
+        "tombstone": message.subtype == "tombstone",
+        "broadcast": message.subtype == "thread_broadcast",
+        "reactions": [
+            {"name": name, "sign": plain_html(f":{name}:"), "count": len(users), "users": users}
+            for name, users in message.reactions.items()
+        ],
+        "files": [{key: one[key] for key in ("id", "name", "size", "mimetype")} for one in message.files],
+        "reply_count": shown.get("reply_count", 0),
+        "reply_users": shown.get("reply_users", []),
+        "latest_reply": shown.get("latest_reply", ""),
+        "turn_id": str(answered.get("turn_id", "")),
+        "verified": answered.get("verified"),
+    }
+
+
+def modal_view(view: Json, names: Names) -> Json:
+    """A modal or App Home for the page."""
+    return {
+        "id": view["id"],
+        "type": view["type"],
+        "title": (view.get("title") or {}).get("text", ""),
+        "submit": (view.get("submit") or {}).get("text", ""),
+        "close": (view.get("close") or {}).get("text", ""),
+        "blocks": [block_view(block, names) for block in view["blocks"]],
+    }

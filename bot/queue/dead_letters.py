@@ -1,0 +1,83 @@
+"""The messages that were given up, with the reason: looked at, tried again, or dropped by an operator.
+
+Promises: one that is tried again goes to the end of its thread's mailbox, once, however often that is asked for; one
+that is dropped is gone. They are kept for 30 days. Must never show or log a body.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from redis.asyncio import Redis
+
+from agent.thread.store import shards_of
+from bot.queue.scripts import Bell, script, shard_tags, split_entry
+
+Fate = Literal["retry", "drop"]
+
+_ENTRY_ID = re.compile(r"(?:(?P<shard>\d{1,4})/)?(?P<place>\d{1,20}-\d{1,20})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A message that was given up, and why. ``id`` is the message's, ``entry_id`` its place among the dead letters.
+
+    ``died_at`` and ``enqueued_at`` are seconds since 1970 by Redis' clock.
+    """
+
+    entry_id: str
+    thread: str
+    id: str
+    body: str
+    reason: str
+    tries: int
+    enqueued_at: float = 0.0
+    died_at: float = 0.0
+
+
+class DeadLetters:
+    """The dead letters of a mailbox; ``prefix`` and ``shards`` are the mailbox's. Methods raise ``RedisError``."""
+
+    def __init__(self, redis: Redis, *, prefix: str = "orion", shards: int | None = None) -> None:
+        self._redis = redis
+        self._tags = shard_tags(prefix, shards or shards_of(redis))
+        self._bell = Bell(redis, prefix=prefix, shards=len(self._tags))
+        self._dead = script(redis, "dead")
+
+    async def newest(self, limit: int = 100) -> list[DeadLetter]:
+        """The newest first."""
+        letters: list[DeadLetter] = []
+        for number, tag in enumerate(self._tags):
+            rows: Any = await self._redis.xrevrange(f"{tag}:dead", count=limit)
+            letters += [dead_letter(self._named(number, entry_id), fields) for entry_id, fields in rows]
+        return sorted(letters, key=lambda letter: -letter.died_at)[:limit]
+
+    async def decide(self, entry_id: str, fate: Fate) -> bool:
+        """Try this one again, or drop it. False when there is none of this id (any more)."""
+        found = _ENTRY_ID.fullmatch(entry_id)
+        shard = int(found["shard"] or 0) if found else len(self._tags)
+        if found is None or shard >= len(self._tags):
+            return False
+        arguments = [found["place"], fate, self._bell.ttl_in_scripts]
+        return await self._bell.answered(await self._dead(keys=[self._tags[shard]], args=arguments))
+
+    def _named(self, shard: int, entry_id: str) -> str:
+        """Two shards can give the same id."""
+        return f"{shard}/{entry_id}" if len(self._tags) > 1 else entry_id
+
+
+def dead_letter(entry_id: str, fields: dict[str, str]) -> DeadLetter:
+    """One entry of the stream of dead letters."""
+    message_id, enqueued_at, body = split_entry(fields["entry"])
+    return DeadLetter(
+        entry_id=entry_id,
+        thread=fields["thread"],
+        id=message_id,
+        body=body,
+        reason=fields["reason"],
+        tries=int(fields["tries"]),
+        enqueued_at=enqueued_at,
+        died_at=int(entry_id.rpartition("/")[2].partition("-")[0]) / 1000,
+    )

@@ -1,0 +1,360 @@
+"""The durable per-thread queue: what is in it survives us, and a thread's messages are handled one by one, in order.
+
+Promises: a message is stored when ``enqueue`` returns, and only then may Slack get its ack; a message whose event id
+was seen in the last day is stored once (A3). It stays at the head of its thread until ``done`` is accepted, so a worker
+that dies loses nothing (H3). A thread has one holder at a time, who proves it with a token; a lease that ran out is
+never honoured for a further effect (E5). Must never log a body.
+
+Theory of operation. Per thread there is a list of messages (``mb``) and, while its head was tried, a hash about that
+head (``head``: token, until, worker, tries, deaths). A thread with messages is in exactly one sorted set: its
+workspace's ``ready`` (score: when it may be claimed) or ``lease`` (score: when the lease ends). All changes are Lua
+scripts, Redis' clock is the clock. A workspace's keys carry one hash tag, so that one script sees all it has going on;
+structural keys vanish when empty, all others but the token counter have a TTL.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from agent.thread.store import Fence, hash_tag, shards_of, team_of
+from bot.queue.dead_letters import DeadLetter, DeadLetters
+from bot.queue.lease import Lease, LeaseLost, heed_cancellation, now
+from bot.queue.scripts import Bell, script, shard_tags, split_entry
+from bot.redis.replication import Replication
+from bot.redis.url import impatient
+
+Verb = Literal["ok", "retry", "dead", "giveback"]
+
+LEASE_S = 15.0
+MAX_TRIES = 5
+# A message that was tried too often is handed out a few times more, flagged, so that its person can be told.
+FAREWELLS = 3
+# The last tries of a message under which workers died are made without another such message beside it.
+SOLO_TRIES = 2
+SEEN_TTL_S = 24 * 3600
+# An effect may be repeated as long as its message can come again: until `done`, and while its event ids are known.
+MARK_TTL_S = SEEN_TTL_S
+DEAD_TTL_S = 30 * 24 * 3600
+DEAD_KEPT = 10_000
+
+_SAID = re.compile(r"\d{10}\.\d{6}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """One message in our hands. ``id`` is the same on each try; ``tries`` counts this one.
+
+    ``exhausted`` says that it was tried too often (it kills its worker): do not work on it, tell the person and end it
+    with ``dead``. ``enqueued_at`` is Redis' time in seconds since 1970, ``leased_until`` is in seconds of ``now()``.
+    """
+
+    thread: str
+    id: str
+    body: str
+    tries: int
+    enqueued_at: float
+    leased_until: float
+    exhausted: bool
+    fence: Fence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """How much there is to do: messages waiting or in work, threads leased, dead letters."""
+
+    messages: int
+    leased: int
+    dead: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A message that has waited for a while; ``place`` is how soon it is its turn, from 1.
+
+    A ``place`` of 0 says that a turn runs in its thread, and that it comes after it.
+    """
+
+    thread: str
+    id: str
+    body: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A message of a mailbox, as it lies there."""
+
+    id: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancellation:
+    """A wish that the turn of this message end."""
+
+    thread: str
+    reason: str
+    message_id: str
+
+
+class Mailbox:
+    """The queue over one Redis. Times in seconds. Every method raises ``RedisError`` when Redis is out of reach.
+
+    ``per_team`` is how many turns a workspace may have at once, over all workers; 0 sets no limit.
+    """
+
+    def __init__(  # noqa: PLR0913 - each has a default; who needs another one names it
+        self,
+        redis: Redis,
+        *,
+        lease_s: float = LEASE_S,
+        max_tries: int = MAX_TRIES,
+        prefix: str = "orion",
+        shards: int | None = None,
+        per_team: int = 0,
+    ) -> None:
+        self.lease_s = lease_s
+        self.max_tries = max_tries
+        self._per_team = per_team
+        self._prefix = prefix
+        self._shards = shards or shards_of(redis)
+        self._redis = redis
+        # Beats must be quick or not at all: a client that patiently retries an old beat starves the next one.
+        self._beats = impatient(redis, timeout_s=min(1.0, lease_s / 5))
+        self._enqueue, self._claim, self._done, self._mark, self._depth, self._waiting = (
+            script(redis, name) for name in ("enqueue", "claim", "done", "mark", "depth", "waiting")
+        )
+        self._beat = script(self._beats, "beat")
+        self._tags = shard_tags(prefix, self._shards)
+        self._bell = Bell(redis, prefix=prefix, shards=self._shards)
+        self._replication = Replication(redis)
+        self._first_shard = 0
+
+    def shard_of(self, thread: str) -> str:
+        """The hash tag that all keys of this thread begin with."""
+        return hash_tag(thread, prefix=self._prefix, shards=self._shards)
+
+    def ready_key(self, thread: str) -> str:
+        """The sorted set in which this thread stands while it has something to do and no holder."""
+        return f"{self.shard_of(thread)}:ready:{team_of(thread)}"
+
+    def bell_key(self) -> str:
+        """The list on which a worker waits for news."""
+        return self._bell.key
+
+    def cancel_channel(self) -> str:
+        """Where wishes to cancel are told to all workers."""
+        return f"{self._prefix}:cancel"
+
+    def seen_key(self, thread: str, event_id: str) -> str:
+        """Where it stands that this event is known."""
+        return f"{self.shard_of(thread)}:seen:{event_id}"
+
+    def fence_key(self, thread: str) -> str:
+        """The hash that holds the token of the thread's holder."""
+        return f"{self.shard_of(thread)}:head:{thread}"
+
+    def mark_key(self, thread: str, name: str) -> str:
+        """Where a mark of this thread stands."""
+        return f"{self.shard_of(thread)}:mark:{thread}:{name}"
+
+    async def aclose(self) -> None:
+        """Close the client of our own (the one for beats); the caller's stays open."""
+        await self._beats.aclose()
+
+    async def enqueue(self, thread: str, body: bytes | str, *, event_ids: Sequence[str], said: str = "") -> bool:
+        """Store a message; False when any of ``event_ids`` was seen in the last 24 h (it is stored already).
+
+        Whatever the answer, all of ``event_ids`` are known afterwards, so a chain of twins stays closed. ``body`` is
+        UTF-8. ``said`` (a ts of Slack's) puts it before what waits and was said later.
+        """
+        ids = dict.fromkeys(event_ids)  # the same id twice in one call is no twin
+        # Half an emoji in a cut text has no UTF-8 form; refusing it would have Slack send it for ever.
+        text = body.encode("utf-8", "replace") if isinstance(body, str) else body
+        message_id = f"{said}/{uuid.uuid4().hex}" if _SAID.fullmatch(said) else uuid.uuid4().hex
+        arguments: list[str | bytes | int] = [thread, message_id, text, SEEN_TTL_S, self._bell.ttl_in_scripts, *ids]
+        stored = await self._bell.answered(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
+        await self._replication.confirm(self.shard_of(thread))
+        return stored
+
+    async def claim(self, worker: str, limit: int) -> list[Claimed]:
+        """Up to ``limit`` threads that are due, each with its first message. Also takes over leases that ran out.
+
+        Workspaces take turns. A shard that is out of reach is passed over where another one had something to claim.
+        """
+        claimed: list[Claimed] = []
+        missed: RedisError | None = None
+        # Begin somewhere else each time, or the first shard would be served before all others.
+        self._first_shard = (self._first_shard + 1) % len(self._tags)
+        for shard in self._tags[self._first_shard :] + self._tags[: self._first_shard]:
+            if limit > len(claimed):
+                try:
+                    claimed += await self._claim_in(shard, worker, limit - len(claimed))
+                except RedisError as error:
+                    missed = error
+        if missed is not None and not claimed:
+            raise missed
+        return claimed
+
+    async def _claim_in(self, shard: str, worker: str, limit: int) -> list[Claimed]:
+        asked_at = now()
+        last_try, suspect_from = self.max_tries + FAREWELLS, max(1, self.max_tries - SOLO_TRIES)
+        lease_ms = round(self.lease_s * 1000)
+        limits = [limit, last_try, DEAD_KEPT, DEAD_TTL_S, suspect_from, self._per_team]
+        rows = await self._claim(keys=[shard], args=[worker, lease_ms, *limits])
+        return [self._claimed(row, asked_at + self.lease_s) for row in rows]
+
+    def _claimed(self, row: Sequence[Any], leased_until: float) -> Claimed:
+        thread, token, tries, entry = row
+        message_id, enqueued_at, body = split_entry(entry)
+        return Claimed(
+            thread=thread,
+            id=message_id,
+            body=body,
+            tries=int(tries),
+            enqueued_at=enqueued_at,
+            leased_until=leased_until,
+            exhausted=int(tries) > self.max_tries,
+            fence=Fence(key=self.fence_key(thread), token=token),
+        )
+
+    async def beat(self, held: Iterable[tuple[Claimed, Lease]]) -> list[Claimed]:
+        """Prolong these leases in Redis and in our belief; returns those that were refused, their leases lost.
+
+        Uses a client of its own, with short time-outs and without retries. One shard out of reach costs no other.
+        """
+        refused: list[Claimed] = []
+        missed: RedisError | None = None
+        by_shard: dict[str, list[tuple[Claimed, Lease]]] = {}
+        for claimed, lease in held:
+            by_shard.setdefault(self.shard_of(claimed.thread), []).append((claimed, lease))
+        for shard, ours in by_shard.items():
+            try:
+                refused += await self._beat_in(shard, ours)
+            except RedisError as error:
+                missed = error
+        if missed is not None:
+            raise missed
+        return refused
+
+    async def _beat_in(self, shard: str, ours: list[tuple[Claimed, Lease]]) -> list[Claimed]:
+        asked_at = now()
+        refused: list[Claimed] = []
+        pairs = [word for claimed, _ in ours for word in (claimed.thread, claimed.fence.token)]
+        answers = await self._beat(keys=[shard], args=[round(self.lease_s * 1000), *pairs])
+        for (claimed, lease), accepted in zip(ours, answers, strict=True):
+            if accepted:
+                lease.prolong(asked_at + self.lease_s)
+            else:
+                lease.lose()
+                refused.append(claimed)
+        return refused
+
+    async def done(self, claimed: Claimed, verb: Verb, *, after_s: float = 0, reason: str = "") -> bool:
+        """End the turn; False when somebody took the thread over (nothing happens then).
+
+        ``ok`` and ``dead`` take the message away (``dead`` keeps it with ``reason``); ``retry`` leaves it where it is
+        for ``after_s``; ``giveback`` leaves it for anybody (after ``after_s``), and this try does not count.
+        """
+        token, shard = claimed.fence.token, self.shard_of(claimed.thread)
+        ending: list[str | int] = [
+            verb,
+            round(after_s * 1000),
+            reason,
+            DEAD_KEPT,
+            DEAD_TTL_S,
+            self._bell.ttl_in_scripts,
+        ]
+        return await self._bell.answered(await self._done(keys=[shard], args=[claimed.thread, token, *ending]))
+
+    async def mark(self, claimed: Claimed, name: str, value: str, *, ttl_s: int = MARK_TTL_S) -> str:
+        """Write down once that an effect happened; returns the value that stands, ours or an earlier one.
+
+        ``ttl_s`` is how long it stands: by default as long as a second delivery of the message is known as one.
+
+        Raises ``LeaseLost`` when the lease ran out or was taken over: the effect is not ours to have.
+        """
+        key = f"{claimed.thread}:{name}"
+        arguments: list[str | bytes | int] = [claimed.thread, claimed.fence.token, key, value, ttl_s]
+        standing = await self._mark(keys=[self.shard_of(claimed.thread)], args=arguments)
+        if standing is None:
+            message = f"the mark {name} was refused"
+            raise LeaseLost(message)
+        return str(standing)
+
+    async def marked(self, thread: str, name: str) -> str | None:
+        """The value of a mark, None if there is none."""
+        value = await self._redis.get(self.mark_key(thread, name))
+        return None if value is None else str(value)
+
+    async def cancel(self, thread: str, reason: str, *, message_id: str) -> None:
+        """Tell all workers to interrupt the turn of this message.
+
+        The wish travels while turns come and go: it names what it means, or it would hit the next one.
+        """
+        wish = json.dumps({"thread": thread, "reason": reason, "message_id": message_id})
+        await self._redis.publish(self.cancel_channel(), wish)
+
+    async def hurry(self, thread: str) -> None:
+        """A message of this thread that waits for a later try is due now: somebody took it back."""
+        if await self._redis.zadd(self.ready_key(thread), {thread: 1}, xx=True, lt=True, ch=True):
+            await self._bell.ring()
+
+    async def cancellations(self, listening: Callable[[], None]) -> AsyncIterator[Cancellation]:
+        """What ``cancel`` said, on whatever worker, from when ``listening`` is called. Raises ``RedisError``."""
+        await self._redis.initialize()  # a cluster's client must know its nodes before it can choose one to listen to
+        async with self._redis.pubsub(ignore_subscribe_messages=True) as pubsub:
+            await pubsub.subscribe(self.cancel_channel())
+            listening()
+            while True:
+                heed_cancellation()
+                message = await pubsub.get_message(timeout=1.0)
+                if message is not None and (wish := _wish(message["data"])) is not None:
+                    yield wish
+
+    async def wait(self, timeout_s: float) -> None:
+        """Return when there may be news, after ``timeout_s`` at the latest."""
+        await self._bell.wait(timeout_s)
+
+    async def waiting(self, *, for_s: float, again_s: float, limit: int) -> list[Waiting]:
+        """What has waited for ``for_s``, to be claimed or behind a running turn; each is told once in ``again_s``."""
+        found: list[Waiting] = []
+        for shard in self._tags:
+            limits = [round(for_s * 1000), round(again_s * 1000), limit - len(found)]
+            for thread, entry, place in await self._waiting(keys=[shard], args=limits):
+                message_id, _, body = split_entry(entry)
+                found.append(Waiting(thread=thread, id=message_id, body=body, place=int(place)))
+        return found
+
+    async def stored(self, thread: str) -> list[Stored]:
+        """What waits or is in work in a thread, in order; if a turn runs there, it is the first one's."""
+        entries = await self._redis.lrange(f"{self.shard_of(thread)}:mb:{thread}", 0, -1)
+        parts = [split_entry(str(entry)) for entry in entries]
+        return [Stored(id=message_id, body=body) for message_id, _, body in parts]
+
+    async def depth(self) -> Depth:
+        """How much there is to do, over all shards."""
+        rows = [await self._depth(keys=[shard]) for shard in self._tags]
+        messages, leased, dead = (sum(column) for column in zip(*rows, strict=True))
+        return Depth(messages=messages, leased=leased, dead=dead)
+
+    async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
+        """The messages that were given up, the newest first."""
+        return await DeadLetters(self._redis, prefix=self._prefix, shards=self._shards).newest(limit)
+
+
+def _wish(told: str) -> Cancellation | None:
+    """What another worker, perhaps of another version, wants cancelled; None where it cannot be understood."""
+    try:
+        fields = json.loads(told)
+        return Cancellation(thread=fields["thread"], reason=fields["reason"], message_id=fields["message_id"])
+    except (ValueError, KeyError, TypeError):
+        return None

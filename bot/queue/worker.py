@@ -1,0 +1,385 @@
+"""The worker: takes messages out of the mailbox, owns the tasks that handle them, and lets none of them go astray.
+
+Promises: a turn runs only while its lease is held and is cancelled the moment it is not (E5); each claimed message ends
+as ok, retry, dead or given back, whatever its handler does; a handler that crashes meets the wall here, is logged under
+its turn's id and tried again with backoff, and in the end the person is told (``on_dead``). A Redis that is away is
+waited for. ``stop`` drains (H3): nothing new is claimed, running turns go on, beating, for ``drain_s`` seconds, the
+rest is given back. Must never log a body or an exception's text (it may quote one), nor create a task it does not own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import traceback
+import uuid
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import structlog
+from redis.exceptions import RedisError
+
+from bot.queue.lease import Lease, LeaseLost, heed_cancellation, now
+from bot.queue.queue import FAREWELLS, Claimed, Mailbox, Verb
+from bot.redis.url import OUTAGES, plain_cause
+
+LOG = structlog.get_logger()
+
+IDLE_S = 0.5
+CLAIMED_AT_ONCE = 32
+OUTAGE_FIRST_S = 0.1
+OUTAGE_MAX_S = 2.0
+REPORT_S = 60.0
+SWEEP_S = 2.0
+FAREWELL_S = 2.0
+DRAIN_S = 25.0
+INSIST_S = 3.0
+BACKOFF_FIRST_S = 1.0
+BACKOFF_MAX_S = 60.0
+
+# Why a turn was interrupted: the person (or an edit) wanted it, its lease is lost, or we are ending.
+Interruption = Literal["stopped", "lease_lost", "drained"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a turn ended, for the mailbox. ``after_s`` and ``reason`` belong to ``retry`` and ``dead``."""
+
+    verb: Verb
+    after_s: float = 0.0
+    reason: str = ""
+
+
+OK = Ending(verb="ok")
+GIVEBACK = Ending(verb="giveback")
+
+
+def retry(after_s: float) -> Ending:
+    """Try the message again after so many seconds; what came later in its thread waits. It counts as a try."""
+    return Ending(verb="retry", after_s=after_s)
+
+
+def later(after_s: float) -> Ending:
+    """Try the message again after so many seconds, and do not count this try: a far end was away, nobody failed."""
+    return Ending(verb="giveback", after_s=after_s)
+
+
+def dead(reason: str) -> Ending:
+    """Give the message up; ``reason`` is for the operator. ``on_dead`` is called before."""
+    return Ending(verb="dead", reason=reason)
+
+
+def backoff(tries: int) -> float:
+    """Seconds to wait after the ``tries``-th failure."""
+    return min(BACKOFF_FIRST_S * 2.0 ** (tries - 1), BACKOFF_MAX_S)
+
+
+def places(error: BaseException) -> list[str]:
+    """Where it happened, innermost last: enough to find a bug, without the texts that an error message may quote."""
+    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)][-5:]
+
+
+Handle = Callable[[Claimed, Lease], Awaitable[Ending]]
+OnDead = Callable[[Claimed, Lease, str], Awaitable[None]]
+Sweep = Callable[[], Awaitable[None]]
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """One running turn. ``why`` is set once it was interrupted."""
+
+    claimed: Claimed
+    lease: Lease
+    task: asyncio.Task[Ending]
+    why: Interruption | None = None
+    timer: asyncio.TimerHandle | None = None
+
+    def interrupt(self, why: Interruption) -> None:
+        """Cancel the handler. One that returned already is left to end in peace."""
+        if self.why is None and not self.task.done():
+            self.why = why
+            self._insist()
+
+    def _insist(self) -> None:
+        # A cancellation can be swallowed on its way (see heed_cancellation): repeat it, leaving time to clean up.
+        if not self.task.done():
+            self.task.cancel()
+            self._later(INSIST_S, self._insist)
+
+    def _later(self, seconds: float, act: Callable[[], None]) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = asyncio.get_running_loop().call_later(seconds, act)
+
+    def watch(self) -> None:
+        """Interrupt the turn at the very moment its lease runs out, prolonged or not by then."""
+        if self.lease.held():
+            self._later(self.lease.left_s, self.watch)
+        else:
+            self.interrupt("lease_lost")
+
+    def ending(self, *, stopping: bool) -> Ending | None:
+        """What to tell the mailbox once the task is done; None when there is nothing to tell."""
+        if not self.task.done():
+            return None  # it resists its cancellation: whoever gets the lease next must not meet it
+        if not self.task.cancelled():
+            ending = self.task.result()
+            # Taken back while it was about to rest: there is nothing left to wait for.
+            return replace(ending, after_s=0.0) if self.lease.stopped else ending
+        if self.why == "stopped":
+            return OK  # the person wants no answer any more
+        if not self.lease.held():
+            return None
+        if self.why is not None or stopping:  # also where the lease had run out, and a late beat found it still ours
+            return GIVEBACK
+        return retry(backoff(self.claimed.tries))  # the handler cancelled itself: a bug, counted as a try
+
+
+class Turns:
+    """Claims messages and runs ``handle`` on up to ``concurrency`` of them at once, until ``stop``.
+
+    ``handle`` must check ``lease.require()`` right before each outside effect. When it is cancelled, ``lease.stopped``
+    tells whether a person wanted that. ``on_dead`` gets the reason and must tell the person; if it fails, the message
+    is kept and tried again, a few times. ``sweep`` is called every ``sweep_s`` seconds, beside the turns.
+    """
+
+    def __init__(  # noqa: PLR0913 - each has a default; who needs another one names it
+        self,
+        mailbox: Mailbox,
+        handle: Handle,
+        *,
+        on_dead: OnDead,
+        concurrency: int = 50,
+        drain_s: float = DRAIN_S,
+        sweep: Sweep | None = None,
+        sweep_s: float = SWEEP_S,
+    ) -> None:
+        self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+        self.listening = asyncio.Event()
+        self._mailbox = mailbox
+        self._handle = handle
+        self._on_dead = on_dead
+        self._concurrency = concurrency
+        self._drain_s = drain_s
+        self._sweep = sweep
+        self._sweep_s = sweep_s
+        self._running: set[Turn] = set()
+        self._stopping = asyncio.Event()
+        self._changed = asyncio.Event()
+
+    @property
+    def in_flight(self) -> int:
+        """Turns running now."""
+        return len(self._running)
+
+    def stop(self) -> None:
+        """Begin to drain; ``run`` returns when all is ended or given back. To end at once, cancel ``run``."""
+        self._stopping.set()
+        self._changed.set()
+
+    async def cancel(self, thread: str, reason: str, *, message_id: str) -> None:
+        """Interrupt the turn of this message, here or on any worker.
+
+        It counts as ended, unless the handler itself returns another ending. Raises ``RedisError``.
+        """
+        self._stop_turn(thread, reason, message_id)
+        await self._mailbox.cancel(thread, reason, message_id=message_id)
+
+    async def run(self) -> None:
+        """Work until ``stop``. A Redis that is away is waited for; anything raised is a bug or our cancellation."""
+        async with asyncio.TaskGroup() as service:
+            beats = service.create_task(self._beat_always(), name="turns:beat")
+            ears = service.create_task(self._listen_always(), name="turns:listen")
+            broom = service.create_task(self._sweep_always(), name="turns:sweep")
+            try:
+                async with asyncio.TaskGroup() as turns:
+                    await self._claim_and_drain(turns)
+            finally:
+                beats.cancel()
+                ears.cancel()
+                broom.cancel()
+
+    async def _claim_and_drain(self, turns: asyncio.TaskGroup) -> None:
+        try:
+            await self._claim_until_stopped(turns)
+            await self._drain()
+        finally:
+            self._stopping.set()  # also when we are cancelled: what is cancelled from here on is to be given back
+
+    async def _claim_until_stopped(self, turns: asyncio.TaskGroup) -> None:
+        pause_s = OUTAGE_FIRST_S
+        while not self._stopping.is_set():
+            heed_cancellation()
+            try:
+                await self._claim_some(turns)
+                if pause_s > OUTAGE_FIRST_S:
+                    LOG.info("redis_back")
+                pause_s = OUTAGE_FIRST_S
+            except RedisError as error:
+                kind, cause = type(error).__name__, plain_cause(error)
+                LOG.warning("redis_unavailable", error_type=kind, cause=cause, again_in_s=pause_s)
+                await self._pause(pause_s)
+                pause_s = min(pause_s * 2, OUTAGE_MAX_S)
+
+    async def _claim_some(self, turns: asyncio.TaskGroup) -> None:
+        free = self._concurrency - len(self._running)
+        if free <= 0:
+            await self._something_changes()
+            return
+        claimed = await self._mailbox.claim(self.worker, min(free, CLAIMED_AT_ONCE))
+        for message in claimed:
+            self._start(message, turns)
+        if not claimed:
+            await self._mailbox.wait(IDLE_S)
+
+    async def _something_changes(self) -> None:
+        """Return when a turn ended or ``stop`` was called, from now on."""
+        self._changed.clear()
+        await self._changed.wait()
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+
+    async def _drain(self) -> None:
+        LOG.info("turns_draining", in_flight=self.in_flight)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._drain_s):
+                while self._running:
+                    await self._something_changes()
+        for turn in self._running:
+            turn.interrupt("drained")
+
+    def _start(self, claimed: Claimed, turns: asyncio.TaskGroup) -> None:
+        lease = Lease(claimed.leased_until)
+        task = turns.create_task(self._walled(claimed, lease), name=f"turn:{claimed.id}")
+        turn = Turn(claimed, lease, task)
+        self._running.add(turn)
+        turn.watch()
+        turns.create_task(self._see_through(turn), name=f"turn:{claimed.id}:end")
+
+    async def _walled(self, claimed: Claimed, lease: Lease) -> Ending:
+        """The handler's ending, whatever it does. Only cancellation and a lost lease pass through (as cancellation)."""
+        try:
+            ending = await self._try(claimed, lease)
+            if ending.verb == "dead":
+                await self._on_dead(claimed, lease, ending.reason)
+        except LeaseLost:
+            lease.lose()
+            raise asyncio.CancelledError from None
+        except OUTAGES as error:
+            LOG.warning("turn_without_redis", **about(claimed), cause=plain_cause(error))
+            return later(BACKOFF_FIRST_S)
+        except Exception as error:  # noqa: BLE001 (the wall of the turn)
+            failure = {"error_type": type(error).__name__, "places": places(error)}
+            LOG.error("turn_crashed", **about(claimed), **failure)  # noqa: TRY400 (a traceback quotes texts)
+            return self._after_crash(claimed, type(error).__name__)
+        return ending
+
+    async def _try(self, claimed: Claimed, lease: Lease) -> Ending:
+        lease.require()
+        if claimed.exhausted:
+            return dead(f"no end after {self._mailbox.max_tries} tries")
+        return await self._handle(claimed, lease)
+
+    def _after_crash(self, claimed: Claimed, what: str) -> Ending:
+        # The last try of all ends here even if nobody could be told; before, the next try is the one that tells.
+        if claimed.tries >= self._mailbox.max_tries + FAREWELLS:
+            return dead(f"crashed: {what}")
+        return retry(backoff(claimed.tries))
+
+    async def _see_through(self, turn: Turn) -> None:
+        """Wait for the handler, then tell the mailbox, also while we are being cancelled ourselves."""
+        began = now()
+        try:
+            await asyncio.wait({turn.task})
+        finally:
+            if not turn.task.done():  # we are being ended at once; the handler was cancelled beside us
+                await asyncio.wait({turn.task}, timeout=FAREWELL_S)
+            await self._report(turn, seconds=round(now() - began, 3))
+
+    async def _report(self, turn: Turn, *, seconds: float) -> None:
+        try:
+            ending = turn.ending(stopping=self._stopping.is_set())
+            if ending is None:
+                LOG.warning("turn_lost", **about(turn.claimed), seconds=seconds, held=turn.lease.held())
+            else:
+                await self._tell_mailbox(turn.claimed, ending, seconds=seconds)
+        finally:
+            if turn.timer is not None:
+                turn.timer.cancel()
+            self._running.discard(turn)
+            self._changed.set()
+
+    async def _tell_mailbox(self, claimed: Claimed, ending: Ending, *, seconds: float) -> None:
+        """Report an ending, through an outage if need be: what was answered must not be answered again."""
+        began = now()
+        while True:
+            try:
+                accepted = await self._mailbox.done(claimed, ending.verb, after_s=ending.after_s, reason=ending.reason)
+            except RedisError as error:
+                if now() - began > (FAREWELL_S if self._stopping.is_set() else REPORT_S):
+                    LOG.warning("turn_not_reported", **about(claimed), error_type=type(error).__name__)
+                    return
+                await asyncio.sleep(OUTAGE_FIRST_S)
+            else:
+                LOG.info("turn_ended", **about(claimed), verb=ending.verb, accepted=accepted, seconds=seconds)
+                return
+
+    async def _beat_always(self) -> None:
+        """Prolong all leases four times in their length; after a failure sooner."""
+        lease_s = self._mailbox.lease_s
+        pause_s = lease_s / 4
+        while True:
+            heed_cancellation()
+            await asyncio.sleep(pause_s)
+            pause_s = lease_s / 4
+            turns = list(self._running)
+            try:
+                await self._mailbox.beat([(turn.claimed, turn.lease) for turn in turns])
+            except RedisError as error:
+                LOG.warning("beat_failed", error_type=type(error).__name__, held=len(turns))
+                pause_s = lease_s / 16
+            for turn in turns:
+                if not turn.lease.held():
+                    turn.interrupt("lease_lost")
+
+    async def _listen_always(self) -> None:
+        """Obey cancellations from anywhere."""
+        while True:
+            heed_cancellation()
+            try:
+                async for wish in self._mailbox.cancellations(self.listening.set):
+                    self._stop_turn(wish.thread, wish.reason, wish.message_id)
+            except RedisError as error:
+                LOG.warning("cancellations_unheard", error_type=type(error).__name__)
+                await asyncio.sleep(OUTAGE_FIRST_S * 5)
+
+    async def _sweep_always(self) -> None:
+        """What is done beside the turns must not end them."""
+        while self._sweep is not None:
+            heed_cancellation()
+            await asyncio.sleep(self._sweep_s)
+            try:
+                await self._sweep()
+            except RedisError as error:
+                LOG.warning("sweep_failed", error_type=type(error).__name__)
+            except Exception as error:  # noqa: BLE001 (the wall of the turn)
+                LOG.error("sweep_crashed", error_type=type(error).__name__, places=places(error))  # noqa: TRY400 (a traceback quotes texts)
+
+    def _stop_turn(self, thread: str, reason: str, message_id: str) -> None:
+        """Interrupt the turn of this message, if it runs here."""
+        for turn in list(self._running):
+            if (turn.claimed.thread, turn.claimed.id) == (thread, message_id):
+                LOG.info("turn_stopped", **about(turn.claimed), reason=reason)
+                turn.lease.stop(reason)
+                turn.interrupt("stopped")
+
+
+def about(claimed: Claimed) -> dict[str, str | int]:
+    """What every log line about a turn carries."""
+    return {"thread": claimed.thread, "message_id": claimed.id, "tries": claimed.tries}

@@ -1,0 +1,43 @@
+"""The Redis of the settings, opened; what a person can mend about it ends in a sentence.
+
+Promises: a ``REDIS_URL`` that is no URL, and an ``ORION_HOME`` that cannot be written, are told as such. Must never
+show a URL: it may hold a password.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from redis.asyncio import Redis
+
+from bot.errors import WrongUse
+from bot.redis.embedded import connect
+from bot.settings import Settings
+
+NO_URL = (
+    "REDIS_URL cannot be used: it must look like redis://host:6379/0, rediss://user:password@host:6379, unix:///path, "
+    "redis+sentinel://host:26379,host:26379/service/0 or redis+cluster://host:6379,host:6379"
+)
+
+
+@asynccontextmanager
+async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
+    """A client, not contacted yet where ``REDIS_URL`` names the server.
+
+    Raises ``WrongUse``, and ``EmbeddedRedisError`` where the private server does not start.
+    """
+    url = settings.redis_url.get_secret_value()
+    async with AsyncExitStack() as stack:
+        try:
+            client = await stack.enter_async_context(connect(settings.home, url or None))
+        except ValueError:
+            raise WrongUse(NO_URL) from None
+        except OSError as error:
+            raise WrongUse(home_unusable(settings, error)) from None
+        yield client
+
+
+def home_unusable(settings: Settings, error: OSError) -> str:
+    """What to say when nothing can be kept under ``ORION_HOME``."""
+    return f"Nothing can be kept in {settings.home}: {error.strerror}. Name another folder in ORION_HOME."

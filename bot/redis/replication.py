@@ -1,0 +1,82 @@
+"""Whether what was written also stands on a replica, before anybody is told that it is kept.
+
+Promises: where the server that holds a shard has replicas, ``confirm`` returns once one of them has everything written
+so far, and raises otherwise; where it has none there is nothing to wait for. A replica that went away is noticed. Must
+never make an acknowledgement wait longer than Slack would.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError, ResponseError
+
+from bot.redis.cluster import Cluster
+
+WITHIN_S = 0.5
+KNOWN_FOR_S = 10.0
+MARK_TTL_S = 60
+
+
+class NotReplicated(RedisError):  # noqa: N818 - it states a fact: the write stands, but on one server only
+    """No replica has it yet. A fail-over now would lose it."""
+
+
+class Replication:
+    """Waits for replicas. ``clock`` gives seconds that never go back."""
+
+    def __init__(
+        self, redis: Redis, *, within_s: float = WITHIN_S, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._redis = redis
+        self._within_ms = round(within_s * 1000)
+        self._clock = clock
+        self._replicas: dict[str, tuple[float, int]] = {}
+
+    async def confirm(self, shard: str) -> None:
+        """Return when a replica has what was written to this shard, or there is none. Raises ``NotReplicated``.
+
+        A write of our own goes first: a replica that has the later write has the earlier one, on whatever connection
+        it was made.
+        """
+        if not await self._has_replicas(shard):
+            return
+        mark = f"{shard}:replicated"
+        set_it, wait = ("SET", mark, "1", "EX", MARK_TTL_S), ("WAIT", 1, self._within_ms)
+        if await self._on_one_connection(mark, set_it, wait) > 0:
+            return
+        self._replicas.pop(shard, None)
+        if await self._has_replicas(shard):
+            message = "no replica confirmed the write in time"
+            raise NotReplicated(message)
+
+    async def _has_replicas(self, shard: str) -> bool:
+        known = self._replicas.get(shard)
+        if known is None or self._clock() - known[0] > KNOWN_FOR_S:
+            known = self._replicas[shard] = self._clock(), await self._connected(shard)
+        return known[1] > 0
+
+    async def _connected(self, shard: str) -> int:
+        """How many replicas follow the server that holds this shard; 0 where it does not say."""
+        client = self._redis
+        try:
+            if isinstance(client, Cluster):
+                info: Any = await client.info("replication", target_nodes=await client.holder_of(shard))
+            else:
+                info = await client.info("replication")
+        except ResponseError:
+            return 0
+        return int(info.get("connected_slaves", 0))
+
+    async def _on_one_connection(self, key: str, *commands: tuple[str | int, ...]) -> int:
+        """The answer to the last of these commands: ``WAIT`` counts what its own connection wrote."""
+        client = self._redis
+        if not isinstance(client, Cluster):
+            async with client.pipeline(transaction=False) as pipe:
+                for command in commands:
+                    pipe.execute_command(*command)
+                return int((await pipe.execute())[-1])
+        return int((await client.on_one_connection(key, *commands))[-1])

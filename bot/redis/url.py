@@ -1,0 +1,150 @@
+"""The forms of ``REDIS_URL``, each opened as one kind of client: a server, a primary behind Sentinels, a cluster.
+
+Promises: whatever the form, the client speaks the same commands and fails with ``RedisError`` only, so that nobody else
+need know which it is. ``impatient`` gives a second client of the same servers that answers in time or fails. Must never
+put a URL into an error: it may hold a password.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.cluster import RedisCluster
+from redis.asyncio.connection import SSLConnection, parse_url
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.backoff import ExponentialBackoff, NoBackoff
+from redis.exceptions import ClusterDownError, ReadOnlyError, RedisError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from bot.redis.cluster import Cluster
+
+CLUSTER, SENTINEL = "+cluster", "+sentinel"
+REDIS_PORT, SENTINEL_PORT = 6379, 26379
+SENTINEL_TIMEOUT_S = 1.0
+
+# A client as Orion uses it everywhere: answers are ``str``, short hiccups are retried, nothing hangs for long.
+PATIENT: dict[str, Any] = {
+    "decode_responses": True,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+    "health_check_interval": 30,
+    # redis-py's own limit is 100, beyond which it refuses at once: a burst of events to a slow Redis must not meet it.
+    "max_connections": 2_000,
+    "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
+}
+# What went wrong, in words for the log and `orion doctor`, by the first word of the reply or by the error's type.
+PLAIN_CAUSES = {
+    "AuthenticationError": "Redis refuses the user or password of REDIS_URL",
+    "WRONGPASS": "Redis refuses the user or password of REDIS_URL",
+    "NOAUTH": "Redis wants a password: put it into REDIS_URL",
+    "NOPERM": "Redis does not let this user run what Orion needs",
+    "ReadOnlyError": "this Redis is a read-only replica: name the primary, or the Sentinels (redis+sentinel://…)",
+    "MISCONF": "Redis cannot write to its disk (full?); nothing is acknowledged until it can",
+    "OutOfMemoryError": "Redis is full (maxmemory); nothing is acknowledged until it has room",
+    "MovedError": "this Redis is a node of a cluster: write redis+cluster://host:port,…",
+    "MasterNotFoundError": "the Sentinels name no primary (a fail-over under way, or another service name)",
+    "ClusterDownError": "the cluster is down or failing over",
+    "ConnectionError": "Redis cannot be reached: is it up, and is REDIS_URL right?",
+    "TimeoutError": "Redis does not answer in time",
+}
+# What passes when Redis is back, or has a primary again; any other error is a fault of the command or of its caller.
+OUTAGES = (RedisConnectionError, RedisTimeoutError, ReadOnlyError, ClusterDownError)
+
+
+def is_cluster(client: Redis) -> bool:
+    """Whether this client's keys are spread over several servers."""
+    return isinstance(client, RedisCluster)
+
+
+@asynccontextmanager
+async def client_of(url: str) -> AsyncIterator[Redis]:
+    """A client of what ``url`` names, not contacted yet. Raises ``ValueError`` for a URL of no known form."""
+    parts = urlsplit(url)
+    if parts.scheme.endswith(CLUSTER):
+        settings = _settings(parts, CLUSTER)
+        cluster = Cluster(nodes=_hosts(parts, REDIS_PORT), **settings)
+        try:
+            # redis-py's two clients share all commands, but no type; this is the one place where that shows.
+            yield cast("Redis", cluster)
+        finally:
+            await cluster.aclose()
+    elif parts.scheme.endswith(SENTINEL):
+        async with _watched(parts) as client:
+            yield client
+    else:
+        async with Redis.from_url(url, **PATIENT) as client:
+            yield client
+
+
+@asynccontextmanager
+async def _watched(parts: SplitResult) -> AsyncIterator[Redis]:
+    """A client of the primary that the Sentinels name, whoever that is by then."""
+    service, _, database = parts.path.strip("/").partition("/")
+    if not service:
+        message = "the service's name is missing"
+        raise ValueError(message)
+    settings = _settings(parts._replace(path=f"/{database}"), SENTINEL)
+    settings["ssl"] = settings.pop("connection_class", None) is SSLConnection
+    quick = {"socket_timeout": SENTINEL_TIMEOUT_S, "socket_connect_timeout": SENTINEL_TIMEOUT_S}
+    password = settings.pop("sentinel_password", None)
+    guards = {**quick, "password": password, "retry": Retry(NoBackoff(), 0)}
+    async with (
+        Sentinel(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=guards) as sentinels,  # type: ignore[no-untyped-call]  # redis-py's own
+        sentinels.master_for(service, **settings) as client,
+    ):
+        yield client
+
+
+def _settings(parts: SplitResult, form: str) -> dict[str, Any]:
+    """Everything that a URL says but its hosts, as redis-py reads it for one server."""
+    scheme = parts.scheme.removesuffix(form)
+    if scheme not in {"redis", "rediss"}:
+        message = "the scheme is none of redis and rediss"
+        raise ValueError(message)
+    query = dict(parse_qsl(parts.query))
+    extra = {name: query.pop(name) for name in ("sentinel_password",) if name in query}
+    user = parts.netloc.rpartition("@")[0]
+    plain = urlunsplit((scheme, f"{user}@one" if user else "one", parts.path, urlencode(query), ""))
+    read = {name: value for name, value in parse_url(plain).items() if name not in {"host", "port"}}
+    if form == CLUSTER and read.pop("connection_class", None) is SSLConnection:
+        read["ssl"] = True
+    return {**PATIENT, **extra, **read}
+
+
+def _hosts(parts: SplitResult, port: int) -> list[tuple[str, int]]:
+    """``host:port,host:port``; the port may be left out."""
+    named = [urlsplit(f"//{one.strip()}") for one in parts.netloc.rpartition("@")[2].split(",")]
+    hosts = [(one.hostname or "", one.port or port) for one in named]
+    if not all(host for host, _ in hosts):
+        message = "a host is missing"
+        raise ValueError(message)
+    return hosts
+
+
+def impatient(client: Redis, *, timeout_s: float) -> Redis:
+    """A client of the same servers that answers within ``timeout_s`` or fails, and never tries twice. Close it."""
+    hasty = {"retry": Retry(NoBackoff(), 0), "socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
+    if isinstance(client, Cluster):
+        return cast("Redis", Cluster(**{**client.made_of, **hasty}))
+    pool = client.connection_pool
+    settings: dict[str, Any] = {**pool.connection_kwargs, **hasty}
+    if isinstance(pool, SentinelConnectionPool):
+        settings.pop("connection_pool")
+        again = SentinelConnectionPool(  # type: ignore[no-untyped-call]  # redis-py's own
+            pool.service_name, pool.sentinel_manager, connection_class=pool.connection_class, **settings
+        )
+        return Redis.from_pool(again)
+    return Redis.from_pool(ConnectionPool(connection_class=pool.connection_class, **settings))
+
+
+def plain_cause(error: RedisError) -> str:
+    """What an operator should know, without the text of the error: it may quote arguments or the URL."""
+    first = str(error).partition(" ")[0]
+    kind = type(error).__name__
+    return PLAIN_CAUSES.get(first) or PLAIN_CAUSES.get(kind) or kind

@@ -1,0 +1,1 @@
+"""Servers that receive events: HTTP and Socket Mode."""

@@ -1,0 +1,164 @@
+"""The HTTP pages of every mode, and in HTTP mode the door for Slack's events.
+
+Promises: ``/healthz`` while the process lives, ``/readyz`` with each check by name, ``/metrics`` for Prometheus;
+a Slack request is let in only with a fresh signature over its raw bytes, and none over 1 MiB is read. Must never log a
+body, a query or a header, and never show an exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import structlog
+from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response
+from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
+
+from bot.install.oauth import InstallPages
+from bot.slack.manifest import EVENTS_PATH
+from bot.slack.payload import string
+
+LARGEST_BODY: Final = 1024 * 1024
+_WINDOW_S: Final = 300
+_METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_log = structlog.get_logger()
+
+Checks = Callable[[], Awaitable[Mapping[str, bool]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """What the pages show. ``checks`` names what must be up before questions can be answered.
+
+    ``paused`` tells of an admin's order, ``left_alone`` of far ends that keep failing: Orion is as ready as ever to
+    take questions, so neither fails a check.
+    """
+
+    checks: Checks
+    metrics: Callable[[], Awaitable[bytes]]
+    paused: Callable[[], Awaitable[bool]] | None = None
+    left_alone: Callable[[], Sequence[str]] = tuple
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackDoor:
+    """Slack's side of HTTP mode. ``clock`` gives seconds since 1970; a body must be there within ``body_s``.
+
+    ``installing`` are the pages by which workspaces install Orion, where they may.
+    """
+
+    app: AsyncApp
+    signing_secret: str
+    clock: Callable[[], float] = time.time
+    body_s: float = 10.0
+    installing: InstallPages | None = None
+
+
+def build(pages: Pages, door: SlackDoor | None = None) -> web.Application:
+    """The web application: three pages, and Slack's door where there is one."""
+    application = web.Application(client_max_size=LARGEST_BODY)
+    application.add_routes(page_routes(pages))
+    if door is not None:
+        application.router.add_post(EVENTS_PATH, partial(_slack_events, door))
+        if door.installing is not None:
+            application.add_routes(door.installing.routes())
+    return application
+
+
+def page_routes(pages: Pages) -> list[web.RouteDef]:
+    """The three pages, for whichever server shows them."""
+    front = _Front(pages)
+    named = {"/healthz": front.healthz, "/readyz": front.readyz, "/metrics": front.metrics}
+    return [web.get(path, show) for path, show in named.items()]
+
+
+@asynccontextmanager
+async def serve(application: web.Application, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
+    """Serves until the block ends; gives the port that was bound (``port`` 0 takes a free one).
+
+    Raises:
+        OSError: the port is taken.
+    """
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=3)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        yield int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()
+
+
+def signed(door: SlackDoor, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether Slack signed exactly these bytes, and within the last five minutes."""
+    stamp = headers.get("X-Slack-Request-Timestamp", "")
+    # Only plain digits: anything else would make int() raise, or be signed in a form Slack never sends.
+    if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= 12):  # noqa: PLR2004 - good until the year 33658
+        return False
+    if abs(door.clock() - int(stamp)) > _WINDOW_S:
+        return False
+    expected = hmac.new(door.signing_secret.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256)
+    given = headers.get("X-Slack-Signature", "").encode("utf-8", "replace")
+    return hmac.compare_digest(b"v0=" + expected.hexdigest().encode(), given)
+
+
+class _Front:
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    async def healthz(self, _: web.Request) -> web.Response:
+        return web.json_response({"alive": True})
+
+    async def readyz(self, _: web.Request) -> web.Response:
+        checks = dict(await self._pages.checks())
+        ready = all(checks.values())
+        paused = {"paused": await self._pages.paused()} if self._pages.paused else {}
+        alone = list(self._pages.left_alone())
+        shown = {"ready": ready, "checks": checks, "left_alone": alone, **paused}
+        return web.json_response(shown, status=200 if ready else 503)
+
+    async def metrics(self, _: web.Request) -> web.Response:
+        return web.Response(body=await self._pages.metrics(), headers={"Content-Type": _METRICS_TYPE})
+
+
+async def _slack_events(door: SlackDoor, request: web.Request) -> web.Response:
+    try:
+        async with asyncio.timeout(door.body_s):
+            body = await request.read()  # 413 above client_max_size
+    except TimeoutError:
+        return web.Response(status=408)
+    if not signed(door, request.headers, body):
+        _log.warning("slack_signature_refused", body_length=len(body))
+        return web.Response(status=401)
+    asked = _read(body, request.headers)
+    if asked is None:
+        return web.Response(status=400)
+    return await to_aiohttp_response(await door.app.async_dispatch(asked))
+
+
+def _read(body: bytes, headers: Mapping[str, str]) -> AsyncBoltRequest | None:
+    """A signed body as Bolt takes it; None for a shape that Slack never sends, over which Bolt would trip later."""
+    try:
+        asked = AsyncBoltRequest(body=body.decode(), headers=dict(headers))
+        if _sound(asked.body):
+            return asked
+        trouble = "shape"
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as exc:
+        # Bolt reads its context out of the payload and takes every field for what it should be.
+        trouble = type(exc).__name__
+    _log.warning("slack_body_unreadable", error_type=trouble, body_length=len(body))
+    return None
+
+
+def _sound(payload: Mapping[str, Any]) -> bool:
+    """Whether an event has the one field that everything else hangs on."""
+    if "event" not in payload and payload.get("type") != "event_callback":
+        return True
+    return bool(string(payload, "event", "type")) and isinstance(payload.get("type"), str)

@@ -1,0 +1,1 @@
+"""Slack payloads and Web API calls."""

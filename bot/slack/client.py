@@ -1,0 +1,170 @@
+"""The Bolt app and its connections, from plain values.
+
+Promises: one HTTP session, no hidden retries, no proxy for loopback; events are stored before they are acknowledged;
+who Orion is gets asked once and remembered; the libraries' own log lines, which quote whole payloads, stay unheard.
+Must never acknowledge an event that could not be authorised: Bolt's own check answers 200 when Slack is away, which
+would lose the event.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import structlog
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.message import Own
+from bot.slack.payload import string
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from observability.loopback import is_loopback
+
+SLACK_API_URL: Final = "https://slack.com/api/"
+_CALL_TIMEOUT_S: Final = 20.0
+_MOST_CONNECTIONS: Final = 100
+_log = structlog.get_logger()
+
+
+class NotAuthorized(Exception):  # noqa: N818 - a state of the workspace, not a bug
+    """Slack did not tell who Orion is; the event must come again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who Orion is in its workspace, as ``auth.test`` told."""
+
+    team: str
+    own: Own
+
+
+class _Discreet(logging.Filter):
+    """Leaves of a Slack library's line only where it came from and what kind it is: their texts quote."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else "error"
+        record.msg, record.args = f"slack library: {kind} in {record.module}.{record.funcName}", ()
+        record.exc_info, record.exc_text = None, None
+        return True
+
+
+def library_logger() -> logging.Logger:
+    """The logger that Bolt and the SDK get. An explicit level: they format every payload when it is unset."""
+    logger = logging.getLogger("orion.slack_library")
+    logger.setLevel(logging.ERROR)
+    if not any(isinstance(known, _Discreet) for known in logger.filters):
+        logger.addFilter(_Discreet())
+    return logger
+
+
+def proxy_for(url: str) -> str | None:
+    """The host's proxy for a URL, also of a WebSocket, its exceptions (``NO_PROXY``) honoured; never for loopback."""
+    parts = urlsplit(url)
+    if is_loopback(url) or proxy_bypass(parts.hostname or ""):
+        return None
+    return getproxies().get(parts.scheme.replace("ws", "http"))
+
+
+@asynccontextmanager
+async def open_client(token: str, *, api_url: str = SLACK_API_URL) -> AsyncIterator[AsyncWebClient]:
+    """A Web API client with a session of its own; ``api_url`` may name another Slack-compatible server.
+
+    It repeats nothing by itself: a repeated post could stand twice. ``SlackCalls`` knows when to repeat.
+    """
+    connector = aiohttp.TCPConnector(limit=_MOST_CONNECTIONS)
+    timeout = aiohttp.ClientTimeout(total=_CALL_TIMEOUT_S)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+        client = AsyncWebClient(
+            token=token, base_url=api_url, session=session, logger=library_logger(), retry_handlers=[]
+        )
+        client.proxy = proxy_for(api_url)  # the SDK's own choice knows neither loopback nor NO_PROXY
+        yield client
+
+
+class Workspace:
+    """One workspace: who Orion is there, asked of Slack once."""
+
+    def __init__(self, client: AsyncWebClient, calls: SlackCalls) -> None:
+        self._client = client
+        self._calls = calls
+        self._known: Identity | None = None
+
+    async def identity(self) -> Identity:
+        """Who Orion is here.
+
+        Raises:
+            DeliveryFailed: the token is refused, or Slack is away.
+        """
+        if self._known is None:
+            reply = await self._calls.read("auth.test")
+            own = Own(user=string(reply, "user_id"), bot=string(reply, "bot_id"))
+            self._known = Identity(team=string(reply, "team_id"), own=own)
+        return self._known
+
+    def adopt(self, token: str, identity: Identity) -> None:
+        """Speak with this token from now on, as who it belongs to: both are known from an installation."""
+        self._client.token = token
+        self._known = identity
+
+    async def own(self) -> Own:
+        """Orion's ids here; raises as ``identity`` does."""
+        return (await self.identity()).own
+
+    async def authorize(self, team: str | None = None) -> AuthorizeResult:  # noqa: ARG002 - there is one team
+        """Bolt's authorisation, without its silent 200 when Slack cannot be asked.
+
+        Raises:
+            NotAuthorized: Slack could not be asked; Bolt then gives no ack.
+        """
+        try:
+            known = await self.identity()
+        except DeliveryFailed as failure:
+            raise NotAuthorized(failure.reason) from None
+        return AuthorizeResult(
+            enterprise_id=None,
+            team_id=known.team,
+            bot_user_id=known.own.user,
+            bot_id=known.own.bot,
+            bot_token=self._client.token,
+        )
+
+
+class Authorizes(Protocol):
+    """Tells Bolt who Orion is in a team."""
+
+    async def authorize(self, team: str | None) -> AuthorizeResult | None:
+        """None for a team that is not served: its events are acknowledged and ignored. Raises ``NotAuthorized``."""
+
+
+def build_app(client: AsyncWebClient, workspaces: Authorizes) -> AsyncApp:
+    """The Bolt app. Its listeners run to their end before the ack goes out, in Socket Mode and over HTTP alike.
+
+    Signatures are checked by ``http_front`` on the raw bytes: Bolt's own check logs the body of a bad request. Self
+    and bots are sorted out by ``intake`` alone.
+    """
+
+    # No bound method: Bolt passes a value for every parameter, self included.
+    async def authorize(team_id: str | None) -> AuthorizeResult | None:
+        return await workspaces.authorize(team_id)
+
+    # Without a token: with one, Bolt would do its own authorisation.
+    tokenless = AsyncWebClient(base_url=client.base_url, session=client.session, logger=library_logger())
+    tokenless.proxy, tokenless.retry_handlers = client.proxy, []
+    return AsyncApp(
+        client=tokenless,
+        name="orion",
+        logger=library_logger(),
+        signing_secret="",
+        authorize=authorize,  # type: ignore[arg-type]  # None is understood, though the annotation does not say so
+        process_before_response=True,
+        request_verification_enabled=False,
+        ignoring_self_events_enabled=False,
+        attaching_conversation_kwargs_enabled=False,
+    )

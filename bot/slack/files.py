@@ -1,0 +1,224 @@
+"""The files of a question, fetched from Slack: its message is looked up, each file is downloaded and read (A11, I4).
+
+Promises: whatever goes wrong with a file becomes its ``trouble``, never an exception; the token goes to Slack's own
+hosts (or the configured server) only; no download goes beyond ``MOST_BYTES`` or ``FETCH_S``; a page to sign in is not
+taken for the file. Must never keep a file's bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+import structlog
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.knowledge.readers.reading import SUFFIXES, ReadError, parse_document
+from agent.thread.conversation import AttachedFile, FileTrouble, ThreadKey
+from bot.slack.client import proxy_for
+from bot.slack.history import ThreadReader
+from bot.slack.message import Incoming
+from bot.slack.payload import objects, string
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+
+MOST_FILES: Final = 5
+MOST_BYTES: Final = 10_000_000
+FETCH_S: Final = 15.0
+READ_S: Final = 15.0
+_MOST_HOPS: Final = 3
+_SLACK_HOSTS: Final = ("slack.com", "slack-gov.com", "slack-files.com")
+_OK: Final = 200
+_REDIRECTS: Final = range(300, 400)
+_TEXTUAL: Final = frozenset(
+    {"application/json", "application/xml", "application/x-yaml", "application/yaml", "application/toml"}
+    | {"application/javascript", "application/sql", "application/x-sh", "application/csv"}
+)
+_log = structlog.get_logger()
+
+
+class Unfetched(Exception):  # noqa: N818 - an outcome that the caller turns into a file's trouble
+    """A file that could not be had; ``trouble`` says why."""
+
+    def __init__(self, *, trouble: FileTrouble) -> None:
+        super().__init__(trouble)
+        self.trouble: FileTrouble = trouble
+
+
+async def no_files(_letter: Incoming, _first: Mapping[str, Any] | None) -> tuple[AttachedFile, ...]:
+    """Nothing is attached to any question, nor to what opened its thread."""
+    return ()
+
+
+def opened_with(files: tuple[AttachedFile, ...], letter: Incoming) -> bool:
+    """Whether the thread's first message has files that the next question may be about: read, or away just now."""
+    opens = letter.ts == letter.thread.thread_ts
+    return any((file.opening or opens) and file.trouble in {"", "away", "many"} for file in files)
+
+
+class Attachments:
+    """Reads the files of one workspace's messages, with that workspace's own token."""
+
+    def __init__(
+        self, client: AsyncWebClient, calls: SlackCalls, reader: ThreadReader, *, fetch_s: float = FETCH_S
+    ) -> None:
+        self._client = client
+        self._calls = calls
+        self._reader = reader
+        self._fetch_s = fetch_s
+
+    async def of(self, letter: Incoming, first: Mapping[str, Any] | None) -> tuple[AttachedFile, ...]:
+        """The files of the letter's message, then those of its thread's first one, as far as they can be read.
+
+        ``first`` is that one as Slack has it; empty where it is of no interest, None where it has to be looked up.
+
+        Raises:
+            DeliveryFailed: Slack is away for too long (never permanent: what a place that cannot be read has is not
+                known, but that there is a file may be).
+        """
+        asked: Mapping[str, Any] = {}
+        if letter.files == "none" and first is None:
+            first, _ = await self._looked_up(letter.thread, letter.thread.thread_ts)
+        elif letter.files != "none":
+            asked, above = await self._looked_up(letter.thread, letter.ts)
+            if letter.files == "some" and not asked:
+                return (AttachedFile(name="", trouble="away"),)  # the event told of it, and kept no name
+            first = above or first or {}
+        own = list(objects(asked, "files"))
+        more = [one for one in objects(first, "files") if one not in own]
+        shared = [*((one, False) for one in own), *((one, True) for one in more)]
+        read = [replace(await self._file(one), opening=opening) for one, opening in shared[:MOST_FILES]]
+        read += [AttachedFile(name=_name(one), trouble="many", opening=opening) for one, opening in shared[MOST_FILES:]]
+        if read:
+            _log.info("files_read", files=len(read), unread=sum(bool(file.trouble) for file in read))
+        return tuple(read)
+
+    async def _looked_up(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """That message and the one that opened its thread; nothing where the place cannot be read."""
+        try:
+            return await self._reader.message(place, ts)
+        except DeliveryFailed as failure:
+            if not failure.permanent:
+                raise
+            _log.warning("files_not_looked_up", reason=failure.reason)
+            return {}, {}
+
+    async def _file(self, shared: Mapping[str, Any]) -> AttachedFile:
+        url = ""
+        try:
+            known = await self._details(shared)
+            url = string(known, "permalink")
+            text = await self._text(known)
+        except Unfetched as failure:
+            _log.warning("file_not_read", reason=failure.trouble)
+            return AttachedFile(name=_name(shared), url=url, trouble=failure.trouble)
+        return AttachedFile(name=_name(known), text=text, url=url)
+
+    async def _details(self, shared: Mapping[str, Any]) -> Mapping[str, Any]:
+        """All that Slack knows of the file: in channels shared between organisations it has to be asked for."""
+        if string(shared, "file_access") != "check_file_info":
+            return shared
+        try:
+            reply = await self._calls.read("files.info", file=string(shared, "id"))
+        except DeliveryFailed as failure:
+            raise Unfetched(trouble="not_allowed" if failure.reason == "missing_scope" else "away") from None
+        known = reply.get("file")
+        return known if isinstance(known, Mapping) else shared
+
+    async def _text(self, known: Mapping[str, Any]) -> str:
+        name, size = _readable_name(known), known.get("size")
+        if isinstance(size, int) and size > MOST_BYTES:
+            raise Unfetched(trouble="big")
+        data = await self._bytes(known)
+        try:
+            async with asyncio.timeout(READ_S):
+                document = await asyncio.to_thread(parse_document, name, data, changed=time.time())
+        except (ReadError, TimeoutError):
+            raise Unfetched(trouble="unreadable") from None
+        return document.text
+
+    async def _bytes(self, known: Mapping[str, Any]) -> bytes:
+        try:
+            async with asyncio.timeout(self._fetch_s):
+                return await self._followed(known)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            _log.warning("file_not_fetched", error_type=type(error).__name__)
+            raise Unfetched(trouble="away") from None
+
+    async def _followed(self, known: Mapping[str, Any]) -> bytes:
+        """The download, through redirections between allowed hosts; each is looked at before the token goes there."""
+        url = string(known, "url_private_download") or string(known, "url_private")
+        for _ in range(_MOST_HOPS):
+            if not self.allowed(url):
+                raise Unfetched(trouble="elsewhere")
+            found = await self._get(url, known)
+            if isinstance(found, bytes):
+                return found
+            url = urljoin(url, found)
+        raise Unfetched(trouble="not_allowed")
+
+    async def _get(self, url: str, known: Mapping[str, Any]) -> bytes | str:
+        """The file's bytes, or where Slack points to."""
+        session = self._client.session
+        if session is None:
+            raise Unfetched(trouble="away")
+        headers = {"Authorization": f"Bearer {self._client.token}"}
+        async with session.get(url, headers=headers, allow_redirects=False, proxy=proxy_for(url)) as reply:
+            if reply.status in _REDIRECTS:
+                return reply.headers.get("Location", "")
+            if reply.status != _OK:
+                raise Unfetched(trouble="not_allowed" if reply.status in {401, 403} else "away")
+            data = await _limited(reply)
+            if _is_sign_in(reply.content_type, data, known):
+                raise Unfetched(trouble="not_allowed")
+            return data
+
+    def allowed(self, url: str) -> bool:
+        """Whether the token may go there: the configured server itself, or Slack over TLS where that is Slack's."""
+        there, home = urlsplit(url), urlsplit(self._client.base_url)
+        if (there.scheme, there.netloc) == (home.scheme, home.netloc):
+            return True
+        return there.scheme == "https" and _is_slack(home.hostname) and _is_slack(there.hostname)
+
+
+async def _limited(reply: aiohttp.ClientResponse) -> bytes:
+    held = bytearray()
+    async for piece in reply.content.iter_chunked(65_536):
+        held += piece
+        if len(held) > MOST_BYTES:
+            raise Unfetched(trouble="big")
+    return bytes(held)
+
+
+def _is_sign_in(content_type: str, data: bytes, known: Mapping[str, Any]) -> bool:
+    """Without the right to read files Slack answers with a page to sign in, and status 200."""
+    if content_type != "text/html":
+        return False
+    size = known.get("size")
+    return string(known, "mimetype") != "text/html" or (isinstance(size, int) and size not in {0, len(data)})
+
+
+def _is_slack(host: str | None) -> bool:
+    return any(host == own or (host or "").endswith(f".{own}") for own in _SLACK_HOSTS)
+
+
+def _name(shared: Mapping[str, Any]) -> str:
+    return string(shared, "name") or string(shared, "title") or string(shared, "id")
+
+
+def _readable_name(known: Mapping[str, Any]) -> str:
+    """The name to read it by: what is text by kind is read as text, whatever its suffix. Raises ``Unfetched``."""
+    if string(known, "mode") in {"tombstone", "hidden_by_limit"}:
+        raise Unfetched(trouble="away")
+    name, kind = _name(known), string(known, "mimetype")
+    if any(name.lower().endswith(suffix) for suffix in SUFFIXES):
+        return name
+    if kind == "application/pdf":
+        return f"{name}.pdf"
+    if kind.startswith("text/") or kind in _TEXTUAL or string(known, "mode") == "snippet":
+        return f"{name}.txt"
+    raise Unfetched(trouble="form")

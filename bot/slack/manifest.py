@@ -1,0 +1,79 @@
+"""The app manifest: what Orion asks of a workspace. Pure.
+
+Promises: the least that the requirements need (no user scopes, no writing where it was not invited, no names).
+New apps can only be agents with ``agent_view``; ``assistant_view`` is not offered to them any more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from agent.texts.wording import SUGGESTED_PROMPTS
+
+EVENTS_PATH: Final = "/slack/events"
+REDIRECT_PATH: Final = "/slack/oauth_redirect"
+DESCRIPTION: Final = "Answers from your team's documents, and sends nothing it has not verified."
+BOT_SCOPES: Final = (
+    "app_mentions:read",
+    "assistant:write",
+    "channels:history",
+    "channels:read",
+    "chat:write",
+    "files:read",
+    "groups:history",
+    "groups:read",
+    "im:history",
+    "im:write",
+    "mpim:history",
+    "mpim:read",
+    "usergroups:read",
+    "users:read",
+)
+SEARCH_SCOPE: Final = "search:read.public"
+"""Asked for only by who wants it: it opens every public channel to a question."""
+BOT_EVENTS: Final = (
+    "agent_session_stopped",
+    "app_home_opened",
+    "app_mention",
+    "message.channels",
+    "message.groups",
+    "message.im",
+    "message.mpim",
+)
+INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")
+"""What a workspace that installed Orion over HTTP tells when it takes its tokens back."""
+
+
+def manifest(*, name: str = "Orion", url: str = "", slack_search: bool = False) -> dict[str, Any]:
+    """The manifest for Socket Mode, or for HTTP where ``url`` (``https://host``) is given.
+
+    ``slack_search`` also asks for Slack's real-time search over public channels.
+    """
+    scopes = sorted((*BOT_SCOPES, *([SEARCH_SCOPE] if slack_search else [])))
+    endpoint = f"{url.rstrip('/')}{EVENTS_PATH}" if url else ""
+    request_url = {"request_url": endpoint} if endpoint else {}
+    redirect_urls = {"redirect_urls": [f"{url.rstrip('/')}{REDIRECT_PATH}"]} if endpoint else {}
+    events = sorted([*BOT_EVENTS, *(INSTALL_EVENTS if endpoint else ())])
+    return {
+        "display_information": {"name": name, "description": DESCRIPTION, "background_color": "#1d2b53"},
+        "features": {
+            "agent_view": {
+                "agent_description": DESCRIPTION,
+                "suggested_prompts": [dict(prompt) for prompt in SUGGESTED_PROMPTS],
+            },
+            "app_home": {
+                "home_tab_enabled": True,
+                "messages_tab_enabled": True,
+                "messages_tab_read_only_enabled": False,
+            },
+            "bot_user": {"display_name": name, "always_online": True},
+        },
+        "oauth_config": {**redirect_urls, "scopes": {"bot": scopes}},
+        "settings": {
+            "event_subscriptions": {**request_url, "bot_events": events},
+            "interactivity": {"is_enabled": True, **request_url},
+            "org_deploy_enabled": False,
+            "socket_mode_enabled": not endpoint,
+            "token_rotation_enabled": False,
+        },
+    }

@@ -1,0 +1,366 @@
+"""Which Slack events count, and as what. Pure: an event goes in, a letter to store or a reason to ignore it comes out.
+
+``read`` decides all that the payload alone can tell; ``settle`` decides the rest from the thread's standing. Neither
+ever raises, whatever JSON arrives: what cannot be understood is ``Ignored("malformed")``.
+A message that mentions Orion arrives twice in a channel; ``app_mention`` owns it, and both carry the same ``msg:`` key.
+Must never look at the clock, the network or a store, and never put a message's text into a reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from agent.thread.conversation import Question, ThreadKey
+from bot.slack.payload import mapping, objects, string
+from bot.slack.text import plain_text
+
+Kind = Literal["question", "help", "stop", "mute", "edit", "delete", "hand_off"]
+Addressed = Literal["mention", "direct", "follow_up"]
+Standing = Literal["unknown", "engaged", "muted", "lost"]
+Files = Literal["none", "some", "unknown"]
+
+# Joins, topics, pins, bot_message and the rest say nothing to Orion; these three are a person speaking.
+_SPOKEN = frozenset({"", "file_share", "thread_broadcast"})
+_TS = re.compile(r"\d{1,20}(\.\d{1,10})?")
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_USER_MENTION = re.compile(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>")
+_GROUP_MENTION = re.compile(r"<!(?:subteam\^|here|channel|everyone)")
+LETTER_SCHEMA = 1
+"""Grows when an older Orion could no longer make sense of a letter; new fields with a default need no new number."""
+_LONGEST_TOKEN = 4_000
+_CHANNEL_TYPES = {"D": "im", "G": "group"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """Who Orion is in a workspace: its user id (``U…``) and bot id (``B…``)."""
+
+    user: str
+    bot: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Who may ask, and where. An empty allow list allows everybody; a deny list always wins (A12).
+
+    ``allow_bots`` holds user, bot or app ids of other bots that may ask. ``allow_external`` opens channels that are
+    shared with another organisation, and Orion to people of one; ``allow_guests`` opens it to guests of this one. Who
+    is a guest no event tells: whoever answers has to look (``bot.gates.access``).
+    """
+
+    allow_users: frozenset[str] = frozenset()
+    deny_users: frozenset[str] = frozenset()
+    allow_channels: frozenset[str] = frozenset()
+    deny_channels: frozenset[str] = frozenset()
+    allow_bots: frozenset[str] = frozenset()
+    allow_external: bool = False
+    allow_guests: bool = False
+
+    def refusal(self, user: str, channel: str) -> str:
+        """Why this person or channel is refused, or an empty text."""
+        if user in self.deny_users or (self.allow_users and user not in self.allow_users):
+            return "user_refused"
+        if channel in self.deny_channels or (self.allow_channels and channel not in self.allow_channels):
+            return "channel_refused"
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignored:
+    """Nothing to do. ``reason`` is one snake_case word for the log."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """A letter to a thread's mailbox. ``text`` is plain: Orion's mention stripped, entities and links decoded.
+
+    ``ts`` is the message the letter is about; ``edited_ts`` tells versions of it apart. ``event_ids`` are the keys
+    under which a second delivery of the same thing is known. ``event_ts`` orders letters. ``unproven`` says that nobody
+    remembers whether Orion was addressed in the thread: Slack must be asked first. ``refused`` says why this person is
+    to be told that they get no answer; ``vouched`` that the event itself said whether its channel is shared. ``files``
+    says whether the message has any: of a mention no event tells.
+    """
+
+    kind: Kind
+    thread: ThreadKey
+    user: str
+    ts: str
+    addressed: Addressed
+    text: str = ""
+    edited_ts: str = ""
+    event_ts: str = ""
+    channel_type: str = ""
+    mentioned: frozenset[str] = frozenset()
+    event_ids: tuple[str, ...] = ()
+    unproven: bool = False
+    refused: str = ""
+    vouched: bool = False
+    files: Files = "none"
+    action_token: str = ""
+
+    def question(self) -> Question:
+        """The letter as the agent's question."""
+        return Question(thread=self.thread, user=self.user, text=self.text, ts=self.ts, mentioned=self.mentioned)
+
+    def to_json(self) -> str:
+        """One line of JSON that ``from_json`` reads back, without the token: that is kept apart, for minutes."""
+        fields = asdict(replace(self, action_token=""))
+        fields["mentioned"] = sorted(self.mentioned)
+        fields["schema"] = LETTER_SCHEMA
+        return json.dumps(fields, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, body: str) -> Incoming:
+        """Reads a stored letter; unknown fields of a newer version are left out.
+
+        Raises:
+            ValueError: the body is no letter.
+        """
+        try:
+            fields = json.loads(body)
+            known = {name: fields[name] for name in cls.__slots__ if name in fields}
+            known["thread"] = ThreadKey(**known["thread"])
+            known["mentioned"] = frozenset(known.get("mentioned", ()))
+            known["event_ids"] = tuple(known.get("event_ids", ()))
+            return cls(**known)
+        except (TypeError, KeyError) as exc:
+            message = "not a stored letter"
+            raise ValueError(message) from exc
+
+    @classmethod
+    def in_body(cls, body: str) -> Incoming | None:
+        """The letter that a message of the mailbox is; None where it is anything else."""
+        try:
+            return cls.from_json(body)
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused(Ignored):
+    """A letter of somebody, or from somewhere, that gets no answer. It is not to be stored as it is."""
+
+    letter: Incoming
+
+    def to_be_told(self) -> Incoming | Ignored:
+        """A letter without its text to whoever tells the person so; a message that did not address Orion is none."""
+        letter = self.letter
+        if letter.addressed == "follow_up" or letter.kind not in {"question", "help"}:
+            return Ignored(reason=self.reason)
+        return replace(letter, refused=self.reason, text="", mentioned=frozenset(), action_token="")
+
+
+def read(envelope: object, own: Own, access: Access) -> Incoming | Ignored:
+    """An Events API envelope as a letter, or why it is ignored. Follow-ups still need ``settle``."""
+    event = mapping(envelope, "event")
+    kind = string(event, "type")
+    if kind == "agent_session_stopped":
+        found: Incoming | Ignored = _stopped(event)
+    elif kind not in {"message", "app_mention"}:
+        return Ignored(reason="not_a_message")
+    elif string(event, "subtype") == "message_changed":
+        found = _changed(event, own, access)
+    elif string(event, "subtype") == "message_deleted":
+        found = _deleted(event, mapping(event, "previous_message"), string(event, "deleted_ts"), own, access)
+    else:
+        found = _spoken(event, own, access)
+    return found if isinstance(found, Ignored) else _checked(envelope, found, access)
+
+
+def settle(letter: Incoming, standing: Standing) -> Incoming | Ignored:
+    """What only the thread's standing can tell: follow-ups count where Orion was addressed and not muted.
+
+    An edit that mentions Orion where it was never addressed is a first question: nothing was asked before. A question
+    in a thread that may have been lost with an earlier Redis counts until Slack says otherwise.
+    """
+    if letter.addressed == "mention":
+        first = letter.kind == "edit" and standing in {"unknown", "lost"}
+        return replace(letter, kind="question") if first else letter
+    if letter.addressed == "follow_up" and standing == "lost" and letter.kind == "question":
+        return replace(letter, unproven=True)
+    if letter.addressed == "follow_up" and standing in {"unknown", "lost"}:
+        return Ignored(reason="not_addressed")
+    # An edit goes on: it may be of a question that was answered before (``bot.turn.answer`` knows).
+    if standing == "muted" and letter.kind in {"question", "help", "mute"}:
+        return Ignored(reason="muted")
+    return letter
+
+
+def _team(envelope: object) -> str:
+    # In a channel shared between workspaces the envelope's team may be the other one: the authorization is ours.
+    ours = next(iter(objects(envelope, "authorizations")), {})
+    return string(ours, "team_id") or string(envelope, "team_id")
+
+
+def _checked(envelope: object, letter: Incoming, access: Access) -> Incoming | Ignored:
+    """Fills in the team and the keys, and refuses what access forbids."""
+    team, thread = _team(envelope), letter.thread
+    ids = (team, thread.channel, letter.user)
+    if not all(map(_ID.fullmatch, ids)) or not _TS.fullmatch(letter.ts):
+        return Ignored(reason="malformed")
+    if thread.thread_ts != thread.channel and not _TS.fullmatch(thread.thread_ts):
+        return Ignored(reason="malformed")
+    keys = [f"evt:{team}:{event_id}"] if (event_id := string(envelope, "event_id")) else []
+    if key := _message_key(team, letter):
+        keys.append(key)
+    shared = mapping(envelope).get("is_ext_shared_channel")
+    vouched = isinstance(shared, bool)
+    letter = replace(letter, thread=replace(thread, team=team), event_ids=tuple(keys), vouched=vouched)
+    if shared and not access.allow_external:
+        return Refused(reason="external_channel", letter=letter)
+    if refusal := access.refusal(letter.user, thread.channel):
+        return Refused(reason=refusal, letter=letter)
+    return letter
+
+
+def _message_key(team: str, letter: Incoming) -> str:
+    """The key both events of one mention share; a button press has none."""
+    if letter.kind == "stop" and not letter.text:
+        return ""
+    version = "deleted" if letter.kind == "delete" else letter.edited_ts
+    return ":".join(filter(None, ("msg", team, letter.thread.channel, letter.ts, version)))
+
+
+def _stopped(event: Mapping[str, Any]) -> Incoming:
+    return Incoming(
+        kind="stop",
+        thread=_thread(event, {}, "im" if string(event, "channel").startswith("D") else ""),
+        user=string(event, "user"),
+        ts=string(event, "thread_ts") or string(event, "event_ts"),
+        addressed="mention",  # the button names Orion as plainly as a mention does
+        event_ts=string(event, "event_ts"),
+    )
+
+
+def _spoken(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
+    """A message as it was first said, or an ``app_mention``."""
+    if string(event, "subtype") not in _SPOKEN and not _allowed_bot(event, access):
+        return Ignored(reason="subtype")
+    letter = _letter(event, event, own, access)
+    if isinstance(letter, Ignored):
+        return letter
+    if letter.addressed == "follow_up" and letter.kind != "stop":
+        if letter.mentioned or _GROUP_MENTION.search(string(event, "text")):
+            return Ignored(reason="to_somebody_else")
+        if not string(event, "thread_ts"):
+            return Ignored(reason="not_addressed")
+    twin = string(event, "type") == "message" and letter.channel_type in {"channel", "group"}
+    return Ignored(reason="twin_of_mention") if twin and letter.addressed == "mention" else letter
+
+
+def _changed(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
+    """An edit by a person. Slack sends the same event when it unfurls a link or when Orion updates its answer."""
+    message, before = mapping(event, "message"), mapping(event, "previous_message")
+    if string(message, "subtype") == "tombstone":  # a deleted message that has replies
+        return _deleted(event, before, string(message, "ts"), own, access)
+    if not string(message, "edited", "ts"):
+        return Ignored(reason="not_an_edit")
+    if before and string(before, "text") == string(message, "text"):
+        return Ignored(reason="not_an_edit")
+    letter = _letter(event, message, own, access)
+    if isinstance(letter, Incoming) and letter.kind == "edit" and _asked_for_help(before, own):
+        if letter.addressed == "follow_up" and (letter.mentioned or _GROUP_MENTION.search(string(message, "text"))):
+            return Ignored(reason="to_somebody_else")
+        return replace(letter, kind="question" if letter.text else "help")
+    return letter
+
+
+def _asked_for_help(message: Mapping[str, Any], own: Own) -> bool:
+    """Whether a message was only a mention: it got the greeting, and no turn stands behind it."""
+    raw = string(message, "text")
+    return own.user in _USER_MENTION.findall(raw) and not plain_text(raw, own.user)
+
+
+def _deleted(
+    event: Mapping[str, Any], gone: Mapping[str, Any], ts: str, own: Own, access: Access
+) -> Incoming | Ignored:
+    letter = _letter(event, {**gone, "ts": ts}, own, access)
+    return letter if isinstance(letter, Ignored) else replace(letter, kind="delete", edited_ts="", text="")
+
+
+def _letter(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
+    """``event`` says where, ``message`` says what: one and the same but for edits and deletions."""
+    if reason := _not_a_person(message, own, access):
+        return Ignored(reason=reason)
+    raw = string(message, "text")
+    named = frozenset(_USER_MENTION.findall(raw))
+    channel_type = _channel_type(event)
+    addressed = _addressed(event, named, own, channel_type)
+    return Incoming(
+        kind=_kind(message, raw, own),
+        thread=_thread(event, message, channel_type),
+        user=string(message, "user") or string(message, "bot_id"),
+        ts=string(message, "ts"),
+        addressed=addressed,
+        text=plain_text(raw, own.user),
+        edited_ts=string(message, "edited", "ts"),
+        event_ts=string(event, "event_ts") or string(message, "ts"),
+        channel_type=channel_type,
+        mentioned=named - {own.user},
+        files=_files(event, message),
+        action_token=_action_token(event),
+    )
+
+
+def _files(event: Mapping[str, Any], message: Mapping[str, Any]) -> Files:
+    # A mention comes without its files; only the message itself tells, hence one reading call for each (decision 8).
+    if any(objects(message, "files")):
+        return "some"
+    return "unknown" if string(event, "type") == "app_mention" else "none"
+
+
+def _action_token(event: Mapping[str, Any]) -> str:
+    """What lets Orion search Slack for this question alone, for some minutes."""
+    token = string(event, "action_token") or string(event, "assistant_thread", "action_token")
+    return token if len(token) <= _LONGEST_TOKEN else ""
+
+
+def _kind(message: Mapping[str, Any], raw: str, own: Own) -> Kind:
+    word = plain_text(raw, own.user).rstrip(".!").casefold()
+    if word == "stop":
+        return "stop"
+    if word == "mute":
+        return "mute"
+    if string(message, "edited", "ts"):
+        return "edit"
+    return "question" if word or any(objects(message, "files")) else "help"
+
+
+def _addressed(event: Mapping[str, Any], named: frozenset[str], own: Own, channel_type: str) -> Addressed:
+    if own.user in named or string(event, "type") == "app_mention":
+        return "mention"
+    return "direct" if channel_type == "im" else "follow_up"
+
+
+def _channel_type(event: Mapping[str, Any]) -> str:
+    # app_mention comes without a channel_type: the first letter of the id tells.
+    return string(event, "channel_type") or _CHANNEL_TYPES.get(string(event, "channel")[:1], "channel")
+
+
+def _thread(event: Mapping[str, Any], message: Mapping[str, Any], channel_type: str) -> ThreadKey:
+    """The conversation: the thread, else in a direct chat the chat itself, else the thread this message opens."""
+    channel = string(event, "channel")
+    own_thread = string(message, "thread_ts") or string(event, "thread_ts")
+    opened = channel if channel_type == "im" else string(message, "ts") or string(event, "event_ts")
+    # A thread's first message names itself once somebody replied: it was said where it stands all the same.
+    inside = own_thread and own_thread != string(message, "ts")
+    return ThreadKey(team="", channel=channel, thread_ts=own_thread if inside else opened)
+
+
+def _allowed_bot(message: Mapping[str, Any], access: Access) -> bool:
+    names = {string(message, key) for key in ("bot_id", "user", "app_id")} - {""}
+    return bool(names & access.allow_bots)
+
+
+def _not_a_person(message: Mapping[str, Any], own: Own, access: Access) -> str:
+    user, bot = string(message, "user"), string(message, "bot_id")
+    if user == own.user or (own.bot and bot == own.bot):
+        return "self"
+    is_bot = bool(bot) or user == "USLACKBOT"
+    return "bot" if is_bot and not _allowed_bot(message, access) else ""

@@ -1,0 +1,124 @@
+"""Slack's real-time search for one question (D3): the question's own action token, the workspace's own grant.
+
+Promises: without the scope, or without a token in the event, there is no tool; only public channels are searched; the
+question itself and what bots wrote is no evidence. Must never keep or log what was found or asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.tools.builtin.slack_search import Find, Said, SlackSearchFailed, SlackSearchTool
+from agent.tools.tool import Tool
+from bot.slack.manifest import SEARCH_SCOPE
+from bot.slack.message import Incoming
+from bot.slack.payload import mapping, objects, string
+from bot.slack.text import plain_text
+from bot.slack.tokens import try_bot_token
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+
+METHOD: Final = "assistant.search.context"
+SEARCH_S: Final = 10.0
+ASK_S: Final = 3.0
+KNOWN_S: Final = 3600.0
+"""Seconds for which it is remembered whether the workspace grants it."""
+_NOT_GRANTED: Final = frozenset(
+    ("missing_scope", "access_denied", "unknown_method", "not_allowed_token_type", "team_access_not_granted")
+)
+
+
+async def _its_own(letter: Incoming) -> str:
+    """The token that the letter itself brought."""
+    return letter.action_token
+
+
+async def no_tools(_letter: Incoming) -> tuple[Tool, ...]:
+    """No question brings a tool of its own."""
+    return ()
+
+
+class SlackSearching:
+    """Searches one workspace. ``token_of`` finds a question's token; an empty one is none."""
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        calls: SlackCalls,
+        *,
+        token_of: Callable[[Incoming], Awaitable[str]] = _its_own,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._calls = calls
+        self._token_of = token_of
+        self._clock = clock
+        self._granted = False
+        self._known_until = 0.0
+
+    async def tools(self, letter: Incoming) -> tuple[Tool, ...]:
+        """The tool for this question, or none."""
+        token = await self._token_of(letter)
+        if not token or not await self._grants():
+            return ()
+        return (SlackSearchTool(self._finder(letter, token)),)
+
+    async def _grants(self) -> bool:
+        """Whether the workspace gave Orion the scope; asked once in a while. A Slack that is away has not."""
+        if self._clock() >= self._known_until:
+            tried = await try_bot_token(self._client, within_s=ASK_S)
+            self._remember(granted=SEARCH_SCOPE in tried.scopes, for_s=KNOWN_S if tried.state == "accepted" else 60.0)
+        return self._granted
+
+    def _remember(self, *, granted: bool, for_s: float) -> None:
+        self._granted, self._known_until = granted, self._clock() + for_s
+
+    def _finder(self, letter: Incoming, token: str) -> Find:
+        async def find(query: str, limit: int) -> Sequence[Said]:
+            body = {
+                "query": query,
+                "action_token": token,
+                "content_types": ["messages"],
+                "channel_types": ["public_channel"],
+                "limit": limit,
+            }
+            try:
+                reply = await self._calls.once(METHOD, body, timeout_s=SEARCH_S)
+            except DeliveryFailed as failure:
+                if failure.reason in _NOT_GRANTED:
+                    self._remember(granted=False, for_s=KNOWN_S)
+                    msg = "The workspace does not let Orion search."
+                    raise SlackSearchFailed(msg) from failure
+                msg = "Slack's search gave no answer."
+                raise SlackSearchFailed(msg) from failure
+            found = objects(mapping(reply, "results"), "messages")
+            return [_said(message) for message in found if _is_evidence(message, letter)][:limit]
+
+        return find
+
+
+def _is_evidence(message: Mapping[str, Any], letter: Incoming) -> bool:
+    here = (string(message, "channel_id"), string(message, "message_ts")) == (letter.thread.channel, letter.ts)
+    linked = string(message, "permalink").startswith("https://") or string(message, "permalink").startswith("http://")
+    return linked and not here and not message.get("is_author_bot") and bool(string(message, "content").strip())
+
+
+def _said(message: Mapping[str, Any]) -> Said:
+    return Said(
+        text=plain_text(string(message, "content")),
+        permalink=string(message, "permalink"),
+        author=string(message, "author_name"),
+        channel=string(message, "channel_name"),
+        at=_time(string(message, "message_ts")),
+    )
+
+
+def _time(ts: str) -> str:
+    seconds = ts.partition(".")[0]
+    if not seconds.isdecimal() or len(seconds) > 10:  # noqa: PLR2004 - digits of a date before the year 2286
+        return ""
+    return datetime.fromtimestamp(int(seconds), UTC).isoformat(timespec="seconds")

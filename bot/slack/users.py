@@ -1,0 +1,154 @@
+"""Whom Orion may answer, as Slack describes them: members, guests, people and channels of other organisations (A12).
+
+Promises: Slack is asked once an hour about a person or channel, by whichever worker comes first; what Slack does not
+know as our own counts as somebody else's. Must never guess while Slack is away: ``DeliveryFailed`` comes out, and the
+question waits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from redis.asyncio import Redis
+
+from bot.slack.message import Incoming
+from bot.slack.payload import mapping, string
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from verification.text.language import detect
+
+KEPT_S: Final = 3_600
+TOLD_S: Final = 86_400
+"""What only one person sees is gone when their window is: the next day it may be said again."""
+# Slack answers so about people of another organisation that we share no channel with any more.
+_NOT_OURS: Final = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
+_GONE: Final = "channel_not_found"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """What counts about somebody's account. ``language`` is the one they use Slack in, empty when unknown."""
+
+    guest: bool = False
+    external: bool = False
+    language: str = ""
+
+
+class KnownPeople:
+    """What Slack said of people lately, of any workspace. ``prefix`` keeps one Orion's memory apart from another's."""
+
+    def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
+        self._redis = redis
+        self._prefix = prefix
+
+    def person_key(self, team: str, user: str) -> str:
+        """Where it stands what Slack said of a person."""
+        return f"{self._prefix}:person:{team}:{user}"
+
+    async def known(self, team: str, user: str) -> Person | None:
+        """What was found out within the last hour; Slack is not asked."""
+        stored = await self._redis.get(self.person_key(team, user))
+        return None if stored is None else _remembered(str(stored))
+
+
+class People(KnownPeople):
+    """Looks up people and channels of one workspace."""
+
+    def __init__(self, calls: SlackCalls, redis: Redis, *, prefix: str = "orion") -> None:
+        super().__init__(redis, prefix=prefix)
+        self._calls = calls
+
+    def channel_key(self, team: str, channel: str) -> str:
+        """Where it stands whether a channel is shared with others."""
+        return f"{self._prefix}:shared:{team}:{channel}"
+
+    def told_key(self, team: str, user: str, subject: str) -> str:
+        """Where it stands that a person was told something."""
+        return f"{self._prefix}:told:{team}:{user}:{subject}"
+
+    async def tell_now(self, team: str, user: str, subject: str) -> bool:
+        """Whether the person has not been told this today; from now on they have."""
+        return bool(await self._redis.set(self.told_key(team, user, subject), "1", nx=True, ex=TOLD_S))
+
+    async def not_told(self, team: str, user: str, subject: str) -> None:
+        """It could not be told after all: the next time counts."""
+        await self._redis.delete(self.told_key(team, user, subject))
+
+    async def language(self, team: str, user: str) -> str | None:
+        """What this person uses Slack in, as far as it is known already."""
+        known = await self.known(team, user)
+        return known.language if known else None
+
+    async def spoken_by(self, letter: Incoming) -> str | None:
+        """What the letter is written in; where it has no text, what its person uses Slack in."""
+        return detect(letter.text) if letter.text else await self.language(letter.thread.team, letter.user)
+
+    async def speaks(self, team: str, user: str) -> str | None:
+        """What this person uses Slack in; Slack is asked where that is not known. Raises as ``person`` does."""
+        return (await self.person(team, user)).language or None
+
+    async def person(self, team: str, user: str) -> Person:
+        """One person's account as this workspace sees it.
+
+        Raises:
+            DeliveryFailed: Slack is away (not permanent), or does not let us look (permanent).
+        """
+        if (known := await self.known(team, user)) is not None:
+            return known
+        try:
+            reply = await self._calls.read("users.info", user=user, include_locale="true")
+        except DeliveryFailed as failure:
+            if failure.reason not in _NOT_OURS:
+                raise
+            found = Person(external=True)
+        else:
+            found = read_person(mapping(reply, "user"), team)
+        await self._redis.set(self.person_key(team, user), json.dumps(asdict(found)), ex=KEPT_S)
+        return found
+
+    async def is_shared(self, team: str, channel: str) -> bool:
+        """Whether people of another organisation can read this channel; raises as ``person`` does."""
+        key = self.channel_key(team, channel)
+        if (stored := await self._redis.get(key)) is not None:
+            return bool(stored == "1")
+        try:
+            reply = await self._calls.read("conversations.info", channel=channel)
+        except DeliveryFailed as failure:
+            if failure.reason != _GONE:
+                raise
+            return True  # not ours to see; nothing to remember either, we may be invited the next minute
+        shared = reads_elsewhere(mapping(reply, "channel"))
+        await self._redis.set(key, "1" if shared else "0", ex=KEPT_S)
+        return shared
+
+
+def _remembered(stored: str) -> Person | None:
+    """What was written down; None, so that Slack is asked again, where another version wrote it in another form."""
+    try:
+        fields = json.loads(stored)
+        return Person(guest=fields["guest"], external=fields["external"], language=fields["language"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def read_person(user: Mapping[str, Any], team: str) -> Person:
+    """The ``user`` object of ``users.info``. Members of a sister workspace of our Enterprise organisation are ours."""
+    home, teams = string(user, "team_id"), mapping(user, "enterprise_user").get("teams")
+    ours = home in {"", team} or (isinstance(teams, list) and team in teams)
+    return Person(
+        guest=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
+        external=bool(user.get("is_stranger")) or not ours,
+        language=string(user, "locale").partition("-")[0].casefold(),
+    )
+
+
+def reads_elsewhere(channel: Mapping[str, Any]) -> bool:
+    """Whether a ``channel`` object is shared beyond our organisation, or about to be.
+
+    ``is_shared`` alone also says so of a channel that only sister workspaces of our own organisation share.
+    """
+    if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
+        return True
+    return bool(channel.get("is_shared")) and not channel.get("is_org_shared")

@@ -1,0 +1,228 @@
+"""One call of Slack's Web API with patience: rate limits, server errors and broken connections are waited out.
+
+Promises: a call that may have been carried out although no reply came is looked for before it is repeated; a lease is
+checked right before each attempt; a Slack that keeps failing gets one changing call at a time; what cannot succeed ends
+in ``DeliveryFailed``. Must never repeat a post blindly and never log what was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import aiohttp
+import structlog
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.model.circuit_breaker import CircuitBreaker, retry_after_s
+from bot.slack.payload import string
+
+Reply = Mapping[str, Any]
+Look = Callable[[], Awaitable[Reply | None]]
+LeaseCheck = Callable[[], None]
+Doubted = Callable[[], Awaitable[object]]
+
+# Slack's own trouble: the same call may succeed later. Every other error is final.
+_PASSING: Final = frozenset(
+    {"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
+)
+_SERVER_ERROR: Final = 500
+_LIMITED: Final = frozenset({"ratelimited", "rate_limited"})
+_LONGEST_PAUSE_S: Final = 20.0
+_LEFT_ALONE: Final = "left_alone"
+_log = structlog.get_logger()
+
+
+class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect, named as one
+    """Slack did not take it. ``permanent`` tells a thread that is gone from a Slack that is away."""
+
+    def __init__(self, reason: str, *, permanent: bool) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.permanent = permanent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trouble:
+    """One failed attempt. ``doubt`` means that Slack may have carried it out all the same, ``down`` that it is ill."""
+
+    reason: str
+    passing: bool
+    doubt: bool
+    down: bool = False
+    retry_after_s: float | None = None
+
+
+def _unheard(_method: str, _reason: str) -> None:
+    """Nobody counts the troubles."""
+
+
+def no_lease() -> None:
+    """The lease check of an effect that no lease guards."""
+
+
+async def _let_be() -> None:
+    """Nobody needs to know."""
+
+
+class SlackCalls:
+    """Calls methods of one workspace.
+
+    ``patience_s`` bounds the time from the first attempt to the start of the last one, ``attempt_s`` each attempt.
+    ``on_trouble`` hears the method and the reason of each attempt that failed. ``breaker`` stands before what changes
+    something.
+    """
+
+    def __init__(  # noqa: PLR0913 - how patient to be, each named at the call
+        self,
+        client: AsyncWebClient,
+        *,
+        patience_s: float = 60.0,
+        attempt_s: float = 15.0,
+        first_pause_s: float = 0.5,
+        on_trouble: Callable[[str, str], None] = _unheard,
+        breaker: CircuitBreaker | None = None,
+    ) -> None:
+        self._client = client
+        self._patience_s = patience_s
+        self._attempt_s = attempt_s
+        self._first_pause_s = first_pause_s
+        self._on_trouble = on_trouble
+        self._breaker = breaker or CircuitBreaker("slack")
+
+    async def read(self, method: str, **params: Any) -> Reply:
+        """Calls a reading method.
+
+        Raises:
+            DeliveryFailed: a final error, or patience ran out.
+        """
+        return await self._persist(
+            method,
+            lambda: self._attempt(
+                method, lambda: self._client.api_call(method, http_verb="GET", params=params), self._attempt_s
+            ),
+        )
+
+    async def write(
+        self,
+        method: str,
+        body: Mapping[str, Any],
+        *,
+        lease_check: LeaseCheck = no_lease,
+        look: Look | None = None,
+        doubted: Doubted = _let_be,
+    ) -> Reply:
+        """Calls a changing method. ``look`` finds what an attempt without a reply may have done.
+
+        ``doubted`` hears of each attempt that Slack may still carry out, before the next one, also when cancelled.
+
+        Raises:
+            DeliveryFailed: a final error, or patience ran out.
+        """
+        return await self._persist(
+            method,
+            lambda: self._guarded(method, lambda: self._client.api_call(method, json=dict(body))),
+            lease_check=lease_check,
+            look=look,
+            doubted=doubted,
+        )
+
+    async def once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
+        """Calls once, without patience: for what is stale a moment later (a status, a modal's trigger).
+
+        Raises:
+            DeliveryFailed: whatever went wrong.
+        """
+        found = await self._attempt(method, lambda: self._client.api_call(method, json=dict(body)), timeout_s)
+        if isinstance(found, _Trouble):
+            raise DeliveryFailed(found.reason, permanent=not found.passing)
+        return found
+
+    async def _persist(
+        self,
+        method: str,
+        attempt: Callable[[], Awaitable[Reply | _Trouble]],
+        *,
+        lease_check: LeaseCheck = no_lease,
+        look: Look | None = None,
+        doubted: Doubted = _let_be,
+    ) -> Reply:
+        clock = asyncio.get_running_loop()
+        deadline, pause = clock.time() + self._patience_s, self._first_pause_s
+        in_doubt = False
+        while True:
+            lease_check()
+            try:
+                found = await attempt()
+            except asyncio.CancelledError:
+                await doubted()
+                raise
+            if not isinstance(found, _Trouble):
+                return found
+            if found.passing and found.doubt:
+                await doubted()
+            wait = pause if found.retry_after_s is None else found.retry_after_s
+            if not found.passing or clock.time() + wait > deadline:
+                raise DeliveryFailed(found.reason, permanent=not found.passing)
+            _log.warning("slack_call_waits", method=method, reason=found.reason, wait_s=round(wait, 2))
+            await asyncio.sleep(wait)
+            pause = min(pause * 2, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
+            in_doubt = in_doubt or found.doubt  # what a later attempt hears says nothing of an earlier one
+            if in_doubt and look is not None and (done := await look()) is not None:
+                return done
+
+    async def _guarded(self, method: str, attempt: Callable[[], Awaitable[Any]]) -> Reply | _Trouble:
+        """One attempt, unless Slack is being left alone; the breaker hears how it went."""
+        if wait_s := self._breaker.wait_s():
+            return _Trouble(reason=_LEFT_ALONE, passing=True, doubt=False, retry_after_s=wait_s)
+        try:
+            found = await self._attempt(method, attempt, self._attempt_s)
+        except asyncio.CancelledError:
+            self._breaker.abandoned()
+            raise
+        if isinstance(found, _Trouble) and found.down:
+            self._breaker.failed()
+        else:
+            self._breaker.succeeded()
+        return found
+
+    async def _attempt(self, method: str, attempt: Callable[[], Awaitable[Any]], timeout_s: float) -> Reply | _Trouble:
+        try:
+            async with asyncio.timeout(timeout_s):
+                reply = await attempt()
+        except SlackApiError as exc:
+            trouble = _told(exc)
+        except (aiohttp.ClientError, TimeoutError, OSError) as exc:
+            unheard = isinstance(exc, aiohttp.ClientConnectorError)
+            trouble = _Trouble(reason=type(exc).__name__, passing=True, doubt=not unheard, down=True)
+        else:
+            return reply.data if isinstance(reply.data, dict) else {}
+        self._on_trouble(method, trouble.reason)
+        return trouble
+
+
+def _told(exc: SlackApiError) -> _Trouble:
+    """What an error reply means. An unreadable body leaves the SDK with aiohttp's own response, hence two names."""
+    response: Any = exc.response
+    status: int = getattr(response, "status_code", 0) or getattr(response, "status", 0)
+    reason = string(getattr(response, "data", None), "error") or f"http_{status}"
+    server_error = status >= _SERVER_ERROR
+    limited = status == 429 or reason in _LIMITED  # noqa: PLR2004 - the HTTP status
+    passing = server_error or limited or reason in _PASSING
+    return _Trouble(
+        reason=reason,
+        passing=passing,
+        doubt=not limited,
+        down=passing and not limited,
+        retry_after_s=_retry_after(response.headers) if limited else None,
+    )
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    asked = retry_after_s(headers, now=time.time())
+    return 1.0 if asked is None else asked

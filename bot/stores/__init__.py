@@ -1,0 +1,1 @@
+"""Small records in Redis."""

@@ -1,0 +1,149 @@
+"""What people, channels and workspaces may spend in tokens on one day (A12).
+
+Promises: what was used is counted while it is used, call by call, so that a killed worker's share counts too and a turn
+tried again costs what it really cost; all counts of a workspace's day change in one step. A day is one of UTC. A budget
+is looked at before a turn and never cuts one that runs, so turns under way may overrun it. Must never hold a text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from agent.tasks import beside
+from bot.slack.message import Incoming
+
+Holder = Literal["user", "channel", "workspace"]
+
+DAY_S: Final = 86_400
+KEPT_S: Final = 2 * DAY_S
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Tokens a day, 0 for no limit. The per-person one does not bind ``admins``."""
+
+    user: int = 0
+    channel: int = 0
+    workspace: int = 0
+    admins: frozenset[str] = frozenset()
+
+    def of(self, letter: Incoming) -> dict[Holder, int]:
+        """The limits that bind this letter."""
+        personal = 0 if letter.user in self.admins else self.user
+        found: dict[Holder, int] = {"user": personal, "channel": self.channel, "workspace": self.workspace}
+        return {holder: limit for holder, limit in found.items() if limit}
+
+
+@dataclass(slots=True, kw_only=True)
+class Meter:
+    """What one turn has used and nobody has written down yet."""
+
+    letter: Incoming
+    unwritten: int = 0
+    open: bool = True
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Budgets:
+    """The counts of each day. ``clock`` gives seconds since 1970."""
+
+    def __init__(
+        self, redis: Redis, limits: Limits, *, prefix: str = "orion", clock: Callable[[], float] = time.time
+    ) -> None:
+        self._redis = redis
+        self._limits = limits
+        self._prefix = prefix
+        self._clock = clock
+        self._meters: dict[str, Meter] = {}
+
+    def key(self, team: str) -> str:
+        """Where the counts of a workspace's present day stand: one hash, so that they change in one step."""
+        return f"{self._prefix}:tokens:{team}:{datetime.fromtimestamp(self._clock(), UTC):%Y-%m-%d}"
+
+    @property
+    def renewed_in_s(self) -> int:
+        """Seconds until the next day of UTC begins."""
+        return DAY_S - int(self._clock()) % DAY_S
+
+    async def exhausted(self, letter: Incoming) -> Holder | None:
+        """Whose budget is used up, if any that binds this letter is. Raises ``RedisError``."""
+        limits = self._limits.of(letter)
+        if not limits:
+            return None
+        holders = list(limits)
+        fields = [_field(holder, letter) for holder in holders]
+        used = await self._redis.hmget(self.key(letter.thread.team), fields)
+        return next((holder for holder, n in zip(holders, used, strict=True) if int(n or 0) >= limits[holder]), None)
+
+    def used(self, turn_id: str, tokens: int) -> None:
+        """A call of this turn used so many tokens. A turn that nobody counts is none of ours."""
+        meter = self._meters.get(turn_id)
+        if meter is not None and tokens > 0:
+            meter.unwritten += tokens
+            meter.news.set()
+
+    @asynccontextmanager
+    async def counting(self, turn_id: str, letter: Incoming) -> AsyncIterator[None]:
+        """Write down what the turn uses for as long as the block runs, and at its end what is left."""
+        meter = self._meters[turn_id] = Meter(letter=letter)
+        try:
+            async with beside() as group:
+                group.create_task(self._write_always(meter), name="tokens")
+                try:
+                    yield
+                finally:
+                    meter.open = False
+                    meter.news.set()
+        finally:
+            if self._meters.get(turn_id) is meter:  # a turn that lost its lease may end when its next try runs already
+                del self._meters[turn_id]
+
+    async def _write_always(self, meter: Meter) -> None:
+        while meter.open:
+            await meter.news.wait()
+            meter.news.clear()
+            await self._write(meter)
+        await self._write(meter)
+
+    async def _write(self, meter: Meter) -> None:
+        """Add what is not written yet. A Redis that is away is asked again with the next call, at last at the end."""
+        tokens, meter.unwritten = meter.unwritten, 0
+        if not tokens:
+            return
+        key = self.key(meter.letter.thread.team)
+        try:
+            async with self._redis.pipeline(transaction=True) as pipe:
+                for holder in ("user", "channel", "workspace"):
+                    pipe.hincrby(key, _field(holder, meter.letter), tokens)
+                pipe.expire(key, KEPT_S)
+                await pipe.execute()
+        except RedisError as error:
+            meter.unwritten += tokens
+            _log.warning("tokens_not_counted", error_type=type(error).__name__, tokens=tokens)
+
+
+def _field(holder: Holder, letter: Incoming) -> str:
+    match holder:
+        case "user":
+            return f"user:{letter.user}"
+        case "channel":
+            return f"channel:{letter.thread.channel}"
+        case "workspace":
+            return "workspace"
+
+
+def in_words(seconds: int) -> str:
+    """Hours and minutes as every language of F9 can read them; never less than a minute."""
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"  # noqa: PLR2004 - an hour

@@ -1,0 +1,68 @@
+"""What people took back before an answer came: a question that was deleted, a thread that was told to stop (A3, A6).
+
+Promises: what is noted here counts also for a question that still waits in its mailbox, where no cancellation is heard;
+it is kept for a day. Must never be read as more than "no answer is wanted any more".
+"""
+
+from __future__ import annotations
+
+from redis.asyncio import Redis
+
+from agent.thread.conversation import ThreadKey
+from bot.slack.history import sort_key
+from bot.slack.message import Incoming
+
+KEPT_S = 86_400
+
+
+class Withdrawals:
+    """Stops and deletions, by thread."""
+
+    def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
+        self._redis = redis
+        self._prefix = prefix
+
+    def stop_key(self, thread: ThreadKey) -> str:
+        """Where the latest stop of a thread stands."""
+        return f"{self._prefix}:stop:{thread}"
+
+    def gone_key(self, thread: ThreadKey, ts: str) -> str:
+        """Where it stands that a message is gone."""
+        return f"{self._prefix}:gone:{thread}:{ts}"
+
+    async def heard(self, letter: Incoming) -> bool:
+        """Whether this letter was obeyed before: a stop that Slack sends again must not stop a later turn."""
+        return bool(await self._redis.exists(self._heard_key(letter)))
+
+    async def note_heard(self, letter: Incoming) -> bool:
+        """It was obeyed; whether for the first time. Noted afterwards: what Redis cut short has to be done again."""
+        return bool(await self._redis.set(self._heard_key(letter), "1", nx=True, ex=KEPT_S))
+
+    def _heard_key(self, letter: Incoming) -> str:
+        keys = letter.event_ids or (f"ts:{letter.thread}:{letter.event_ts}",)
+        return f"{self._prefix}:heard:{keys[0]}"
+
+    async def stop(self, letter: Incoming) -> None:
+        """Everything asked in this thread before the stop wants no answer."""
+        await self._redis.set(self.stop_key(letter.thread), letter.event_ts or letter.ts, ex=KEPT_S)
+
+    async def delete(self, letter: Incoming) -> None:
+        """This question is gone."""
+        await self._redis.set(self.gone_key(letter.thread, letter.ts), "1", ex=KEPT_S)
+
+    async def wanted(self, letter: Incoming) -> bool:
+        """Whether this question still wants an answer."""
+        return not (await self.gone(letter) or await self.stopped_at(letter))
+
+    async def stopped_at(self, letter: Incoming) -> str:
+        """The ts of the stop that came after this question; empty where none did."""
+        stop = await self._redis.get(self.stop_key(letter.thread))
+        return str(stop) if stop and sort_key(letter.event_ts or letter.ts) < sort_key(str(stop)) else ""
+
+    async def gone(self, letter: Incoming) -> bool:
+        """Whether this question was deleted."""
+        return await self.is_gone(letter.thread, letter.ts)
+
+    async def is_gone(self, thread: ThreadKey, ts: str) -> bool:
+        """Whether the message of this ts was deleted."""
+        return bool(await self._redis.exists(self.gone_key(thread, ts)))

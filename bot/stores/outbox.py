@@ -1,0 +1,55 @@
+"""What a turn decided to say, written down before it is said: a crash in between repeats the delivery, not the turn.
+
+Promises: an entry is written once per turn, by whoever holds the thread; whoever finds one delivers exactly that. An
+entry of an older or newer version that cannot be read counts as none. Must never go into a log: it holds the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from agent.outcome import OutcomeName
+from agent.thread.state import ThreadState, from_json, to_json
+from agent.tools.builtin.slack_search import without_slack_text
+from verification.types import Answer, Repair, Source, Violation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One turn's outcome, the answer that goes with it, and the thread's state afterwards."""
+
+    outcome: OutcomeName
+    answer: Answer
+    state: ThreadState
+
+    def to_json(self) -> str:
+        """One line that ``read_entry`` reads back."""
+        answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)))
+        fields = {"outcome": self.outcome, "answer": asdict(answer), "state": to_json(self.state)}
+        return json.dumps(fields, separators=(",", ":"))
+
+
+def read_entry(stored: str | None) -> Entry | None:
+    """The entry, or None where there is none or it cannot be read."""
+    if not stored:
+        return None
+    try:
+        fields = json.loads(stored)
+        return Entry(outcome=fields["outcome"], answer=_answer(fields["answer"]), state=from_json(fields["state"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _answer(fields: Mapping[str, Any]) -> Answer:
+    return Answer(
+        **{
+            **fields,
+            "chunks": tuple(fields["chunks"]),
+            "sources": tuple(Source(**source) for source in fields["sources"]),
+            "repairs": tuple(Repair(**repair) for repair in fields["repairs"]),
+            "violations": tuple(Violation(**violation) for violation in fields["violations"]),
+        }
+    )

@@ -1,0 +1,37 @@
+"""The token by which Slack lets Orion search for one question: kept apart from the letter, for some minutes (D3).
+
+Promises: a token is in no mailbox and no dead letter, and is gone a while after its question was asked, answered or
+not; a question that waits for longer than that is answered without a search. Must never log one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from redis.asyncio import Redis
+
+from bot.slack.message import Incoming
+
+KEPT_S: Final = 600
+"""Slack takes a token for some minutes only."""
+
+
+class ActionTokens:
+    """Over one Redis. ``prefix`` keeps one Orion's apart from another's. Every method raises ``RedisError``."""
+
+    def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
+        self._redis = redis
+        self._prefix = prefix
+
+    def key(self, letter: Incoming) -> str:
+        """Where the token of this version of a message stands."""
+        return f"{self._prefix}:action_token:{letter.thread}:{letter.ts}:{letter.edited_ts}"
+
+    async def keep(self, letter: Incoming) -> None:
+        """Keep the token that came with an event, if one did."""
+        if letter.action_token:
+            await self._redis.set(self.key(letter), letter.action_token, ex=KEPT_S)
+
+    async def of(self, letter: Incoming) -> str:
+        """The letter's token while it may still be of use; empty afterwards, and where none came."""
+        return letter.action_token or str(await self._redis.get(self.key(letter)) or "")

@@ -1,0 +1,94 @@
+"""Where Orion stands in a thread: unknown, addressed before ("engaged"), or told to keep quiet ("muted") (A1).
+
+Kept in Redis as long as the thread's state; a mention engages again. A thread that is older than this memory and not in
+it may have been lost with an earlier Redis ("lost"): only Slack can tell (A2). Must never be guessed from a message's
+text.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from redis.asyncio import Redis
+
+from agent.thread.conversation import ThreadKey
+from bot.slack.message import Standing
+
+KEPT_S = 30 * 86_400
+STRANGER_S = 3_600
+AT_S = 86_400
+_STANDINGS: tuple[Standing, ...] = ("unknown", "engaged", "muted")
+
+
+class Standings:
+    """The standing of each thread. ``clock`` gives seconds since 1970, as threads' timestamps do."""
+
+    def __init__(self, redis: Redis, *, prefix: str = "orion", clock: Callable[[], float] = time.time) -> None:
+        self._redis = redis
+        self._prefix = prefix
+        self._clock = clock
+
+    def key(self, thread: ThreadKey) -> str:
+        """Where one thread's standing lies."""
+        return f"{self._prefix}:standing:{thread}"
+
+    def stranger_key(self, thread: ThreadKey) -> str:
+        """Where it stands that Orion never spoke in this thread."""
+        return f"{self._prefix}:stranger:{thread}"
+
+    def at_key(self, thread: ThreadKey, ts: str) -> str:
+        """Where it stands what Slack said of the thread as it was before one message."""
+        return f"{self._prefix}:standing_at:{thread}:{ts}"
+
+    def since_key(self) -> str:
+        """Where it stands since when this Redis remembers, in seconds since 1970. It stays for ever."""
+        return f"{self._prefix}:remembers_since"
+
+    async def of(self, thread: ThreadKey) -> Standing:
+        """The thread's standing; reading it is use, so it lives on."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.getex(self.key(thread), ex=KEPT_S)
+            pipe.get(self.stranger_key(thread))
+            pipe.set(self.since_key(), self._clock(), nx=True)
+            pipe.get(self.since_key())
+            stored, stranger, _, since = await pipe.execute()
+        value = stored.decode() if isinstance(stored, bytes) else stored
+        if value:
+            return "muted" if value == "muted" else "engaged"
+        return "lost" if not stranger and _began(thread) < float(since) else "unknown"
+
+    async def engage(self, thread: ThreadKey) -> None:
+        """Orion was addressed here."""
+        await self._redis.set(self.key(thread), "engaged", ex=KEPT_S)
+
+    async def confirm(self, thread: ThreadKey) -> None:
+        """Somebody who may addressed Orion here: that holds, whatever was taken back meanwhile of one who may not."""
+        await self._redis.set(self.key(thread), "engaged", nx=True, ex=KEPT_S)
+
+    async def mute(self, thread: ThreadKey) -> None:
+        """Somebody told Orion to keep quiet here."""
+        await self._redis.set(self.key(thread), "muted", ex=KEPT_S)
+
+    async def disengage(self, thread: ThreadKey) -> None:
+        """Whoever addressed Orion here may not: nobody else did, so what is said here is said to others."""
+        await self._redis.delete(self.key(thread))
+
+    async def pass_by(self, thread: ThreadKey) -> None:
+        """Slack says that Orion never spoke here; nobody need look again for an hour."""
+        await self._redis.set(self.stranger_key(thread), "1", ex=STRANGER_S)
+
+    async def at(self, thread: ThreadKey, ts: str) -> Standing | None:
+        """What Slack said of the thread as it was before the message ``ts``; None where it was not asked yet."""
+        found = await self._redis.get(self.at_key(thread, ts))
+        return next((standing for standing in _STANDINGS if standing == str(found)), None)
+
+    async def note_at(self, thread: ThreadKey, ts: str, standing: Standing) -> None:
+        """Slack was asked: a message that waits and is looked at again and again need not ask anew."""
+        await self._redis.set(self.at_key(thread, ts), standing, ex=AT_S)
+
+
+def _began(thread: ThreadKey) -> float:
+    """When a thread began, in seconds since 1970; a direct chat without threads has no such time, so it is now."""
+    ts = thread.thread_ts
+    return float(ts) if ts.replace(".", "", 1).isdecimal() else float("inf")

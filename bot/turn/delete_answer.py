@@ -1,0 +1,25 @@
+"""A question was deleted: its answer goes with it, and so does what Orion remembers of it (A3).
+
+Promises: what a person deleted is in no later prompt. Must never tell anybody that something was deleted.
+"""
+
+from __future__ import annotations
+
+from agent.thread.state import unsaid
+from bot.delivery.delivery import Delivery
+from bot.slack.web_api import DeliveryFailed
+from bot.stores.stores import Memory
+from bot.turn.job import Work
+
+
+async def take_back(work: Work, delivery: Delivery, memory: Memory) -> None:
+    """Do what the deletion in ``work`` asks. Raises ``DeliveryFailed`` and ``LeaseLost``."""
+    state = await memory.threads.load(work.place)
+    after = unsaid(state, work.letter.ts)
+    if after != state:
+        await memory.save(work.claimed, work.place, after)
+    try:
+        await delivery.withdraw(work.place, work.letter.ts, work.lease.require)
+    except DeliveryFailed as failure:
+        if failure.reason != "thread_not_found":  # it would have opened the thread: nothing was answered yet
+            raise

@@ -1,0 +1,172 @@
+"""A second look at a question for which something may yet be posted twice (E5, H3).
+
+A worker that is frozen, or cut off from Redis, between its last look at the lease and Slack's reply can still post when
+another one has answered long since; and a post that Slack gave no reply to may be carried out long after the next try.
+Slack has no key that would refuse the second. So whoever took a question over, finds that it lost one, or was left
+without a reply leaves a letter: some seconds later, and again and again for a minute, any worker looks into the thread
+and puts it in order.
+
+Promises: the letter is as durable as a question, a look deletes nothing that is not a second one, and where Slack
+replied nobody looks. Must never hold up the thread itself: the letter lies in a mailbox of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import structlog
+from redis.exceptions import RedisError
+
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Delivery, Ticket
+from bot.delivery.slots import left_blank, seconds
+from bot.queue.lease import Lease, heed_cancellation, now
+from bot.queue.queue import LEASE_S, Claimed, Mailbox
+from bot.queue.worker import OK, Ending, later
+from bot.slack.history import age_s, is_direct
+from bot.slack.message import Incoming
+from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
+from bot.stores.cancellations import Withdrawals
+from bot.turn.job import turn_id_for
+
+LOOKS_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""When to look, in seconds since the letter: what came late stands for no longer than it was late."""
+_AGAIN_S: Final = 0.25
+_KIND: Final = "settle"
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsettled:
+    """Which question to look at again."""
+
+    place: ThreadKey
+    question_ts: str
+
+    def to_json(self) -> str:
+        """One line that ``read_unsettled`` reads back, and that nobody takes for a person's letter."""
+        return json.dumps({"settle": asdict(self)}, separators=(",", ":"))
+
+    @property
+    def mailbox(self) -> str:
+        """Where letters about it lie: one question's do not wait for another's."""
+        return f"{self.place}:{self.question_ts}:{_KIND}"
+
+
+def read_unsettled(body: str) -> Unsettled | None:
+    """The question, or None where the body is any other letter."""
+    try:
+        fields = json.loads(body)[_KIND]
+        return Unsettled(place=ThreadKey(**fields["place"]), question_ts=str(fields["question_ts"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+class Doubts:
+    """Where it is left that Slack may yet carry out a post.
+
+    ``patience_s`` is how long Redis may be away, in seconds: once a lease is over whoever takes it next looks anyway.
+    """
+
+    def __init__(self, mailbox: Mailbox, *, patience_s: float = LEASE_S) -> None:
+        self._mailbox = mailbox
+        self._patience_s = patience_s
+
+    async def note(self, place: ThreadKey, question_ts: str) -> None:
+        """Look at this question again, from now on. The next try waits for it: a second post must not go unseen."""
+        unsettled, event = Unsettled(place=place, question_ts=question_ts), uuid.uuid4().hex
+        until = now() + self._patience_s
+        while trouble := await self._left(unsettled, event):
+            if now() >= until:
+                _log.warning("doubt_not_noted", error_type=trouble)
+                break
+            await asyncio.sleep(_AGAIN_S)
+        heed_cancellation()
+
+    async def _left(self, unsettled: Unsettled, event: str) -> str:
+        """Leaves the letter, once however often it is tried; what kept it from being left, if anything did."""
+        try:
+            await self._mailbox.enqueue(unsettled.mailbox, unsettled.to_json(), event_ids=[event])
+            await self._mailbox.hurry(unsettled.mailbox)  # an older letter that rests would keep this one waiting
+        except RedisError as error:
+            return type(error).__name__
+        return ""
+
+
+class Settling:
+    """Leaves such letters, and does what they ask. ``looks_s`` is how long after the letter, in seconds."""
+
+    def __init__(
+        self, mailbox: Mailbox, delivery: Delivery, withdrawals: Withdrawals, *, looks_s: Sequence[float] = LOOKS_S
+    ) -> None:
+        self._mailbox = mailbox
+        self._delivery = delivery
+        self._withdrawals = withdrawals
+        self._looks_s = looks_s
+
+    async def note(self, claimed: Claimed, unsettled: Unsettled) -> None:
+        """Look at this question again later; once for each time it was taken up. Raises ``RedisError``."""
+        key = f"{_KIND}:{claimed.id}:{claimed.fence.token}"
+        await self._mailbox.enqueue(unsettled.mailbox, unsettled.to_json(), event_ids=[key])
+
+    async def settle(self, unsettled: Unsettled, claimed: Claimed, lease: Lease) -> Ending:
+        """Put the thread in order, each time it is time. Raises ``DeliveryFailed``."""
+        if len(await self._mailbox.stored(claimed.thread)) > 1:
+            return OK  # the letter behind this one looks for longer
+        age_s = time.time() - claimed.enqueued_at
+        if age_s >= self._looks_s[0]:
+            await self._look(unsettled, lease)
+        next_s = next((look_s for look_s in self._looks_s if look_s > age_s), None)
+        return OK if next_s is None else later(next_s - age_s)
+
+    async def _look(self, unsettled: Unsettled, lease: Lease) -> None:
+        place, question_ts = unsettled.place, unsettled.question_ts
+        if await self._withdrawals.is_gone(place, question_ts):
+            await self._delivery.withdraw(place, question_ts, lease.require)
+            return
+        letters = (Incoming.in_body(stored.body) for stored in await self._mailbox.stored(str(place)))
+        at_work = {letter.ts for letter in letters if letter}
+        await put_in_order(self._delivery, place, question_ts, lease.require, at_work=at_work)
+
+
+async def put_in_order(
+    delivery: Delivery,
+    place: ThreadKey,
+    question_ts: str,
+    lease_check: LeaseCheck = no_lease,
+    *,
+    at_work: Collection[str] = (),
+) -> int:
+    """Takes away what stands there a second time, or that nobody is behind. Returns how many messages went.
+
+    That is a second notice (the first one stands), and of a question that is not ``at_work`` (the ts of those that are,
+    as an edit may be: its turn takes these messages over) a second answer, a placeholder beside one, a status under it.
+    """
+    seen = await delivery.reader.seen(place, question_ts)
+    # The stream of another turn of this thread may just have begun: it gets its first words within moments.
+    found = [posted for posted in seen.posted if not posted.stream or left_blank(posted)]
+    over = question_ts not in at_work
+    twice = [p for p in seconds(found, turn_id_for(place, question_ts, seen.edited_ts)) if over or p.about]
+    answered = any(not (posted.placeholder or posted.about) for posted in found)
+    # Where there is no answer yet, whoever answers takes over what stands there.
+    left = [posted for posted in found if posted.placeholder and answered and over]
+    ticket = Ticket(question_ts=question_ts, lease_check=lease_check)
+    gone = 0
+    for posted in (*twice, *left):
+        if await delivery.take_away(place, posted, ticket):
+            gone += 1
+            what = "placeholder" if posted in left else "second_notice" if posted.about else "second_answer"
+            _log.warning(f"{what}_deleted", part=posted.part, stood_s=round(age_s(posted.ts), 1))
+    # A thread has one status: it may be another question's. A direct chat's questions have one each.
+    quiet = over if is_direct(place) else not at_work
+    if answered and quiet and seen.last_word:
+        with suppress(DeliveryFailed):  # a workspace without statuses is looked at again all the same
+            await delivery.status(place, "", question_ts=question_ts, lease_check=lease_check)
+    return gone

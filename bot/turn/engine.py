@@ -1,0 +1,160 @@
+"""Everything a turn needs, opened from the settings: model, tools, document index, policy, budget.
+
+Promises: resources close in the reverse order they opened. Must never touch Slack or Redis: `orion ask` runs on this
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+from agent.budget import Budget
+from agent.knowledge.index.semantic_hook import Meaning
+from agent.knowledge.types import IndexReport, KnowledgeIndex
+from agent.model.circuit_breaker import CircuitBreaker
+from agent.model.judge import Judge
+from agent.model.openai import JUDGE_TIMEOUTS, OpenAIModel, Timeouts
+from agent.model.protocol import Model
+from agent.outcome import TurnOutcome
+from agent.quoting.model import ExtractiveModel
+from agent.thread.audience import viewers_of
+from agent.thread.conversation import Question
+from agent.thread.state import ThreadState
+from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
+from agent.tools.builtin.llm_generate import LlmGenerate
+from agent.tools.builtin.slack_search import SLACK_SEARCH
+from agent.tools.tool import Tool
+from agent.turn.events import Emit
+from agent.turn.live import Stage
+from agent.turn.loop import run_turn
+from agent.turn.progress import Policy, Save, keep_in_memory
+from bot.documents.corpus import Corpus
+from bot.documents.open import open_patiently
+from bot.settings import Settings
+from bot.timeouts import Patience
+from bot.turn.tools import open_toolbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """What answers: ``run`` is one turn. ``served`` gives the tools that come and go with their servers.
+
+    ``shared``: the index is a database that several machines use. ``meaning``: what lets it rank by more than words.
+    """
+
+    model: Model
+    tools: Mapping[str, Tool]
+    index: KnowledgeIndex
+    policy: Policy
+    budget: Budget
+    report: IndexReport
+    served: Callable[[], Mapping[str, Tool]] = dict
+    judge: Judge | None = None
+    shared: bool = False
+    meaning: Meaning | None = None
+    breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
+
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """Every tool there is now, and the one that only a question from Slack brings."""
+        return frozenset((*self.tools, *self.served(), SLACK_SEARCH))
+
+    async def run(  # noqa: PLR0913 - what one question brings along, each named at the call
+        self,
+        question: Question,
+        state: ThreadState,
+        *,
+        emit: Emit,
+        save: Save = keep_in_memory,
+        more: Sequence[Tool] = (),
+        stage: Stage | None = None,
+    ) -> tuple[TurnOutcome, ThreadState]:
+        """One turn with this engine's parts. ``more`` are tools of this question, ``stage`` is where it may be seen."""
+        own = for_viewers(self.tools, viewers_of(question))
+        return await run_turn(
+            question,
+            state,
+            model=self.model,
+            tools={**self.served(), **own, **{tool.spec.name: tool for tool in more}},
+            budget=self.budget,
+            emit=emit,
+            policy=self.policy,
+            save=save,
+            judge=self.judge,
+            stage=stage,
+        )
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings, corpus: Corpus, patience: Patience | None = None) -> AsyncIterator[Engine]:
+    """Model, tools and index, ready to answer. ``patience`` is how long the model is waited for."""
+    patience = patience or Patience()
+    breaker = patience.breaker("model")
+    async with AsyncExitStack() as stack:
+        index, report = await stack.enter_async_context(open_patiently(corpus))
+        model = await stack.enter_async_context(open_model(settings, patience.model, breaker))
+        judge = await stack.enter_async_context(open_judge(settings, patience.judge, breaker))
+        toolbox = await stack.enter_async_context(open_toolbox(settings))
+        tools: list[Tool] = [*knowledge_tools(index), *toolbox.tools]
+        if settings.uses_server:
+            tools.append(LlmGenerate(model))
+        yield Engine(
+            model=model,
+            tools={tool.spec.name: tool for tool in tools},
+            served=toolbox.served,
+            index=index,
+            policy=Policy(general=settings.general, link_hosts=settings.link_hosts),
+            budget=Budget(attempts=settings.max_attempts),
+            report=report,
+            judge=judge,
+            shared=bool(corpus.database),
+            meaning=index.meaning,
+            breaker=breaker,
+        )
+
+
+@asynccontextmanager
+async def open_model(
+    settings: Settings, timeouts: Timeouts | None = None, breaker: CircuitBreaker | None = None
+) -> AsyncIterator[Model]:
+    """The configured server, or the engine that quotes."""
+    if not settings.uses_server:
+        yield ExtractiveModel()
+        return
+    names = (settings.model_name, settings.write_model or settings.model_name)
+    async with _connected(settings, names, timeouts, breaker) as model:
+        yield model
+
+
+@asynccontextmanager
+async def open_judge(
+    settings: Settings, timeouts: Timeouts | None = None, breaker: CircuitBreaker | None = None
+) -> AsyncIterator[Judge | None]:
+    """The judge on the same server (``ORION_JUDGE_MODEL``), or nobody."""
+    if not (settings.uses_server and settings.judge_model):
+        yield None
+        return
+    names = (settings.judge_model, "")
+    async with _connected(settings, names, timeouts or JUDGE_TIMEOUTS, breaker) as judge:
+        yield judge
+
+
+@asynccontextmanager
+async def _connected(
+    settings: Settings, names: tuple[str, str], timeouts: Timeouts | None, breaker: CircuitBreaker | None
+) -> AsyncIterator[OpenAIModel]:
+    model, write_model = names
+    connected = OpenAIModel(
+        base_url=settings.openai_base_url or None,
+        api_key=settings.openai_api_key.get_secret_value() or "none",
+        model=model,
+        write_model=write_model,
+        timeouts=timeouts,
+        breaker=breaker,
+    )
+    try:
+        yield connected
+    finally:
+        await connected.aclose()

@@ -1,0 +1,69 @@
+"""What was said in a thread before a question: as Orion remembers it, completed by what Slack has (A2).
+
+Promises: whoever mentions Orion is understood by all that stands in the thread, also by what was said to others, or
+while Orion was told to keep quiet; a thread that is not remembered is read whole. Must never fail a question because
+its thread cannot be read: what Slack does not let Orion read is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from agent.thread.state import ThreadState
+from bot.slack.history import Conversation, ThreadReader, sort_key
+from bot.slack.web_api import DeliveryFailed
+from bot.turn.job import Work
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """The thread before a question. ``first`` is the message that opened it as Slack has it, if that was read.
+
+    It is empty where the thread was not read, and None where it was not but has files that a question may be about.
+    """
+
+    state: ThreadState
+    first: Mapping[str, Any] | None
+
+
+async def with_earlier(work: Work, state: ThreadState, reader: ThreadReader) -> Earlier:
+    """The thread as it stands before this question. Raises ``DeliveryFailed`` while Slack is away."""
+    letter = work.letter
+    opens = work.place.thread_ts == letter.ts
+    unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
+    # A question that Slack brought late: whoever read the thread before it came took it for something said earlier.
+    known = tuple(message for message in state.history if message.ts != letter.ts)
+    # Of questions that were all stopped nothing came, and the thread was not remembered.
+    remembered = any(message.role == "assistant" for message in known)
+    knows = remembered and (letter.kind == "edit" or letter.addressed != "mention" or _in_chat(work))
+    if opens or knows:
+        return Earlier(state=replace(state, history=known), first=unread)
+    last = max((message.ts for message in known if remembered), key=sort_key, default="")
+    stamps = {message.ts for message in known}
+    read = await _read(work, reader, after=last)
+    # What was asked of Orion has a turn of its own; what Orion said, it remembers.
+    missed = [m for m in read.messages if m.role == "user" and not m.addressed and m.ts not in stamps]
+    # ... of which "Stopped." would count as an answer that said what it had not read.
+    heard = tuple(m for m in read.messages if m.role == "user" or not known)
+    history = (*known, *missed) if remembered else heard or known
+    return Earlier(state=replace(state, history=history), first=read.first)
+
+
+def _in_chat(work: Work) -> bool:
+    return work.place.channel.startswith("D")
+
+
+async def _read(work: Work, reader: ThreadReader, after: str) -> Conversation:
+    try:
+        return await reader.conversation(work.place, before=work.letter.ts, after=after)
+    except DeliveryFailed as failure:
+        if not failure.permanent:
+            raise
+        log.warning("thread_not_read", reason=failure.reason)
+        return Conversation(messages=(), first={})

@@ -1,0 +1,123 @@
+"""One letter in a worker's hands: what every step of its turn is told.
+
+Promises: the turn's id is the same on every try of the same version of a message, so that what was posted for it can be
+found again. Must never change while the turn runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from typing import Final
+
+from agent.thread.conversation import ThreadKey
+from bot.delivery.blocks import Mark
+from bot.delivery.delivery import Ticket
+from bot.queue.lease import Lease
+from bot.queue.queue import Claimed
+from bot.slack.history import sort_key
+from bot.slack.message import Incoming
+from verification.text.language import detect
+
+FRESH_S: Final = 3_600
+"""A question older than this may come again from elsewhere: a dead letter, a Redis that was lost."""
+GATE_LEAST_S: Final = 2.0
+GATE_MOST_S: Final = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One letter in our hands."""
+
+    claimed: Claimed
+    lease: Lease
+    letter: Incoming
+    turn_id: str
+
+    @property
+    def place(self) -> ThreadKey:
+        """Where the answer goes."""
+        return self.letter.thread
+
+    @property
+    def outbox(self) -> str:
+        """The name of the mark under which the decided answer stands."""
+        return f"outbox:{self.turn_id}"
+
+    @property
+    def waits(self) -> str:
+        """The name of the mark that says that the person saw this question wait."""
+        return f"waits:{self.turn_id}"
+
+    @property
+    def streams(self) -> str:
+        """The name of the mark that says that a stream may have been begun."""
+        return f"streams:{self.turn_id}"
+
+    @property
+    def stream(self) -> str:
+        """The name of the mark under which the stream's ts stands."""
+        return f"stream:{self.turn_id}"
+
+    @property
+    def language(self) -> str | None:
+        """What the person wrote in; None for English or unsure."""
+        return detect(self.letter.text)
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds since the letter was stored."""
+        return stored_s_ago(self.claimed)
+
+    @property
+    def may_be_answered(self) -> bool:
+        """Whether Slack may show something of ours for this question: tried before, edited, or asked long ago."""
+        return self.claimed.tries > 1 or bool(self.letter.edited_ts) or asked_s_ago(self.letter) > FRESH_S
+
+    def ticket(self, *marks: Mark, may_exist: bool = True) -> Ticket:
+        """The identity that makes the answer unique in Slack."""
+        return Ticket(
+            question_ts=self.letter.ts,
+            turn_id=self.turn_id,
+            may_exist=may_exist,
+            lease_check=self.lease.require,
+            marks=marks,
+            language=self.language,
+        )
+
+
+def turn_id_of(letter: Incoming) -> str:
+    """32 hex digits, the same on every try of the same version of the same message: also the trace's id."""
+    return turn_id_for(letter.thread, letter.ts, letter.edited_ts)
+
+
+def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
+    """The same, of the message with this ts as it was edited last."""
+    return hashlib.sha256(f"{thread}:{ts}:{edited_ts}".encode()).hexdigest()[:32]
+
+
+def asked_s_ago(letter: Incoming) -> float:
+    """Seconds since the message was written, by Slack's clock and ours."""
+    return time.time() - sort_key(letter.ts)[0]
+
+
+def stored_s_ago(claimed: Claimed) -> float:
+    """Seconds since the letter was stored, by Redis' clock and ours."""
+    return max(0.0, time.time() - claimed.enqueued_at)
+
+
+def gate_wait_s(claimed: Claimed) -> float:
+    """Seconds until what waits before the door is looked at again: longer the longer it has been waiting."""
+    return min(GATE_MOST_S, max(GATE_LEAST_S, stored_s_ago(claimed) / 4))
+
+
+def asks(letter: Incoming) -> bool:
+    """Whether answering may cost anything. A bare mention may bring a file to be read: no event tells."""
+    return letter.kind in {"question", "edit"} or (letter.kind == "help" and letter.files != "none")
+
+
+def where_whispered(letter: Incoming) -> ThreadKey:
+    """Where a message to its person alone is seen: Slack shows none in a thread that has no reply yet."""
+    place = letter.thread
+    return replace(place, thread_ts=place.channel) if place.thread_ts == letter.ts else place

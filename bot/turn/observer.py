@@ -1,0 +1,313 @@
+"""Who watches a turn: the record, the status people see, metrics, counters, traces. One listener for all events.
+
+Promises: what is counted is counted once per turn, also if the turn is tried again; a watcher that fails never stops
+the turn (the agent walls its listener in). Must never log a text.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from agent.outcome import Cancelled, Failed, Refused, TurnOutcome, outcome_name
+from agent.thread.conversation import Question
+from agent.turn.events import (
+    Done,
+    ModelEnd,
+    ModelStart,
+    PlanMoved,
+    StepSeen,
+    Thinking,
+    Token,
+    ToolEnd,
+    ToolStart,
+    TurnEvent,
+    Verification,
+)
+from bot.delivery.plan_tasks import status_of, tasks_of
+from bot.delivery.stream import AnswerStream
+from bot.settings import Settings
+from bot.stores.turn_records import Recorder, TurnRecords
+from bot.turn.engine import Engine
+from bot.turn.status import WorkingStatus
+from observability.langfuse.tracing import Attempt, Tracer, TurnTrace
+from observability.metrics import Metrics
+from observability.stats import Stats, TurnFigures
+
+log = structlog.get_logger()
+
+CHECKING: Final = "is checking the answer against its sources…"
+# By phase, and whether an earlier attempt failed. Deciding goes on under what is shown already.
+_DOING: Final = {
+    ("write", False): "is writing an answer…",
+    ("write", True): "is putting the answer right…",
+    ("judge", False): CHECKING,
+    ("judge", True): CHECKING,
+}
+
+
+def _nobody_counts(_turn_id: str, _tokens: int) -> None:
+    """Nobody pays for tokens."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Observers:
+    """Everybody who watches, for one process. ``tokens_used`` hears of a turn's tokens as soon as they are used."""
+
+    metrics: Metrics
+    stats: Stats
+    records: TurnRecords
+    tracer: Tracer
+    tokens_used: Callable[[str, int], None] = _nobody_counts
+
+    @contextmanager
+    def turn(self, question: Question, turn_id: str, engine: Engine) -> Iterator[TurnObserver]:
+        """Watch one turn of this engine; whatever happens to it, its trace is closed."""
+        trace = self.tracer.turn(turn_id, thread=str(question.thread), user=question.user, question=question.text)
+        self.metrics.turns_running.inc()
+        observer = TurnObserver(
+            observers=self, turn_id=turn_id, model=engine.model.name, tools=engine.tool_names, trace=trace
+        )
+        try:
+            yield observer
+        finally:
+            self.metrics.turns_running.dec()
+            if not observer.over:
+                trace.end(outcome="interrupted")
+
+    def slack_trouble(self, method: str, reason: str) -> None:
+        """One try of a Slack call failed."""
+        self.metrics.slack_errors.labels(method, reason).inc()
+
+    def slack_event(self, fate: str) -> None:
+        """An event came: the kind of letter it was stored as, or why it was ignored."""
+        self.metrics.events.labels(fate).inc()
+
+    async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
+        """Somebody judged an answer: kept in Redis, and as a score on the same trace (A8)."""
+        await self.records.judge(turn_id, user, good=good)
+        self.tracer.feedback(turn_id, user=user, good=good)
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnObserver:
+    """Listens to one turn. ``status`` is what people see while it runs, ``stream`` where they see its plan."""
+
+    observers: Observers
+    turn_id: str
+    model: str
+    tools: frozenset[str]
+    trace: TurnTrace
+    status: WorkingStatus | None = None
+    stream: AnswerStream | None = None
+    recorder: Recorder = field(default_factory=Recorder)
+    started: float = field(default_factory=time.monotonic)
+    over: bool = False
+    _told: int = 0
+    _step: str = ""
+    _began: dict[str, float] = field(default_factory=dict)
+
+    def __call__(self, event: TurnEvent) -> None:
+        """One event, told to each watcher."""
+        self.recorder(event)
+        self._meter(event)
+        trace_event(self.trace, event)
+        self._count(event)
+        self._show(event)
+
+    def _meter(self, event: TurnEvent) -> None:
+        """What each call used; at the end what no event told of: a tool may have asked the model too."""
+        match event:
+            case ModelEnd(usage=usage):
+                used = usage.tokens
+            case Done(usage=usage):
+                used = usage.tokens - self._told
+            case _:
+                return
+        self._told += used
+        self.observers.tokens_used(self.turn_id, used)
+
+    def waited(self, seconds: float) -> None:
+        """How long the question lay in its mailbox."""
+        self.recorder.timings["queued"] = seconds * 1000
+        self.observers.metrics.queue_wait_seconds.observe(seconds)
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Add the time of a part of the turn that the agent knows nothing of."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.recorder.timings[name] = (time.monotonic() - began) * 1000
+
+    async def decided(self, question: Question, outcome: TurnOutcome) -> None:
+        """The outcome stands; its record must be there before people can ask for it."""
+        await self._keep(question, outcome)
+
+    async def ended(self, question: Question, outcome: TurnOutcome) -> None:
+        """The answer is delivered: count the turn, score its trace, complete its record."""
+        self.over = True
+        seconds = time.monotonic() - self.started
+        self.recorder.timings["total"] = seconds * 1000
+        name = outcome_name(outcome)
+        self.observers.metrics.turns.labels(name).inc()
+        self.observers.metrics.turn_seconds.labels(name).observe(seconds)
+        self.observers.metrics.deliveries.labels("answer").inc()
+        reason = outcome.reason if isinstance(outcome, Failed | Refused) else ""
+        text = "" if isinstance(outcome, Cancelled) else outcome.answer.text
+        self.trace.end(outcome=name, reason=reason, answer=text)
+        await self._keep(question, outcome)
+        try:
+            await self.observers.stats.record(self._figures(outcome, seconds))
+        except RedisError as error:
+            log.warning("stats_not_recorded", error_type=type(error).__name__)
+        log.info("turn_outcome", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
+
+    async def _keep(self, question: Question, outcome: TurnOutcome) -> None:
+        try:
+            record = self.recorder.record(question, outcome, turn_id=self.turn_id, model=self.model)
+            await self.observers.records.save(record)
+        except RedisError as error:
+            log.warning("record_not_kept", error_type=type(error).__name__)
+
+    def _figures(self, outcome: TurnOutcome, seconds: float) -> TurnFigures:
+        attempts = self.recorder.attempts
+        errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in attempts]
+        answer = None if isinstance(outcome, Cancelled) else outcome.answer
+        usage = self.recorder.usage
+        return TurnFigures(
+            outcome=outcome_name(outcome),
+            reason=outcome.reason if isinstance(outcome, Failed | Refused) else "",
+            errors=tuple(len(rules) for rules in errors),
+            failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
+            repaired=bool(answer and answer.repairs),
+            latency_ms=seconds * 1000,
+            model_calls=usage.get("model_calls", 0),
+            tool_calls=usage.get("tool_calls", 0),
+            prompt_tokens=usage.get("prompt_tokens", 0),
+            completion_tokens=usage.get("completion_tokens", 0),
+        )
+
+    def _count(self, event: TurnEvent) -> None:
+        metrics = self.observers.metrics
+        match event:
+            case ModelStart(phase=name) | ToolStart(call_id=name):
+                self._began[name] = time.monotonic()
+            case ModelEnd(phase=phase, usage=usage, error=error):
+                metrics.model_seconds.labels(phase).observe(self._lasted(phase))
+                metrics.model_calls.labels(phase, error).inc()
+                metrics.model_tokens.labels(phase, "in").inc(usage.prompt_tokens)
+                metrics.model_tokens.labels(phase, "out").inc(usage.completion_tokens)
+            case ToolEnd(call_id=call_id, tool=tool, ok=ok):
+                # The name comes from the model: one that is no tool of ours must not become a label.
+                known = tool if tool in self.tools else "unknown"
+                metrics.tool_seconds.labels(known).observe(self._lasted(call_id))
+                metrics.tool_calls.labels(known, str(ok).lower()).inc()
+            case Verification(attempt=attempt, verdict=verdict):
+                if verdict.passed:
+                    metrics.attempts.observe(attempt)
+                for violation in verdict.violations:
+                    metrics.violations.labels(violation.rule, violation.severity).inc()
+                for repair in verdict.repairs:
+                    metrics.repairs.labels(repair.kind).inc(repair.count)
+            case _:
+                pass
+
+    def _lasted(self, name: str) -> float:
+        now = time.monotonic()
+        return now - self._began.pop(name, now)
+
+    def _show(self, event: TurnEvent) -> None:
+        """What people see: what Orion does, never what it is about to say."""
+        if self.status is None:
+            return
+        match event:
+            case PlanMoved(steps=steps):
+                self._show_plan(self.status, steps)
+            case ToolStart(tool=tool):
+                looking = "is searching the documents…" if tool == "search" else "is looking something up…"
+                self.status.show(self._step or looking)  # what the tool is called for says more
+            case Token() | Thinking() | ModelEnd():
+                self.status.model_spoke()
+            case ModelStart(phase=phase, attempt=attempt):
+                if doing := _DOING.get((phase, attempt > 1)):
+                    self.status.show(doing)
+                self.status.model_asked()
+            case Verification():
+                self.status.show(CHECKING)
+            case _:
+                pass
+
+    def _show_plan(self, status: WorkingStatus, steps: tuple[StepSeen, ...]) -> None:
+        """The step in hand as the status, wherever the answer goes; all of them where there is a stream."""
+        self._step = status_of(steps, status.language)
+        if self._step:
+            status.show(self._step)
+        if self.stream is not None:
+            self.stream.plan(tasks_of(steps, status.language))
+
+
+def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
+    """Put one event of a turn on its trace."""
+    match event:
+        case ModelStart(phase=phase, model=model, attempt=attempt):
+            trace.model_start(phase=phase, model=model, attempt=attempt)
+        case Token():
+            trace.first_token()
+        case ModelEnd(output=output, usage=usage, error=error, prompt=prompt):
+            trace.model_end(
+                prompt=prompt,
+                output=output,
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                error=error,
+            )
+        case ToolStart(call_id=call_id, tool=tool, input=arguments):
+            trace.tool_start(call_id, tool=tool, arguments=arguments)
+        case ToolEnd(call_id=call_id, ok=ok, content=content, error=error):
+            trace.tool_end(call_id, ok=ok, content=content, error=error)
+        case Verification(attempt=number, draft=draft, verdict=verdict):
+            repairs = {repair.kind: repair.count for repair in verdict.repairs}
+            trace.attempt(
+                Attempt(
+                    number=number,
+                    draft=draft,
+                    text=verdict.text,
+                    passed=verdict.passed,
+                    issues=verdict.violations,
+                    repairs=repairs,
+                )
+            )
+        case _:
+            pass
+
+
+@asynccontextmanager
+async def open_observers(settings: Settings, redis: Redis, *, prefix: str = "orion") -> AsyncIterator[Observers]:
+    """The watchers of one process; leaving sends what is still to be sent, within a deadline.
+
+    ``prefix`` keeps figures and records apart from those of another Orion over the same Redis.
+    """
+    tracer = Tracer(
+        public_key=settings.langfuse_public_key,
+        secret_key=settings.langfuse_secret_key.get_secret_value(),
+        host=settings.langfuse_host,
+        send_content=settings.trace_content,
+    )
+    try:
+        yield Observers(
+            metrics=Metrics(),
+            stats=Stats(redis, prefix=prefix),
+            records=TurnRecords(redis, prefix=prefix),
+            tracer=tracer,
+        )
+    finally:
+        await tracer.aclose()

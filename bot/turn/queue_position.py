@@ -1,0 +1,86 @@
+"""What people see while their question waits for a free place: how soon it is their turn (A5).
+
+Promises: whichever worker looks first tells, once in a while, so that nobody is told twice at once and a dead worker's
+word is out of date by itself; a status that comes too late is taken back. The turn's own status takes the place of this
+one when it begins. Must never hold up a turn, nor claim one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+
+from agent.texts.status_words import status_in
+from bot.delivery.delivery import Delivery, Ticket
+from bot.queue.queue import Mailbox, Waiting
+from bot.slack.message import Incoming
+from bot.slack.web_api import DeliveryFailed
+from verification.text.language import detect
+
+log = structlog.get_logger()
+
+BUSY = "is busy: you are number {number} in the queue…"
+BEHIND = "is at work on what was asked before; your message is next…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuePace:
+    """Who is told, and how often: those who have waited for ``noticeable_s``, at most ``at_once``, each ``again_s``.
+
+    Slack forgets a status after two minutes.
+    """
+
+    noticeable_s: float = 3.0
+    again_s: float = 30.0
+    at_once: int = 10
+
+
+class Queueing:
+    """Looks for those who wait. ``delivery_of`` finds a workspace's Slack, or raises ``DeliveryFailed``."""
+
+    def __init__(
+        self, mailbox: Mailbox, delivery_of: Callable[[str], Awaitable[Delivery]], *, pace: QueuePace | None = None
+    ) -> None:
+        self._mailbox = mailbox
+        self._delivery_of = delivery_of
+        self._pace = pace or QueuePace()
+
+    async def sweep(self) -> None:
+        """Tell those who should know by now. Raises ``RedisError``."""
+        pace = self._pace
+        for waiting in await self._mailbox.waiting(for_s=pace.noticeable_s, again_s=pace.again_s, limit=pace.at_once):
+            letter = Incoming.in_body(waiting.body)  # what cannot be read is its turn's business
+            if letter and letter.kind in {"question", "edit"} and not (letter.unproven or letter.refused):
+                await self.tell(waiting, letter)
+
+    async def tell(self, waiting: Waiting, letter: Incoming) -> None:
+        """Tell one person, unless their Slack is away. Raises ``RedisError``."""
+        try:
+            delivery = await self._delivery_of(letter.thread.team)
+            await self._show(delivery, letter, waiting.place)
+            if all(one.id != waiting.id for one in await self._mailbox.stored(waiting.thread)):
+                await self._take_back(delivery, letter)
+        except DeliveryFailed as failure:
+            log.info("queue_not_shown", thread=waiting.thread, reason=failure.reason)
+        else:
+            log.info("queue_shown", thread=waiting.thread, message_id=waiting.id, place=waiting.place)
+
+    async def _show(self, delivery: Delivery, letter: Incoming, place: int) -> None:
+        text = status_in(BUSY if place else BEHIND, detect(letter.text)).format(number=place)
+        try:
+            await delivery.status(letter.thread, text, question_ts=letter.ts)
+        except DeliveryFailed as failure:
+            if not failure.permanent:
+                raise
+            posted = await delivery.reader.posted(letter.thread, letter.ts)
+            if not any(message.placeholder for message in posted):
+                await delivery.placeholder(letter.thread, f"_Orion {text}_", Ticket(question_ts=letter.ts))
+
+    async def _take_back(self, delivery: Delivery, letter: Incoming) -> None:
+        """The answer overtook us: nothing will clear this any more but we."""
+        await delivery.drop_placeholders(letter.thread, Ticket(question_ts=letter.ts))
+        with suppress(DeliveryFailed):
+            await delivery.status(letter.thread, "", question_ts=letter.ts)

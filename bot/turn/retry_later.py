@@ -1,0 +1,66 @@
+"""The model or the documents are away: the question rests for a while, and its person sees what it waits for (H3).
+
+Promises: the time a far end is waited for begins when it first failed this question, not when the question was asked:
+what lay in a queue, or waited for an admin, has its whole patience left. What cannot pass by itself is not waited for.
+Must never wait while the lease is held: a question that rests is given back, uncounted.
+"""
+
+from __future__ import annotations
+
+import time
+
+import structlog
+
+from agent.model.protocol import PASSING
+from agent.outcome import Failed, TurnOutcome
+from bot.queue.queue import Mailbox
+from bot.queue.worker import Ending, later
+from bot.timeouts import Patience
+from bot.turn.job import Work
+from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, WorkingStatus
+
+log = structlog.get_logger()
+
+_EARLIEST = 1e9
+"""Below this a mark holds no time: an older version wrote that the question waits, not since when."""
+
+
+class WaitingOut:
+    """Decides whether to wait, and for how long."""
+
+    def __init__(self, mailbox: Mailbox, patience: Patience) -> None:
+        self._mailbox = mailbox
+        self._patience = patience
+
+    async def since(self, work: Work) -> float:
+        """When a far end first failed this question, in seconds since 1970; 0.0 while none has."""
+        written = await self._mailbox.marked(work.claimed.thread, work.waits)
+        if not written:
+            return 0.0
+        # Since an admin's pause, if there was one meanwhile: ``enqueued_at`` knows of it.
+        return max(_seconds(written), work.claimed.enqueued_at)
+
+    async def pause_s(self, work: Work, outcome: TurnOutcome) -> float | None:
+        """Seconds until it may be back; None where it will not be, or the person has waited long enough."""
+        if not isinstance(outcome, Failed) or outcome.reason not in PASSING:
+            return None
+        since = await self.since(work)
+        waited_s = max(0.0, time.time() - since) if since else 0.0
+        wait_s = max(self._patience.pause_s(waited_s), outcome.retry_after_s or 0.0)
+        return wait_s if waited_s + wait_s <= self._patience.model_s else None
+
+    async def rest(self, work: Work, status: WorkingStatus, outcome: TurnOutcome, wait_s: float) -> Ending:
+        """Give the question back for a while, under a status that says so."""
+        documents = isinstance(outcome, Failed) and outcome.reason == "KnowledgeAwayError"
+        log.info("turn_waits_for_documents" if documents else "turn_waits_for_model", wait_s=round(wait_s, 1))
+        await self._mailbox.mark(work.claimed, work.waits, f"{time.time():.3f}")
+        await status.leave(DOCUMENTS_AWAY if documents else MODEL_AWAY)
+        return later(wait_s)
+
+
+def _seconds(written: str) -> float:
+    try:
+        found = float(written)
+    except ValueError:
+        return 0.0
+    return found if found > _EARLIEST else 0.0

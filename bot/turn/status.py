@@ -1,0 +1,189 @@
+"""What people see while Orion works: a status that is kept alive, changed as the turn proceeds, and cleared.
+
+Promises: showing a status never waits, never fails and never slows a turn; Slack hears at most one change a second and
+is reminded before it forgets after two minutes; a workspace without statuses gets a placeholder message instead.
+Must never show answer text, nor anything once the thread belongs to somebody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from agent.tasks import beside
+from agent.texts.status_words import status_in
+from agent.texts.wording import LOADING
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Delivery, Ticket
+from bot.queue.lease import LeaseLost
+from bot.slack.web_api import DeliveryFailed
+
+_log = structlog.get_logger()
+THINKING: Final = "is thinking…"
+LATE: Final = "is waiting for the language model…"
+MODEL_AWAY: Final = "is waiting for the language model and keeps trying…"
+DOCUMENTS_AWAY: Final = "cannot reach the documents and keeps trying…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often Slack is told, in seconds: at most each ``change_s``, at least each ``remind_s`` (below 120).
+
+    A model that has said nothing for ``late_s`` is what Orion waits for, and people are shown so.
+    """
+
+    change_s: float = 1.0
+    remind_s: float = 90.0
+    late_s: float = 5.0
+
+
+class WorkingStatus:
+    """The status of one turn. ``first`` is what it begins with."""
+
+    def __init__(self, delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace, first: str = THINKING) -> None:
+        self._delivery = delivery
+        self._place = place
+        self._ticket = ticket
+        self._pace = pace
+        self._text = first
+        self._loading: Sequence[str] = LOADING if first == THINKING else ()
+        self._changed = asyncio.Event()
+        self._has_status = True
+        self._keeper: asyncio.Task[None] | None = None
+        self._left = False
+        self._offered = self._stoppable = False
+        self._alarm: asyncio.TimerHandle | None = None
+        self._before = ""
+
+    @property
+    def language(self) -> str | None:
+        """What the question was asked in; None for English or unsure."""
+        return self._ticket.language
+
+    def kept_by(self, keeper: asyncio.Task[None]) -> None:
+        """The task that runs ``keep``."""
+        self._keeper = keeper
+
+    async def leave(self, text: str) -> None:
+        """Let this stand when the block ends: the question waits, and whoever takes it up next changes it."""
+        await self.hold()
+        self._left, self._loading = True, ()
+        with suppress(LeaseLost):
+            await self._tell(text)
+            await self._offer_stop()
+
+    async def hold(self) -> None:
+        """Say nothing more, and return when nothing is on its way: the answer may take over a placeholder now."""
+        self.model_spoke()
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.wait({self._keeper})
+
+    def show(self, text: str, loading: Sequence[str] = ()) -> None:
+        """From now on this is what people see. Returns at once; of several within a second the last is sent."""
+        self._text, self._loading, self._before = text, loading, ""
+        self._changed.set()
+
+    def again(self) -> None:
+        """Slack took the status away, as it does when a message appears: it is told once more."""
+        self._changed.set()
+
+    def model_asked(self) -> None:
+        """The model was asked: if it says nothing for a while, that is what people see."""
+        self.model_spoke()
+        self._alarm = asyncio.get_running_loop().call_later(self._pace.late_s, self._late)
+
+    def model_spoke(self) -> None:
+        """The model said something, or the call is over: what was shown before holds again."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._before:
+            self.show(self._before)
+
+    def _late(self) -> None:
+        before = self._text
+        self.show(LATE)
+        self._before = before
+
+    async def keep(self) -> None:
+        """Tells Slack each change and reminds it, until cancelled or the lease is lost (which ends the turn itself)."""
+        while True:
+            self._changed.clear()
+            try:
+                await self._tell(self._text)
+                await asyncio.sleep(self._pace.change_s)
+                await self._offer_stop()
+            except LeaseLost:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pace.remind_s):
+                    await self._changed.wait()
+
+    async def clear(self) -> None:
+        """Takes the status away, and a placeholder that no answer has taken over."""
+        if self._left:
+            return
+        with suppress(DeliveryFailed, LeaseLost):  # whoever has the thread now shows, and clears, its own
+            if self._has_status:
+                await self._delivery.status(
+                    self._place, "", question_ts=self._ticket.question_ts, lease_check=self._ticket.lease_check
+                )
+            else:
+                await self._delivery.drop_placeholders(self._place, self._ticket)
+        # An earlier try, which may have died, may have offered the button too.
+        if self._stoppable or self._ticket.may_exist:
+            with suppress(LeaseLost):
+                ticket = self._ticket
+                await self._delivery.sessions.end(self._place, ticket.question_ts, ticket.lease_check)
+
+    async def _offer_stop(self) -> None:
+        """Slack's Stop button, once, for a turn that is not over at once."""
+        if not self._offered:
+            self._offered = self._stoppable = True  # also where this is cut off
+            ticket, sessions = self._ticket, self._delivery.sessions
+            self._stoppable = await sessions.begin(self._place, ticket.question_ts, ticket.lease_check)
+
+    async def _tell(self, text: str) -> None:
+        language = self._ticket.language
+        spoken = status_in(text, language)
+        try:
+            if self._has_status:
+                await self._delivery.status(
+                    self._place,
+                    spoken,
+                    [status_in(line, language) for line in self._loading],
+                    question_ts=self._ticket.question_ts,
+                    lease_check=self._ticket.lease_check,
+                )
+            else:
+                await self._delivery.placeholder(self._place, f"_Orion {spoken}_", self._ticket)
+        except DeliveryFailed as failure:
+            _log.info("status_not_shown", reason=failure.reason, as_status=self._has_status)
+            if failure.permanent and self._has_status:
+                self._has_status = False
+                await self._tell(text)
+
+
+@asynccontextmanager
+async def working(
+    delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace | None = None, *, first: str = THINKING
+) -> AsyncIterator[WorkingStatus]:
+    """Keeps a status up for as long as the block runs, and takes it away."""
+    status = WorkingStatus(delivery, place, ticket, pace or Pace(), first)
+    try:
+        async with beside() as group:
+            keeper = group.create_task(status.keep(), name="status")
+            status.kept_by(keeper)
+            try:
+                yield status
+            finally:
+                status.model_spoke()
+                keeper.cancel()
+    finally:
+        await status.clear()

@@ -1,0 +1,87 @@
+"""The tools that the settings name besides the documents: repositories, files, web search, MCP servers.
+
+Promises: what is not configured is not there; a setting that cannot be meant so is refused with what to do, a server
+that is merely down is not. Must never read the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from agent.tools.builtin.files import FILE_READ, file_tools
+from agent.tools.builtin.git import GIT_LOG, GIT_SHOW, git_tools, repositories
+from agent.tools.builtin.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, SEARCH
+from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
+from agent.tools.builtin.slack_search import SLACK_SEARCH
+from agent.tools.builtin.web import WEB_SEARCH, WebSearchTool, open_searxng
+from agent.tools.mcp.config import McpServer, read_servers
+from agent.tools.tool import Tool
+from bot.errors import WrongUse
+from bot.settings import Settings
+
+ACTIONS: Final = ("respond", "ask_user", "finish_step", "complete", "tool_call")
+RESERVED: Final = frozenset(
+    (
+        *ACTIONS,
+        *(SEARCH, LIST_DOCUMENTS, GET_DOCUMENT, LLM_GENERATE),
+        *(GIT_LOG, GIT_SHOW, FILE_READ, WEB_SEARCH, SLACK_SEARCH),
+    )
+)
+"""Names that no server's tool can take, whether or not Orion's own is configured."""
+
+
+def _none() -> Mapping[str, Tool]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolbox:
+    """Tools that stay, and those that come and go with their servers."""
+
+    tools: tuple[Tool, ...] = ()
+    served: Callable[[], Mapping[str, Tool]] = field(default=_none)
+
+
+@asynccontextmanager
+async def open_toolbox(settings: Settings) -> AsyncIterator[Toolbox]:
+    """What the settings name, opened. Raises ``WrongUse``."""
+    async with AsyncExitStack() as stack:
+        tools = [
+            *git_tools(repositories(_folders(settings.git, "ORION_GIT"), settings.git_url)),
+            *file_tools(_folders(settings.files, "ORION_FILES")),
+        ]
+        if settings.searxng_url:
+            tools.append(WebSearchTool(await stack.enter_async_context(open_searxng(settings.searxng_url))))
+        served: Callable[[], Mapping[str, Tool]] = _none
+        if servers := mcp_servers(settings):
+            from agent.tools.mcp.client import open_mcp  # noqa: PLC0415 - a third of a second, for those alone who use it
+
+            served = await stack.enter_async_context(open_mcp(servers, RESERVED))
+        yield Toolbox(tools=tuple(tools), served=served)
+
+
+def mcp_servers(settings: Settings) -> tuple[McpServer, ...]:
+    """The servers of ``ORION_MCP_CONFIG``. Raises ``WrongUse``."""
+    path = settings.mcp_config
+    if path is None:
+        return ()
+    try:
+        return read_servers(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        message = f"ORION_MCP_CONFIG names {path}, which cannot be read ({reason})."
+    except ValueError as error:
+        message = f"ORION_MCP_CONFIG names {path}, which cannot be used. {error}"
+    raise WrongUse(message)
+
+
+def _folders(folders: Sequence[Path], variable: str) -> Sequence[Path]:
+    for folder in folders:
+        if not folder.is_dir():
+            message = f"{variable} names {folder}, which is no folder. Name existing folders."
+            raise WrongUse(message)
+    return folders

@@ -1,0 +1,1 @@
+"""Langfuse: traces, scores, dashboards, experiments."""

@@ -1,0 +1,202 @@
+"""The dashboard of Orion's figures in Langfuse, made through its public API (G2).
+
+Promises: made once: a dashboard or chart that is there already is left as its owner has it, and what is missing is
+added. Charts read the scores and observations that ``tracing`` sends, under the same names. Must never delete or change
+anything. The API is marked unstable by Langfuse: what it refuses is told, not guessed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import httpx
+
+from observability.langfuse.transport import http_client
+
+NAME: Final = "Orion"
+_API: Final = "/api/public"
+_PAGE: Final = 100
+_MOST_PAGES: Final = 50
+_WIDTH, _HEIGHT = 6, 6  # of a grid of twelve columns
+_REFUSALS: Final[Mapping[int, str]] = {
+    401: "it refuses LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY",
+    403: "these keys may not make dashboards",
+    404: "it has no API for dashboards: Langfuse 4.59 or newer is needed",
+    429: "it asks to wait: try again in a minute",
+}
+
+
+class DashboardsError(Exception):
+    """The dashboard could not be made, or not all of it. The text says why; trying again goes on where it ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """One chart: what it shows of which score or observation. ``by`` splits it, ``over_time`` is not for totals."""
+
+    title: str
+    view: str
+    names: tuple[str, ...]
+    measure: str
+    agg: str
+    kind: str
+    by: str = ""
+    says: str = ""
+
+    def body(self) -> dict[str, Any]:
+        """As the API takes it."""
+        which: dict[str, Any] = {
+            "column": "name",
+            "type": "stringOptions",
+            "operator": "any of",
+            "value": [*self.names],
+        }
+        return {
+            "name": f"{NAME}: {self.title}",
+            "description": self.says,
+            "view": self.view,
+            "dimensions": [{"field": self.by}] if self.by else [],
+            "metrics": [{"measure": self.measure, "agg": self.agg}],
+            "filters": [which],
+            "chartType": self.kind,
+        }
+
+
+def _rate(title: str, score: str, says: str) -> Chart:
+    return Chart(
+        title=title,
+        view="scores-boolean",
+        names=(score,),
+        measure="value",
+        agg="avg",
+        kind="LINE_TIME_SERIES",
+        says=says,
+    )
+
+
+CHARTS: Final = (
+    _rate("pass rate", "verify_pass", "Answers that passed every rule, of all that were judged. Target: above 0.95."),
+    _rate("first drafts and rewrites that passed", "verify_attempt_pass", "Each draft, not each answer."),
+    Chart(
+        title="drafts an answer took",
+        view="scores-numeric",
+        names=("verify_attempts",),
+        measure="value",
+        agg="histogram",
+        kind="HISTOGRAM",
+        says="One to three; refused and asked turns are not judged.",
+    ),
+    Chart(
+        title="why drafts failed",
+        view="scores-categorical",
+        names=("verify_failure",),
+        measure="count",
+        agg="count",
+        kind="HORIZONTAL_BAR",
+        by="stringValue",
+        says="Each broken rule, once a draft.",
+    ),
+    _rate("people who found it helpful", "user_feedback", "Of those who pressed a button."),
+    Chart(
+        title="time of a turn, p95",
+        view="observations",
+        names=("turn",),
+        measure="latency",
+        agg="p95",
+        kind="LINE_TIME_SERIES",
+        says="From the claim of a question to its delivered answer, in milliseconds.",
+    ),
+    Chart(
+        title="time of a model call, p95",
+        view="observations",
+        names=("decide", "write", "judge"),
+        measure="latency",
+        agg="p95",
+        kind="LINE_TIME_SERIES",
+        by="name",
+    ),
+    Chart(
+        title="tokens by call",
+        view="observations",
+        names=("decide", "write", "judge"),
+        measure="totalTokens",
+        agg="sum",
+        kind="BAR_TIME_SERIES",
+        by="name",
+    ),
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Made:
+    """What stands now: charts that were added and that were there, and the dashboard's address."""
+
+    added: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    url: str = ""
+
+
+def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: float = 10.0) -> Made:
+    """The dashboard with all its charts. Raises ``DashboardsError``."""
+    auth, base = httpx.BasicAuth(public_key, secret_key), host.rstrip("/")
+    with _told(base), http_client(host, timeout_s=timeout_s, base_url=base, auth=auth) as client:
+        made, board = Made(), _board(client)
+        placed = {tile.get("widgetId") for tile in board["definition"]["widgets"]}
+        known = {widget["name"]: widget["id"] for widget in _all(client, "dashboard-widgets")}
+        for chart in CHARTS:
+            wanted = chart.body()
+            widget = known.get(wanted["name"]) or _asked(client, "POST", "dashboard-widgets", wanted)["id"]
+            if widget in placed:
+                made.kept.append(chart.title)
+            else:
+                _asked(client, "POST", f"dashboards/{board['id']}/placements", _tile(widget))
+                made.added.append(chart.title)
+        made.url = f"{base}/project/{_project(client)}/dashboards/{board['id']}"
+        return made
+
+
+def _tile(widget: str) -> dict[str, Any]:
+    """Without a position Langfuse puts it below what is there."""
+    return {"type": "widget", "widgetId": widget, "width": _WIDTH, "height": _HEIGHT}
+
+
+def _board(client: httpx.Client) -> Any:
+    found = next((board for board in _all(client, "dashboards") if board["name"] == NAME), None)
+    about = {"name": NAME, "description": "How well answers pass verification, and what they cost."}
+    return found or _asked(client, "POST", "dashboards", about)
+
+
+def _all(client: httpx.Client, what: str) -> Iterator[Any]:
+    for page in range(1, _MOST_PAGES + 1):
+        found = _asked(client, "GET", f"{what}?page={page}&limit={_PAGE}")
+        yield from found["data"]
+        if page >= found["meta"]["totalPages"]:
+            return
+
+
+def _project(client: httpx.Client) -> str:
+    return str(client.get(f"{_API}/projects").raise_for_status().json()["data"][0]["id"])
+
+
+def _asked(client: httpx.Client, method: str, what: str, body: Any = None) -> Any:
+    return client.request(method, f"{_API}/unstable/{what}", json=body).raise_for_status().json()
+
+
+@contextmanager
+def _told(host: str) -> Iterator[None]:
+    """What goes wrong over there, as a sentence."""
+    try:
+        yield
+    except httpx.HTTPStatusError as error:
+        status = error.response.status_code
+        message = f"{host} refused: {_REFUSALS.get(status, f'it answered {status}')}."
+    except httpx.HTTPError as error:
+        message = f"{host} cannot be reached ({type(error).__name__}). Check LANGFUSE_HOST."
+    except (ValueError, LookupError, TypeError, AttributeError):
+        message = f"{host} answered, but not as Langfuse does. Check LANGFUSE_HOST."
+    else:
+        return
+    raise DashboardsError(message)

@@ -1,0 +1,376 @@
+"""One Langfuse trace a turn, and the scores on it (G2, F7). The only importer of ``langfuse``.
+
+Promises: nothing in here can fail or slow a turn: every public call stands behind a wall, spans and scores leave
+through the SDK's own threads, and closing takes no longer than its deadline whatever the host does. Without keys each
+call is a no-op. Texts leave redacted, or as lengths only where ``send_content`` is off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import wraps
+from threading import Thread
+from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
+
+import httpx
+import structlog
+from langfuse import Langfuse, propagate_attributes
+from langfuse.api.core import ApiError
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+
+from observability.langfuse.transport import http_client, span_exporter
+from observability.redaction import redact
+
+log = structlog.get_logger()
+
+P = ParamSpec("P")
+# Seconds of one request to Langfuse; the SDK tries several times, in its own threads.
+TIMEOUT = 5
+# The longest text sent; what a person wants to read in a trace is shorter.
+MAX_TEXT = 50_000
+# What a call of its API may raise: refused, out of reach, an answer that is none of Langfuse's, closed meanwhile.
+API_ERRORS: Final = (ApiError, httpx.HTTPError, ValueError, RuntimeError)
+# Langfuse takes no more, and only ASCII, for session and user.
+MAX_ID = 200
+_TRACE_ID = re.compile("[0-9a-f]{32}")
+RETRIEVERS = frozenset({"search", "list_documents", "get_document", "web_search", "slack_search"})
+NOT_KEPT = frozenset({"slack_search"})
+"""What these bring may be kept nowhere: of a turn that asked them, what the model was shown leaves as lengths (D3)."""
+# Which outcomes say whether verification passed; a failed one does only when verification was the reason.
+_PASSED = {"answered": True, "partial": False}
+
+
+class Issue(Protocol):
+    """What a trace shows of a violation."""
+
+    @property
+    def rule(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def severity(self) -> str:
+        """``error`` or ``warning``."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """The text in question."""
+        ...
+
+    @property
+    def detail(self) -> str:
+        """What is wrong with it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One judged draft. ``text`` is the draft after repair; ``repairs`` maps a kind of repair to how often."""
+
+    number: int
+    draft: str
+    text: str
+    passed: bool
+    issues: Sequence[Issue] = ()
+    repairs: Mapping[str, int] | None = None
+
+
+class _Connected(Protocol):
+    _client: Langfuse | None
+
+
+S = TypeVar("S", bound=_Connected)
+
+
+def walled(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    """One of the four walls: a fault of tracing is an event in the log and the turn goes on. Without keys, a no-op."""
+
+    @wraps(method)
+    def behind(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        if self._client is None:
+            return
+        try:
+            method(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 (one of the four walls: tracing never ends a turn)
+            log.warning("trace_failed", part=method.__name__, error_type=type(error).__name__)
+
+    return behind
+
+
+def trace_id_of(turn_id: str) -> str:
+    """The trace of a turn: the same whoever asks, so a click days later and a turn begun anew both find it.
+
+    A turn id that can be a trace id is one: what the log and the record call the turn finds its trace too.
+    """
+    if _TRACE_ID.fullmatch(turn_id) and turn_id.strip("0"):
+        return turn_id
+    return hashlib.sha256(turn_id.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+class TurnTrace:
+    """The trace of one turn. Made by ``Tracer.turn``; every call returns at once and never raises."""
+
+    name: ClassVar[str] = "turn"
+    """What the trace and its root are called; charts read it."""
+
+    def __init__(self, client: Langfuse | None, *, trace_id: str, send_content: bool) -> None:
+        self.trace_id = trace_id
+        self._client = client
+        self._send_content = send_content
+        self._root: Any = None
+        self._generation: Any = None
+        self._writing = False
+        self._tools: dict[str, Any] = {}
+        self._keeps_found = True
+        self._session = ""
+        self._user = ""
+        self._attempts: list[Attempt] = []
+
+    @walled
+    def begin(self, *, thread: str, user: str, question: str) -> None:
+        """The turn starts. ``user`` is hashed; ``thread`` becomes the session."""
+        self._session, self._user = _ascii(thread), hashlib.sha256(user.encode()).hexdigest()
+        with self._propagated():
+            self._root = self._langfuse.start_observation(
+                trace_context={"trace_id": self.trace_id},
+                name=self.name,
+                as_type="agent",
+                input=self._content(question),
+            )
+        self._mark(self._root)
+
+    @walled
+    def model_start(self, *, phase: str, model: str, attempt: int = 0) -> None:
+        """A model call begins; ``phase`` is ``decide``, ``write`` or ``judge``."""
+        self._writing = False
+        self._generation = self._child(name=phase, as_type="generation", model=model, metadata={"attempt": attempt})
+
+    @walled
+    def first_token(self) -> None:
+        """Text of the running model call arrived; only the first time counts."""
+        if self._generation is not None and not self._writing:
+            self._writing = True
+            self._generation.update(completion_start_time=datetime.now(UTC))
+
+    @walled
+    def model_end(
+        self, *, output: str, prompt_tokens: int, completion_tokens: int, error: str = "", prompt: str = ""
+    ) -> None:
+        """The running model call ended; ``error`` is the kind of failure or empty, ``prompt`` what it was shown."""
+        generation, self._generation = self._generation, None
+        if generation is None:
+            return
+        usage = {"input": prompt_tokens, "output": completion_tokens, "total": prompt_tokens + completion_tokens}
+        level = {"level": "ERROR", "status_message": error} if error else {}
+        shown = {"input": self._found(prompt)} if prompt else {}
+        generation.update(output=self._content(output), **shown, usage_details=usage, **level)
+        generation.end()
+
+    @walled
+    def tool_start(self, call_id: str, *, tool: str, arguments: Mapping[str, Any]) -> None:
+        """A tool call begins."""
+        kind = "retriever" if tool in RETRIEVERS else "tool"
+        self._tools[call_id] = self._child(name=tool, as_type=kind, input=self._found(dict(arguments)))
+        self._keeps_found = self._keeps_found and tool not in NOT_KEPT
+
+    @walled
+    def tool_end(self, call_id: str, *, ok: bool, content: str, error: str = "") -> None:
+        """A tool call ended."""
+        observation = self._tools.pop(call_id, None)
+        if observation is None:
+            return
+        level = {} if ok else {"level": "WARNING", "status_message": "failed"}
+        observation.update(output=self._found(content or error), **level)
+        observation.end()
+
+    @walled
+    def attempt(self, attempt: Attempt) -> None:
+        """A draft was judged: one guardrail observation, with its own score."""
+        guardrail = self._child(
+            name="verify",
+            as_type="guardrail",
+            input=self._content(attempt.draft),
+            output=self._content(attempt.text),
+            metadata={
+                "attempt": attempt.number,
+                "passed": attempt.passed,
+                "repairs": dict(attempt.repairs or {}),
+                "issues": [self._issue(issue) for issue in attempt.issues],
+            },
+            level="DEFAULT" if attempt.passed else "WARNING",
+        )
+        if guardrail is None:
+            return
+        guardrail.end()
+        self._attempts.append(attempt)
+        self._score(
+            "verify_attempt_pass", float(attempt.passed), "BOOLEAN", part=str(attempt.number), observation=guardrail.id
+        )
+        for rule in sorted({issue.rule for issue in attempt.issues if issue.severity == "error"}):
+            self._score("verify_failure", rule, "CATEGORICAL", part=f"{attempt.number}-{rule}")
+
+    @walled
+    def end(self, *, outcome: str, reason: str = "", answer: str = "") -> None:
+        """The turn is over; what is still open is closed. ``verify_pass`` stays unset where nothing was judged."""
+        if self._root is None:
+            return
+        for observation in (*self._tools.values(), *filter(None, [self._generation])):
+            observation.end()
+        failed = {"level": "ERROR", "status_message": reason} if outcome == "failed" else {}
+        metadata = {"outcome": outcome, "reason": reason, "attempts": len(self._attempts)}
+        self._root.update(output=self._content(answer), metadata=metadata, **failed)
+        self._root.end()
+        passed = False if (outcome, reason) == ("failed", "verification") else _PASSED.get(outcome)
+        if passed is not None:
+            self._score("verify_pass", float(passed), "BOOLEAN")
+            self._score("verify_attempts", float(len(self._attempts)), "NUMERIC")
+
+    @property
+    def _langfuse(self) -> Langfuse:
+        """The client; the wall lets nothing through without one."""
+        return cast("Langfuse", self._client)
+
+    def _child(self, **facts: Any) -> Any:
+        if self._root is None:
+            return None
+        with self._propagated():
+            observation = self._root.start_observation(**facts)
+        self._mark(observation)
+        return observation
+
+    def _mark(self, observation: Any) -> None:
+        """Say of an observation, the root first, what more is known of it: nothing, of a turn."""
+
+    @contextmanager
+    def _propagated(self) -> Iterator[None]:
+        with propagate_attributes(session_id=self._session, user_id=self._user, trace_name=self.name):
+            yield
+
+    def _score(
+        self, name: str, value: float | str, kind: str, *, part: str = "", observation: str | None = None
+    ) -> None:
+        """One score; its id is fixed, so that a turn begun anew replaces it."""
+        send_score(self._langfuse, name, value, kind=kind, trace_id=self.trace_id, part=part, observation=observation)
+
+    def _issue(self, issue: Issue) -> dict[str, str]:
+        told = self._send_content and self._keeps_found  # a detail may say what stands in a source
+        words = {"words": _clipped(issue.words), "detail": _clipped(issue.detail)} if told else {}
+        return {"rule": issue.rule, "severity": issue.severity, **words}
+
+    def _content(self, value: Any) -> Any:
+        return content_of(value, send=self._send_content)
+
+    def _found(self, value: Any) -> Any:
+        """The same for what may hold the words of what was found."""
+        return content_of(value, send=self._send_content and self._keeps_found)
+
+
+def content_of(value: Any, *, send: bool) -> Any:
+    """A text, or arguments, as they may leave: redacted, or only how long they are."""
+    if not send:
+        return {"length": len(value if isinstance(value, str) else str(value))}
+    return redact(_clipped(value) if isinstance(value, str) else value)
+
+
+class Tracer:
+    """The process's connection to Langfuse; without keys, a null tracer."""
+
+    environment: ClassVar[str | None] = None
+    """What Langfuse keeps apart from everything else; None is its default."""
+
+    def __init__(self, *, public_key: str, secret_key: str, host: str, send_content: bool = True) -> None:
+        self._send_content = send_content
+        self._client: Langfuse | None = None
+        if public_key and secret_key:
+            self._client = _open(public_key, secret_key, host.rstrip("/"), self.environment)
+
+    @property
+    def enabled(self) -> bool:
+        """Traces are sent somewhere."""
+        return self._client is not None
+
+    def turn(self, turn_id: str, *, thread: str, user: str, question: str) -> TurnTrace:
+        """The trace of a turn, begun."""
+        trace = TurnTrace(self._client, trace_id=trace_id_of(turn_id), send_content=self._send_content)
+        trace.begin(thread=thread, user=user, question=question)
+        return trace
+
+    @walled
+    def feedback(self, turn_id: str, *, user: str, good: bool) -> None:
+        """A person's judgement of an answer, on the same trace; a second click of theirs replaces the first."""
+        part = hashlib.sha256(user.encode()).hexdigest()[:16]
+        client = cast("Langfuse", self._client)
+        send_score(client, "user_feedback", float(good), kind="BOOLEAN", trace_id=trace_id_of(turn_id), part=part)
+
+    async def aclose(self, *, deadline_s: float = 3.0) -> None:
+        """Send what is left, within ``deadline_s`` seconds; what a dead host did not take by then is dropped."""
+        client, self._client = self._client, None
+        if client is None:
+            return
+        if client._resources is not None:  # noqa: SLF001 (there is no public way to keep the SDK from blocking the exit)
+            atexit.unregister(client._resources.shutdown)  # noqa: SLF001 (as above)
+        loop, closed = asyncio.get_running_loop(), asyncio.Event()
+
+        def close() -> None:
+            with suppress(Exception):
+                client.shutdown()
+            with suppress(RuntimeError):  # the loop may be gone when the host answers at last
+                loop.call_soon_threadsafe(closed.set)
+
+        # A thread of its own, and a daemon: the loop's executor would be waited for at the end of the process.
+        Thread(target=close, name="langfuse-shutdown", daemon=True).start()
+        try:
+            async with asyncio.timeout(deadline_s):
+                await closed.wait()
+        except TimeoutError:
+            log.warning("trace_shutdown_cut_short", deadline_s=deadline_s)
+
+
+def send_score(  # noqa: PLR0913 (a score has this many facts, each named at the call)
+    client: Langfuse,
+    name: str,
+    value: float | str,
+    *,
+    kind: str,
+    trace_id: str,
+    part: str = "",
+    observation: str | None = None,
+) -> None:
+    """Queue one score; its id follows from what it is about."""
+    facts: dict[str, Any] = {"name": name, "value": value, "data_type": kind, "trace_id": trace_id}
+    score_id = "-".join(filter(None, (trace_id, name, part)))
+    client.create_score(score_id=score_id, observation_id=observation, **facts)
+
+
+def _open(public_key: str, secret_key: str, host: str, environment: str | None) -> Langfuse:
+    """A client with a provider of its own: the global one may belong to somebody else."""
+    provider = TracerProvider(resource=Resource.create({"service.name": "orion"}), shutdown_on_exit=False)
+    return Langfuse(
+        public_key=public_key,
+        secret_key=secret_key,
+        host=host,
+        timeout=TIMEOUT,
+        tracer_provider=provider,
+        environment=environment,
+        span_exporter=span_exporter(public_key, secret_key, host, timeout_s=TIMEOUT),
+        httpx_client=http_client(host, timeout_s=TIMEOUT),
+    )
+
+
+def _ascii(text: str) -> str:
+    """``text`` where Langfuse takes it as an id, else a hash of it."""
+    fits = text.isascii() and len(text) <= MAX_ID
+    return text if fits else hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"

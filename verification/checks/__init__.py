@@ -1,0 +1,1 @@
+"""The checks of a claim against the passages it cites."""

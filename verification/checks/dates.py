@@ -1,0 +1,206 @@
+"""Do the dates and times of a claim stand in what it cites?
+
+Promises: compares what is written, in any spelling; nothing is resolved against today. An error only where no cited
+source, nor the question, has a date that agrees in all the parts the claim gives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from verification.evidence.evidence import MOST, Evidence, Finding
+from verification.evidence.passages import Passage
+from verification.text.words import normalised
+from verification.values.dates import Moment, agrees
+
+_NEGATED = re.compile(
+    r"\b(?:no|not|never|nothing|nobody|neither|kein\w*|nicht|nie|pas|aucun\w*|jamais|ningun\w*|nunca|tidak|tak)\b"
+    r"|n['’]t\b"
+    r"|ない|ません|不|没",
+    re.IGNORECASE,
+)
+_SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
+_YEARS_AWAY = re.compile(
+    r"\b(?P<count>an?|one|two|three|\d{1,2}|ein|zwei|drei|une?|un|deux|dos|trois|tres)"
+    r" (?:years?|Jahre?|ans?|años?) (?:later|after|earlier|before|später|danach|früher|davor|plus tard|après|después"
+    r"|antes)\b"
+    r"|\b(?P<next>(?:following|next|previous) year)\b",
+    re.IGNORECASE,
+)
+_EMPTY_SPAN = re.compile(
+    r"\b(?:between|from|zwischen|von|entre|de|desde|antara|dari)\s(?P<end>\d{1,4}[:/.-]\d[\d:/.-]*)\s"
+    r"(?:and|to|until|und|bis|et|à|y|a|hasta|dan|sampai|hingga)\s(?P=end)(?![\d:/-])",
+    re.IGNORECASE,
+)
+_WORDED = {"two": 2, "zwei": 2, "deux": 2, "dos": 2, "three": 3, "drei": 3, "trois": 3, "tres": 3}
+_NEAR, _FEWEST = 3, 2
+
+
+def date_findings(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for each date or time of the claim that the cited sources do not bear out."""
+    mine = evidence.claim.moments[:MOST]
+    seen: set[tuple[int, int]] = set()
+    for moment in mine:
+        span = (moment.start, moment.end)
+        readings = [other for other in mine if (other.start, other.end) == span]
+        # Two readings of 03/04/2021 need one to fit; the two days of "3-5 March" need both.
+        ambiguous = len({reading.month for reading in readings}) > 1
+        meant = readings if ambiguous else [moment]
+        fits = [_is_near(reading, evidence) or _is_known(reading, evidence.passages) for reading in meant]
+        if any(fits) and span not in seen and (there := _elsewhere(moment, evidence)):
+            seen.add(span)
+            yield _finding(moment, evidence, there)
+        if any(fits) or span in seen or _is_years_away(moment, evidence) or _ends_a_season(moment, evidence.claim.text):
+            continue
+        seen.add(span)
+        yield _finding(moment, evidence)
+    if mine and not seen:
+        yield from _empty_spans(evidence)
+
+
+def _empty_spans(evidence: Evidence) -> Iterator[Finding]:
+    """A span of time that ends where it begins ("between 15:00 and 15:00"), which no source has so."""
+    for match in _EMPTY_SPAN.finditer(evidence.claim.text):
+        if not any(normalised(match.group()) in passage.folded for passage in evidence.passages):
+            yield Finding(
+                kind="date",
+                severity="error",
+                start=match.start(),
+                end=match.end(),
+                detail=f"{match.group()!r} ends where it begins",
+                remedy=f"Give both ends as {evidence.sources_named()} has them, or drop the sentence.",
+            )
+
+
+def _ends_a_season(moment: Moment, text: str) -> bool:
+    """True for the second year of "1904-1905": the first one was checked."""
+    match = _SEASON.search(text, max(0, moment.start - 7), moment.start)
+    return moment.is_year and match is not None and int(match[1]) + 1 == moment.year
+
+
+def _is_years_away(moment: Moment, evidence: Evidence) -> bool:
+    """True for November 2019 where a sentence near the claim has "November 2018 and a year later"."""
+    if moment.year is None:
+        return False
+    for hit in evidence.hits[:_NEAR]:
+        spans = {_years(match["count"] or "") for match in _YEARS_AWAY.finditer(hit.text)}
+        others = hit.passage.moments if spans else ()
+        years = {o.year for o in others if o.year and (o.month, o.day) == (moment.month, moment.day)}
+        if any(abs(moment.year - year) in spans for year in years):
+            return True
+    return False
+
+
+def _years(count: str) -> int:
+    return int(count) if count.isdecimal() else _WORDED.get(count.casefold(), 1)
+
+
+def _is_near(moment: Moment, evidence: Evidence) -> bool:
+    """Whether a sentence near the claim has the date with all its parts."""
+    # What makes eight o'clock morning or evening may stand outside of the words.
+    written = moment.hour is None and evidence.is_written_near(moment.start, moment.end)
+    return written or any(
+        agrees(moment, other) and (moment.year is None or other.year is not None)
+        for passage in evidence.near()
+        for other in passage.moments
+    )
+
+
+def _is_known(moment: Moment, passages: tuple[Passage, ...]) -> bool:
+    year_is_named = any(moment.year in passage.years for passage in passages)
+    if moment.is_year and _is_number(moment, passages):
+        return True
+    for passage in passages:
+        for other in passage.moments:
+            # A date without its year is this date only if the year stands somewhere near.
+            missing_year = moment.year is not None and other.year is None
+            if agrees(moment, other) and not (missing_year and not year_is_named):
+                return True
+    return False
+
+
+def _is_number(moment: Moment, passages: tuple[Passage, ...]) -> bool:
+    return any(moment.year in quantity.readings for passage in passages for quantity in passage.quantities)
+
+
+def _elsewhere(moment: Moment, evidence: Evidence) -> tuple[int, str] | None:
+    """The date that a sentence has of all that the claim says, where the claim's stands with other things only."""
+    if evidence.best is None or (moment.day is None and moment.hour is None) or not evidence.same_language:
+        return None
+    if any(agrees(moment, other) for other in evidence.best.passage.moments):
+        return None
+    claimed = evidence.claim.moments[:MOST]
+    inside = [(m.start, m.end) for m in claimed] + [(q.start, q.end) for q in evidence.claim.quantities[:MOST]]
+    subject = {t.stem for t in evidence.claim.terms if t.stem and not any(a <= t.start < b for a, b in inside)}
+    hit = (
+        next((hit for hit in evidence.hits[:_NEAR] if subject <= hit.stems), None) if len(subject) >= _FEWEST else None
+    )
+    if hit is None or any(agrees(mine, other) for mine in claimed for other in hit.passage.moments):
+        return None
+    there = next((other for other in hit.passage.moments if _is_alike(moment, other)), None)
+    speaking = [cited.passage for cited in evidence.cited] + list(evidence.known)
+    if there is None or any(_says(passage, moment, subject) for passage in speaking):
+        return None
+    return hit.source.id, hit.text[there.start : there.end].strip()
+
+
+def _is_alike(moment: Moment, other: Moment) -> bool:
+    """Whether both are times of day, or both days."""
+    return _kind(moment) == _kind(other) and (moment.day is None) == (other.day is None)
+
+
+def _says(passage: Passage, moment: Moment, subject: set[str]) -> bool:
+    """Whether a sentence that has the date speaks of half of the subject, or a word before it may be its label."""
+    for other in passage.moments[:MOST]:
+        if agrees(moment, other):
+            place = next((i for i, (start, end) in enumerate(passage.spans) if start <= other.start < end), None)
+            if place is None or 2 * len(subject & passage.sentence_stems[place]) >= len(subject):
+                return True
+    return False
+
+
+def _finding(moment: Moment, evidence: Evidence, there: tuple[int, str] | None = None) -> Finding:
+    words = evidence.claim.text[moment.start : moment.end].strip()
+    there = there or _instead(moment, evidence)
+    if moment.weekday is not None and _NEGATED.search(evidence.claim.text):
+        there = None  # "no releases on Fridays" may follow from the days that there are
+    # A month or day of the week alone may be meant otherwise; it is evidence only if the source names another one.
+    precise = moment.day is not None or moment.year is not None or moment.hour is not None or there is not None
+    if there:
+        source, said = there
+        detail = f"source [{source}] says {said}, not {words}"
+        remedy = f"Replace {words} by {said} as source [{source}] has it, or drop the sentence."
+    else:
+        detail = f"{words} does not stand in {evidence.sources_named()}"
+        remedy = f"Drop {words}, or cite the source that states it."
+    return Finding(
+        kind="date",
+        severity="error" if precise else "warning",
+        start=moment.start,
+        end=moment.end,
+        detail=detail,
+        remedy=remedy,
+    )
+
+
+def _instead(moment: Moment, evidence: Evidence) -> tuple[int, str] | None:
+    """The date of the same kind in the sentences nearest to the claim, and the source that has it."""
+    for hit in evidence.hits[:3]:
+        for other in hit.source.passage.moments:
+            inside = hit.start <= other.start < hit.end
+            if (
+                inside
+                and _kind(other) == _kind(moment)
+                and not any(agrees(m, other) for m in evidence.claim.moments[:MOST])
+            ):
+                return hit.source.id, hit.source.passage.text[other.start : other.end].strip()
+    return None
+
+
+def _kind(moment: Moment) -> str:
+    if moment.weekday is not None:
+        return "weekday"
+    if moment.hour is not None and moment.month is None:
+        return "time"
+    return "year" if moment.is_year else "date"

@@ -1,0 +1,162 @@
+"""Do the identifiers and URLs of a claim stand in what it cites?
+
+Promises: flags, versions, paths, environment names, error codes and code spans must stand in a cited source (or in the
+question) as they are written, case aside; a placeholder in a code span is free. Names which other text is near is said.
+
+Commands of a source that a claim writes without back-ticks, as a table shows them, with another name at their head.
+
+Promises: an error only for a name that a command of the source is a part of, or that is a part of it (``rota2``,
+``vaultctl-cli``), before the very word that follows it there. Bounded work: the first commands of near sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from verification.checks.code import fillings
+from verification.evidence.evidence import MOST, Evidence, Finding, Hit
+from verification.text.words import normalised
+from verification.types import Severity
+from verification.values.identifiers import Identifier, code_spans, missing_words, nearest
+
+_CODE_DIGITS = 3
+# How a known address or file is called with an everyday command is for the writer to say, and for a judge to see.
+_EVERYDAY = re.compile(r"curl|wget|http|bash|python3?|cat|cd|ls|grep|echo|export|-[A-Za-z]")
+_MACHINE_WORD = re.compile(r".*[\d_./=:-].*|--?\w.*")
+
+
+def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Finding]:
+    """One finding for each identifier that no cited source has. ``urls`` are links that count as known."""
+    mine = evidence.claim.identifiers[:MOST]
+    passages = (*(cited.passage for cited in evidence.cited), *evidence.known) if mine else ()
+    texts = [passage.folded for passage in passages]
+    inside_code: list[tuple[int, int]] = []
+    for identifier in mine:
+        if any(start <= identifier.start < end for start, end in inside_code):
+            continue
+        if identifier.kind == "code":
+            inside_code.append((identifier.start, identifier.end))
+        missing = _missing(identifier, texts, urls)
+        if missing and not _is_filled_in(identifier, evidence, missing):
+            yield _finding(identifier, missing, evidence)
+    yield from altered_commands(evidence)
+
+
+def _is_filled_in(identifier: Identifier, evidence: Evidence, missing: tuple[str, ...]) -> bool:
+    """Whether it is a command of a source with its placeholders filled in, or one of the words filled in there."""
+    texts = [passage.text for passage in evidence.passages]
+    codes = [each.text for each in evidence.claim.identifiers[:MOST] if each.kind == "code"]
+    if identifier.kind == "code" and fillings(identifier.text, texts):
+        return True
+    return all(any(word in fillings(code, texts) for code in codes) for word in missing)
+
+
+def _missing(identifier: Identifier, texts: list[str], urls: frozenset[str]) -> tuple[str, ...]:
+    if identifier.kind == "url" and is_known_url(identifier.text, urls):
+        return ()
+    best: tuple[str, ...] | None = None
+    for text in texts:
+        missing = missing_words(identifier, text)
+        if not missing:
+            return ()
+        best = missing if best is None or len(missing) < len(best) else best
+    return best or ()
+
+
+def _address(url: str) -> str:
+    return normalised(url).rstrip("/")
+
+
+def is_known_url(url: str, urls: frozenset[str]) -> bool:
+    """Whether it is one of the links that ``known_urls`` gave."""
+    return _address(url) in urls
+
+
+def known_urls(urls: Iterable[str]) -> frozenset[str]:
+    """Links as ``identifier_findings`` compares them."""
+    return frozenset(map(_address, urls))
+
+
+def _severity(identifier: Identifier, missing: tuple[str, ...], *, near: bool) -> Severity:
+    """A code span of plain words may be emphasis; anything that only a machine would write is evidence."""
+    if identifier.kind == "code" and len(identifier.text.split()) > 1 and all(map(_EVERYDAY.fullmatch, missing)):
+        return "warning"
+    if identifier.kind == "code_number":
+        # COVID-19 and U-30 are names; an error code has more digits, or the source has another one like it.
+        return "error" if near or sum(letter.isdigit() for letter in identifier.text) >= _CODE_DIGITS else "warning"
+    if identifier.kind != "code":
+        return "error"
+    words = identifier.text.split()
+    return "error" if near or len(words) == 1 or any(map(_MACHINE_WORD.fullmatch, words)) else "warning"
+
+
+def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidence) -> Finding:
+    wrong = " ".join(missing)
+    for cited in evidence.cited:
+        there = nearest(wrong, cited.passage.identifiers) or nearest(identifier.text, cited.passage.identifiers)
+        if there:
+            detail = f"source [{cited.id}] has {there}, not {wrong}"
+            remedy = f"Write {there} as source [{cited.id}] has it, or drop the sentence."
+            break
+    else:
+        detail = f"{wrong} does not stand in {evidence.sources_named()}"
+        remedy = f"Drop {wrong}, or cite the source that states it."
+    return Finding(
+        kind="url" if identifier.kind == "url" else "identifier",
+        severity=_severity(identifier, missing, near=" has " in detail),
+        start=identifier.start,
+        end=identifier.end,
+        detail=detail,
+        remedy=remedy,
+    )
+
+
+_MOST = 20
+_SHORTEST = 3
+# "A vaultctl-based rotation" names no other command.
+_ADJECTIVES = frozenset({"-based", "-style", "-like", "-driven", "-managed", "-specific", "-related", "-only"})
+_WORD = re.compile(r"[A-Za-z][\w.-]*")
+
+
+def altered_commands(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for each command whose head was altered."""
+    for hit, head, following in _commands(evidence):
+        for match in re.finditer(
+            rf"(?<![\w.`/-])([A-Za-z][\w.-]*)\s{re.escape(following)}(?![\w-])", evidence.claim.text
+        ):
+            word = match[1]
+            if _is_altered(word, head) and not any(_has_word(passage.folded, word) for passage in evidence.passages):
+                yield Finding(
+                    kind="identifier",
+                    severity="error",
+                    start=match.start(1),
+                    end=match.end(1),
+                    detail=f"source [{hit.source.id}] has {head}, not {word}",
+                    remedy=f"Write {head} as source [{hit.source.id}] has it, or drop the sentence.",
+                )
+
+
+def _commands(evidence: Evidence) -> Iterator[tuple[Hit, str, str]]:
+    """The head of each command near the claim and the word behind it."""
+    found = ((hit, code) for hit in evidence.hits for code in code_spans(hit.text))
+    for count, (hit, code) in enumerate(found):
+        if count >= _MOST:
+            return
+        head, _, rest = code.text.partition(" ")
+        following = rest.split(maxsplit=1)[0] if rest.split() else ""
+        if len(head) >= _SHORTEST and _WORD.fullmatch(head) and _WORD.fullmatch(following):
+            yield hit, head, following
+
+
+def _is_altered(word: str, head: str) -> bool:
+    """Whether one is the other with something behind it that makes another name: ``rota`` and ``rota2``."""
+    short, long = sorted((word.casefold(), head.casefold()), key=len)
+    behind = long[len(short) :]
+    if len(short) < _SHORTEST or not long.startswith(short) or behind in _ADJECTIVES:
+        return False
+    return bool(behind) and not behind[0].isalpha()
+
+
+def _has_word(folded: str, word: str) -> bool:
+    return bool(re.search(rf"(?<![\w-]){re.escape(normalised(word))}(?![\w-])", folded))

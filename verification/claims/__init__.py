@@ -1,0 +1,1 @@
+"""Which sentences of an answer are claims."""

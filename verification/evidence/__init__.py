@@ -1,0 +1,1 @@
+"""The passages that a claim is compared with."""

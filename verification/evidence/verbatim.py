@@ -1,0 +1,77 @@
+"""Whether a claim is, word for word, a whole sentence of a source: nothing can then speak against it.
+
+Promises: says yes only for the same letters between the same bounds, from where a sentence or a line begins to where
+it ends; a sentence that asks is never one. The row of a table is one if each of its cells is, mere links to sources
+aside. In doubt it says no, and the claim is looked at closely.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from verification.evidence.passages import is_broken
+
+_CITED: Final = re.compile(r"\s*\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
+_BEFORE: Final = re.compile(r"(?:\A|\n|[.!?][\"”’)]?\s+|[。！？]\s*)(?:[ \t]*(?:[-*•+–]|\d{1,3}[.)])[ \t]+)?\Z")
+_BEHIND: Final = re.compile(r"\s*(?:\Z|\n(?![ \t]*[a-zà-ÿ])|[。！]|[.!](?=\s+[^\sa-zà-ÿ]|\s*\Z))")
+_LINK: Final = re.compile(r"(?:[^\W\d_]+ ?){0,3}\((https?://[^\s()]+)\)")
+_PARTED: Final = frozenset({". ", "! "})
+_MARKS: Final = " \t*_~"
+_END_MARKS: Final = f"{_MARKS}.。"
+_LEAST: Final = 8
+_LOOK_BACK: Final = 24
+_TRIES: Final = 4
+
+
+def is_recited(claim: str, texts: Iterable[str], is_source: Callable[[str], bool] = lambda _url: False) -> bool:
+    """Whether the claim, its citations and outer marks aside, is a sentence of one of the texts.
+
+    ``is_source`` tells the addresses of sources.
+    """
+    words = _CITED.sub("", claim) if "[" in claim else claim
+    return _is_row_recited(words, texts, is_source) if "|" in words else _is_sentence(words, texts)
+
+
+def _is_row_recited(row: str, texts: Iterable[str], is_source: Callable[[str], bool]) -> bool:
+    """Whether each cell is a sentence of its own or a link to a source; back-ticks are not drawn in tables."""
+    cells = [cell.strip() for cell in row.strip(" |").split("|")]
+    links = [link is not None and is_source(link[1]) for link in map(_LINK.fullmatch, cells)]
+    bare = [text.replace("`", "") for text in texts]
+    return not all(links) and all(link or _is_sentence(cell, bare) for cell, link in zip(cells, links, strict=True))
+
+
+def _is_sentence(words: str, texts: Iterable[str]) -> bool:
+    words = words.lstrip(_MARKS).rstrip(_END_MARKS)
+    asks = "?" in words or "？" in words
+    return len(words) >= _LEAST and not asks and any(_holds(text, words) for text in texts)
+
+
+def _holds(text: str, words: str) -> bool:
+    at = text.find(words)
+    for _ in range(_TRIES):
+        if at < 0:
+            return False
+        if _begins(text, at) and _ends(text, at + len(words)):
+            return True
+        at = text.find(words, at + 1)
+    return False
+
+
+def _begins(text: str, at: int) -> bool:
+    if text[at - 2 : at] not in _PARTED:
+        lead = text[max(0, at - _LOOK_BACK) : at]
+        match = _BEFORE.search(lead)
+        if match is None or (match.start() == 0 and at > _LOOK_BACK):
+            return False
+        # A line may go on from the one before.
+        if text[at].islower() and match[0].startswith("\n"):
+            return False
+    # A date or an abbreviation ends no sentence.
+    return not is_broken(text, 0, at)
+
+
+def _ends(text: str, end: int) -> bool:
+    match = _BEHIND.match(text, end)
+    return match is not None and not (match[0].endswith(".") and is_broken(text, 0, match.end()))

@@ -1,0 +1,1 @@
+"""Whether every claim stands in what it cites."""

@@ -1,0 +1,124 @@
+"""Does what the answer claims stand in what it cites (``claim_supported``)?
+
+Promises: a claim is checked against all it cites together; only precise evidence (numbers, dates, quotes, identifiers,
+URLs, a name or a negation in the place of another) is an error, word overlap is a suspicion and no more. Each finding
+says which source and what stands there instead. Must never use overlap between different languages. Pure and linear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from verification.checks.code import code_findings
+from verification.evidence.evidence import Evidence, Finding
+from verification.evidence.score import SUPPORTED, score
+from verification.grounding.examine import Grounds
+from verification.types import Claim, Violation
+
+_LONGEST_WORDS = 200
+_AT_ONCE = 64
+
+
+def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
+    """The claims with ``supported`` and ``score`` filled in, and what was found against them.
+
+    Spans of what is found are those of the claims. A claim that cites nothing that exists is "suspicious": other rules
+    fail it.
+    """
+    found: list[_Grounded] = []
+    for start in range(0, len(claims), _AT_ONCE):
+        found += _together(grounds, claims[start : start + _AT_ONCE])
+    return tuple(claim for claim, _ in found), tuple(violation for _, against in found for violation in against)
+
+
+_Grounded = tuple[Claim, list[Violation]]
+"""A claim as it was judged, and what was found against it."""
+
+
+def _together(grounds: Grounds, claims: tuple[Claim, ...]) -> list[_Grounded]:
+    """Some claims, each step done for all of them before the next one: what has just run is quick to run again."""
+    cited = [grounds.real(claim.cited) for claim in claims]
+    told = [_told_at_once(grounds, claim, numbers) for claim, numbers in zip(claims, cited, strict=True)]
+    left = [(claim, numbers) for claim, numbers, known in zip(claims, cited, told, strict=True) if known is None]
+    passages = [grounds.read(claim) for claim, _ in left]
+    evidence = [grounds.evidence(passage, numbers) for passage, (_, numbers) in zip(passages, left, strict=True)]
+    findings = grounds.against(evidence)
+    scores = [score(*each) for each in zip(evidence, findings, strict=True)]
+    opinions = [_judged(claim, value, found) for (claim, _), value, found in zip(left, scores, findings, strict=True)]
+    looked_at = map(partial(_grounded, grounds), opinions, evidence, findings)
+    return [known or next(looked_at) for known in told]
+
+
+def _told_at_once(grounds: Grounds, claim: Claim, cited: tuple[int, ...]) -> _Grounded | None:
+    """A claim without sources, code, or one that is recited; None where the words must be looked at."""
+    if not cited:
+        return replace(claim, supported="suspicious", score=0.0), []
+    if claim.code:
+        evidence = grounds.evidence(grounds.read(claim), cited)
+        findings = tuple(code_findings(evidence, grounds.texts, grounds.urls))
+        judged = _judged(claim, 1.0, findings)
+        return judged, [_violation(judged, finding, ()) for finding in findings]
+    return (claim, []) if grounds.recites(claim, cited) else None  # as it came: supported, with the highest score
+
+
+def _grounded(grounds: Grounds, opinion: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> _Grounded:
+    """What was found as violations. A claim in another language may still be suspected then."""
+    against = _violations(grounds, opinion, evidence, findings)
+    # Words of another language say nothing, but another source that bears them out does.
+    doubtful = bool(against) and opinion.supported == "yes"
+    return replace(opinion, supported="suspicious") if doubtful else opinion, against
+
+
+def _judged(claim: Claim, value: float, findings: tuple[Finding, ...]) -> Claim:
+    if any(finding.severity == "error" for finding in findings):
+        return replace(claim, supported="no", score=value)
+    if findings or value < SUPPORTED:
+        return replace(claim, supported="suspicious", score=value)
+    return replace(claim, supported="yes", score=value)
+
+
+def _violations(grounds: Grounds, claim: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> list[Violation]:
+    """The findings as violations; where another source bears the sentence out, the remedy names it."""
+    refuted = any(finding.severity == "error" for finding in findings)
+    elsewhere = grounds.bearing_out(evidence.claim, claim.cited) if refuted else ()
+    found = [_violation(claim, finding, elsewhere) for finding in findings]
+    if findings:
+        return found
+    # In another language nothing can be said of the words, unless another source bears them out.
+    if not evidence.same_language or claim.score < SUPPORTED:
+        elsewhere = grounds.bearing_out(evidence.claim, claim.cited)
+        return [_far_off(claim, evidence, elsewhere)] if elsewhere or evidence.same_language else []
+    elsewhere = grounds.bearing_out_better(evidence, claim.score)
+    return [_far_off(claim, evidence, elsewhere)] if elsewhere else []
+
+
+def _violation(claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
+    remedy = finding.remedy
+    if elsewhere:
+        remedy = f"Cite [{elsewhere[0]}] instead: that source bears this sentence out."
+    return Violation(
+        rule="claim_supported",
+        severity=finding.severity,
+        start=claim.start + finding.start,
+        end=claim.start + finding.end,
+        words=claim.text[finding.start : finding.end][:_LONGEST_WORDS],
+        detail=finding.detail,
+        remedy=remedy,
+    )
+
+
+def _far_off(claim: Claim, evidence: Evidence, elsewhere: tuple[int, ...]) -> Violation:
+    """A claim whose words hardly stand in its sources, or far better in another: only that other is evidence."""
+    remedy = f"Keep closer to what {evidence.sources_named()} says, or cite the source that states it."
+    if elsewhere:
+        remedy = f"Cite [{elsewhere[0]}] instead: that source bears this sentence out."
+    return Violation(
+        rule="claim_supported",
+        severity="error" if elsewhere and evidence.same_language else "warning",
+        start=claim.start,
+        end=claim.end,
+        words=claim.text[:_LONGEST_WORDS],
+        detail=f"little of this sentence stands in {evidence.sources_named()}",
+        remedy=remedy,
+    )

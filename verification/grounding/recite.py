@@ -1,0 +1,43 @@
+"""A right fact with the wrong number behind it: the number is set to the source that holds the fact.
+
+Promises: a citation is changed only if the cited sources do not bear the sentence out and exactly one other source does
+so fully; nothing but the bracket changes, and what was changed is recorded. Must never touch a word, nor a citation
+that several sentences share, nor choose between sources that could both have it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from verification.grounding.examine import Grounds
+from verification.rules.citations import Citation, citations
+from verification.types import Claim, Repair
+
+_MOST_CLAIMS: Final = 50
+"""How many sentences with a wrong citation are looked at: an answer with more is to be written anew."""
+
+
+def recite(grounds: Grounds, text: str, claims: tuple[Claim, ...]) -> tuple[str, tuple[Repair, ...]]:
+    """``text`` with citations set right, and how many were; ``claims`` are those of ``text``, judged."""
+    pieces: list[str] = []
+    last, count = 0, 0
+    marks = citations(text)
+    for claim in [claim for claim in claims if claim.supported != "yes"][:_MOST_CLAIMS]:
+        own = [mark for mark in marks if claim.start <= mark.start and mark.end <= claim.end]
+        right = _right_source(grounds, claim, own) if claim.start >= last else None
+        if right is None:
+            continue
+        for index, mark in enumerate(own):
+            pieces.append(text[last : mark.start] + (f"[{right}]" if index == 0 else ""))
+            last = mark.end
+        count += 1
+    repairs = (Repair(kind="citation_source", count=count),) if count else ()
+    return "".join([*pieces, text[last:]]), repairs
+
+
+def _right_source(grounds: Grounds, claim: Claim, own: list[Citation]) -> int | None:
+    """The one source that bears the claim out; None if there is none, or several, or the claim shares its citation."""
+    if not own or {number for mark in own for number in mark.ids} != set(claim.cited):
+        return None
+    others = grounds.bearing_out(grounds.read(claim), claim.cited)
+    return others[0] if len(others) == 1 else None

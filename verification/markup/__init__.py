@@ -1,0 +1,1 @@
+"""Slack mrkdwn: scanner, repair and chunks."""

@@ -1,0 +1,97 @@
+"""Edits of a text and the faults they mend, as plain values.
+
+Promises: applying edits is linear and copies every character that no edit covers. An edit that overlaps an earlier one
+is skipped, never half applied: the next pass finds what it was for.
+
+What one pass over one text shares between its blocks and stretches.
+
+Promises: plain state for a single pass, nothing outlives it. What costs a look at the whole text (which HTML tags have
+a partner) is found once, and only if somebody asks.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from verification.types import Dialect
+
+ZERO_WIDTH = "\u200b"
+
+
+class Edit(NamedTuple):
+    """Put ``text`` in the place of ``[start, end)``."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Fault(NamedTuple):
+    """Something wrong in form (or merely not Slack's best form), with its kind and its exact place."""
+
+    kind: str
+    start: int
+    end: int
+
+
+class Findings:
+    """What one pass over a text collected."""
+
+    __slots__ = ("edits", "faults")
+
+    def __init__(self) -> None:
+        self.edits: list[Edit] = []
+        self.faults: list[Fault] = []
+
+    def edit(self, start: int, end: int, text: str) -> None:
+        """Note one replacement."""
+        self.edits.append(Edit(start, end, text))
+
+    def fault(self, kind: str, start: int, end: int) -> None:
+        """Note one fault."""
+        self.faults.append(Fault(kind, start, end))
+
+    def replace(self, kind: str, start: int, end: int, text: str) -> None:
+        """Note a fault that one replacement mends."""
+        self.faults.append(Fault(kind, start, end))
+        self.edits.append(Edit(start, end, text))
+
+
+def applied(text: str, edits: list[Edit]) -> str:
+    """The text after all edits."""
+    pieces: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if edit.start < position:
+            continue
+        pieces.append(text[position : edit.start])
+        pieces.append(edit.text)
+        position = edit.end
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+_TAG_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
+
+
+class Page:
+    """The text, the dialect, the definitions and the findings of a pass."""
+
+    __slots__ = ("_tag_names", "dialect", "findings", "footnotes", "references", "text", "used")
+
+    def __init__(self, text: str, dialect: Dialect) -> None:
+        self.text = text
+        self.dialect = dialect
+        self.findings = Findings()
+        self.references: dict[str, str] = {}
+        self.footnotes: set[str] = set()
+        self.used: set[str] = set()
+        self._tag_names: frozenset[tuple[bool, str]] | None = None
+
+    def has_tag(self, name: str, *, closing: bool) -> bool:
+        """Whether an opening (or closing) tag of this name stands anywhere on the page."""
+        if self._tag_names is None:
+            found = _TAG_NAME.finditer(self.text)
+            self._tag_names = frozenset((match[1] == "/", match[2].lower()) for match in found)
+        return (closing, name) in self._tag_names

@@ -1,0 +1,231 @@
+"""Which runs of ``*``, ``_`` and ``~`` are emphasis, and which are powers, globs, dunders or arguments.
+
+Promises: linear time (each run is pushed and popped once). More lenient than CommonMark where models need it
+(``**Note:**text``, ``これは**「重要」**です``) and stricter where it would change a meaning (``2**10 and 3**4``,
+``__init__``, ``src/**/*.py``). Must never call a run emphasis that a reader would take as an operator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from verification.markup.edits import ZERO_WIDTH, Findings
+
+_NAMES = (
+    "init main name file doc all dict str repr call enter exit new del len iter next eq ne lt le gt ge"
+    " hash bool add sub mul or and xor not int float index getattr setattr delattr getitem setitem delitem"
+    " contains class module qualname slots version author path package loader spec cached builtins import"
+    " annotations aenter aexit await aiter anext reversed missing bases mro subclasses weakref copy"
+    " deepcopy reduce format bytes dir sizeof get set debug future pycache tests test mocks snapshots"
+    " fixtures typename proto schema type dirname filename FILE LINE DIR CLASS FUNCTION METHOD NAMESPACE"
+    " DATE TIME COUNTER func"
+)
+_DUNDERS = frozenset(_NAMES.split())
+_DUNDER = re.compile(r"__([A-Za-z0-9]\w{0,40}?)__(?!\w)", re.ASCII)
+_SPACE = re.compile(r"\s")
+_CJK_FROM = "\u2e80"
+_OPENING = frozenset("「『（【《〈“‘\"'`[<")
+_CLOSING = frozenset(":.!?;)」』）】》〉：。！？；、，”’\"'`]>")
+
+
+@dataclass(slots=True)
+class Run:
+    """A run of marks. ``mark`` is the character, or ``b``, ``i``, ``s`` for an HTML tag (then ``size`` is the tag)."""
+
+    start: int
+    end: int
+    mark: str
+    weight: int
+    opens: bool
+    closes: bool
+    intraword: bool = False
+
+
+class Pair(NamedTuple):
+    """An opening and a closing mark that belong together."""
+
+    open_start: int
+    open_end: int
+    close_start: int
+    close_end: int
+    kind: str
+    mark: str
+
+
+def is_latin(char: str) -> bool:
+    """Whether a character is a letter or digit of a script that puts spaces between words."""
+    return char.isalnum() and char < _CJK_FROM
+
+
+def dunder(text: str, start: int, end: int) -> int:
+    """Where ``__x__`` ends if it is a name of a program (``__init__``, ``pkg.__x__``, ``__x__()``), else 0."""
+    match = _DUNDER.match(text, start, end)
+    if not match:
+        return 0
+    before = text[start - 1] if start else " "
+    after, beyond = text[match.end() : match.end() + 1], text[match.end() + 1 : match.end() + 2]
+    named = match[1] in _DUNDERS or "_" in match[1] or before in "./\\"
+    return match.end() if named or after == "(" or (after in {".", "/"} and beyond.isalnum()) else 0
+
+
+def run(text: str, start: int, end: int, *, bounds: tuple[int, int]) -> Run:
+    """The run ``[start, end)`` with what its neighbours inside ``bounds`` let it be."""
+    before = text[start - 1] if start > bounds[0] else " "
+    after = text[end] if end < bounds[1] else " "
+    mark = text[start]
+    weight = end - start
+    opens, closes = not after.isspace(), not before.isspace()
+    if mark == "*":
+        opens, closes = _star_flanks(before, after, weight)
+    elif mark == "_":
+        opens = opens and not (is_latin(before) or before == "_")
+        closes = closes and not (is_latin(after) or after == "_")
+    return Run(start, end, mark, weight, opens, closes, intraword=is_latin(before) and is_latin(after))
+
+
+def _star_flanks(before: str, after: str, weight: int) -> tuple[bool, bool]:
+    """Whether a run of stars can open and can close."""
+    if _is_operator(before, after):
+        return False, False
+    odd_before, odd_after = not before.isalnum(), not after.isalnum()
+    opens = not after.isspace() and (not odd_after or odd_before)
+    closes = not before.isspace() and (not odd_before or odd_after)
+    if weight > 1 and not opens and not after.isspace():
+        opens = (before >= _CJK_FROM or after == "`") and after in _OPENING
+    if weight > 1 and not closes and not before.isspace():
+        closes = before in _CLOSING
+    return opens, closes
+
+
+def _is_operator(before: str, after: str) -> bool:
+    """Powers (``2**10``, ``(a+b)**2``) and path globs (``src/**/x``)."""
+    if before == "/":
+        return not after.isalnum() and after not in _OPENING
+    if after == "/":
+        return not (before.isspace() or before.isalnum() or before in _CLOSING)
+    if before in ")]" and after.isdigit():
+        return True
+    return is_latin(before) and is_latin(after) and (before.isdigit() or after.isdigit())
+
+
+def pairs(text: str, runs: list[Run]) -> list[Pair]:
+    """The runs that belong together, in order of their openings. Unpaired runs are plain characters."""
+    found: list[Pair] = []
+    stack: list[Run] = []
+    waiting: dict[str, int] = {}
+    for closer in runs:
+        while closer.closes and closer.weight and waiting.get(closer.mark):
+            opener = _opener(text, stack, waiting, closer)
+            if opener is None:
+                break
+            found.append(_joined(opener, closer))
+            if not opener.weight:
+                stack.pop()
+                waiting[opener.mark] -= 1
+        if closer.opens and closer.weight and (closer.mark in "bis" or closer.end - closer.start == closer.weight):
+            stack.append(closer)
+            waiting[closer.mark] = waiting.get(closer.mark, 0) + 1
+    found.sort()
+    return found
+
+
+def _opener(text: str, stack: list[Run], waiting: dict[str, int], closer: Run) -> Run | None:
+    """The nearest run on the stack that this one closes; runs above it were no emphasis and are dropped."""
+    for index in range(len(stack) - 1, max(-1, len(stack) - 1 - _REACH), -1):
+        opener = stack[index]
+        if opener.mark == closer.mark and _fits(text, opener, closer):
+            for dropped in stack[index + 1 :]:
+                waiting[dropped.mark] -= 1
+            del stack[index + 1 :]
+            return opener
+    return None
+
+
+_REACH = 16  # how many runs a closer looks back over: more open marks than this are noise, and noise must stay linear
+
+
+def _fits(text: str, opener: Run, closer: Run) -> bool:
+    """Whether two runs of the same mark make a pair."""
+    if closer.mark in "bis":
+        return True
+    if opener.weight != closer.weight and max(opener.weight, closer.weight) != 3:  # noqa: PLR2004 - *** is ** and *
+        return False
+    if opener.end >= closer.start:
+        return False
+    if opener.intraword and _SPACE.search(text, opener.end, closer.start):
+        return False
+    return closer.mark != "~" or "\n" not in text[opener.end : closer.start]
+
+
+def _joined(opener: Run, closer: Run) -> Pair:
+    """The pair of the inner marks of both runs; what is left of a run of three waits for its own partner."""
+    if closer.mark in "bis":
+        kind = {"b": "bold", "i": "italic", "s": "strike"}[closer.mark]
+        opener.weight = closer.weight = 0
+        return Pair(opener.start, opener.end, closer.start, closer.end, kind, closer.mark)
+    use = min(opener.weight, closer.weight, 2)
+    open_end = opener.start + opener.weight
+    close_start = closer.end - closer.weight
+    opener.weight -= use
+    closer.weight -= use
+    kind = "strike" if closer.mark == "~" else "bold" if use > 1 else "italic"
+    return Pair(open_end - use, open_end, close_start, close_start + use, kind, closer.mark)
+
+
+def mend(text: str, found: list[Pair], findings: Findings, *, bold: bool, bounds: tuple[int, int]) -> None:
+    """Edits that turn pairs into Slack's marks. ``bold``: the whole stretch becomes bold, so inner bold goes."""
+    for pair, inside, around in _nested(found, bold=bold):
+        if pair.kind == "italic" and pair.mark in "*_":
+            if (inside or around) and pair.mark == "*":
+                _mark(text, pair, "_", findings, bounds)
+            continue
+        findings.fault("html" if pair.mark in "bis" else pair.kind, pair.open_start, pair.close_end)
+        mark = {"bold": "*", "italic": "_", "strike": "~"}[pair.kind]
+        drop = inside and pair.kind == "bold"
+        if (
+            drop
+            or pair.open_end == pair.close_start
+            or text[pair.open_end].isspace()
+            or text[pair.close_start - 1].isspace()
+        ):
+            findings.edit(pair.open_start, pair.open_end, "")
+            findings.edit(pair.close_start, pair.close_end, "")
+        else:
+            _mark(text, pair, mark, findings, bounds)
+
+
+def _nested(found: list[Pair], *, bold: bool) -> Iterator[tuple[Pair, bool, bool]]:
+    """Each pair with whether it lies inside bold and whether it lies around bold."""
+    around: set[Pair] = set()
+    stack: list[Pair] = []
+    inside: dict[Pair, bool] = {}
+    for pair in found:
+        while stack and stack[-1].close_end <= pair.open_start:
+            stack.pop()
+        outer = stack[-1] if stack else None
+        inside[pair] = bold if outer is None else inside[outer] or outer.kind == "bold"
+        if pair.kind == "bold" and outer is not None:
+            around.add(outer)
+        stack.append(pair)
+    for pair in found:
+        yield pair, inside[pair], pair in around
+
+
+def _mark(text: str, pair: Pair, mark: str, findings: Findings, bounds: tuple[int, int]) -> None:
+    """Put Slack's mark in place, with a zero-width space where a word touches it (Slack wants a word boundary)."""
+    before = text[pair.open_start - 1] if pair.open_start > bounds[0] else " "
+    after = text[pair.close_end] if pair.close_end < bounds[1] else " "
+    findings.edit(pair.open_start, pair.open_end, (ZERO_WIDTH if _touches(before) else "") + mark)
+    findings.edit(pair.close_start, pair.close_end, mark + (ZERO_WIDTH if _touches(after) else ""))
+    if mark != "*" or pair.kind != "bold":
+        return
+    for line in re.finditer(r"[ \t]*\n[ \t]*", text[pair.open_end : pair.close_start]):
+        start = pair.open_end + line.start()
+        findings.edit(start, pair.open_end + line.end(), f"{mark}\n{mark}")
+
+
+def _touches(char: str) -> bool:
+    return char.isalnum() or (char > "\x7f" and not char.isspace() and char != ZERO_WIDTH)

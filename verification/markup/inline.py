@@ -1,0 +1,323 @@
+"""The inline pass: one stretch of text (a paragraph, an item, a heading, a cell) from left to right.
+
+Promises: one visit to each character; code, tokens and URLs are stepped over whole; every change is an edit with the
+fault it mends. Must never touch code, a mention, a URL, or a ``[n]`` citation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from verification.markup import emphasis, links
+from verification.markup import html_tags as tags
+from verification.markup.brackets import Brackets, Place
+from verification.markup.edits import ZERO_WIDTH, Page
+from verification.markup.scanner import TOKEN, CodeSpans
+
+_SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")
+# What no handler would change outside bold: single marks, citations, whole code spans, Slack's links, escapes.
+_HARMLESS = re.compile(
+    r"(?:[^`<>&\\*_~:\[\]]++|\*(?!\*)|_(?!_)|~(?!~)|:(?!//)|\[\d{1,3}\](?!\()|`[^`\n]++`(?!`)"
+    r"|<https?://[^\s<>|]++(?:\|[^<>&`*_~\n]*+)?>|&(?:amp|lt|gt);)*+"
+)
+_TICKS = re.compile(r"`+")
+_URL_REST = re.compile(r"://[^\s<>`*\[\]\\|\"]*")
+_MAIL = re.compile(r"<([\w.+-]+@[\w-]+(?:\.[\w-]+)+)>")
+_CODE_TAG = re.compile(r"<(code|kbd|tt|samp)(?:\s[^<>]*)?>([^`\n]{1,400}?)</\1>", re.IGNORECASE)
+_LITERAL_BRACKETS = re.compile(r"\\\[([^\[\]\n\\]{0,300})\\\]")
+_WINDOWS_PATH = re.compile(r"\b[A-Za-z]:\\\S*$")
+_UNSAFE_IN_LABEL = re.compile(r"[<>|\[\]\n]")
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_MARKUP = frozenset("*_~`#[]|\\-+")
+_GRAVE = "\uff40"
+_FENCE = 3  # ticks
+
+
+def mend(page: Page, start: int, end: int, *, bold: bool = False) -> None:
+    """Collect the faults and edits of a stretch; ``bold``: all of it becomes bold. Most stretches have none."""
+    quiet = page.dialect == "mrkdwn" and not (bold and page.text.find("*", start, end) >= 0)
+    if not (quiet and _HARMLESS.fullmatch(page.text, start, end)):
+        Inline(page, start, end, bold=bold).mend()
+
+
+class Inline:
+    """One stretch ``[start, end)`` of a page."""
+
+    __slots__ = ("anchors", "bold", "brackets", "end", "findings", "mrkdwn", "page", "runs", "spans", "start", "text")
+
+    def __init__(self, page: Page, start: int, end: int, *, bold: bool = False) -> None:
+        self.page, self.text, self.start, self.end, self.bold = page, page.text, start, end, bold
+        self.findings, self.mrkdwn = page.findings, page.dialect == "mrkdwn"
+        self.spans: CodeSpans | None = None
+        self.runs: list[emphasis.Run] = []
+        self.anchors: list[Place] = []
+        self.brackets = Brackets(page, start, end, self._settle)
+
+    def mend(self) -> None:
+        """Collect the faults and edits of the stretch."""
+        position, search, text, end = self.start, _SPECIAL.search, self.text, self.end
+        while match := search(text, position, end):
+            position = _HANDLERS[text[match.start()]](self, match)
+        self._settle(0)
+        for place in self.anchors:
+            form = f"<{links.safe(place.url)}>" if links.is_absolute(place.url) else ""
+            self.findings.replace("html", place.start, place.label, form)
+
+    def mend_label(self) -> None:
+        """The same for the label of a token, where only marks and ``&`` are Slack's business."""
+        position, text = self.start, self.text
+        while match := _SPECIAL.search(text, position, self.end):
+            char = text[match.start()]
+            position = _HANDLERS[char](self, match) if char in "`&*_~" else match.end()
+        self._settle(0)
+
+    def _settle(self, first: int) -> None:
+        """Pair the runs from ``first`` on: they are all there will be at this depth. Tags without a partner go."""
+        runs = self.runs[first:]
+        del self.runs[first:]
+        if not runs or not self.mrkdwn:
+            return
+        tag_runs = [run for run in runs if run.mark in "bis"]
+        found = emphasis.pairs(self.text, runs)
+        if found:
+            emphasis.mend(self.text, found, self.findings, bold=self.bold, bounds=(self.start, self.end))
+        if tag_runs:
+            paired = {start for pair in found for start in (pair.open_start, pair.close_start)}
+            for run in tag_runs:
+                if run.start not in paired:
+                    self.findings.replace("html", run.start, run.end, "")
+
+    def code(self, match: re.Match[str]) -> int:
+        """Step over inline code; unmatched runs of three would open a block in Slack."""
+        ticks = _TICKS.match(self.text, match.start(), self.end)
+        start, end = match.start(), ticks.end() if ticks else match.end()
+        if self.spans is None:
+            self.spans = CodeSpans(self.text, self.start, self.end)
+        size = end - start
+        close = self.spans.end_of(start, size)
+        if close >= 0:
+            self.brackets.codes.append((start, close))
+            self._single_ticks(start, close, size)
+            return close
+        if size >= _FENCE and self.mrkdwn:
+            self.findings.replace("fence", start, end, _GRAVE * size)
+        return end
+
+    def _single_ticks(self, start: int, close: int, size: int) -> None:
+        """Slack knows one tick or three: doubled ones become single, unless the code itself has ticks."""
+        body = self.text[start + size : close - size]
+        if size == 2 and self.mrkdwn and "`" not in body and body.strip():  # noqa: PLR2004 - ``x``
+            self.findings.fault("code", start, close)
+            self.findings.edit(start, start + size, "`")
+            self.findings.edit(close - size, close, "`")
+
+    def angle(self, match: re.Match[str]) -> int:
+        """A token, a leaked tag, HTML, a mail address, or a bare ``<``."""
+        start = match.start()
+        follows = self.text[start + 1 : start + 2]
+        if follows.isalnum() or follows in "@#!/|":
+            if token := TOKEN.match(self.text, start, self.end):
+                return self._token(token)
+            if leak := tags.LEAKED.match(self.text, start, self.end):
+                return leak.end()
+            if after := self._markup(start):
+                return after
+        if self.mrkdwn:
+            self.findings.replace("bare", start, start + 1, "&lt;")
+        elif tags.TAG.match(self.text, start, self.end):
+            self.findings.replace("bare", start, start + 1, "\\<")
+        return start + 1
+
+    def _markup(self, start: int) -> int:
+        """A comment, a mail address or an HTML tag: where to read on, or 0 if it is none of them."""
+        if self.text.startswith("<!--", start):
+            close = self.text.find("-->", start + 4, min(self.end, start + 4000))
+            if close >= 0:
+                self.findings.replace("html", start, close + 3, "")
+            return close + 3 if close >= 0 else 0
+        if mail := _MAIL.match(self.text, start, self.end):
+            if self.mrkdwn:
+                self.findings.replace("link", start, mail.end(), f"<mailto:{mail[1]}|{mail[1]}>")
+            self.brackets.last_token = start
+            return mail.end()
+        tag = tags.TAG.match(self.text, start, self.end)
+        return self._tag(tag) if tag and self._is_html(tag) else 0
+
+    def _is_html(self, tag: re.Match[str]) -> bool:
+        """A tag of HTML that has its partner on the page; ``cp <source> <dest>`` and ``a<b and b>c`` have none."""
+        name, closing = tag[2].lower(), bool(tag[1])
+        if name not in tags.HTML:
+            return False
+        return name in tags.ALONE or bool(tag[4]) or self.page.has_tag(name, closing=not closing)
+
+    def _token(self, match: re.Match[str]) -> int:
+        """Slack's own token stays; its label follows the rules of text."""
+        start, end = match.span()
+        self.brackets.last_token = start
+        pipe = self.text.find("|", start, end)
+        if pipe < 0 or self.text[start + 1] in "@#!":
+            return end
+        if self.mrkdwn:
+            Inline(self.page, pipe + 1, end - 1, bold=self.bold).mend_label()
+            return end
+        label = "".join("\\" + char if char in "[]" else char for char in self.text[pipe + 1 : end - 1])
+        self.findings.replace("link", start, end, f"[{label}]({self.text[start + 1 : pipe]})")
+        return end
+
+    def _tag(self, match: re.Match[str]) -> int:
+        """Turn one HTML tag into Slack's form."""
+        start, end = match.span()
+        name, closing = match[2].lower(), bool(match[1])
+        if name in tags.EMPHASIS and self.mrkdwn:
+            self.runs.append(emphasis.Run(start, end, tags.EMPHASIS[name], 1, opens=not closing, closes=closing))
+            return end
+        if name in tags.CODE and (span := _CODE_TAG.match(self.text, start, self.end)):
+            self.findings.replace("html", start, span.end(), f"`{links.cleaned(span[2])}`")
+            return span.end()
+        if name == "a":
+            return self._anchor(match, closing=closing)
+        if name == "img":
+            return self._picture(match)
+        self.findings.replace("html", start, end, self._plain_form(name, match, closing=closing))
+        return end
+
+    def _plain_form(self, name: str, match: re.Match[str], *, closing: bool) -> str:
+        """What stands in the place of a tag; a line end only where there is none already."""
+        if name in tags.EMPHASIS:
+            return {"b": "**", "i": "*", "s": "~~"}[tags.EMPHASIS[name]]
+        form = tags.plain_form(name, closing=closing)
+        if form == "\n" and name != "br":
+            before = self.text[match.start() - 1 : match.start()]
+            after = self.text[match.end() : match.end() + 1]
+            form = "" if before in {"", "\n"} or after in {"", "\n"} else form
+        return " " if self.bold and form else form
+
+    def _anchor(self, match: re.Match[str], *, closing: bool) -> int:
+        """``<a href>`` waits for its end; an end without a start goes."""
+        start, end = match.span()
+        if not closing:
+            url = links.cleaned(tags.attributes(match[3] or "").get("href", ""))
+            self.anchors.append(Place(start, end, len(self.runs), url=url))
+        elif self.anchors:
+            place = self.anchors.pop()
+            self.brackets.link(place, (start, end), place.url)
+        else:
+            self.findings.replace("html", start, end, "")
+        return end
+
+    def _picture(self, match: re.Match[str]) -> int:
+        """``<img>`` becomes a link."""
+        found = tags.attributes(match[3] or "")
+        url = links.cleaned(found.get("src", ""))
+        label = _UNSAFE_IN_LABEL.sub(" ", links.cleaned(found.get("alt", ""))).replace("&", "&amp;").strip()
+        if not links.is_absolute(url):
+            form = f"{label} (`{url}`)" if url and "`" not in url else label
+        elif not label:
+            form = f"<{links.safe(url)}>"
+        else:
+            form = f"<{links.safe(url)}|{label}>" if self.mrkdwn else f"[{label}]({links.safe(url)})"
+        self.brackets.last_token = match.start()
+        self.findings.replace("image", match.start(), match.end(), form)
+        return match.end()
+
+    def close_angle(self, match: re.Match[str]) -> int:
+        """Bare ``>``, one or many."""
+        if self.mrkdwn:
+            self.findings.replace("bare", match.start(), match.end(), "&gt;" * (match.end() - match.start()))
+        return match.end()
+
+    def ampersand(self, match: re.Match[str]) -> int:
+        """An entity is what it stands for; a bare ``&`` is escaped."""
+        start = match.start()
+        if not self.mrkdwn:
+            return start + 1
+        if escaped := tags.ESCAPED.match(self.text, start, self.end):
+            return escaped.end()
+        entity = tags.ENTITY.match(self.text, start, self.end)
+        char = tags.character(entity) if entity else ""
+        if entity and char:
+            guard = ZERO_WIDTH if char in _MARKUP else ""
+            self.findings.replace("entity", start, entity.end(), guard + _ESCAPES.get(char, char) + guard)
+            return entity.end()
+        self.findings.replace("bare", start, start + 1, "&amp;")
+        return start + 1
+
+    def backslash(self, match: re.Match[str]) -> int:
+        """Slack has no backslash escapes: the character stays, guarded where it would become markup."""
+        start = match.start()
+        char = self.text[start + 1 : min(start + 2, self.end)]
+        if not self.mrkdwn or char in {"", "\\"}:
+            return min(start + 2, self.end)
+        if char in _ESCAPES:
+            self.findings.replace("backslash", start, start + 2, _ESCAPES[char])
+            return start + 2
+        if char in "*_~`":
+            return self._literal_mark(start, char)
+        if char == "[" and (pair := _LITERAL_BRACKETS.match(self.text, start, self.end)):
+            return self._literal_brackets(pair)
+        if char in "#+-" and not self.text[max(self.start, start - 9) : start].rpartition("\n")[2].strip():
+            self.findings.replace("backslash", start, start + 1, ZERO_WIDTH)
+        elif char in "\n#" or (char == "." and start > self.start and self.text[start - 1].isdigit()):
+            self.findings.replace("backslash", start, start + 1, "")
+        return start + (1 if char == "\n" else 2)
+
+    def _literal_mark(self, start: int, char: str) -> int:
+        r"""``\*`` and its like; in a Windows path the backslash is meant."""
+        before = self.text[start - 1] if start > self.start else " "
+        after = self.text[start + 2] if start + 2 < self.end else " "
+        if not before.isspace() and _WINDOWS_PATH.search(self.text[max(self.start, start - 80) : start + 1]):
+            return start + 2
+        joins = char == "_" and before.isalnum() and after.isalnum()
+        self.findings.replace("backslash", start, start + 1, "" if joins else ZERO_WIDTH)
+        if after == char:
+            self.findings.edit(start + 2, start + 2, ZERO_WIDTH)
+        return start + 2
+
+    def _literal_brackets(self, match: re.Match[str]) -> int:
+        r"""``\[1\]``: plain brackets, kept apart from what would make them a link."""
+        end = match.end()
+        self.findings.fault("backslash", match.start(), end)
+        self.findings.edit(match.start(), match.start() + 1, "")
+        follows = self.text[end : end + 1] if end < self.end else ""
+        self.findings.edit(end - 2, end, "]" + (ZERO_WIDTH if follows and follows in "([:" else ""))
+        return end
+
+    def mark(self, match: re.Match[str]) -> int:
+        """A run of ``*``, ``_`` or ``~`` that may be emphasis."""
+        start, end = match.span()
+        char, size = self.text[start], end - start
+        if char == "_" and (name := emphasis.dunder(self.text, start, self.end)):
+            return name
+        if size <= 3 and (char != "~" or size == 2):  # noqa: PLR2004 - longer runs are drawing, not emphasis
+            self.runs.append(emphasis.run(self.text, start, end, bounds=(self.start, self.end)))
+        return end
+
+    def url(self, match: re.Match[str]) -> int:
+        """Step over a bare URL; marks at its end are not part of it."""
+        rest = _URL_REST.match(self.text, match.start(), self.end)
+        tail = rest[0].rstrip("_~.,;:!?)'") if rest else "://"
+        return match.start() + max(3, len(tail))
+
+    def open_bracket(self, match: re.Match[str]) -> int:
+        """A ``[``."""
+        return self.brackets.open(match.start(), len(self.runs))
+
+    def close_bracket(self, match: re.Match[str]) -> int:
+        """A ``]``."""
+        return self.brackets.close(match.start())
+
+
+_HANDLERS: dict[str, Callable[[Inline, re.Match[str]], int]] = {
+    "`": Inline.code,
+    "<": Inline.angle,
+    ">": Inline.close_angle,
+    "&": Inline.ampersand,
+    "\\": Inline.backslash,
+    "*": Inline.mark,
+    "_": Inline.mark,
+    "~": Inline.mark,
+    ":": Inline.url,
+    "[": Inline.open_bracket,
+    "]": Inline.close_bracket,
+}

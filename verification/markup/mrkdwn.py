@@ -1,0 +1,91 @@
+"""Repair of pure form, without a model: a draft becomes valid Slack mrkdwn (or clean standard Markdown).
+
+Promises: a valid text is a fixed point; ``repair(repair(x)) == repair(x)``; no visible word, number, URL or byte of
+code is lost or changed; linear time. Each pass mends what it finds at once; a change can lay bare another fault
+(``<br># Title``), so passes follow until nothing is left, at most ``_PASSES`` of them.
+Must never touch broadcasts, mentions, ``[n]`` citations, leaked tags or JSON: those are for the rules to fail.
+
+Code stays as the draft wrote it, with ``<`` and ``&`` raw or escaped: claims are compared with sources by the same
+bytes. ``chunks.split`` escapes it for Slack, where ``&lt;`` and ``<`` in code show the same.
+The ``&`` of a URL stays raw too: Slack takes it, and an address must stay comparable with a source's.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+
+from verification.markup.blocks import Layout
+from verification.markup.edits import Edit, Fault, applied
+from verification.markup.scanner import segments
+from verification.markup.tables import unmarked
+from verification.types import Dialect, Repair
+
+_PASSES = 8
+_UNWANTED = re.compile("\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
+_SPACES = frozenset("\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029")
+_CODE_HERE = "\x00"  # never in a repaired text
+
+
+def cleaning(text: str) -> tuple[list[Edit], list[Fault]]:
+    """What makes a text plain lines: one kind of line end, no control characters, no lone surrogates."""
+    edits: list[Edit] = []
+    faults: list[Fault] = []
+    for match in _UNWANTED.finditer(text):
+        char = match[0]
+        line_end = char[0] == "\r"
+        form = "\n" if line_end else " " if char in _SPACES else "\ufffd" if char >= "\ud800" else ""
+        edits.append(Edit(match.start(), match.end(), form))
+        faults.append(Fault("line end" if line_end else "control", match.start(), match.end()))
+    return edits, faults
+
+
+def repair(
+    text: str,
+    dialect: Dialect = "mrkdwn",
+    *,
+    mentions: frozenset[str] = frozenset(),  # noqa: ARG001 - part of the contract; a mention is judged, never repaired
+) -> tuple[str, tuple[Repair, ...]]:
+    """The text in valid form and what was mended, most frequent kind first.
+
+    ``mentions`` are the user ids the question named. They do not change the repair: a mention is never repaired.
+    """
+    edits, faults = cleaning(text)
+    text = applied(text, edits) if edits else text
+    counts = Counter(fault.kind for fault in faults)
+    for number in range(_PASSES):
+        findings = Layout(text, dialect).survey()
+        if not findings.edits:
+            # What was taken away (definitions, rules) leaves empty lines at the ends.
+            text = text.strip("\n") if number else text
+            break
+        text = applied(text, findings.edits)
+        counts.update(fault.kind for fault in findings.faults)
+    return text, tuple(Repair(kind=kind, count=count) for kind, count in counts.most_common())
+
+
+def plain(text: str) -> str:
+    """The text of a notification, from mrkdwn: labels instead of links, no marks, no escapes."""
+    pieces: list[str] = []
+    code: list[str] = []
+    for segment in segments(text):
+        part = text[segment.start : segment.end]
+        if segment.kind in {"code", "fence"}:
+            code.append(part.strip("`").strip("\n") if segment.kind == "fence" else part.strip("`"))
+            part = _CODE_HERE
+        pieces.append(_spoken(part) if segment.kind == "token" else part)
+    # Code waits outside while marks go: what looks like a mark in it is none.
+    outside = unmarked("".join(pieces)).split(_CODE_HERE)
+    spoken = [piece for pair in zip(outside, [*code, ""], strict=False) for piece in pair]
+    return html.unescape("".join(spoken)).strip()
+
+
+def _spoken(token: str) -> str:
+    """What a reader sees of a token."""
+    inner, _, label = token[1:-1].partition("|")
+    if label:
+        return label
+    if inner.startswith("!"):
+        return "@" + inner[1:].partition("^")[0]
+    return inner.removeprefix("mailto:")

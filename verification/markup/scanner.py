@@ -1,0 +1,253 @@
+"""The one scanner: fence, then inline code, then ``<…>`` token, then text, from left to right.
+
+Promises: linear time on any input, segments that cover the text completely and in order, the same answer to "is this
+code?" for everybody who asks (repair, rules, chunks, claims). Inline code never crosses a line end, as in Slack. A
+fence is what Markdown or Slack would show as one: opened by a line of three or more backticks or tildes (after white
+space, quote marks or a list marker), or by three backticks in the middle of a line that a later line closes.
+Must never change a character.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+SCHEMES = "https?|ftps?|sftp|mailto|tel|sms|slack|ssh|vscode|message"
+TOKEN = re.compile(
+    r"<(?:@[UWB][A-Z0-9]+|#[CDG][A-Z0-9]+|!(?:here|channel|everyone|group)\b|!subteam\^[A-Z0-9]+|!date\^[^<>|\n]+"
+    rf"|(?:{SCHEMES}):[^<>|\s]+)(?:\|[^<>\n]*)?>",
+    re.IGNORECASE,
+)
+_RUN = re.compile(r"`{3,}|~{3,}")
+_PREFIX = re.compile(r"[ \t]*+((?:>[ \t]?+)*+)[ \t]*+((?:[-*+•]|\d{1,9}[.)])[ \t]++)?+")
+_CLOSER = re.compile(r"(`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z][\w+#.-]{0,20}")
+_NOT_QUOTED = re.compile(r"^(?![ \t]*>)", re.MULTILINE)
+_TRIES = 4
+_NEAR = 2000  # how far ticks in mid-line look for their partner: farther is two mentions, and noise stays linear
+_REMEMBERED = 50_000  # characters: longer texts may have more segments than are worth keeping
+_TICKS_OR_NEWLINE = re.compile(r"`+|\n")
+_CODE_OR_ANGLE = re.compile(r"\\?`+|<")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of text of one kind, half open."""
+
+    kind: Literal["fence", "code", "token", "text"]
+    start: int
+    end: int
+
+
+class Fence(NamedTuple):
+    """A fenced block. ``start`` is its first tick, or its line's start where only quote marks and white space precede.
+
+    ``body`` and ``body_end`` bound the code between the two fence lines. ``inline`` marks Slack's own style, where the
+    code begins right after the ticks or ends right before them: it is shown as it stands. ``indent`` counts the
+    characters before the opening ticks.
+    """
+
+    start: int
+    end: int
+    ticks: str
+    info: str
+    body: int
+    body_end: int
+    closed: bool
+    quoted: bool
+    inline: bool
+    indent: int
+
+
+class Opening(NamedTuple):
+    """How a fence was opened: with which ticks, behind a quote mark, with nothing else on its line."""
+
+    ticks: str
+    quoted: bool
+    bare: bool
+
+
+class CodeSpans:
+    """Where inline code ends, looked up in logarithmic time after one pass over the stretch."""
+
+    __slots__ = ("_line_of", "_starts")
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self._line_of: dict[int, int] = {}
+        self._starts: dict[tuple[int, int], list[int]] = {}
+        line = 0
+        for match in _TICKS_OR_NEWLINE.finditer(text, start, end):
+            if text[match.start()] == "\n":
+                line += 1
+                continue
+            self._line_of[match.start()] = line
+            self._starts.setdefault((line, match.end() - match.start()), []).append(match.start())
+
+    def end_of(self, start: int, length: int) -> int:
+        """The position after the run that closes the run of ``length`` ticks at ``start``, or -1."""
+        starts = self._starts.get((self._line_of.get(start, -1), length), [])
+        index = bisect_right(starts, start)
+        return starts[index] + length if index < len(starts) else -1
+
+
+def fences(text: str) -> list[Fence]:
+    """All fenced blocks, in order."""
+    found: list[Fence] = []
+    position = line_start = 0
+    fresh = True
+    while match := _RUN.search(text, position):
+        newline = text.rfind("\n", position, match.start())
+        if newline >= 0:
+            line_start, fresh = newline + 1, True
+        fence = _at_line_start(text, match, line_start) if fresh else None
+        fence = fence or _in_mid_line(text, match)
+        fresh = False
+        position = fence.end if fence else match.end()
+        if fence:
+            found.append(fence)
+    return found
+
+
+def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | None:
+    """The fence that a line of Markdown opens, if this line does."""
+    prefix = _PREFIX.fullmatch(text, line_start, match.start())
+    eol = _line_end(text, match.end())
+    info = text[match.end() : eol].strip()
+    if not prefix or (match[0][0] == "`" and "`" in info):
+        return None
+    quoted, marker = bool(prefix[1]), bool(prefix[2])
+    start = match.start() if marker else line_start
+    opening = Opening(match[0], quoted=quoted, bare=not info)
+    body = min(eol + 1, len(text))
+    limit = _last_quoted(text, opening, body) if quoted else len(text)
+    body_end, end, inline = _closing(text, opening, body, limit)
+    closed = end >= 0
+    if not closed:
+        end = body_end = limit - 1 if limit < len(text) else limit
+        body = min(body, end)
+    indent = 0 if quoted else match.start() - line_start
+    return Fence(start, end, match[0], info, body, max(body, body_end), closed, quoted, inline, indent)
+
+
+def _last_quoted(text: str, opening: Opening, body: int) -> int:
+    """Where the quoted lines from ``body`` on end; the look-ahead grows until it or a closing line is found."""
+    size = 500
+    while True:
+        bound = min(len(text), body + size)
+        unquoted = _NOT_QUOTED.search(text, body, bound)
+        if unquoted and (unquoted.start() < bound or bound == len(text)):
+            return unquoted.start()
+        if bound == len(text) or _closing(text, opening, body, bound)[1] >= 0:
+            return bound
+        size *= 8
+
+
+def _closing(text: str, opening: Opening, body: int, limit: int) -> tuple[int, int, bool]:
+    """Where the code ends, where the closing line ends (-1: never), and whether it closes in Slack's way.
+
+    A bare opening line asks for a closing line of its own; ticks behind code close it only if there is none near.
+    """
+    position = before = body
+    seen = 0  # lines that might close it in Slack's way
+    fallback = (limit, -1, False)
+    while (match := _CLOSER.search(text, position, limit)) and seen < _TRIES:
+        line = max(text.rfind("\n", before, match.start()) + 1, before)
+        before, position = line, match.end()
+        if match[1][0] != opening.ticks[0] or len(match[1]) < len(opening.ticks):
+            continue
+        if not text[line : match.start()].strip(" \t>" if opening.quoted else " \t"):
+            return max(body, line - 1), match.end(), False
+        if opening.ticks == match[1] == "```":
+            fallback = fallback if seen else (match.start(), match.end(), True)
+            seen += 1 if opening.bare else _TRIES
+    return fallback
+
+
+def _in_mid_line(text: str, match: re.Match[str]) -> Fence | None:
+    """Three ticks in the middle of a line, closed in a later line."""
+    if match[0] != "```":
+        return None
+    eol = _line_end(text, match.end())
+    info = text[match.end() : eol].strip()
+    if not info or _WORD.fullmatch(info):
+        body = min(eol + 1, len(text))
+        body_end, end, inline = _closing(
+            text, Opening("```", quoted=False, bare=True), body, min(len(text), body + _NEAR)
+        )
+        if end >= 0:
+            return Fence(match.start(), end, "```", info, body, max(body, body_end), True, False, inline, 0)
+    end = text.find("```", match.end())
+    newline = text.rfind("\n", match.end(), end) if end >= 0 else -1
+    if newline < 0 or not text[newline:end].strip(" \t\n>") or text.startswith("````", end):
+        return None
+    return Fence(match.start(), end + 3, "```", "", match.end(), end, True, False, True, 0)
+
+
+def _line_end(text: str, position: int) -> int:
+    newline = text.find("\n", position)
+    return len(text) if newline < 0 else newline
+
+
+def segments(text: str) -> tuple[Segment, ...]:
+    """The whole text as fences, inline code, ``<…>`` tokens and the text between them."""
+    return _remembered(text) if len(text) <= _REMEMBERED else _scanned(text)
+
+
+@lru_cache(maxsize=16)
+def _remembered(text: str) -> tuple[Segment, ...]:
+    """The same for texts of a usual length: several steps ask for the same one."""
+    return _scanned(text)
+
+
+def _scanned(text: str) -> tuple[Segment, ...]:
+    found: list[Segment] = []
+    position = 0
+    for fence in fences(text):
+        found.extend(_inline(text, position, fence.start))
+        found.append(Segment("fence", fence.start, fence.end))
+        position = fence.end
+    found.extend(_inline(text, position, len(text)))
+    return tuple(found)
+
+
+def _inline(text: str, start: int, end: int) -> Iterator[Segment]:
+    """Inline code and tokens of a stretch without fences; whichever begins first wins."""
+    spans = CodeSpans(text, start, end)
+    position = done = start
+    while match := _CODE_OR_ANGLE.search(text, position, end):
+        kind: Literal["code", "token"] = "token" if match[0] == "<" else "code"
+        if kind == "token":
+            token = TOKEN.match(text, match.start(), end)
+            close = token.end() if token else -1
+        else:
+            close = spans.end_of(match.start(), match.end() - match.start())
+        position = match.end() if close < 0 else close
+        if close >= 0:
+            if match.start() > done:
+                yield Segment("text", done, match.start())
+            yield Segment(kind, match.start(), close)
+            done = close
+    if done < end:
+        yield Segment("text", done, end)
+
+
+_NOT_NEWLINE: Final = re.compile(r"[^\n]")
+
+
+@lru_cache(maxsize=16)
+def prose(text: str) -> str:
+    """The text with fences and inline code blanked out by spaces: same length, same line ends.
+
+    Remembered, since several steps ask for the same text.
+    """
+    pieces: list[str] = []
+    for segment in segments(text):
+        piece = text[segment.start : segment.end]
+        if segment.kind in {"fence", "code"}:
+            piece = _NOT_NEWLINE.sub(" ", piece)
+        pieces.append(piece)
+    return "".join(pieces)

@@ -1,0 +1,129 @@
+"""Tables: found as pipes, shown as an aligned block of monospaced text.
+
+Promises: every cell's text stays, in its place; columns line up by what a terminal would show (East Asian width counts
+two); output stays linear in the input, so very long cells are not padded for. A drawn table can be recognised again
+(``is_drawn``), so that chunks can repeat its header and claims in its cells can be judged.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import NamedTuple
+
+from wcwidth import wcswidth
+
+from verification.markup.scanner import segments
+
+_WIDEST = 60
+_DRAWN_RULE = re.compile(r"-+(?:-\+-+)+|-{3,}")
+_MARKS = re.compile(r"(?<![\w*_~])([*_~])(?=[^\s*_~])([^\n]*?)(?<=[^\s*_~])\1(?![\w*_~])")
+_TOKEN = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")
+
+
+class Table(NamedTuple):
+    """Rows of a table in Markdown. ``aligns`` has ``<``, ``>`` or ``^`` for each column; ``headed``: row 0 is one."""
+
+    rows: list[list[str]]
+    aligns: str
+    headed: bool
+
+
+def is_delimiter(line: str) -> bool:
+    """Whether a line is the ``|---|:--:|`` under a table's header."""
+    return "-" in line and "|" in line and not line.strip("|-: \t")
+
+
+def is_row(line: str) -> bool:
+    """Whether a line alone shows that it is a table's row: ``| a | b |``."""
+    line = line.strip()
+    return line.startswith("| ") and line.endswith(" |") and " | " in line[1:-1]
+
+
+def cells(line: str) -> list[str]:
+    r"""The cells of a row; a pipe in code or in a token is part of its cell, and so is ``\|``."""
+    line = line.strip()
+    if "`" in line or "<" in line:
+        line = "".join(_masked(line, segment.kind, segment.start, segment.end) for segment in segments(line))
+    line = line.replace("\\|", "\x00")
+    line = line.removeprefix("|").removesuffix("|")
+    return [cell.replace("\x00", "|").strip() for cell in line.split("|")]
+
+
+def _masked(line: str, kind: str, start: int, end: int) -> str:
+    part = line[start:end]
+    return part if kind == "text" else part.replace("\\|", "\x00").replace("|", "\x00")
+
+
+def aligns(line: str) -> str:
+    """How the columns under a delimiter row are aligned."""
+    marks = ""
+    for cell in cells(line):
+        right, left = cell.endswith(":"), cell.startswith(":")
+        marks += "^" if right and left else ">" if right else "<"
+    return marks
+
+
+def flat(text: str) -> str:
+    """A cell of mrkdwn as plain text, addresses of links kept."""
+    if "<" in text:
+        text = _TOKEN.sub(lambda token: f"{token[2]} ({token[1]})" if token[2] else token[1], text)
+    pieces = []
+    for segment in segments(text) if "`" in text else ():
+        part = text[segment.start : segment.end]
+        pieces.append(part.strip("`") if segment.kind != "text" else unmarked(part))
+    text = "".join(pieces) if pieces else unmarked(text)
+    return html.unescape(text) if "&" in text else text
+
+
+def unmarked(text: str) -> str:
+    """Text without Slack's emphasis marks and zero-width joins."""
+    for _ in range(3):
+        if "*" not in text and "_" not in text and "~" not in text:
+            break
+        text = _MARKS.sub(r"\2", text)
+    return text.replace("\u200b", "")
+
+
+def width(text: str) -> int:
+    """Columns a terminal needs for a text."""
+    if text.isascii():
+        return len(text)
+    columns = wcswidth(text)
+    return columns if columns >= 0 else len(text)
+
+
+def drawn(table: Table) -> str:
+    """The table as aligned lines without a fence round them."""
+    rows = [[cell.replace("\n", " ").replace("```", "``\u200b`") for cell in row] for row in table.rows]
+    widths: list[int] = []
+    for row in rows:
+        for column, cell in enumerate(row):
+            size = width(cell)
+            if column == len(widths):
+                widths.append(1)
+            widths[column] = max(widths[column], min(size, _WIDEST))
+    if len(widths) == 1:
+        widths[0] = max(widths[0], 3)
+    marks = table.aligns.ljust(len(widths), "<")
+    lines = [" | ".join(map(_padded, row, widths, marks)).rstrip() for row in rows]
+    if table.headed:
+        lines.insert(1, "-+-".join("-" * size for size in widths))
+    return "\n".join(lines)
+
+
+def _padded(cell: str, size: int, mark: str) -> str:
+    room = max(0, size - width(cell))
+    left = room if mark == ">" else room // 2 if mark == "^" else 0
+    return " " * left + cell + " " * (room - left)
+
+
+def is_drawn(body: str) -> bool:
+    """Whether the body of a fence is a table that ``drawn`` made with a header."""
+    lines = body.split("\n", 2)
+    return len(lines) > 1 and bool(_DRAWN_RULE.fullmatch(lines[1]))
+
+
+def drawn_rows(body: str) -> list[list[str]]:
+    """The cells of a drawn table, header first, without its rule."""
+    return [[cell.strip() for cell in line.split(" | ")] for number, line in enumerate(body.split("\n")) if number != 1]

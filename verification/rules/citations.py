@@ -1,0 +1,201 @@
+"""Citations: ``[n]`` in all the ways models write it, set into the one form, and whether each resolves.
+
+Promises: nothing inside code or inside a link is a citation; ``normalise`` is idempotent and changes only the spelling
+of citations. A number of any length is read without trouble and simply does not resolve. Must never guess a source.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from verification.draft_view import Reading
+from verification.markup.link_targets import Link, known_links, links, normal
+from verification.markup.scanner import prose
+from verification.types import Draft, Repair, Source, Violation
+
+_WORD: Final = r"(?:sources?|src|refs?|references?|quellen?|fuentes?|sumber)"
+_NUMBER: Final = rf"(?:{_WORD}\s{{1,3}})?\^?#?[0-9]{{1,400}}"
+_JOIN: Final = r"\s{0,3}(?:[,;&、，-]|–|and|und|et|y|dan)\s{0,3}"
+_CITATION: Final = re.compile(
+    rf"\[({_NUMBER}(?:{_JOIN}{_NUMBER}){{0,40}})(?:†[^\[\]\n]{{0,60}})?\](?!\()"
+    rf"|\(({_WORD}\s{{1,3}}[0-9]{{1,400}}(?:{_JOIN}{_NUMBER}){{0,40}})\)"
+    rf"|[【［]({_NUMBER}(?:{_JOIN}{_NUMBER}){{0,40}})(?:†[^【】［］\n]{{0,60}})?[】］]",
+    re.IGNORECASE,
+)
+_RANGE: Final = re.compile(r"([0-9]+)(?:\s*[-–]\s*([0-9]+))?")
+_LABEL: Final = re.compile(r"\[?([0-9]{1,6})\]?")
+_LONGEST_RANGE: Final = 30
+_LONGEST_NUMBER: Final = 12
+NOWHERE: Final = -1
+"""Stands for a number that no source can have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """One bracket: its span, and the source numbers it names in order."""
+
+    start: int
+    end: int
+    ids: tuple[int, ...]
+
+
+def citations(text: str) -> tuple[Citation, ...]:
+    """The citations of a text, outside code and links, in order."""
+    return _shown(prose(text))
+
+
+@lru_cache(maxsize=4)
+def _shown(masked: str) -> tuple[Citation, ...]:
+    """The citations of a text whose code is blanked out. Remembered, since several rules ask for the same text."""
+    return tuple(
+        Citation(start=m.start(), end=m.end(), ids=tuple(_ids(m[1] or m[2] or m[3])))
+        for m in _CITATION.finditer(_without_links(masked))
+    )
+
+
+def _without_links(masked: str) -> str:
+    """The text with its links blanked out, so that a number in a URL or a label is no citation."""
+    pieces: list[str] = []
+    last = 0
+    for link in links(masked):
+        if link.start >= last:
+            pieces += (masked[last : link.start], " " * (link.end - link.start))
+            last = link.end
+    return "".join([*pieces, masked[last:]])
+
+
+def _ids(inside: str) -> Iterator[int]:
+    """The numbers a bracket names; a range is every number in it, unless it is backwards or absurdly long."""
+    for match in _RANGE.finditer(inside):
+        first, last = _number(match[1]), _number(match[2] or match[1])
+        if NOWHERE in {first, last} or not 0 <= last - first <= _LONGEST_RANGE:
+            yield NOWHERE
+        else:
+            yield from range(first, last + 1)
+
+
+def _number(digits: str) -> int:
+    return int(digits) if len(digits) <= _LONGEST_NUMBER else NOWHERE
+
+
+def normalise(text: str, sources: tuple[Source, ...]) -> tuple[str, tuple[Repair, ...]]:
+    """The text with each citation as ``[n][m]``, those written as links to their source included.
+
+    A line that names its source by a link alone gets the number behind the link: nothing seen is lost.
+    """
+    masked = prose(text)
+    by_id = {source.id: normal(source.url) for source in sources} if links(masked) else {}
+    changes = [(link.start, link.end, f"[{cited}]") for link in links(masked) if (cited := _as_citation(link, by_id))]
+    changes += _linked_only(masked, by_id)
+    for citation in _shown(masked):
+        written = text[citation.start : citation.end]
+        plain = "".join(f"[{number}]" for number in dict.fromkeys(citation.ids))
+        if NOWHERE not in citation.ids and written != plain:
+            changes.append((citation.start, citation.end, plain))
+    return _replaced(text, sorted(changes)), (Repair(kind="citation", count=len(changes)),) if changes else ()
+
+
+def _as_citation(link: Link, by_id: dict[int, str]) -> int:
+    """The source number of a link that is a citation: a bare number as label, that source's url as target; else 0."""
+    match = _LABEL.fullmatch(link.label.strip())
+    return int(match[1]) if match and by_id.get(int(match[1])) == normal(link.target) else 0
+
+
+def _linked_only(masked: str, by_id: dict[int, str]) -> Iterator[tuple[int, int, str]]:
+    """The numbers to set behind links to a source's page, on lines that cite in no other way."""
+    pages = Counter(by_id.values())
+    numbers = {page: number for number, page in by_id.items() if pages[page] == 1}
+    end, cites = -1, False
+    for link in links(masked):
+        if link.start > end:
+            first = masked.rfind("\n", 0, link.start) + 1
+            end = masked.find("\n", link.end) % (len(masked) + 1)
+            cites = bool(_CITATION.search(masked, first, end))
+        number = numbers.get(normal(link.target))
+        if number is not None and not cites and not _LABEL.fullmatch(link.label.strip()):
+            yield link.end, link.end, f" [{number}]"
+
+
+def _replaced(text: str, changes: list[tuple[int, int, str]]) -> str:
+    pieces: list[str] = []
+    last = 0
+    for start, end, new in changes:
+        pieces += (text[last:start], new)
+        last = end
+    return "".join([*pieces, text[last:]])
+
+
+def cites_sources(reading: Reading) -> tuple[Violation, ...]:
+    """An error for each claim without a citation, where there is something to cite."""
+    draft = reading.draft
+    if draft.own_words or draft.unsourced or not draft.sources:
+        return ()
+    known = ", ".join(f"[{number}]" for number in sorted({source.id for source in draft.sources})[:_LONGEST_RANGE])
+    starts = [citation.start for citation in _shown(reading.prose)]
+    return tuple(
+        reading.violation(
+            "cites_sources",
+            (claim.start, claim.end),
+            "This states something and cites no source.",
+            f"End the sentence with the number of the source that says it ({known}), or leave it out.",
+        )
+        for claim in reading.claims
+        if not claim.cited and bisect_left(starts, claim.start) == bisect_left(starts, claim.end)
+    )
+
+
+def citation_resolves(reading: Reading) -> tuple[Violation, ...]:
+    """An error for each number that is no source of this turn, and for each link that does not resolve."""
+    numbers = () if reading.draft.own_words else _unknown_numbers(reading)
+    return (*numbers, *_unknown_links(reading))
+
+
+def _unknown_numbers(reading: Reading) -> tuple[Violation, ...]:
+    ids = {source.id for source in reading.draft.sources}
+    valid = ", ".join(f"[{number}]" for number in sorted(ids)[:_LONGEST_RANGE])
+    remedy = f"Cite only {valid}." if valid else "Leave the number out: there are no sources to cite."
+    shown = [(cited.start, cited.end, cited.ids) for cited in _shown(reading.prose)]
+    return tuple(
+        reading.violation("citation_resolves", (start, end), "No source has this number.", remedy)
+        for start, end, numbers in (*shown, *_in_tables(reading))
+        if not ids.issuperset(numbers)
+    )
+
+
+def _in_tables(reading: Reading) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """What the rows of a table cite: a table is sent as a code block, but what it states is stated."""
+    for claim in reading.claims:
+        if claim.cited and not reading.prose[claim.start : claim.end].strip():
+            yield claim.start, claim.end, claim.cited
+
+
+def _unknown_links(reading: Reading) -> tuple[Violation, ...]:
+    known = known_links(reading.draft)
+    found: list[Violation] = []
+    for link in links(reading.prose):
+        targets = [link.target, *(inner.target for inner in links(link.label))]
+        standings = {known.standing(target) for target in targets}
+        span = (link.start, link.end)
+        if "unknown" in standings:
+            detail = "This link stands in no source and not in the question."
+            found.append(
+                reading.violation("citation_resolves", span, detail, "Leave the link out; cite the source by [n].")
+            )
+        elif "as_code" in standings:
+            detail = "This link leads to a host that no source is from."
+            found.append(
+                reading.violation("citation_resolves", span, detail, "Show the address as `code`, not as a link.")
+            )
+    return tuple(found)
+
+
+def cited_sources(draft: Draft, text: str) -> tuple[Source, ...]:
+    """The sources that a text cites, in the draft's order."""
+    ids = {number for citation in citations(text) for number in citation.ids}
+    return tuple(source for source in draft.sources if source.id in ids)

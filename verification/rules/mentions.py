@@ -1,0 +1,55 @@
+"""Mentions: an answer never calls a channel, a group, or a person whom the question did not name.
+
+Promises: found in the text and in the chunks, in code too where Slack would still see a token. Never repaired: a text
+that tries to call people is rewritten, not made harmless in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from verification.draft_view import Reading
+from verification.markup.scanner import prose
+from verification.types import Violation
+
+_TOKEN: Final = re.compile(
+    r"<!(?:(?:here|channel|everyone)(?:\|[^<>\n]{0,80})?|subteam\^[^<>\n]{0,120})>|<@([A-Z0-9]{2,32}|[uw][a-z0-9]{7,31})(?:\|[^<>\n]{0,80})?>"
+)
+_PLAIN: Final = re.compile(
+    r"(?<![A-Za-z0-9_@/.&#+-])@(?:here|channel|everyone)(?![A-Za-z0-9_/@-]|\.[A-Za-z0-9])", re.IGNORECASE
+)
+_LOOSE: Final = re.compile(r"<\s*(?:!|@)\s*(?:here|channel|everyone|subteam)\b[^<>\n]{0,80}>?", re.IGNORECASE)
+_REMEDY: Final = "Leave the mention out: name the role or the channel in words."
+
+
+def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
+    """An error for each mention of everybody, of a group, or of a person who is not among the draft's mentions."""
+    spans = {match.span() for match in _TOKEN.finditer(reading.text) if _is_foreign(match, reading)}
+    spans |= {match.span() for match in _LOOSE.finditer(reading.prose)}
+    if "@" in reading.prose:
+        spans |= {match.span() for match in _PLAIN.finditer(reading.prose)}
+    found = [_violation(reading, span) for span in sorted(spans)]
+    if not found and any(_is_foreign(match, reading) for chunk in reading.chunks for match in _TOKEN.finditer(chunk)):
+        found = [_violation(reading, (0, len(reading.text)))]
+    # In a table that was set as code nobody is called any more; the model meant to, all the same.
+    written = reading.draft.text
+    tabled = reading.draft.repair and "|" in written and ("@" in written or "<" in written)
+    if not found and tabled and _calls(prose(written), reading):
+        found = [_violation(reading, (0, len(reading.text)))]
+    return tuple(found)
+
+
+def _calls(written: str, reading: Reading) -> bool:
+    """Whether a text calls anybody outside its code."""
+    foreign = any(_is_foreign(match, reading) for match in _TOKEN.finditer(written))
+    return foreign or bool(_LOOSE.search(written) or _PLAIN.search(written))
+
+
+def _is_foreign(match: re.Match[str], reading: Reading) -> bool:
+    return not match[1] or match[1] not in reading.draft.mentions
+
+
+def _violation(reading: Reading, span: tuple[int, int]) -> Violation:
+    detail = "This would notify people whom the question did not name."
+    return reading.violation("no_broadcast", span, detail, _REMEDY)

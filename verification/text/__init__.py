@@ -1,0 +1,1 @@
+"""Words, stop words and languages."""

@@ -1,0 +1,164 @@
+"""The words of a text with their places: stems of what carries a subject, bigrams for Chinese and Japanese.
+
+Promises: offsets are those of the text given; the same word gives the same stem everywhere. Must never decide anything:
+it only says which words stand where. Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import snowballstemmer  # type: ignore[import-untyped]  # ships no types
+
+from verification.text.stopwords import FUNCTION_WORDS
+
+_ALGORITHMS = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}
+_TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")
+_CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_SUBJECT_CJK = re.compile("[\u30a1-\u30ff\u3400-\u9fff\uf900-\ufaff々]+")
+# Tables for the bytes of ASCII text, many times faster than those for str: every sign but "'" becomes a blank.
+_GAPS = re.sub(rb"[^A-Za-z0-9']", b" ", bytes(range(128))).ljust(256)
+_FOLDED_GAPS = _GAPS.lower()
+_MOST_KEPT = 50_000
+_EVEN = str.maketrans("’‘“”„«»\u00a0\u2010\u2011\u2012\u2013\u2014\u2212", '\'\'""""" ------')
+
+
+class Term(NamedTuple):
+    """One word. ``stem`` is empty for a word that carries grammar only; ``word`` is case-folded."""
+
+    stem: str
+    word: str
+    start: int
+    end: int
+    capital: bool
+
+
+def terms(text: str, language: str | None) -> tuple[Term, ...]:
+    """The words of ``text`` in order; a run of Chinese or Japanese gives its pairs of letters."""
+    known = _stems(language)
+    matches = _TOKEN.finditer(text)
+    if text.isascii() or not _CJK.search(text):
+        return tuple([_term(match, known) for match in matches])
+    found: list[Term] = []
+    for match in matches:
+        found += _pairs(match.group(), match.start()) if _CJK.search(match.group()) else [_term(match, known)]
+    return tuple(found)
+
+
+def _term(match: re.Match[str], known: _Stems) -> Term:
+    word = match.group()
+    return Term(known[word], word.casefold(), match.start(), match.end(), word[0].isupper())
+
+
+def _pairs(word: str, offset: int) -> Iterator[Term]:
+    for run in _SUBJECT_CJK.finditer(word):
+        letters = run.group()
+        for index in range(max(1, len(letters) - 1)):
+            pair = letters[index : index + 2]
+            start = offset + run.start() + index
+            yield Term(pair, pair, start, start + len(pair), capital=False)
+
+
+def word_lists(text: str, spans: Iterable[tuple[int, int]]) -> list[list[str]]:
+    """The case-folded words within each of the spans, in order; where they part is looked up for the whole text."""
+    if not text.isascii():
+        return [list(_folded(text[start:end])) for start, end in spans]
+    parted = text.encode().translate(_FOLDED_GAPS).decode()  # each sign becomes one blank: places stay
+    lists = [parted[start:end].split() for start, end in spans]
+    return [_without_quotes(pieces) for pieces in lists] if "'" in text else lists
+
+
+def stem_sets(lists: Iterable[list[str]], language: str | None) -> list[frozenset[str]]:
+    """The stems of each list of case-folded words; none empty."""
+    stem_of = _stems(language).__getitem__
+    return [frozenset(filter(None, map(stem_of, words))) for words in lists]
+
+
+def stem_list(words: Iterable[str], language: str | None) -> list[str]:
+    """The stems of case-folded words in order; none empty."""
+    return list(filter(None, map(_stems(language).__getitem__, words)))
+
+
+def written(text: str) -> list[str]:
+    """The words as they are written, in order."""
+    if not text.isascii():
+        return _TOKEN.findall(text)
+    pieces = text.encode().translate(_GAPS).decode().split()
+    return _without_quotes(pieces) if "'" in text else pieces
+
+
+def _without_quotes(pieces: list[str]) -> list[str]:
+    """The words in pieces that may have marks of quotation at their ends."""
+    return [word for piece in pieces for word in (_TOKEN.findall(piece) if "'" in piece else (piece,))]
+
+
+def _folded(text: str) -> Iterator[str]:
+    for word in _TOKEN.findall(text):
+        if not word.isascii() and _CJK.search(word):
+            yield from (term.word for term in _pairs(word, 0))
+        else:
+            yield word.casefold()
+
+
+class _Stems(dict[str, str]):
+    """The stems of words as they are written, in one language: looked up ten thousand times in one answer.
+
+    All is forgotten when it has grown large, so that it stays bounded.
+    """
+
+    def __init__(self, language: str | None) -> None:
+        super().__init__()
+        self._language = language
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MOST_KEPT:
+            self.clear()
+        # A pair of Chinese or Japanese letters stands for itself.
+        found = self[word] = word if _CJK.search(word) else stem(word.casefold(), self._language)
+        return found
+
+
+@lru_cache(maxsize=16)
+def _stems(language: str | None) -> _Stems:
+    return _Stems(language)
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str, language: str | None) -> str:
+    """The stem of a case-folded word, accents dropped; empty for function words and single letters."""
+    word = word.replace("’", "'").removesuffix("'s")
+    if word.isdecimal() and word.isascii():
+        return word
+    name = language if language in _ALGORITHMS else "en"
+    if len(word) < 2 and not word.isdigit():  # noqa: PLR2004  # one letter carries no subject
+        return ""
+    if word in FUNCTION_WORDS[name] or word.partition("'")[0] in FUNCTION_WORDS[name]:
+        return ""
+    return plain(str(snowballstemmer.stemmer(_ALGORITHMS[name]).stemWord(word)))
+
+
+def plain(word: str) -> str:
+    """The word without accents: Unicode's combining marks fall away."""
+    if word.isascii():
+        return word
+    return "".join(letter for letter in unicodedata.normalize("NFD", word) if not unicodedata.combining(letter))
+
+
+def normalised(text: str) -> str:
+    """Case, typographic quotes, dashes and runs of white space evened out, for looking a string up."""
+    even = text if text.isascii() else text.translate(_EVEN)
+    return " ".join(even.casefold().split())
+
+
+def capital_stems(text: str, language: str | None) -> frozenset[str]:
+    """The stems of the words that begin with a capital."""
+    known = _stems(language)
+    return frozenset(
+        found
+        for word in written(text)
+        if word[0].isupper() and (word.isascii() or not _CJK.search(word)) and (found := known[word])
+    )

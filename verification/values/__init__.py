@@ -1,0 +1,1 @@
+"""Numbers, dates, units and identifiers as values."""

@@ -1,0 +1,375 @@
+"""Dates and times of day in the usual spellings of en, de, fr, es, id, ja, zh and ISO 8601.
+
+Promises: a ``Moment`` holds only what is written (a missing year stays missing); an ambiguous 03/04/2021 gives both
+readings. Must never resolve a relative date ("next Friday", "today") and never look at a clock. Linear in the text.
+
+The words of the calendar in the seven languages, as data: months, days of the week, halves of the day.
+
+Promises: every word is case-folded and stands for one number (months 1 to 12, days 1 = Monday to 7). ``WEAK`` words
+mean something else as well and count only next to a day or a year.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from verification.text.windows import Tokens, openings
+
+_MONTH_WORDS = (
+    "january januar jänner janvier enero januari jan janv ene",
+    "february februar feber février fevrier febrero februari feb févr fev",
+    "march märz maerz mars marzo maret mar mrz mär",
+    "april avril abril apr avr abr",
+    "may mai mayo mei",
+    "june juni juin junio jun",
+    "july juli juillet julio jul juil",
+    "august août aout agosto agustus aug ago agu",
+    "september septembre septiembre setiembre sep sept",
+    "october oktober octobre octubre oct okt",
+    "november novembre noviembre nov nopember",
+    "december dezember décembre decembre diciembre desember dec dez déc dic des",
+)
+_DAY_WORDS = (
+    "monday montag lundi lunes senin mondays montags lundis 月曜日 月曜 星期一 周一 週一",
+    "tuesday dienstag mardi martes selasa tuesdays dienstags mardis 火曜日 火曜 星期二 周二 週二",
+    "wednesday mittwoch mercredi miércoles miercoles rabu wednesdays mittwochs mercredis 水曜日 水曜 星期三 周三 週三",
+    "thursday donnerstag jeudi jueves kamis thursdays donnerstags jeudis 木曜日 木曜 星期四 周四 週四",
+    "friday freitag vendredi viernes jumat fridays freitags vendredis 金曜日 金曜 星期五 周五 週五",
+    (
+        "saturday samstag sonnabend samedi sábado sabado sabtu saturdays samstags samedis sábados sabados"
+        " 土曜日 土曜 星期六 周六 週六"
+    ),
+    "sunday sonntag dimanche domingo sundays sonntags dimanches domingos 日曜日 日曜 星期日 星期天 周日 週日",
+)
+_SHORT_DAYS = ("mon mo", "tue tues di", "wed mi", "thu thur thurs do", "fri fr", "sat sa", "sun so")
+
+
+def _numbered(rows: tuple[str, ...]) -> dict[str, int]:
+    return {word: number for number, words in enumerate(rows, start=1) for word in words.split()}
+
+
+MONTHS: dict[str, int] = _numbered(_MONTH_WORDS)
+WEEKDAYS: dict[str, int] = _numbered(_DAY_WORDS)
+SHORT_WEEKDAYS: dict[str, int] = _numbered(_SHORT_DAYS)
+# Words that are also a verb, an animal, a sea, or cut too short to stand alone.
+_WEAK_WORDS = (
+    "may march mar mars mai mei jan feb apr avr abr jun jul aug ago agu sep sept oct okt nov dec dez déc dic des ene "
+    "janv fev févr juil mrz mär"
+)
+WEAK: frozenset[str] = frozenset(_WEAK_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What one date or time expression says. Missing parts are None; ``hour`` 0 to 23, ``weekday`` 1 = Monday.
+
+    ``half_known`` is False for a clock time that could be morning or afternoon ("at 2:30").
+    """
+
+    start: int
+    end: int
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    hour: int | None = None
+    minute: int | None = None
+    weekday: int | None = None
+    half_known: bool = True
+    decade: bool = False
+
+    @property
+    def is_year(self) -> bool:
+        """A year alone, or a decade."""
+        return self.year is not None and self.month is None
+
+
+# What the scanner stops at: a run of digits or a run of letters. Every pattern below is tried at such a place only.
+_TOKEN = re.compile(r"\d+|[^\W\d_]+")
+_SPELLED_MONTH = r"(?P<month>[^\W\d_]{3,10})\b\.?"
+_GLUED = re.compile(r"(?<=[a-z])[A-Z][a-z]+$")
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
+_YEAR = r"(?:1\d{3}|2[0-2]\d{2})"
+_HOURS, _NOON, _MONTHS = 24, 12, 12
+_YEAR_DIGITS, _SHORT_YEAR_DIGITS = 4, 2
+_PIVOT = 70  # 69 is 2069, 70 is 1970
+_TH = r"(?:st|nd|rd|th|er|º|\.)?"
+
+_ISO = re.compile(
+    rf"(?P<year>{_YEAR})(?P<sep>[-/.])(?P<month>1[0-2]|0?[1-9])(?:(?P=sep)(?P<day>{_DAY}))?(?![\d/-]|\.\d)"
+    r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+)
+_CJK_DATE = re.compile(
+    rf"(?:(?P<year>\d{{4}})\s?年(?!間))?(?:\s?(?P<month>1[0-2]|0?[1-9])\s?月(?!間)(?:\s?(?P<day>{_DAY})\s?[日号號](?!間))?)?"
+)
+_NUMERIC = re.compile(rf"(?P<a>{_DAY})(?P<sep>[./-])(?P<b>{_DAY})(?P=sep)(?P<year>\d{{4}}|\d{{2}})(?![\d/-]|\.\d)")
+_DOTTED = re.compile(rf"(?P<day>{_DAY})\.\s?(?P<month>1[0-2]|0?[1-9])\.(?!\d)")
+_DAY_MONTH = re.compile(
+    rf"(?P<day>{_DAY}){_TH}(?:\s?(?:[-–]|to|bis|und|and|au|et|al|y|sampai)\s?(?P<last>{_DAY}){_TH})?"
+    rf"(?:\s+(?:(?:of|del?)\s+|d[’']\s*)|\s?[-–]\s?|\s+){_SPELLED_MONTH}"
+    rf"(?:(?:\s*,?\s+|\s+(?:de|del|of)\s+|[-–])(?P<year>{_YEAR})\b(?!\s?%))?",
+    re.IGNORECASE,
+)
+_MONTH_DAY = re.compile(
+    rf"{_SPELLED_MONTH}\s+(?:the\s+)?(?P<day>{_DAY})(?:st|nd|rd|th)?\b(?![.,]?\d|:|\s?[ap]\.?m|\s?%)"
+    rf"(?:\s?[-–]\s?(?P<last>{_DAY})(?:st|nd|rd|th)?\b)?(?:\s*,?\s+(?:of\s+)?(?P<year>{_YEAR})\b)?",
+    re.IGNORECASE,
+)
+_MONTH_YEAR = re.compile(rf"{_SPELLED_MONTH},?\s+(?:of\s+|de\s+|del\s+)?(?P<year>{_YEAR})\b", re.IGNORECASE)
+_YEARS = re.compile(r"(?P<first>1[5-9]\d{2}|20\d{2})[-–/](?P<last>\d{2})(?![\w/–-]|[.,:]\d)")
+_YEAR_ALONE = re.compile(r"(?P<year>1[5-9]\d{2}|20\d{2})(?P<s>['’]?s\b)?(?!\w|[.,:/]\d|\s?-?\s?[%€$£°])")
+
+_CLOCK = re.compile(
+    r"(?P<hour>\d{1,2})(?:"
+    r"\s?[時点點](?!間)(?:\s?(?P<cjk_minute>\d{1,2})\s?分|(?P<half>半))?"
+    r"|(?:[:.](?P<minute>[0-5]\d))?\s?(?P<ap>[ap])\.?\s?m\b\.?"
+    r"|(?:[:.](?P<de_minute>[0-5]\d))?\s?Uhr(?:\s(?P<de_after>[0-5]\d)\b(?!\s?%))?"
+    r"|\s?h\s?(?P<fr_minute>[0-5]\d)\b"
+    r"|:(?P<plain_minute>[0-5]\d)(?::[0-5]\d)?(?![\d:])"
+    r"|\s?(?P<oclock>o['’]clock)"
+    r")",
+    re.IGNORECASE,
+)
+# Who names a time zone writes the hours of the day through.
+_ZONE = re.compile(r"\s?\(?(?:UTC|GMT|Z|CES?T|MES?Z|WIB|JST)\b")
+_INDONESIAN_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[.:](?P<minute>[0-5]\d))?")
+# What stands behind the digits of an hour or of a date in digits alone, and behind a year that more follows.
+_BEHIND_DIGITS = re.compile(r"\s?(?:[-./:年月時点點]|[ap]\.?\s?m\b|Uhr|h\s?\d|o['’]clock)", re.IGNORECASE)
+_BEHIND_YEAR = re.compile(r"[-–/.]|\s?年")
+_CJK_HALF = re.compile(r"(午前|午後|上午|下午|晚上|早上)\s?$")
+_CJK_WEEKDAY = re.compile(
+    "|".join(word for word in sorted(WEEKDAYS, key=len, reverse=True) if not "a" <= word[0] <= "ÿ")
+)
+_AFTERNOON = frozenset({"午後", "下午", "晚上"})
+_NAMED_TIMES = {"noon": 12, "midday": 12, "midnight": 0, "mitternacht": 0, "minuit": 0, "medianoche": 0, "正午": 12}
+_GLUE = frozenset("-/.:,$€£¥#_")
+_Reader = Callable[[str, int], Iterator[Moment]]
+"""Reads what begins at a place of a text: usually nothing."""
+
+
+def moments(text: str, starts: Sequence[int] | None = None) -> tuple[Moment, ...]:
+    """The dates, times, years, months and days of the week written in ``text``, in order of their start.
+
+    ``starts`` are its ``openings`` for ``is_calendar_word``, others among them, where they are known already.
+    """
+    found: list[Moment] = []
+    if starts is None:
+        starts = openings(text, is_calendar_word)
+    # Where nothing but digits may open anything, no month is spelled.
+    named = starts is None or not all(text[start].isdecimal() for start in starts)
+    tokens = Tokens(text, _TOKEN, starts)
+    token = tokens.behind(0)
+    while token:
+        readings = _at_digits(text, token, named=named) if token.group()[0].isdigit() else tuple(_at_word(text, token))
+        found += readings
+        token = tokens.after(readings[-1].end) if readings else tokens.behind(token.end())
+    return tuple(found)
+
+
+@lru_cache(maxsize=20_000)
+def is_calendar_word(word: str) -> bool:
+    """Whether a run of letters may open a date or a time."""
+    folded = word.casefold()
+    return _glued_month(word) > 0 or folded in MONTHS or folded in WEEKDAYS or folded in _NAMED_TIMES
+
+
+def _glued_month(word: str) -> int:
+    """Where the month begins that stands right behind another word, as in scraped pages ("SoccerMay"); 0 if nowhere."""
+    match = _GLUED.search(word)
+    return match.start() if match and match.group().casefold() in MONTHS else 0
+
+
+def _int(value: str | None) -> int | None:
+    return int(value) if value else None
+
+
+def _at_digits(text: str, token: re.Match[str], *, named: bool) -> tuple[Moment, ...]:
+    """The first pattern that fits at a run of digits; digits glued to a number or a word before them are no date."""
+    start, end = token.span()
+    before = text[start - 1] if start else " "
+    if end - start > _YEAR_DIGITS or before in "$€£¥#_" or (before.isascii() and before.isalpha()):
+        return ()
+    glued = before in _GLUE and start > 1 and text[start - 2].isalnum()
+    if glued and before not in "-/":
+        return ()
+    for read in _readers(text, start, end, named=named):
+        readings = tuple(read(text, start)) if not glued or read in {_clock, _year} else ()
+        if readings:
+            return readings
+    return ()
+
+
+def _readers(text: str, start: int, end: int, *, named: bool) -> tuple[_Reader, ...]:
+    """What can be read at these digits, by how many they are and what stands beside them: "30 %" is no date.
+
+    ``named`` tells whether a month may be spelled somewhere in the text.
+    """
+    digits = end - start
+    if digits == _YEAR_DIGITS:
+        return (_iso, _cjk, _years, _year) if _BEHIND_YEAR.match(text, end) else (_year,)
+    if digits > _SHORT_YEAR_DIGITS:
+        return ()
+    if _BEHIND_DIGITS.match(text, end) or _is_indonesian_hour(text, start):
+        return _cjk, _numeric, _day_month, _clock, _dotted
+    return (_day_month,) if named else ()
+
+
+def _is_indonesian_hour(text: str, start: int) -> bool:
+    return text[max(0, start - 6) : start].casefold().endswith(("pukul ", " jam "))
+
+
+def _iso(text: str, start: int) -> Iterator[Moment]:
+    match = _ISO.match(text, start)
+    # 1965-66 is a span of years; 2021-7 is not written for a month.
+    if match and (match["day"] or (match["sep"] == "-" and len(match["month"]) == _SHORT_YEAR_DIGITS)):
+        yield Moment(
+            start=start,
+            end=match.end(),
+            year=int(match["year"]),
+            month=int(match["month"]),
+            day=_int(match["day"]),
+            hour=_int(match["hour"]),
+            minute=_int(match["minute"]),
+        )
+
+
+def _cjk(text: str, start: int) -> Iterator[Moment]:
+    match = _CJK_DATE.match(text, start)
+    if match and match.end() > start:
+        yield Moment(
+            start=start, end=match.end(), year=_int(match["year"]), month=_int(match["month"]), day=_int(match["day"])
+        )
+
+
+def _numeric(text: str, start: int) -> Iterator[Moment]:
+    """Day first and, where it can be, month first: both readings stand."""
+    match = _NUMERIC.match(text, start)
+    if not match:
+        return
+    first, second, year = int(match["a"]), int(match["b"]), int(match["year"])
+    if len(match["year"]) == _SHORT_YEAR_DIGITS:
+        year += 2000 if year < _PIVOT else 1900
+    if second <= _MONTHS:
+        yield Moment(start=start, end=match.end(), year=year, month=second, day=first)
+    if first <= _MONTHS and match["sep"] != "." and first != second:
+        yield Moment(start=start, end=match.end(), year=year, month=first, day=second)
+
+
+def _dotted(text: str, start: int) -> Iterator[Moment]:
+    match = _DOTTED.match(text, start)
+    if match:
+        yield Moment(start=start, end=match.end(), month=int(match["month"]), day=int(match["day"]))
+
+
+def _day_month(text: str, start: int) -> Iterator[Moment]:
+    match = _DAY_MONTH.match(text, start)
+    if not match or match["month"].casefold() not in MONTHS or _is_other_word(match):
+        return
+    for day in filter(None, (match["day"], match["last"])):
+        yield _spelled(match, day)
+
+
+def _is_other_word(match: re.Match[str]) -> bool:
+    """True for "3 may" or "2 des": written small and without a year, these are rarely a month."""
+    return match["month"] in {"may", "march", "mar", "des", "set"} and not match["year"]
+
+
+def _spelled(match: re.Match[str], day: str | None) -> Moment:
+    month = MONTHS[match["month"].casefold()]
+    return Moment(start=match.start(), end=match.end(), year=_int(match["year"]), month=month, day=_int(day))
+
+
+def _clock(text: str, start: int) -> Iterator[Moment]:
+    match = _CLOCK.match(text, start)
+    if not match and _is_indonesian_hour(text, start):
+        match = _INDONESIAN_CLOCK.match(text, start)
+    if not match or int(match["hour"]) > _HOURS:
+        return
+    groups = match.groupdict()
+    minute = next((value for name, value in groups.items() if name.endswith(("minute", "after")) and value), "0")
+    half = _CJK_HALF.search(text, start - 3, start)
+    afternoon = (groups.get("ap") or "").casefold() == "p" or bool(half and half[1] in _AFTERNOON)
+    hour = int(match["hour"])
+    if hour == _NOON and (groups.get("ap") or "").casefold() == "a":
+        hour = 0
+    known = (
+        afternoon or half or groups.get("ap") or hour > _NOON or match["hour"].startswith("0") or "Uhr" in match.group()
+    ) or bool(_ZONE.match(text, match.end()))
+    hour = hour + _NOON if afternoon and hour < _NOON else hour
+    minutes = 30 if groups.get("half") else int(minute)
+    yield Moment(start=start, end=match.end(), hour=hour % _HOURS, minute=minutes, half_known=bool(known))
+
+
+def _years(text: str, start: int) -> Iterator[Moment]:
+    """Both years of the season "1988/89"."""
+    match = _YEARS.match(text, start)
+    if match and (int(match["first"]) + 1) % 100 == int(match["last"]):
+        year = int(match["first"])
+        yield Moment(start=start, end=match.end("first"), year=year)
+        yield Moment(start=match.start("last"), end=match.end(), year=year + 1)
+
+
+def _year(text: str, start: int) -> Iterator[Moment]:
+    match = _YEAR_ALONE.match(text, start)
+    if match:
+        yield Moment(start=start, end=match.end(), year=int(match["year"]), decade=bool(match["s"]))
+
+
+def _at_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
+    """A month with its day or year, a month alone, a day of the week, or a named time of day."""
+    word = token.group().casefold()
+    start, end = token.span()
+    if word in MONTHS:
+        yield from _at_month(text, start, token.group())
+    elif glued := _glued_month(token.group()):
+        yield from (moment for moment in _at_month(text, start + glued, token.group()[glued:]) if moment.day)
+    elif word in WEEKDAYS:
+        yield Moment(start=start, end=end, weekday=WEEKDAYS[word])
+    elif word in _NAMED_TIMES:
+        yield Moment(start=start, end=end, hour=_NAMED_TIMES[word], minute=0)
+    elif not word.isascii():
+        for match in _CJK_WEEKDAY.finditer(text, start, end):
+            yield Moment(start=match.start(), end=match.end(), weekday=WEEKDAYS[match.group()])
+
+
+def _at_month(text: str, start: int, word: str) -> Iterator[Moment]:
+    match = _MONTH_DAY.match(text, start)
+    if match and not _is_other_word(match):
+        for day in filter(None, (match["day"], match["last"])):
+            yield _spelled(match, day)
+        return
+    match = _MONTH_YEAR.match(text, start)
+    if match:
+        yield _spelled(match, None)
+    elif word.casefold() not in WEAK or (word in {"May", "March"} and start > 0):
+        yield Moment(start=start, end=start + len(word), month=MONTHS[word.casefold()])
+
+
+def agrees(claim: Moment, known: Moment) -> bool:
+    """True if nothing ``claim`` says is missing from ``known`` or different there (a missing year aside)."""
+    if claim.weekday is not None:
+        return claim.weekday == known.weekday
+    if claim.hour is not None and claim.month is None:
+        return _same_time(claim, known)
+    if claim.is_year:
+        return _same_year(claim, known)
+    parts = ((claim.month, known.month), (claim.day, known.day))
+    same_date = all(mine is None or mine == theirs for mine, theirs in parts)
+    same_year = claim.year is None or known.year is None or claim.year == known.year
+    return same_date and same_year and (claim.hour is None or _same_time(claim, known))
+
+
+def _same_year(claim: Moment, known: Moment) -> bool:
+    if known.year is None or claim.year is None:
+        return False
+    return known.year == claim.year or (claim.decade and known.year // 10 == claim.year // 10)
+
+
+def _same_time(claim: Moment, known: Moment) -> bool:
+    if claim.hour is None or known.hour is None or (claim.minute or 0) != (known.minute or 0):
+        return False
+    # "2:30" may be half past two in the afternoon; "14:30" and "2:30 pm" may not be anything else.
+    either_open = not (claim.half_known and known.half_known)
+    return claim.hour == known.hour or (either_open and claim.hour % 12 == known.hour % 12)

@@ -1,0 +1,163 @@
+"""Names that machines read: URLs, code spans, flags, versions, paths, environment names, error codes, addresses.
+
+Promises: an identifier is found as it is written, with its place; comparing evens out only case, dashes and space.
+Must never treat a plain word, a date or a number as an identifier. Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from rapidfuzz import fuzz, process
+
+from verification.text.windows import around
+from verification.text.words import normalised
+
+Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_number", "address"]
+
+_IDENTIFIER = re.compile(
+    r"""
+      (?P<url>https?://[^\s<>|"'`（）。、，]+)
+    | (?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})
+    | (?P<flag>(?<![\w-])(?:--[A-Za-z][\w-]*|-[A-Za-z](?![\w'’-])))
+    | (?P<version>(?<![\w.])(?:[vV]\d+(?:\.\d+){0,3}(?:-[A-Za-z][\w.]*)?
+        |\d+\.\d+\.\d+(?:\.\d+)?(?:[-+][A-Za-z][\w.]*)?|\d+(?:\.\d+)+-(?:rc|beta|alpha)[\w.]*)(?![\w]))
+    | (?P<path>(?<![\w/:<.])(?:~|\.{1,2})?/[A-Za-z0-9_.@-]+(?:/[\w.@*-]+)*/?
+        |(?<![\w/.-])[\w.-]{1,80}(?:/[\w.-]{1,80}){1,20}\.[A-Za-z]\w{0,5}\b
+        |(?<![\w-])[\w-]{1,80}\.(?:py|md|ya?ml|json|toml|sh|txt|cfg|conf|ini|log|sql|js|ts|html|css|csv|env|lock|service|pdf|docx|xml
+        |tf|go|rs)\b)
+    | (?P<name>\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|(?<![\w_])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w_])
+        |(?<!\w)\#[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*\b|(?<![\w-])[a-z]{2,}(?:-[a-z]{2,}){1,3}-\d{1,2}[a-z]?(?![\w-]))
+    | (?P<code_number>\b[A-Z]{1,10}-\d{1,7}\b|\b[A-Z]{1,6}\d{2,7}\b|\b[A-Z]{3,6}\d\b|\b0x[0-9A-Fa-f]+\b)
+    | (?P<address>(?<![\w-])(?:[a-z0-9-]{1,63}\.){1,8}
+        (?:com|org|net|io|dev|internal|local|example|test|app|ai)\b(?::\d+)?
+        |\blocalhost(?::\d+)?\b)
+    """,
+    re.VERBOSE,
+)
+_CODE = re.compile(r"`[^`\n]+`")
+# One of these stands in every other one: a sign, a digit, a dot before a letter, a hyphen that opens a word.
+_SIGN = re.compile(r"[/@#_\d.\-](?:(?<=[/@#_\d])|(?<=\.)[A-Za-z]|(?<=(?<![\w-])-)[A-Za-z-])")
+_NAMED_HOST = "localhost"
+_THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")
+_TRAILING = ".,;:!?)]}*_~'\""
+_PLACEHOLDER = re.compile(r"[<{\[$].*|\.{3}|…|[xX]{2,}|N")
+_CLOSE_ENOUGH = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identifier:
+    """One identifier: ``text`` without back-ticks and trailing punctuation, the span as it stands."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+
+def identifiers(text: str) -> tuple[Identifier, ...]:
+    """The identifiers of ``text`` in order."""
+    code = code_spans(text)
+    if not code:
+        return tuple(_written(text))
+    others = _written(_CODE.sub(lambda match: " " * len(match.group()), text))
+    return tuple(sorted([*code, *others], key=lambda identifier: identifier.start))
+
+
+def code_spans(text: str) -> tuple[Identifier, ...]:
+    """Only those in back-ticks, in order."""
+    return tuple(map(_code, _CODE.finditer(text))) if "`" in text else ()
+
+
+def within(text: str, code: Identifier) -> Iterator[tuple[int, int]]:
+    """Where other identifiers stand inside a code span of ``text``."""
+    return ((found.start, found.end) for found in _found(text, code.start + 1, code.end - 1))
+
+
+def _code(match: re.Match[str]) -> Identifier:
+    return Identifier(kind="code", text=match.group().strip("`").strip(), start=match.start(), end=match.end())
+
+
+def _written(text: str) -> Iterator[Identifier]:
+    """The identifiers of a text without code spans."""
+    stretches = [(0, len(text))] if _NAMED_HOST in text else around(text, _SIGN)
+    return (found for start, end in stretches for found in _found(text, start, end))
+
+
+def _found(text: str, begin: int, stop: int) -> Iterator[Identifier]:
+    if text[begin:stop].isdecimal():
+        return  # a number: most of what has a sign is one
+    for match in _IDENTIFIER.finditer(text, begin, stop):
+        kind: Kind = match.lastgroup  # type: ignore[assignment]  # every alternative is one of the kinds
+        written = match.group()
+        start = match.start()
+        if kind == "version" and _THOUSANDS.fullmatch(written):
+            continue
+        else:
+            kept = _trimmed(written) if kind in {"url", "path"} else written
+            yield Identifier(kind=kind, text=kept, start=start, end=start + len(kept))
+
+
+def _trimmed(written: str) -> str:
+    """A URL or path without the punctuation of the sentence round it; a bracket opened inside stays closed."""
+    kept = written
+    while kept and kept[-1] in _TRAILING and not (kept[-1] == ")" and kept.count("(") >= kept.count(")")):
+        kept = kept[:-1]
+    return kept
+
+
+def stands_in(needle: str, haystack: str) -> bool:
+    """True if ``needle`` stands in ``haystack`` (both normalised) as a whole, not as a part of a longer name."""
+    if not needle:
+        return True
+    position = haystack.find(needle)
+    while position >= 0:
+        end = position + len(needle)
+        if _free_before(haystack, position, needle) and _free_after(haystack, end, needle):
+            return True
+        position = haystack.find(needle, position + 1)
+    return False
+
+
+def _free_before(haystack: str, position: int, needle: str) -> bool:
+    if position == 0 or not (needle[0].isalnum() or needle[0] == "-"):
+        return True
+    before = haystack[position - 1]
+    if needle[0].isdigit() and before == "." and position > 1 and haystack[position - 2].isdigit():
+        return False
+    # A version may be written with or without its v; a flag must not be the tail of another one.
+    joined = before == "_" or (before.isalnum() and before.isascii()) or (needle[0] == "-" and before == "-")
+    return not joined or (
+        before == "v" and needle[0].isdigit() and (position == 1 or not haystack[position - 2].isalnum())
+    )
+
+
+def _free_after(haystack: str, end: int, needle: str) -> bool:
+    if end >= len(haystack) or not needle[-1].isalnum():
+        return True
+    after = haystack[end]
+    if after in ".-" and needle[-1].isalnum() and end + 1 < len(haystack):
+        following = haystack[end + 1]
+        return not (following.isdigit() if after == "." else following.isalnum() and needle.startswith("-"))
+    return not (after.isalnum() or after == "_") or not after.isascii()
+
+
+def missing_words(identifier: Identifier, haystack: str) -> tuple[str, ...]:
+    """Those words of an identifier that do not stand in ``haystack`` (normalised); placeholders are no words."""
+    whole = normalised(identifier.text)
+    if stands_in(whole, haystack) or (identifier.kind == "version" and stands_in(whole.removeprefix("v"), haystack)):
+        return ()
+    if identifier.kind != "code":
+        return (identifier.text,)
+    words = [word for word in identifier.text.split() if not _PLACEHOLDER.fullmatch(word)]
+    return tuple(word for word in words if not stands_in(normalised(word).strip(_TRAILING + "("), haystack))
+
+
+def nearest(written: str, known: Iterable[Identifier]) -> str:
+    """The known identifier that looks most like ``written``; empty if none comes close."""
+    choices = sorted({identifier.text for identifier in known})
+    best = process.extractOne(written, choices, scorer=fuzz.ratio, score_cutoff=_CLOSE_ENOUGH)
+    return best[0] if best else ""

@@ -1,0 +1,388 @@
+"""Quantities in text: numbers in digits or words, with unit and scale, whatever the spelling.
+
+Promises: 1,200 = 1.200 = 1 200 = 1200 = 1.2k, and "50 %" = half; an ambiguous 1,205 keeps both readings. Dates, times,
+versions and identifiers are no quantities: whoever found them hands their spans in as ``taken``. Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from verification.text.windows import Tokens, openings
+from verification.values.bounds import Bound, bound
+from verification.values.number_words import (
+    CJK_NUMERAL,
+    COUNTING,
+    FRACTIONS,
+    HALVES,
+    JOINERS,
+    ONES,
+    WEAK_WORDS,
+    WORDS,
+    a_unit_within,
+    is_number_word,
+    part_of_a_unit,
+    read,
+    read_cjk,
+)
+from verification.values.powers import raised, raised_unit
+from verification.values.rates import is_span, period, period_before, rate_end
+from verification.values.units import CURRENCIES, GLUED_SCALES, SCALES, UNITS, Unit
+
+_TOKEN = re.compile(r"\d+|[^\W\d_]+(?:-[^\W\d_]+)*")
+_NUMERAL = re.compile(
+    r"(?P<grouped>\d{1,3}(?P<sep>[.,'’\u00a0\u202f ])\d{3}(?:(?P=sep)\d{3})*(?:(?!(?P=sep))[.,]\d+)?)(?!\d)"
+    r"|(?P<indian>\d{1,2}(?:,\d{2})+,\d{3})(?!\d)"
+    r"|(?P<fraction>\d{1,2}/\d{1,2})(?![\d/])"
+    r"|(?P<plain>\d+(?:[.,]\d+)?)"
+)
+_FRACTION_CJK = re.compile(r"\s?分[の之]\s?(?P<top>\d{1,9})(?!\d)")
+_AFTER = re.compile(r"[ \u00a0\u202f]{0,6}-?(?P<word>[%％‰°€$£¥₹](?:[CF]\b)?|[^\W\d_]+\.?(?:[-/][^\W\d_]+)*)")
+_CENTURY = re.compile(
+    r"(?:st|nd|rd|th|\.|e|er|ème)?[ -](?:century|centuries|Jahrhunderts?|siècles?|siglos?)\b|世紀|世纪", re.IGNORECASE
+)
+_CURRENCY_BEFORE = re.compile(r"(?:([$€£¥₹])|\b(USD|EUR|GBP|CHF|IDR|Rp)\.?)\s?$")
+_CURRENCY_ENDS = frozenset("$€£¥₹DRPFp.")
+_OF = re.compile(r"\s(?:of|de|d[’'])\s?")
+_A_THIRD = re.compile(r"(?<=\ba )third(?= of\b)|(?<=\bone )third(?= of\b)", re.IGNORECASE)
+# "30 calendar days", "5 working days": the unit may stand behind an adjective.
+_LATER_UNIT = re.compile(r"[ \u00a0](?P<word>[^\W\d_]{3,})")
+_BINDING_WORDS = (
+    "per a an of in for to each every the or and times out und pro im par por de des von o ou et y dan x more less mal"
+    " fois veces kali"
+)
+_BINDING = frozenset(_BINDING_WORDS.split())
+_TWO_WORDS = {"pour": "cent", "por": "ciento", "per": "cent"}
+_SPACES = frozenset(" -\u00a0")
+_MAX_DIGITS, _TWO = 18, 2
+_DIGITS_BEHIND = 12  # 百分之 may be followed by digits, which are a token of their own
+_LONGEST_CJK_UNIT = 4
+
+
+class Quantity(NamedTuple):
+    """One number.
+
+    ``readings``: its values, scale included (two for an ambiguous 1,205). ``unit`` is None where the word after it is
+    no known unit; ``noun`` is then that word (case-folded) or empty. ``worded`` marks a number in words, ``weak`` one
+    that may not be meant as a number ("one", "third", "half"), ``century`` an ordinal one ("15th century"). ``period``
+    is what it is given for: the minute of "600 requests per minute".
+    """
+
+    start: int
+    end: int
+    readings: tuple[float, ...]
+    unit: Unit | None = None
+    noun: str = ""
+    bound: Bound = ""
+    worded: bool = False
+    scaled: bool = False
+    weak: bool = False
+    century: bool = False
+    period: Unit | None = None
+
+    def amounts(self) -> tuple[float, ...]:
+        """The readings in the basic unit of the dimension."""
+        factor = self.unit.factor if self.unit else 1.0
+        return tuple(reading * factor for reading in self.readings)
+
+
+def quantities(
+    text: str,
+    language: str | None = None,
+    taken: Sequence[tuple[int, int]] = (),
+    starts: Sequence[int] | None = None,
+) -> tuple[Quantity, ...]:
+    """The quantities of ``text`` in order. ``taken`` are spans that belong to something else.
+
+    ``starts`` are its ``openings`` for ``may_count``, others among them, where they are known already.
+    """
+    found: list[Quantity] = []
+    if starts is None:
+        starts = openings(text, may_count)
+    occupied = bytearray(len(text))
+    for start, end in taken:
+        occupied[start:end] = b"\x01" * (end - start)
+    tokens = Tokens(text, _TOKEN, starts, hyphenated=True)
+    token = tokens.behind(0)
+    while token:
+        quantity = None
+        if not occupied[token.start()]:
+            quantity = _at(text, token, language or "en") or (None if language else _in_any_language(text, token))
+        found += [quantity] if quantity else []
+        token = tokens.after(quantity.end) if quantity else tokens.behind(token.end())
+    return tuple(_shared_units(text, found) if len(found) > 1 else found)
+
+
+@lru_cache(maxsize=20_000)
+def may_count(word: str) -> bool:
+    """Whether a run of letters may open a number, in whichever language."""
+    folded = word.casefold()
+    return folded in _OPENING_WORDS or any(is_number_word(folded, language) for language in WORDS)
+
+
+_OPENING_WORDS = frozenset({word.partition("-")[0] for word in (*FRACTIONS, *HALVES, *WEAK_WORDS, "a", "an")})
+
+
+def _at(text: str, token: re.Match[str], language: str) -> Quantity | None:
+    word = token.group()
+    if word[0].isdigit():
+        return _digits(text, token.start())
+    if part := part_of_a_unit(text, token.start()) or a_unit_within(text, token.start()):
+        value, unit, end = part
+        of = bound(text, token.start(), end)
+        return Quantity(start=token.start(), end=end, readings=(value,), unit=unit, bound=of, worded=True)
+    return _in_words(text, token, language)
+
+
+def _in_words(text: str, token: re.Match[str], language: str) -> Quantity | None:
+    word = token.group()
+    if not word.isascii():
+        numeral = _cjk(text, token)
+        if numeral:
+            return numeral
+    folded = "one-third" if _A_THIRD.match(text, token.start()) else word.casefold()
+    if folded in FRACTIONS:
+        quantity = _quantity(text, token.span(), (FRACTIONS[folded],), unit=UNITS["%"], worded=True)
+        return quantity._replace(weak=True)
+    head = folded.split("-", 1)[0]
+    if is_number_word(head, language):
+        return _words(text, token, language)
+    if head in WEAK_WORDS:
+        span = (token.start(), token.start() + len(head))
+        quantity = _quantity(text, span, (WEAK_WORDS[head],), worded=True)
+        return quantity._replace(weak=not (quantity.unit and (head in COUNTING or _is_deadline(head, quantity))))
+    return None
+
+
+def _is_deadline(head: str, quantity: Quantity) -> bool:
+    """True for "within one hour": there the one is a number."""
+    spans = quantity.unit is not None and is_span(quantity.unit)
+    return spans and quantity.bound == "<=" and head in ONES
+
+
+def _in_any_language(text: str, token: re.Match[str]) -> Quantity | None:
+    """A number word of a text whose language is not known: it may bear a claim out and never accuses one."""
+    head = token.group().casefold().split("-", 1)[0]
+    spoken = next((language for language in WORDS if is_number_word(head, language)), None)
+    quantity = _words(text, token, spoken) if spoken else None
+    return quantity._replace(weak=True) if quantity else None
+
+
+def _digits(text: str, start: int) -> Quantity | None:
+    before = text[start - 1] if start else " "
+    if (
+        before == "_"
+        or (before.isascii() and before.isalpha())
+        or (before in ".,/" and text[start - 2 : start - 1].isdigit())
+    ):
+        return None
+    match = _NUMERAL.match(text, start)
+    if match is None or len(match.group()) > _MAX_DIGITS:
+        return None
+    behind = text[match.end() : match.end() + 2]
+    fraction = None if behind.isascii() else _FRACTION_CJK.match(text, match.end())
+    if fraction and match.group().isdigit() and int(match.group()):
+        value = 100 * int(fraction["top"]) / int(match.group())
+        return _quantity(text, (start, fraction.end()), (value,), unit=UNITS["%"])
+    readings = _readings(match)
+    century = _CENTURY.match(text, match.end())
+    if century and match.group().isdigit():
+        return Quantity(start=start, end=century.end(), readings=readings, noun="century", century=True)
+    readings, end = raised(text, match.end(), readings)
+    return _quantity(text, (start, end), readings, unit=_currency_before(text, start))
+
+
+def _readings(match: re.Match[str]) -> tuple[float, ...]:
+    if match["grouped"]:
+        return _grouped(match["grouped"], match["sep"])
+    if match["fraction"]:
+        top, bottom = match["fraction"].split("/")
+        return (int(top) / int(bottom), float(top)) if int(bottom) else (float(top),)
+    digits = match["indian"] or match["plain"]
+    return (float(digits.replace(",", "" if match["indian"] else ".")),)
+
+
+def _grouped(written: str, separator: str) -> tuple[float, ...]:
+    joined = float(written.replace(separator, "").replace(",", "."))
+    groups = written.split(separator)
+    if separator in ".," and len(groups) == _TWO and not {".", ","} <= set(written):
+        decimal = float(written.replace(",", "."))
+        if written.startswith("0"):
+            return (decimal,)
+        # Nobody writes 1.250 for one and a quarter.
+        return (joined,) if written.endswith("0") else (joined, decimal)
+    return (joined,)
+
+
+def _currency_before(text: str, start: int) -> Unit | None:
+    last = text[max(0, start - 2) : start].rstrip()[-1:]
+    match = _CURRENCY_BEFORE.search(text, max(0, start - 5), start) if last in _CURRENCY_ENDS else None
+    return UNITS[(match[1] or match[2]).casefold()] if match else None
+
+
+class _Tail(NamedTuple):
+    """What follows a numeral: its scale, its unit or noun, and where the unit ends."""
+
+    factor: float
+    unit: Unit | None
+    noun: str
+    end: int
+
+
+def _quantity(
+    text: str, span: tuple[int, int], readings: tuple[float, ...], *, unit: Unit | None = None, worded: bool = False
+) -> Quantity:
+    start, end = span
+    tail = _tail(text, end) if unit is None or unit.dimension in CURRENCIES else _Tail(1.0, None, "", end)
+    return Quantity(
+        start=start,
+        end=tail.end,
+        readings=tuple(reading * tail.factor for reading in readings) if tail.factor != 1 else readings,
+        unit=unit or tail.unit,
+        noun=tail.noun,
+        bound=bound(text, start, tail.end),
+        worded=worded,
+        scaled=tail.factor != 1,
+        period=period(text, tail.end) or period_before(text, start),
+    )
+
+
+def with_period(text: str, quantity: Quantity) -> str:
+    """The amount as ``text`` has it, with the span of time that makes it a rate."""
+    end = rate_end(text, quantity.end) if quantity.period else quantity.end
+    return text[quantity.start : end].strip()
+
+
+def _tail(text: str, end: int) -> _Tail:
+    match = _AFTER.match(text, end)
+    factor, end = _scale(match, end) if match else (1.0, end)
+    if factor != 1:
+        link = _OF.match(text, end)
+        behind = link.end() if link else end
+        match = _AFTER.match(text, behind - 1 if link and text[behind - 1] == " " else behind)
+    if match is None:
+        return _Tail(factor, None, "", end)
+    word = match["word"].rstrip(".")
+    unit, length = _unit(text, match, word)
+    if unit is None and (later := _LATER_UNIT.match(text, match.end())) and word.casefold() not in _BINDING:
+        unit = UNITS.get(later["word"].casefold())
+        unit = unit if unit and is_span(unit) else None
+        length = later.end() - match.start("word")
+    noun = "" if unit else word.casefold()
+    unit, end = raised_unit(text, match.start("word") + length, unit) if unit else (unit, end)
+    return _Tail(factor, unit, noun, end)
+
+
+def _scale(match: re.Match[str], end: int) -> tuple[float, int]:
+    """The factor of a scale word behind a number ("1.2k", "3 million", "5万") and where it ends; 1 if it is none."""
+    start, word = match.start("word"), match["word"]
+    if start == end and word in GLUED_SCALES:
+        return GLUED_SCALES[word], match.end()
+    if word.rstrip(".").casefold() in SCALES:
+        return SCALES[word.rstrip(".").casefold()], match.end()
+    for length in (2, 1):
+        if word[:length] in SCALES and not word[0].isascii():
+            return SCALES[word[:length]], start + length
+    return 1.0, end
+
+
+def _unit(text: str, match: re.Match[str], word: str) -> tuple[Unit | None, int]:
+    """The unit that begins at the matched word, and its length in characters."""
+    folded = word.casefold()
+    if folded in UNITS:
+        return UNITS[folded], len(word)
+    if folded in _TWO_WORDS:
+        second = _AFTER.match(text, match.end())
+        if second and second["word"].casefold().rstrip(".") == _TWO_WORDS[folded]:
+            return UNITS["%"], second.end() - match.start("word")
+    head = folded.replace("/", "-").partition("-")[0]
+    if head != folded and head in UNITS:
+        return UNITS[head], len(head)
+    for length in range(min(_LONGEST_CJK_UNIT, len(word)), 0, -1) if not word[0].isascii() else ():
+        if word[:length] in UNITS:
+            return UNITS[word[:length]], length
+    return None, 0
+
+
+def _words(text: str, token: re.Match[str], language: str) -> Quantity | None:
+    """The longest run of number words from ``token`` on that reads as one number."""
+    # The number of "ten-pin" and "five-day" ends at the hyphen, that of "twenty-five" behind it.
+    ends = [token.start() + len(token.group().split("-", 1)[0]), token.end()]
+    following = _TOKEN.match(text, token.end() + 1)
+    while following and text[following.start() - 1] in _SPACES:
+        word = following.group().casefold().split("-", 1)[0]
+        if not (is_number_word(word, language) or word in JOINERS[language]):
+            break
+        ends.append(following.end())
+        following = _TOKEN.match(text, following.end() + 1)
+    for end in reversed(ends):
+        run = text[token.start() : end].casefold()
+        value = read(" ".join(run.split()), language)
+        if value is not None:
+            return _quantity(text, (token.start(), end), (value,), worded=True)
+    return None
+
+
+_CJK_EXPRESSION = re.compile(
+    rf"百分之(?P<percent>\d+(?:\.\d+)?|{CJK_NUMERAL.pattern})"
+    rf"|(?P<bottom>{CJK_NUMERAL.pattern})分[の之](?P<top>{CJK_NUMERAL.pattern})"
+    r"|(?P<half>半分|一半|半数)"
+    rf"|(?P<numeral>{CJK_NUMERAL.pattern})"
+    r"(?P<counter>[名人個个件回次台本社つ階层条項项份种種位倍割行頁页章]"
+    r"|(?=[日月年時时分秒週周天小円元万億億か个個]|ユーロ|ドル|パーセント|キロ|メートル|バイト|欧元|美元|美金|日元|人民币|公里))?"
+)
+_NOT_NUMERALS = frozenset(
+    {"十分", "一人", "一部", "一個", "一个", "一次", "一回", "一件", "一条", "一种", "一種", "一位", "一項", "一项"}
+)
+
+
+def _cjk(text: str, token: re.Match[str]) -> Quantity | None:
+    """The first number in Chinese or Japanese numerals inside the token; 一 and 十分 alone are words, not numbers."""
+    for match in _CJK_EXPRESSION.finditer(text, token.start(), token.end() + _DIGITS_BEHIND):
+        quantity = _cjk_quantity(text, match) if match.start() < token.end() else None
+        if quantity:
+            return quantity
+    return None
+
+
+def _cjk_quantity(text: str, match: re.Match[str]) -> Quantity | None:
+    percent = UNITS["%"]
+    if match["half"]:
+        return _quantity(text, match.span(), (50.0,), unit=percent, worded=True)
+    if match["percent"]:
+        written = match["percent"]
+        value = float(written) if written[0].isdecimal() else read_cjk(written)
+        return _quantity(text, match.span(), (value,), unit=percent, worded=True)
+    if match["bottom"]:
+        top, bottom = read_cjk(match["top"]), read_cjk(match["bottom"])
+        return _quantity(text, match.span(), (100 * top / (bottom or 1),), unit=percent, worded=True)
+    numeral = match["numeral"]
+    following = text[match.end("numeral") : match.end("numeral") + 1]
+    if match["counter"] is None or numeral + following in _NOT_NUMERALS:
+        return None
+    return _quantity(text, match.span("numeral"), (read_cjk(numeral),), worded=True)
+
+
+_RANGE = re.compile(
+    r"\s?(?:-|–|—|~|〜|～|to|bis|à|a|y|and|und|et|or|oder|ou|o|u|dan|atau|hingga|sampai|至|到|から|或|か)\s?",
+    re.IGNORECASE,
+)
+
+
+_AND = re.compile(r"\s(?:and|und|et|y|dan|&)\s", re.IGNORECASE)
+
+
+def _shared_units(text: str, found: list[Quantity]) -> Iterator[Quantity]:
+    """In "3 to 5 days" the first number has the second's unit, in "1,200 euros and 5 days a year" its time."""
+    for index, quantity in enumerate(found):
+        following = found[index + 1] if index + 1 < len(found) else None
+        bare = quantity.unit is None and following is not None and following.unit is not None
+        if bare and following and _RANGE.fullmatch(text, quantity.end, following.start):
+            yield quantity._replace(unit=following.unit, noun="", period=quantity.period or following.period)
+        elif following and not quantity.period and _AND.fullmatch(text, quantity.end, following.start):
+            yield quantity._replace(period=following.period)
+        else:
+            yield quantity
