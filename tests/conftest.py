@@ -31,7 +31,7 @@ from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.types import KnowledgeIndex
 from bot.redis.embedded import find_server
-from tests.postgres_server import PostgresUnavailableError, postgres
+from tests.support.postgres_server import PostgresUnavailableError, postgres
 
 # A machine that runs two suites at once is slow now and then; what must be fast is shown by the bench, not by a test.
 # The same examples in every run, so that a change is judged by what it changes; "explore" looks further:

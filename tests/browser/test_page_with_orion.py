@@ -1,0 +1,139 @@
+"""A person at the page, the real Orion behind it: ask, follow up, open the source, watch a draft fail and be mended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, async_playwright, expect
+from pydantic import SecretStr
+
+from tests.support.browser import ARGUMENTS, browser_path
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
+from tests.support.orion_running import CHANNEL, Setting, running, settings_in
+
+pytestmark = [pytest.mark.browser]
+
+WRONG = "<answer>Each API key may make 900 requests a minute [1].</answer>"
+GOOD = "<answer>Each API key may make **600** requests a minute [1].</answer>"
+
+
+@asynccontextmanager
+async def page_of(setting: Setting, path: str) -> AsyncIterator[Page]:
+    found = browser_path()
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        page = await browser.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(20_000)
+        await page.goto(setting.workspace.url + path)
+        await page.wait_for_selector("body[data-ready]")
+        yield page
+        await browser.close()
+
+
+async def ask(page: Page, box: str, text: str) -> None:
+    await page.locator(box).fill(text)
+    await page.keyboard.press("Enter")
+
+
+async def test_h1_mention_follow_up_and_source_at_the_page(tmp_path: Path, redis_url: str) -> None:
+    async with AsyncExitStack() as stack:
+        setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url)))
+        page = await stack.enter_async_context(page_of(setting, f"/#/{CHANNEL}"))
+        await page.keyboard.type("@or")
+        await page.keyboard.press("Enter")
+        await page.keyboard.type("how many requests per minute may an API key make?")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="1 reply").click()
+        answer = page.locator("#thread .message").nth(1)
+        await expect(answer.locator(".body")).to_contain_text("600 requests a minute")
+        await expect(answer).to_contain_text("Verified")
+
+        await ask(page, "#thread-composer", "And what does error FH-3001 mean?")
+        second = page.locator("#thread .message").nth(3)
+        await expect(second.locator(".body")).to_contain_text("Too many requests")
+
+        link = answer.get_by_role("link").first
+        target = await link.get_attribute("href")
+        assert target is not None
+        assert "/docs/api/limits-and-errors.md#" in target
+        await page.goto(target)
+        await expect(page.get_by_role("heading", name="Rate limits")).to_be_visible()
+
+
+async def test_f3_a_draft_that_fails_is_mended_and_the_inspector_tells(tmp_path: Path, redis_url: str) -> None:
+    async with AsyncExitStack() as stack:
+        drafts = [says(WRONG), says(GOOD)]
+        server = await stack.enter_async_context(ScriptedOpenAI(decisions=[RESPOND], drafts=drafts))
+        key = SecretStr("sk-test-0123456789abcdef")
+        settings = settings_in(tmp_path, redis_url, openai_base_url=server.url, openai_api_key=key, model="scripted")
+        setting = await stack.enter_async_context(running(settings))
+        page = await stack.enter_async_context(page_of(setting, "/"))
+        await page.evaluate("location.hash = '#/C0HELP'")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("#help")
+        await page.evaluate("location.hash = '#/D0ORION'")
+        await ask(page, "#channel-composer", "How many requests per minute may an API key make?")
+        answer = page.locator("#timeline .message").nth(1)
+        await expect(answer.locator(".body")).to_contain_text("600 requests a minute")
+        assert "900" not in await page.locator("#timeline").inner_text()
+        await answer.get_by_role("button", name="Inspect").click()
+        inspector = page.locator("#inspector")
+        for text in ("2 attempts", "claim_supported", "900", "repaired bold"):
+            await expect(inspector).to_contain_text(text)
+
+
+async def test_a5_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    steps = [{"description": "Find the limit of a key"}, {"description": "Compare it <!here>"}]
+    plan = calls(("finish_step", {"step": 1, "result": "600", "plan": steps}))
+    draft = says(before_end=gate, after=(GOOD,))
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(ScriptedOpenAI(decisions=[plan, RESPOND], drafts=[draft]))
+        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("sk-test"), "model": "scripted"}
+        settings = settings_in(tmp_path, redis_url, streams=True, **model)
+        setting = await stack.enter_async_context(running(settings))
+        stack.callback(gate.set)
+        page = await stack.enter_async_context(page_of(setting, f"/#/{CHANNEL}"))
+        await ask(page, "#channel-composer", "@Orion how many requests per minute may an API key make?")
+        await page.get_by_role("button", name="1 reply").click()
+        answer = page.locator("#thread .message").nth(1)
+        await expect(answer.locator(".task")).to_have_text(
+            ["Find the limit of a key (complete)", "Step 2 (in progress)"]
+        )
+        gate.set()
+        await expect(answer.locator(".body")).to_contain_text("600 requests a minute")
+        await expect(answer.locator(".task")).to_have_text(["Find the limit of a key (complete)", "Step 2 (complete)"])
+        await expect(answer).to_contain_text("Verified")
+        await expect(page.locator("#thread .message")).to_have_count(2)
+
+
+async def test_a13_ask_a_human_is_confirmed_first(tmp_path: Path, redis_url: str) -> None:
+    async with AsyncExitStack() as stack:
+        setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url, handoff="#help")))
+        page = await stack.enter_async_context(page_of(setting, "/"))
+        await ask(page, "#channel-composer", "Who is the king of Spain?")
+        await page.get_by_role("button", name="Ask a human").click()
+        dialog = page.get_by_role("dialog", name="Ask a human")
+        await dialog.get_by_role("button").first.click()
+        await expect(dialog).to_have_count(0)
+        assert not setting.workspace.messages("C0HELP")
+        await page.get_by_role("button", name="Ask a human").click()
+        await dialog.get_by_role("button").last.click()
+        await expect(page.get_by_role("button", name="A human was asked")).to_be_visible()
+
+
+async def test_a9_why_trust_this_opens_with_the_sources(tmp_path: Path, redis_url: str) -> None:
+    async with AsyncExitStack() as stack:
+        setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url)))
+        page = await stack.enter_async_context(page_of(setting, "/"))
+        await ask(page, "#channel-composer", "How many requests per minute may an API key make?")
+        await page.get_by_role("button", name="Why trust this?").click()
+        dialog = page.get_by_role("dialog", name="Why trust this?")
+        await expect(dialog).to_contain_text("Every claim stands in what it cites")
+        await expect(dialog).to_contain_text("Public API")
+        await page.keyboard.press("Escape")
+        await page.get_by_role("button", name="Helpful", exact=True).click()
+        await expect(page.locator(".message.private")).to_contain_text("Thank you")

@@ -1,0 +1,340 @@
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from bot.local import LENIENT, DocsFolder, LocalWorkspace
+from bot.local.model.roster import Json
+from tests.support.browser import ARGUMENTS, browser_path
+from tests.support.local_echo import CHAT, HELP, MENTION, YOU, EchoApp, call, echoing, running
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+RECORD: Json = {
+    "turn_id": "turn-1",
+    "outcome": "answered",
+    "verified": True,
+    "question": "How long does it take?",
+    "model": "scripted",
+    "attempts": [
+        {
+            "attempt": 1,
+            "draft": "It takes **12 minutes** [1].",
+            "passed": False,
+            "ms": 7.3,
+            "repairs": [{"kind": "bold", "count": 1}],
+            "violations": [
+                {
+                    "rule": "claim_supported",
+                    "severity": "error",
+                    "words": "12 minutes",
+                    "detail": "Source 1 says 4 minutes.",
+                    "remedy": "Use the number of the source.",
+                }
+            ],
+        },
+        {"attempt": 2, "draft": "It takes 4 minutes [1].", "passed": True, "ms": 5.0, "repairs": [], "violations": []},
+    ],
+    "timings_ms": {"search": 12.5, "write": 1240.0},
+    "sources": [{"id": 1, "title": "Fail-over", "url": "/docs/guide.md#steps", "updated_at": "2026-09-01"}],
+    "usage": {"model_calls": 3, "prompt_tokens": 2412, "completion_tokens": 188},
+}
+
+
+@dataclass(kw_only=True)
+class Stage:
+    """A workspace with the echo app in it, and a page that looks at it."""
+
+    workspace: LocalWorkspace
+    echo: EchoApp
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    async def open(self, path: str = "") -> Page:
+        await self.page.goto(self.workspace.url + path)
+        await self.page.wait_for_selector("body[data-ready]")
+        return self.page
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """The Chromium of this machine; without one there is nothing to show."""
+    path = browser_path()
+    async with async_playwright() as playwright:
+        launched = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield launched
+        await launched.close()
+
+
+async def record_of(turn_id: str) -> Json | None:
+    return RECORD if turn_id == "turn-1" else None
+
+
+@asynccontextmanager
+async def staged(
+    browser: Browser, docs: Path | None = None, *, width: int = 1280, scheme: str = "light"
+) -> AsyncIterator[Stage]:
+    folder = DocsFolder(roots=(docs,)) if docs else None
+    workspace = LocalWorkspace(
+        folder, record_of, examples=["How long does it take?", "Who decides?"], strictness=LENIENT
+    )
+    async with running(workspace), echoing(workspace) as echo:
+        dark = scheme == "dark"
+        context = await browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light"
+        )
+        stage = Stage(workspace=workspace, echo=echo, page=await context.new_page())
+        stage.page.set_default_timeout(10_000)
+        stage.page.on("request", lambda request: stage.requests.append(request.url))
+        stage.page.on("pageerror", lambda error: stage.errors.append(str(error)))
+        yield stage
+        await context.close()
+        assert stage.errors == []
+        assert [url for url in stage.requests if not re.match(rf"(http|ws)://{workspace.url[7:]}/", url)] == []
+
+
+async def test_h1_a_mention_is_offered_sent_and_answered_in_its_thread(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        page = await stage.open("/#/C0HELP")
+        stage.workspace.faults.delay("chat.postMessage", 0.7)
+        await page.keyboard.type("@or")
+        await expect(page.get_by_role("option")).to_have_text(["OrionAnswers from your documents"])
+        await page.keyboard.press("Enter")
+        await page.keyboard.type("how long?")
+        await page.keyboard.press("Shift+Enter")
+        await page.keyboard.type("second line")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#timeline .status-text")).to_have_text("Orion is thinking")
+        await expect(page.locator("#timeline .status-step")).to_have_text("Looking it up…")
+        await page.get_by_role("button", name="1 reply").click()
+        await expect(page.locator("#thread .message").nth(1).locator(".body")).to_contain_text("You said: how long?")
+        await expect(page.locator(".status")).to_have_count(0)
+        assert stage.workspace.messages(HELP)[0]["text"] == f"{MENTION} how long?\nsecond line"
+        await page.locator("#thread-composer").fill("and then?")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#thread .message")).to_have_count(3)
+
+
+async def test_a10_example_questions_are_asked_by_a_click_and_answered_where_they_stand(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        page = await stage.open()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Orion")
+        await page.get_by_role("button", name="How long does it take?").click()
+        await expect(page.locator("#timeline .message")).to_have_count(2)
+        await expect(page.locator(".welcome")).to_have_count(0)
+        assert stage.echo.events[0]["tab"] == "messages"
+    async with staged(browser) as stage:
+        await stage.open()
+        prompts = [{"title": "Try this", "message": "What is new?"}, {"title": "Again", "message": "Who decides?"}]
+        call(stage.workspace.workspace, "assistant.threads.setSuggestedPrompts", channel_id=CHAT, prompts=prompts)
+        await expect(stage.page.get_by_role("group", name="Suggested by Orion").get_by_role("button")).to_have_count(1)
+        await stage.page.get_by_role("button", name="Try this").click()
+        await expect(stage.page.locator("#timeline .message").nth(1)).to_contain_text("You said: What is new?")
+
+
+async def test_a8_feedback_is_pressed_and_thanked_privately(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        stage.workspace.post(YOU, CHAT, "hello")
+        page = await stage.open()
+        vote = page.get_by_role("button", name="Helpful", exact=True)
+        await vote.click()
+        await expect(vote).to_have_attribute("aria-pressed", "true")
+        await expect(page.locator(".message.private")).to_contain_text("Only visible to you")
+        assert stage.echo.bodies[0]["actions"][0]["value"] == "up"
+
+
+async def test_a9_a_modal_opens_keeps_its_errors_and_closes_with_escape(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        stage.workspace.post(YOU, CHAT, "hello")
+        page = await stage.open()
+        button = page.get_by_role("button", name="Details")
+        await button.click()
+        dialog = page.get_by_role("dialog", name="Details")
+        await expect(dialog.locator("strong")).to_have_text("Why")
+        await page.keyboard.press("Escape")
+        await expect(dialog).to_have_count(0)
+        await stage.workspace.wait_for(lambda: not stage.workspace.workspace.views.open)
+        await button.click()
+        await dialog.get_by_label("Name").fill(" ")
+        await dialog.get_by_label("Name").fill("Ada")
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(dialog).to_have_count(0)
+        assert stage.echo.names == ["Ada"]
+
+
+async def test_h1_the_inspector_shows_how_an_answer_was_made(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        ts = stage.workspace.post(YOU, HELP, f"{MENTION} hello")
+        page = await stage.open("/#/C0HELP")
+        await page.get_by_role("button", name="1 reply").click()
+        await page.locator("#thread").get_by_role("button", name="Inspect").click()
+        inspector = page.locator("#inspector")
+        for text in (
+            "Answered",
+            "Verified",
+            "2 attempts",
+            "repaired bold",
+            "claim_supported",
+            "12 minutes",
+            "Source 1 says 4 minutes.",
+            "1.24 s",
+            "2,412",
+        ):
+            await expect(inspector).to_contain_text(text)
+        await expect(inspector.get_by_role("link", name="Fail-over")).to_have_attribute("href", "/docs/guide.md#steps")
+        await page.keyboard.press("Escape")
+        await expect(page.locator("#thread")).to_be_visible()
+        await expect(page.locator("#thread .inspect")).to_be_focused()
+        await page.keyboard.press("Escape")
+        await expect(page.locator("#pane")).to_be_hidden()
+        assert page.url.endswith("#/C0HELP")
+        assert stage.workspace.messages(HELP, ts)[1]["metadata"]["event_payload"]["turn_id"] == "turn-1"
+
+
+async def test_h1_a_cut_connection_loses_no_message(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        page = await stage.open("/#/C0GENERAL")
+        feed = stage.workspace.workspace.feed
+        feed.close()
+        await stage.workspace.wait_for(lambda: not feed._watchers)
+        for number in range(3):
+            stage.workspace.post("U0RELEASE", "C0GENERAL", f"news {number}")
+        stage.workspace.post("U0RELEASE", HELP, "elsewhere")
+        await expect(page.locator("#timeline .message")).to_have_count(3)
+        await expect(page.locator("[data-channel=C0HELP]")).to_have_class(re.compile("unread"))
+        await expect(page.locator("#connection")).to_be_hidden()
+
+
+async def test_h1_a_restarted_workspace_is_shown_afresh(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        stage.workspace.post(YOU, "C0GENERAL", "before")
+        page = await stage.open("/#/C0GENERAL")
+        await expect(page.locator("#timeline .message")).to_have_count(1)
+        stage.workspace.workspace.feed.run = "another"
+        stage.workspace.workspace.log._channels.clear()
+        stage.workspace.workspace.feed.close()
+        await expect(page.locator("#timeline .message")).to_have_count(0)
+
+
+async def test_i2_a_hostile_message_stays_text(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        hostile = '<img src=x onerror="window.hurt=1"> <script>window.hurt=1</script> <javascript:alert(1)|click> <b>'
+        call(stage.workspace.workspace, "chat.postMessage", channel=HELP, text=hostile)
+        call(stage.workspace.workspace, "chat.postMessage", channel=HELP, markdown_text=hostile)
+        page = await stage.open("/#/C0HELP")
+        await expect(page.locator("#timeline .message")).to_have_count(2)
+        await expect(page.locator("#timeline .rich").first).to_contain_text("onerror")
+        assert await page.evaluate("window.hurt") is None
+        assert await page.locator("#timeline img[src=x], #timeline script, #timeline .rich a").count() == 0
+
+
+async def test_h1_the_keyboard_is_enough(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        root = stage.workspace.post("U0RELEASE", HELP, "one")
+        stage.workspace.post("U0ONCALL", HELP, "reply", root)
+        stage.workspace.post(YOU, HELP, "two")
+        page = await stage.open("/#/C0HELP")
+        await expect(page.locator("#channel-composer")).to_be_focused()
+        await page.keyboard.press("ArrowUp")
+        await expect(page.get_by_label("Edit message")).to_have_value("two")
+        await page.keyboard.press("Escape")
+        await page.keyboard.press("Shift+Tab")
+        for _ in range(12):
+            if await page.evaluate("document.activeElement.id") == "timeline":
+                break
+            await page.keyboard.press("Shift+Tab")
+        await page.keyboard.press("ArrowDown")
+        await expect(page.locator("#timeline .message").first).to_be_focused()
+        await page.keyboard.press("j")
+        await page.keyboard.press("k")
+        await page.keyboard.press("Tab")
+        await expect(page.get_by_role("button", name="1 reply")).to_be_focused()
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#thread-composer")).to_be_focused()
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("button", name="1 reply")).to_be_focused()
+        nameless = "b => !b.textContent.trim() && !b.ariaLabel"
+        assert await page.evaluate(f"[...document.querySelectorAll('button')].filter({nameless}).length") == 0
+
+
+async def test_a3_own_messages_are_edited_and_deleted(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        stage.workspace.post(YOU, HELP, f"{MENTION} &lt;old&gt;")
+        page = await stage.open("/#/C0HELP")
+        message = page.locator("#timeline .message").first
+        await message.hover()
+        await message.get_by_role("button", name="Edit").click()
+        await expect(page.get_by_label("Edit message")).to_have_value("@Orion <old>")
+        await page.get_by_label("Edit message").fill("@Orion new")
+        await page.keyboard.press("Enter")
+        await expect(message).to_contain_text("(edited)")
+        assert stage.workspace.messages(HELP)[0]["text"] == f"{MENTION} new"
+        await message.hover()
+        await message.get_by_role("button", name="Delete").click()
+        await expect(message).to_contain_text("This message was deleted.")
+
+
+async def test_h1_it_works_on_a_narrow_screen(browser: Browser) -> None:
+    async with staged(browser, width=420) as stage:
+        long = "x" * 300
+        stage.workspace.post(YOU, HELP, f"{MENTION} {long}")
+        call(stage.workspace.workspace, "chat.postMessage", channel=HELP, text=f"```{long}```")
+        page = await stage.open("/#/C0GENERAL")
+        await page.get_by_role("button", name="Show channels").click()
+        await page.locator("[data-channel=C0HELP]").click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("#help")
+        assert await page.evaluate("document.documentElement.scrollWidth") == 420
+        await page.get_by_role("button", name="1 reply").click()
+        box = await page.locator("#pane").bounding_box()
+        assert box is not None
+        assert box["width"] == 420
+
+
+async def test_h1_light_and_dark_follow_the_system_and_the_toggle(browser: Browser) -> None:
+    async with staged(browser, scheme="dark") as stage:
+        page = await stage.open()
+        background = "getComputedStyle(document.body.querySelector('.main')).backgroundColor"
+        dark = await page.evaluate(background)
+        await page.get_by_role("button", name="Switch between light and dark").click()
+        assert await page.evaluate(background) == "rgb(255, 255, 255)" != dark
+        await page.reload()
+        assert await page.evaluate(background) == "rgb(255, 255, 255)"
+
+
+async def test_h1_a_source_opens_at_the_cited_section(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "guide.md").write_text("# Guide\n\nintro\n\n## Steps\n\nfirst\n\nsecond\n\n## After\n\nlast\n")
+    (tmp_path / "plain.txt").write_text("one\ntwo\nthree\n")
+    async with staged(browser, tmp_path) as stage:
+        await stage.page.goto(f"{stage.workspace.url}/docs/guide.md#steps")
+        await expect(stage.page.locator(".cited")).to_have_text(re.compile(r"^\s*Steps\s*first\s*second\s*$"))
+        await stage.page.goto(f"{stage.workspace.url}/docs/plain.txt#L2-L3")
+        await expect(stage.page.locator(".cited")).to_have_text("two\nthree\n")
+
+
+async def test_a10_the_home_tab_shows_what_was_published(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        page = await stage.open()
+        await expect(page.locator("#presence")).to_have_text("Orion is online")
+        await page.get_by_role("tab", name="Home").click()
+        await expect(page.locator("#home .block-header")).to_have_text("What I know")
+
+
+async def test_a6_stop_is_offered_while_a_session_runs(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        ts = stage.workspace.post("U0RELEASE", HELP, "question")
+        where = {"channel_id": HELP, "thread_ts": ts}
+        call(stage.workspace.workspace, "assistant.threads.setStatus", **where, status="is working")
+        call(stage.workspace.workspace, "agents.sessions.setStatus", **where, status="processing")
+        page = await stage.open("/#/C0HELP")
+        await page.get_by_role("button", name="Stop").click()
+        await stage.workspace.wait_for(
+            lambda: [one for one in stage.echo.events if one["type"] == "agent_session_stopped"]
+        )

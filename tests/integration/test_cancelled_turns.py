@@ -1,0 +1,148 @@
+"""Parallel and speculative work of a turn that is cancelled or runs out of time: all of it ends, none of it answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Literal
+
+import pytest
+from structlog.testing import capture_logs
+
+from agent.actions import PlannedStep, Respond, ToolCall, ToolCalls
+from agent.budget import Budget
+from agent.model.protocol import ModelError, WriteContext, WriteStream
+from agent.outcome import Answered, OutOfBudget, TurnOutcome
+from agent.thread.state import ThreadState
+from agent.tools.tool import Tool, ToolResult, ToolSpec
+from agent.turn.events import Done
+from agent.turn.loop import run_turn
+from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
+from tests.support.waiting import wait_until
+
+GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
+
+
+class Endless:
+    """A tool that never comes to an end by itself; it notes when it begins and when it is made to end."""
+
+    def __init__(self, name: str, *, swallows: bool = False) -> None:
+        self.spec = ToolSpec(name=name, description="Waits.", parameters={"type": "object", "properties": {}})
+        self.swallows = swallows
+        self.notes: list[str] = []
+
+    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+        self.notes.append("begun")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if not self.swallows:
+                raise
+        finally:
+            self.notes.append("ended")
+        return ToolResult(call_id=call_id, tool=self.spec.name, ok=True, content=str(len(arguments)))
+
+
+class EndlessDraft(ScriptedModel):
+    """Begins to write and never ends; notes when its stream is closed."""
+
+    closed = False
+
+    def write(self, context: WriteContext) -> WriteStream:
+        self.written.append(context)
+        return WriteStream(pieces=self._endless())
+
+    async def _endless(self) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+        try:
+            yield "content", "<answer>Each key"
+            await asyncio.Event().wait()
+        finally:
+            self.closed = True
+
+
+def both() -> ToolCalls:
+    return ToolCalls(calls=(ToolCall(call_id="a", tool="one"), ToolCall(call_id="b", tool="two")))
+
+
+async def turn(model: ScriptedModel, listener: Listener, *tools: Tool, deadline_s: float = 60.0) -> TurnOutcome:
+    named = {tool.spec.name: tool for tool in tools}
+    budget = Budget(deadline_s=deadline_s)
+    outcome, _ = await run_turn(question(), ThreadState(), model=model, tools=named, budget=budget, emit=listener)
+    return outcome
+
+
+async def cancelled(running: asyncio.Task[TurnOutcome], after: Any) -> None:
+    """Cancel a turn once something is true; it ends as cancelled and leaves no task behind."""
+    others = asyncio.all_tasks() - {running}
+    await wait_until(after, "the work is under way")
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert asyncio.all_tasks() <= others
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+async def test_d5_tools_that_run_at_once_are_all_ended_by_a_cancellation(*, swallows: bool) -> None:
+    one, two, listener = Endless("one", swallows=swallows), Endless("two"), Listener()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(turn(ScriptedModel([GOOD], decisions=[both()]), listener, one, two))
+        await cancelled(running, lambda: one.notes == two.notes == ["begun"])
+    assert one.notes == two.notes == ["begun", "ended"]
+    assert not any(isinstance(event, Done) for event in listener.events)
+
+
+async def test_b_the_search_before_the_first_decision_is_ended_by_a_cancellation() -> None:
+    search, model = Endless("search"), ScriptedModel([GOOD])
+    search.spec = PassageTool().spec
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(turn(model, Listener(), search))
+        await cancelled(running, lambda: search.notes == ["begun"])
+    assert search.notes == ["begun", "ended"]
+    assert (model.decided, model.written) == ([], [])
+
+
+async def test_b2_a_stream_of_phase_two_is_closed_by_a_cancellation() -> None:
+    model = EndlessDraft()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(turn(model, Listener(), PassageTool(LIMITS)))
+        await cancelled(running, lambda: model.written)
+    assert model.closed
+
+
+async def test_b7_a_deadline_ends_tools_that_run_at_once_and_says_so() -> None:
+    one, two = Endless("one"), Endless("two")
+    outcome = await turn(ScriptedModel([GOOD], decisions=[both()]), Listener(), one, two, deadline_s=0.05)
+    assert isinstance(outcome, OutOfBudget)
+    assert one.notes == two.notes == ["begun", "ended"]
+
+
+async def test_b1_malformed_control_output_twice_counts_as_a_failed_step_of_the_plan_there_is() -> None:
+    wrong = ModelError("MalformedControlError", "no action named 'dance'")
+    plan = (PlannedStep(description="Look it up"), PlannedStep(description="Say it"))
+    look = ToolCalls(calls=(ToolCall(call_id="a", tool="search", input={"query": "keys"}),), plan=plan)
+    model = ScriptedModel([GOOD], decisions=[look, wrong, wrong])
+    with capture_logs() as logs:
+        outcome, state = await run_turn(
+            question(),
+            ThreadState(),
+            model=model,
+            tools={"search": PassageTool(LIMITS)},
+            budget=Budget(),
+            emit=Listener(),
+        )
+    assert isinstance(outcome, Answered)
+    assert state.plan is not None
+    assert [(step.status, step.result) for step in state.plan.steps] == [
+        ("failed", "malformed control output"),
+        ("done", ""),
+    ]
+    assert [context.complaint for context in model.decided] == ["", "", "no action named 'dance'"]
+    assert [line["event"] for line in logs].count("control_output_malformed") == 1
+
+
+async def test_b1_one_malformed_reply_costs_no_step() -> None:
+    wrong = ModelError("MalformedControlError", "no action named 'dance'")
+    model = ScriptedModel([GOOD], decisions=[wrong, Respond()])
+    with capture_logs() as logs:
+        assert isinstance(await turn(model, Listener(), PassageTool(LIMITS)), Answered)
+    assert "control_output_malformed" not in [line["event"] for line in logs]

@@ -1,0 +1,330 @@
+"""The way of a message, end to end, over both modes: a person writes in the workspace, Orion answers there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from redis.asyncio import Redis
+
+from bot.settings import Settings
+from observability.stats import Stats
+from tests.support.langfuse_receiver import LangfuseReceiver
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.orion_running import (
+    CHANNEL,
+    DIRECT,
+    MENTION,
+    Setting,
+    answers,
+    running,
+    settings_in,
+    shown,
+)
+from tests.support.waiting import wait_until
+
+LIMIT = "How many requests per minute may an API key make?"
+
+
+@pytest.fixture(params=["socket", "http"])
+async def setting(request: pytest.FixtureRequest, tmp_path: Path, redis_url: str) -> AsyncIterator[Setting]:
+    async with running(settings_in(tmp_path, redis_url), mode=request.param) as started:
+        yield started
+
+
+async def test_a1_mention_is_answered_in_the_thread_with_its_source(setting: Setting) -> None:
+    ts = setting.ask(f"{MENTION} {LIMIT}")
+    answer = await setting.answer_to(ts)
+    assert answer["thread_ts"] == ts
+    assert "600 requests a minute" in shown(answer)
+    assert "/docs/api/limits-and-errors.md" in shown(answer)
+    assert answer["metadata"]["event_payload"]["verified"] is True
+
+
+async def test_a1_follow_up_without_mention_is_understood(setting: Setting) -> None:
+    ts = setting.ask(f"{MENTION} How quickly must the primary acknowledge a page?")
+    await setting.answer_to(ts)
+    follow_up = setting.ask("And the secondary?", thread=ts)
+    answer = await setting.answer_to(follow_up, thread=ts)
+    assert "on-call.md" in shown(answer)
+
+
+async def test_a1_direct_message_is_answered_where_it_stands(setting: Setting) -> None:
+    ts = setting.ask(LIMIT, channel=DIRECT)
+    answer = await setting.answer_to(ts, thread=DIRECT, channel=DIRECT)
+    assert "thread_ts" not in answer
+    assert "600" in shown(answer)
+
+
+async def test_refusal_names_the_nearest_documents(setting: Setting) -> None:
+    ts = setting.ask(f"{MENTION} Which brand of coffee machine stands on the third floor of the Lisbon office?")
+    answer = await setting.answer_to(ts)
+    assert "did not find" in shown(answer)
+    assert answer["metadata"]["event_payload"]["verified"] is False
+
+
+async def test_a3_redelivered_event_and_its_twin_give_one_answer(setting: Setting) -> None:
+    setting.workspace.faults.duplicate_events = 4
+    ts = setting.ask(f"{MENTION} {LIMIT}")
+    await setting.answer_to(ts)
+    later = setting.ask("What does error FH-2002 mean?", thread=ts)
+    await setting.answer_to(later, thread=ts)
+    assert len(answers(setting.workspace, ts, ts)) == 1
+    assert len(answers(setting.workspace, later, ts)) == 1
+
+
+async def test_a1_people_talking_to_each_other_get_no_answer(setting: Setting) -> None:
+    ts = setting.ask(f"{MENTION} {LIMIT}")
+    await setting.answer_to(ts)
+    to_somebody = setting.ask("<@U0RELEASE> what do you think?", thread=ts)
+    elsewhere = setting.ask("How do releases work?")
+    again = setting.ask(f"{MENTION} What does error FH-2002 mean?", thread=ts)
+    await setting.answer_to(again, thread=ts)
+    assert answers(setting.workspace, to_somebody, ts) == []
+    assert answers(setting.workspace, elsewhere, elsewhere) == []
+
+
+async def test_a1_muted_thread_is_quiet_until_mentioned(setting: Setting) -> None:
+    ts = setting.ask(f"{MENTION} {LIMIT}")
+    await setting.answer_to(ts)
+    mute = setting.ask("mute", thread=ts)
+    await setting.answer_to(mute, thread=ts)
+    ignored = setting.ask("What does error FH-2002 mean?", thread=ts)
+    again = setting.ask(f"{MENTION} What does error FH-3001 mean?", thread=ts)
+    await setting.answer_to(again, thread=ts)
+    assert answers(setting.workspace, ignored, ts) == []
+
+
+async def test_a3_edited_question_is_answered_anew_in_place(setting: Setting) -> None:
+    ts = setting.ask(f"{MENTION} {LIMIT}")
+    first = await setting.answer_to(ts)
+    setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
+    await setting.workspace.wait_for(lambda: "changed meanwhile" in shown(answers(setting.workspace, ts, ts)[0]), 20)
+    standing = answers(setting.workspace, ts, ts)
+    assert [message["ts"] for message in standing] == [first["ts"]]
+
+
+async def test_a3_deleted_question_takes_its_answer_along(setting: Setting) -> None:
+    root = setting.ask("A thread")
+    ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
+    await setting.answer_to(ts, thread=root)
+    setting.workspace.delete(CHANNEL, ts)
+    await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, root), 20)
+
+
+async def forgotten(setting: Setting, redis: Redis) -> None:
+    """Redis loses everything while nothing runs."""
+    await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns have ended")
+    await redis.flushall()
+
+
+async def test_a2_a_lost_redis_does_not_end_a_conversation(setting: Setting, redis_client: Redis) -> None:
+    ts = setting.ask(f"{MENTION} How quickly must the primary acknowledge a page?")
+    await setting.answer_to(ts)
+    await forgotten(setting, redis_client)
+    follow_up = setting.ask("And the secondary?", thread=ts)
+    answer = await setting.answer_to(follow_up, thread=ts)
+    assert "on-call.md" in shown(answer)
+
+
+async def test_a2_a_lost_redis_leaves_people_and_muted_threads_in_peace(setting: Setting, redis_client: Redis) -> None:
+    among_people = setting.ask("How do releases work?")
+    muted = setting.ask(f"{MENTION} {LIMIT}")
+    await setting.answer_to(muted)
+    mute = setting.ask("mute", thread=muted)
+    await setting.answer_to(mute, thread=muted)
+    await forgotten(setting, redis_client)
+    before = looks(setting)
+    ignored = [(setting.ask(LIMIT, thread=root), root) for root in (among_people, muted)]
+
+    async def recalled() -> bool:
+        found = [*await redis_client.keys("orion:stranger:*"), *await redis_client.keys("orion:standing:*")]
+        return len(found) == len(ignored)
+
+    await wait_until(recalled, "both threads are known again")
+    ignored += [(setting.ask(LIMIT, thread=root), root) for root in (among_people, muted)]
+    again = setting.ask(f"{MENTION} {LIMIT}", thread=muted)
+    await setting.answer_to(again, thread=muted)
+    assert [found for ts, root in ignored if (found := answers(setting.workspace, ts, root))] == []
+    assert looks(setting) - before <= 4, "one look a thread, what the mention reads, and whether it has files"
+
+
+def looks(setting: Setting) -> int:
+    """How often a thread was read in Slack."""
+    return sum(call.method == "conversations.replies" for call in setting.workspace.calls)
+
+
+async def test_a5_status_is_shown_and_no_answer_is_unfurled(setting: Setting) -> None:
+    ts = setting.ask(f"{MENTION} {LIMIT}")
+    await setting.answer_to(ts)
+    calls = setting.workspace.calls
+    assert any(call.method == "assistant.threads.setStatus" for call in calls)
+    posts = [call for call in calls if call.method == "chat.postMessage"]
+    assert posts
+    for post in posts:
+        assert post.arguments["unfurl_links"] in (False, "false", "0")
+        assert post.arguments["unfurl_media"] in (False, "false", "0")
+
+
+async def test_h1_a_second_orion_over_one_redis_leaves_no_key_among_the_first_ones(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    """Neither its questions nor its figures and records mix with those of the Orion that serves people."""
+    async with running(settings_in(tmp_path, redis_url), prefix="orion-local-1") as setting:
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        answer = await setting.answer_to(ts)
+        await setting.workspace.click(CHANNEL, answer["ts"], "orion_feedback", value=f"good:{turn_id(answer)}")
+        await setting.workspace.wait_for(lambda: setting.workspace.ephemerals(CHANNEL), 10)
+
+        async def counted() -> bool:
+            return (await setting.orion.observers.stats.read(1)).turns == 1
+
+        await wait_until(counted, "the turn is counted")
+    assert (await Stats(redis_client).read(1)).turns == 0
+    keys = [str(key) for key in await redis_client.keys("*")]
+    assert keys
+    assert [key for key in keys if not key.lstrip("{").startswith("orion-local-1:")] == []
+
+
+async def test_a8_a9_feedback_is_thanked_and_trust_opens(setting: Setting) -> None:
+    ts = setting.ask(f"{MENTION} {LIMIT}")
+    answer = await setting.answer_to(ts)
+    await setting.workspace.click(CHANNEL, answer["ts"], "orion_feedback", value=f"good:{turn_id(answer)}")
+    await setting.workspace.wait_for(lambda: setting.workspace.ephemerals(CHANNEL), 10)
+    await setting.workspace.click(CHANNEL, answer["ts"], "orion_trust")
+    await setting.workspace.wait_for(lambda: any(c.method == "views.open" for c in setting.workspace.calls), 10)
+
+
+def turn_id(answer: dict[str, object]) -> str:
+    metadata = answer["metadata"]
+    assert isinstance(metadata, dict)
+    return str(metadata["event_payload"]["turn_id"])
+
+
+def with_server(home: Path, redis_url: str, server: ScriptedOpenAI) -> Settings:
+    key = SecretStr("sk-test-0123456789abcdef")
+    return settings_in(home, redis_url, openai_base_url=server.url, openai_api_key=key, model="scripted")
+
+
+DRAFTS = {
+    "good": "<thinking>It is [1].</thinking><answer>Each API key may make 600 requests a minute [1].</answer>",
+    "wrong": "<answer>Each API key may make 900 requests a minute [1].</answer>",
+    "form": "<answer>**Limit** [1]\n\n| what | how many |\n|---|---|\n| requests a minute | 600 [1] |</answer>",
+}
+
+
+@pytest.mark.parametrize("mode", ["socket", "http"])
+async def test_a2_mentioned_deep_in_a_thread_it_reads_what_was_said(mode: str, tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
+        running(with_server(tmp_path, redis_url, server), mode=mode) as setting,
+    ):
+        root = setting.ask("Our API keys are being throttled", user="U0ONCALL")
+        setting.ask("Since the gateway moved to Porto", thread=root, user="U0RELEASE")
+        ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
+        await setting.answer_to(ts, thread=root)
+        assert server.phases() == ["decide", "write"]
+        for request in server.requests:
+            shown_to_model = json.dumps(request["messages"])
+            assert "Our API keys are being throttled" in shown_to_model
+            assert "Since the gateway moved to Porto" in shown_to_model
+
+
+@pytest.mark.parametrize("mode", ["tools", "no_tools"])
+async def test_f2_f3_drafts_of_a_server_are_repaired_or_rewritten(mode: str, tmp_path: Path, redis_url: str) -> None:
+    decisions = [RESPOND, RESPOND] if mode == "tools" else [says('{"action": "respond"}')] * 2
+    drafts = [says(DRAFTS["form"]), says(DRAFTS["wrong"]), says(DRAFTS["good"])]
+    async with ScriptedOpenAI(
+        decisions=decisions, drafts=drafts, mode="tools" if mode == "tools" else "no_tools"
+    ) as server:
+        settings = with_server(tmp_path, redis_url, server)
+        async with running(settings) as setting:
+            first = setting.ask(f"{MENTION} {LIMIT}")
+            answer = await setting.answer_to(first)
+            assert "**" not in shown(answer)
+            assert server.phases().count("write") == 1
+            second = setting.ask("How many requests per minute again?", thread=first)
+            answer = await setting.answer_to(second, thread=first)
+            assert "600 requests" in shown(answer)
+            assert "900 requests" not in shown(answer)
+            feedback = server.requests[-1]["messages"][-1]["content"]
+            assert "900" in feedback
+
+
+async def test_f4_three_bad_drafts_give_the_graceful_message(tmp_path: Path, redis_url: str) -> None:
+    drafts = [says(DRAFTS["wrong"])] * 3
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=drafts) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        answer = await setting.answer_to(ts)
+        assert "could not verify" in shown(answer)
+        assert "900 requests" not in shown(answer)
+        assert answer["metadata"]["event_payload"]["verified"] is False
+
+
+async def test_a6_stop_cancels_the_running_turn(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    slow = says("<answer>Each API key", before_end=gate)
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[slow]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await server.wait_for_requests(2)
+        setting.ask("stop", thread=ts)
+        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is cancelled", 3)
+        gate.set()
+        answer = await setting.answer_to(ts)
+        assert shown(answer).startswith("Stopped")
+
+
+async def test_g2_one_id_finds_the_answer_its_record_and_its_trace(tmp_path: Path, redis_url: str) -> None:
+    async with LangfuseReceiver() as receiver:
+        async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server:
+            settings = with_server(tmp_path, redis_url, server).model_copy(
+                update={
+                    "langfuse_public_key": "pk-lf-end-to-end",
+                    "langfuse_secret_key": SecretStr("sk-lf-end-to-end"),
+                    "langfuse_host": receiver.url,
+                }
+            )
+            async with running(settings) as setting:
+                ts = setting.ask(f"{MENTION} {LIMIT}")
+                answer = await setting.answer_to(ts)
+                assert await setting.orion.records.load(turn_id(answer))
+                await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn has ended")
+        assert {span.trace_id for span in receiver.spans} == {turn_id(answer)}
+        inputs = {span.name: str(span["input"]) for span in receiver.spans if span.kind == "generation"}
+        assert LIMIT in inputs["decide"]
+        assert LIMIT in inputs["write"]
+
+
+async def test_i1_unsigned_request_is_refused_and_nothing_is_asked(tmp_path: Path, redis_url: str) -> None:
+    async with running(settings_in(tmp_path, redis_url), mode="http") as setting:
+        import aiohttp  # noqa: PLC0415 - the attacker's client, here only
+
+        async with aiohttp.ClientSession() as attacker:
+            headers = {"X-Slack-Request-Timestamp": "soon", "X-Slack-Signature": "v0=00"}
+            async with attacker.post(setting.workspace.events_url, data=b"{}", headers=headers) as reply:
+                assert reply.status == 401
+
+
+async def test_a1_an_edit_in_a_muted_direct_chat_gets_no_answer(setting: Setting) -> None:
+    setting.ask("mute", channel=DIRECT)
+    await wait_until(lambda: setting.workspace.messages(DIRECT)[-1].get("bot_id"), "it is muted")
+    ts = setting.ask(LIMIT, channel=DIRECT)
+    setting.workspace.edit(DIRECT, ts, f"{LIMIT} Please.")
+    events = setting.workspace.workspace.deliveries.log
+    await wait_until(lambda: all(event.acknowledged for event in events), "both have arrived")
+
+    async def quiet() -> bool:
+        return (await setting.orion.mailbox.depth()).messages == 0
+
+    await wait_until(quiet, "both are done with")
+    assert answers(setting.workspace, ts, DIRECT, DIRECT) == []

@@ -1,0 +1,447 @@
+"""The table in docs/failures.md, row by row: the failure is brought about, what the row says is looked for (H3, I6).
+
+Far ends only are made to fail: the Slack-compatible server, the OpenAI-compatible one, a Redis and a PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from structlog.testing import capture_logs
+
+from agent.model.openai import Timeouts
+from bot.local.events.dispatch import Delivery
+from bot.local.model.faults import Faults
+from bot.local.model.limits import LENIENT, Strictness
+from bot.timeouts import Patience
+from bot.turn.status import DOCUMENTS_AWAY
+from tests.process.chaos.scene import PLANNED
+from tests.support.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.paths import ROOT
+from tests.support.postgres_server import Database, database_in
+from tests.support.redis_fleet import Node, node
+from tests.support.waiting import wait_until
+from tests.unit.bot.servers.test_socket_mode import crowded
+
+TABLE = ROOT / "docs" / "failures.md"
+GOOD = says("<answer>Each API key may make 600 requests a minute [1].</answer>")
+CALLS = Timeouts(connect=0.3, reply=1.0, idle=0.5, retries=1, pause=0.01)
+QUICK = Patience(
+    model=CALLS, pause_least_s=0.05, pause_most_s=0.1, call_s=5.0, attempt_s=1.0, first_pause_s=0.01, rest_s=0.05,
+    socket_pause_s=0.05,
+)  # fmt: skip
+IMPATIENT = replace(QUICK, model_s=0.0)
+
+
+# An event that meets a socket on its way out comes again: sooner here than after Slack's minute.
+SOON = replace(LENIENT, retry_delays=(0.0, 1.0, 2.0, 4.0, 8.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One row of the table."""
+
+    failure: str
+    person: str
+    operator: str
+    question: str
+
+
+def rows() -> list[Row]:
+    lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines[1:]]
+    return [Row(failure=f, person=p, operator=o, question=q) for f, p, o, q in cells]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """An Orion and the far ends that can be taken away from it."""
+
+    setting: Setting
+    redis: Node | None = None
+    database: Database | None = None
+
+
+async def nothing(_: Scene) -> None:
+    """Nothing more goes wrong."""
+
+
+async def ask_in_channel(scene: Scene) -> str:
+    return scene.setting.ask(f"{MENTION} How many requests per minute may an API key make?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """How it is brought about: what the model server sends first, and what goes wrong with Slack.
+
+    ``before`` and ``after`` are done round the question. ``needs`` says which far ends are to be taken away, and
+    whether streams are on.
+    """
+
+    decisions: tuple[Scripted, ...] = ()
+    drafts: tuple[Scripted, ...] = ()
+    slack: Callable[[Faults], None] = lambda _: None
+    before: Callable[[Scene], Awaitable[object]] = nothing
+    ask: Callable[[Scene], Awaitable[str]] = ask_in_channel
+    after: Callable[[Scene], Awaitable[object]] = nothing
+    patience: Patience = QUICK
+    url: str = ""
+    mode: str = "socket"
+    needs: frozenset[str] = frozenset()
+    strictness: Strictness = SOON
+    channel: str = CHANNEL
+
+
+async def carried_out_late(scene: Scene) -> None:
+    workspace = scene.setting.workspace
+    ts = workspace.messages(CHANNEL)[-1]["ts"]
+    for count, what in ((1, "it is answered"), (2, "the first try's post is carried out"), (1, "the second one goes")):
+        await wait_until(lambda wanted=count: len(answers(workspace, ts, ts)) == wanted, what)  # type: ignore[misc]  # bound now
+        workspace.faults.release()
+
+
+def posting(error: str) -> Failure:
+    """Twice: the answer, and the second try before the question is given up."""
+    return Failure(slack=lambda faults: faults.fail("chat.postMessage", error, times=2))
+
+
+def streamed(slack: Callable[[Faults], None], *decisions: Scripted) -> Failure:
+    """The answer is to be seen while it grows."""
+    return Failure(slack=slack, decisions=decisions, needs=frozenset({"streams"}))
+
+
+def not_updated(faults: Faults) -> None:
+    faults.fail("chat.stopStream", "invalid_blocks")
+    faults.fail("chat.update", "block_mismatch")
+
+
+async def recycled(scene: Scene) -> None:
+    for reason in ("warning", "refresh_requested"):
+        await reconnected(scene.setting, scene.setting.workspace.workspace.sockets.disconnect(reason))
+
+
+async def broken(scene: Scene) -> None:
+    await reconnected(scene.setting, scene.setting.workspace.workspace.sockets.close())
+
+
+async def no_place_for_a_socket(scene: Scene) -> None:
+    """Others hold all the sockets that an app may have; one of them goes once Orion asked for another in vain."""
+    front = scene.setting.orion.socket
+    assert front is not None
+    async with crowded(scene.setting.workspace):
+        await wait_until(lambda: opened(scene) >= 4, "Orion asks for another socket")
+        assert not await front.ready()
+    await wait_until(front.ready, "the socket is ready", 20)
+
+
+def opened(scene: Scene) -> int:
+    return sum(call.method == "apps.connections.open" for call in scene.setting.workspace.calls)
+
+
+async def redis_dies(scene: Scene) -> None:
+    assert scene.redis is not None
+    scene.redis.kill()
+
+
+async def redis_comes_back(scene: Scene) -> None:
+    """Once Slack has tried in vain to bring the question."""
+    await wait_until(lambda: any(event.reasons for event in brought(scene)), "Slack got no ack")
+    assert scene.redis is not None
+    scene.redis.start_again()
+
+
+def brought(scene: Scene) -> list[Delivery]:
+    """What became of the events."""
+    return scene.setting.workspace.workspace.deliveries.log
+
+
+async def ask_directly(scene: Scene) -> str:
+    return scene.setting.ask("How many requests per minute may an API key make?", channel=DIRECT)
+
+
+async def served_before(scene: Scene) -> None:
+    """The direct chat is one that Orion serves; then Redis dies."""
+    first = await ask_directly(scene)
+    await scene.setting.answer_to(first, thread=DIRECT, channel=DIRECT)
+    await redis_dies(scene)
+
+
+async def away_for_ten_minutes(scene: Scene) -> None:
+    """Slack gave up; what Redis remembers of Orion's listening is as old as it would be."""
+    await wait_until(lambda: brought(scene)[-1].given_up, "Slack gave up")
+    orion, redis = scene.setting.orion, scene.redis
+    assert redis is not None
+    redis.start_again()
+    await wait_until(lambda: redis.ask("PING"), "Redis is back")
+    await orion.redis.set(orion.catching_up.heartbeat_key, time.time() - 600)
+    await orion.catching_up.beat()
+
+
+async def documents_go(scene: Scene) -> None:
+    assert scene.database is not None
+    await asyncio.to_thread(scene.database.shut)
+
+
+async def documents_come_back(scene: Scene) -> None:
+    await wait_until(lambda: DOCUMENTS_AWAY in statuses(scene.setting), "the person sees what is waited for")
+    assert scene.database is not None
+    await asyncio.to_thread(scene.database.open)
+
+
+def statuses(setting: Setting) -> list[str]:
+    calls = [call for call in setting.workspace.calls if call.method == "assistant.threads.setStatus"]
+    return [str(call.arguments.get("status")) for call in calls]
+
+
+async def reconnected(setting: Setting, breaking: Awaitable[None]) -> None:
+    sockets = setting.workspace.workspace.sockets
+    opened, front = sockets.opened, setting.orion.socket
+    assert front is not None
+    await breaking
+    await wait_until(lambda: sockets.opened > opened and len(sockets.connections) == 1, "one new socket is open", 20)
+    await wait_until(front.ready, "the socket is ready", 20)
+
+
+REDIS_AWAY = Failure(
+    needs=frozenset({"redis"}),
+    before=redis_dies,
+    after=redis_comes_back,
+    strictness=replace(SOON, ack_seconds=1.0),
+)
+NEVER = asyncio.Event()
+NOW = format_datetime(datetime.now(UTC), usegmt=True)
+FAILURES: Mapping[str, Failure] = {
+    "model: 500, 502 or 503": Failure(decisions=(fails(500), RESPOND), drafts=(fails(502), fails(503))),
+    "model: 429 with Retry-After in seconds": Failure(decisions=(fails(429, retry_after="0.05"),)),
+    "model: 429 with Retry-After as a date": Failure(decisions=(fails(429, retry_after=NOW),)),
+    "model: 429 that asks for more time than a person is let wait": Failure(decisions=(fails(429, retry_after="999"),)),
+    "model: down for longer than a person is let wait": Failure(decisions=(fails(500),) * 2, patience=IMPATIENT),
+    "model: connection refused": Failure(url="refused", patience=IMPATIENT),
+    "model: connection never opens": Failure(url="unopened", patience=IMPATIENT),
+    "model: connection cut before a reply": Failure(decisions=(CUT,)),
+    "model: silent before the first byte": Failure(decisions=(HANGS,)),
+    "model: silent after the first byte": Failure(drafts=(says("<answer>Each", before_end=NEVER),)),
+    "model: garbage instead of a stream": Failure(drafts=(GARBAGE,)),
+    "model: stream ends early": Failure(drafts=(says("<answer>Each", done=False),)),
+    "model: stream is cut": Failure(drafts=(says("<answer>Each", broken=True),)),
+    "model: reply without choices": Failure(decisions=(Scripted(raw=b'{"choices": []}'),)),
+    "model: wrong JSON in a tool's arguments": Failure(decisions=(calls(("search", "not json")),)),
+    "model: refuses in its `refusal` field": Failure(drafts=(says("", refusal="I cannot."),)),
+    "model: stopped by a content filter": Failure(drafts=(says("Each", finish="content_filter"),)),
+    "model: reply cut off at the token limit": Failure(drafts=(says("<answer>Each", finish="length"),)),
+    "model: context too long": Failure(
+        decisions=(fails(400, "maximum context length is 8", "context_length_exceeded"),)
+    ),
+    "model: wrong key": Failure(decisions=(fails(401, "wrong", "invalid_api_key"),)),
+    "model: no such model": Failure(decisions=(fails(404, "none", "model_not_found"),)),
+    "model: quota used up": Failure(decisions=(fails(429, "pay", "insufficient_quota"),)),
+    "model: keeps failing, then is back": Failure(decisions=(fails(500),) * 4, patience=replace(QUICK, failures=2)),
+    "slack: 429 on the post": Failure(slack=lambda faults: faults.rate_limit("chat.postMessage")),
+    "slack: 503 on the post": Failure(slack=lambda faults: faults.fail("chat.postMessage", status=503, times=2)),
+    "slack: connection cut before the post": Failure(slack=lambda faults: faults.reset("chat.postMessage")),
+    "slack: connection cut after the post": Failure(slack=lambda faults: faults.lose_response("chat.postMessage")),
+    "slack: the post hangs": Failure(slack=lambda faults: faults.hang("chat.postMessage")),
+    "slack: the post is carried out after the next try's": Failure(
+        slack=lambda faults: faults.hold("chat.postMessage"), after=carried_out_late
+    ),
+    "slack: away for longer than a call waits": Failure(
+        slack=lambda faults: faults.fail("chat.postMessage", status=503, times=4),
+        patience=replace(QUICK, call_s=0.03, failures=2),
+    ),
+    "slack: no `assistant.threads.setStatus`": Failure(slack=lambda f: f.missing.add("assistant.threads.setStatus")),
+    "slack: blocks refused": Failure(slack=lambda faults: faults.fail("chat.postMessage", "invalid_blocks", times=2)),
+    "slack: socket is recycled (`warning`, `refresh_requested`)": Failure(before=recycled),
+    "slack: socket breaks without a word": Failure(before=broken),
+    "slack: no place for another socket (`too_many_websockets`)": Failure(before=no_place_for_a_socket),
+    "slack: `channel_not_found`": posting("channel_not_found"),
+    "slack: `not_in_channel`": posting("not_in_channel"),
+    "slack: `is_archived`": posting("is_archived"),
+    "slack: `thread_not_found`": posting("thread_not_found"),
+    "slack: `msg_too_long`": posting("msg_too_long"),
+    "slack: the token is revoked": Failure(
+        slack=lambda faults: faults.fail("chat.postMessage", "token_revoked", times=9)
+    ),
+    "streams: no `chat.startStream`": streamed(lambda faults: faults.missing.add("chat.startStream")),
+    "streams: too many a minute (`ratelimited`)": streamed(
+        lambda faults: faults.rate_limit("chat.startStream", retry_after=60)
+    ),
+    "streams: connection cut after the start": streamed(lambda faults: faults.lose_response("chat.startStream")),
+    "streams: 429 on a piece": streamed(lambda faults: faults.rate_limit("chat.appendStream")),
+    "streams: connection cut after a piece": streamed(lambda faults: faults.lose_response("chat.appendStream")),
+    "streams: dies (`message_not_in_streaming_state`), as after five minutes": streamed(
+        lambda faults: faults.fail("chat.appendStream", "message_not_in_streaming_state")
+    ),
+    "streams: blocks refused at its end": streamed(lambda faults: faults.fail("chat.stopStream", "invalid_blocks")),
+    "streams: no tasks for the steps of a plan (`invalid_chunks`)": streamed(
+        lambda faults: faults.fail("chat.appendStream", "invalid_chunks"), PLANNED
+    ),
+    "streams: what was shown cannot be updated (`block_mismatch`)": streamed(not_updated),
+    "redis: away when the question comes, Socket Mode": REDIS_AWAY,
+    "redis: away when the question comes, HTTP": replace(REDIS_AWAY, mode="http"),
+    "redis: away for longer than Slack sends again": Failure(
+        needs=frozenset({"redis"}),
+        before=served_before,
+        ask=ask_directly,
+        after=away_for_ten_minutes,
+        strictness=replace(LENIENT, ack_seconds=1.0, retry_delays=(0.1,)),
+        channel=DIRECT,
+    ),
+    "knowledge: PostgreSQL away": Failure(
+        needs=frozenset({"knowledge"}), before=documents_go, after=documents_come_back
+    ),
+    "knowledge: PostgreSQL away for longer than a person is let wait": Failure(
+        needs=frozenset({"knowledge"}), before=documents_go, patience=IMPATIENT
+    ),
+}
+
+
+def then(first: tuple[Scripted, ...], usual: Scripted) -> Callable[[Mapping[str, Any]], Scripted]:
+    left = list(first)
+    return lambda _: left.pop(0) if left else usual
+
+
+@contextmanager
+def unopened() -> Iterator[str]:
+    """A port at which nobody accepts any more: its queue is full."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        queue = [socket.socket() for _ in range(4)]
+        try:
+            for one in queue:
+                one.setblocking(False)
+                one.connect_ex(server.getsockname())
+            yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        finally:
+            for one in queue:
+                one.close()
+
+
+def refused() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
+
+
+@asynccontextmanager
+async def failing(failure: Failure, home: Path, far_ends: FarEnds) -> AsyncIterator[Scene]:
+    async with AsyncExitStack() as stack:
+        decisions, drafts = then(failure.decisions, RESPOND), then(failure.drafts, GOOD)
+        server = await stack.enter_async_context(ScriptedOpenAI(decisions=decisions, drafts=drafts))
+        stack.callback(NEVER.set)
+        url = server.url
+        if failure.url:
+            url = refused() if failure.url == "refused" else stack.enter_context(unopened())
+        redis = await stack.enter_async_context(node(home)) if "redis" in failure.needs else None
+        database = stack.enter_context(database_in(far_ends.postgres())) if "knowledge" in failure.needs else None
+        settings = settings_in(
+            home,
+            f"redis://{redis.address}" if redis else far_ends.redis_url,
+            openai_base_url=url,
+            openai_api_key=SecretStr("sk-test-0123456789"),
+            model="scripted",
+            knowledge_url=SecretStr(database.url if database else ""),
+            streams="streams" in failure.needs,
+        )
+        setting = await stack.enter_async_context(
+            running(settings, mode=failure.mode, patience=failure.patience, strictness=failure.strictness)
+        )
+        NEVER.clear()
+        yield Scene(setting=setting, redis=redis, database=database)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FarEnds:
+    """What all rows share: an empty Redis, and a PostgreSQL for those that ask for one."""
+
+    redis_url: str
+    postgres: Callable[[], str]
+
+
+@dataclass(kw_only=True)
+class Seen:
+    """What was there in the end."""
+
+    answers: list[dict[str, Any]]
+    direct: list[dict[str, Any]]
+    log: list[str]
+    metrics: str
+    statuses: list[str]
+    ids: set[str] = field(default_factory=set)
+
+
+async def seen(failure: Failure, home: Path, far_ends: FarEnds) -> Seen:
+    with capture_logs() as lines:
+        async with failing(failure, home, far_ends) as scene:
+            setting, channel = scene.setting, failure.channel
+            await failure.before(scene)
+            failure.slack(setting.workspace.faults)
+            ts = await failure.ask(scene)
+            thread = channel if channel == DIRECT else ts
+            await failure.after(scene)
+
+            async def over() -> bool:
+                events = [d for d in setting.workspace.workspace.deliveries.log if d.event.get("ts") == ts]
+                ended = events != [] and all(event.acknowledged or event.given_up for event in events)
+                depth = await setting.orion.mailbox.depth()
+                # A second look at a delivery that was made twice may still lie in the mailbox.
+                told = bool(answers(setting.workspace, ts, thread, channel)) or depth.dead > 0
+                return ended and told and setting.orion.turns.in_flight == 0
+
+            await wait_until(over, "the question is done with", 25)
+            page = (await setting.orion.metrics()).decode()
+            found = answers(setting.workspace, ts, thread, channel)
+            said = [
+                m for m in setting.workspace.messages(channel, None if thread == channel else thread) if m["ts"] > ts
+            ]
+            assert [m for m in said if m.get("bot_id")] == found, "nothing but the answer is left in the thread"
+            direct = [m for m in setting.workspace.messages(DIRECT) if m.get("bot_id") and m["ts"] > ts]
+            shown_statuses = statuses(setting)
+    return Seen(
+        answers=found,
+        direct=direct if channel != DIRECT else [],
+        log=[str(line["event"]) for line in lines],
+        metrics=page,
+        statuses=shown_statuses,
+    )
+
+
+def test_the_table_and_the_failures_are_the_same() -> None:
+    assert [row.failure for row in rows()] == list(FAILURES)
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: re.sub(r"\W+", "-", row.failure))
+async def test_h3_a_far_end_fails_as_the_table_says(
+    row: Row, tmp_path: Path, redis_url: str, request: pytest.FixtureRequest
+) -> None:
+    far_ends = FarEnds(redis_url=redis_url, postgres=lambda: str(request.getfixturevalue("postgres_url")))
+    found = await seen(FAILURES[row.failure], tmp_path, far_ends)
+    for status in re.findall(r"`([^`]+)`", row.person):
+        assert status in found.statuses
+    for name in re.findall(r"`([^`]+)`", row.operator):
+        assert name in found.log or name in found.metrics, f"{name} is neither logged nor counted"
+    said = re.findall(r'"([^"]+)"', row.person)
+    place = found.direct if "direct chat" in row.person else found.answers
+    for words in said:
+        assert words in shown(place[0])
+    assert len(found.answers) == {"answered once": 1, "told once": 1, "dead letter": 0}[row.question]
+    if row.question == "answered once":
+        assert "600 requests" in shown(found.answers[0])
+        assert found.answers[0]["metadata"]["event_payload"]["verified"] is True
+    if row.question == "told once":
+        turn_id = found.answers[0]["metadata"]["event_payload"]["turn_id"]
+        assert turn_id[:12] in shown(found.answers[0]), "a failure has an id that the log knows (I6)"
+    assert len(found.direct) == ("direct chat" in row.person)

@@ -1,0 +1,352 @@
+"""People change their mind while Orion is at it, or while it waits: stop, edit, delete (A3, A6).
+
+Also where the change arrives at another process than the one that runs the turn, and while none runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import ThreadStore
+from bot.local.model.roster import TEAM_ID
+from bot.queue.queue import Mailbox
+from bot.stores.thread_mode import Standings
+from bot.turn.status import MODEL_AWAY
+from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
+from tests.integration.test_failures import QUICK
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, shown
+from tests.support.waiting import wait_until
+
+Worker = Callable[..., AbstractAsyncContextManager[Setting]]
+
+
+async def quiet(setting: Setting) -> bool:
+    """Whether nothing is at work or stored."""
+    return setting.orion.turns.in_flight == 0 and (await setting.orion.mailbox.depth()).messages == 0
+
+
+async def test_a6_a_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[fails(429, retry_after="60")]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        calls = setting.workspace.calls
+        await setting.workspace.wait_for(lambda: any(c.arguments.get("status") == MODEL_AWAY for c in calls), 20)
+        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the question waits")
+        setting.ask("stop", thread=ts)
+        answer = await setting.answer_to(ts)
+        assert shown(answer).startswith("Stopped")
+        await wait_until(lambda: quiet(setting), "nothing is left to do")
+        assert [c.arguments["status"] for c in calls if c.method == "assistant.threads.setStatus"][-1] == ""
+
+
+async def test_a3_an_edit_while_the_turn_runs_is_answered_in_place(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    drafts = [says(DRAFTS["good"], before_end=gate), says(DRAFTS["good"])]
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND, RESPOND], drafts=drafts) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await server.wait_for_requests(2)
+        setting.workspace.edit(CHANNEL, ts, f"{MENTION} How many requests per minute may one key make?")
+        gate.set()
+        await server.wait_for_requests(4)
+        await wait_until(lambda: quiet(setting), "both are done")
+        (answer,) = answers(setting.workspace, ts, ts)
+        assert "600 requests" in shown(answer)
+
+
+async def test_a3_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, redis_url: str) -> None:
+    drafts = [says(DRAFTS["good"])] * 2
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        first = await setting.answer_to(ts)
+        later = setting.ask("How many requests per minute again?", thread=ts)
+        await setting.answer_to(later, thread=ts)
+        await wait_until(lambda: quiet(setting), "both are answered")
+        setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
+        events = setting.workspace.workspace.deliveries.log
+        await wait_until(lambda: all(event.acknowledged for event in events), "the edit has arrived")
+        await wait_until(lambda: quiet(setting), "the edit is done with")
+        assert len(server.requests) == 4
+        assert [shown(one) for one in answers(setting.workspace, ts, ts)] == [shown(first)]
+        place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=ts)
+        history = (await ThreadStore(setting.orion.redis).load(place)).history
+        assert next(m.text for m in history if m.role == "user") == "What does error FH-2002 mean?"
+
+
+async def test_a6_a_stop_while_the_post_is_in_flight_leaves_one_answer(tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        setting.workspace.faults.hang("chat.postMessage")
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        calls = setting.workspace.calls
+        await setting.workspace.wait_for(lambda: any(c.method == "chat.postMessage" for c in calls), 20)
+        setting.ask("stop", thread=ts)
+        await setting.answer_to(ts)
+        setting.workspace.faults.release()
+
+        async def ended() -> bool:  # the letter that asks for a second look at what was cut off may still rest
+            return not await setting.orion.mailbox.stored(f"{TEAM_ID}:{CHANNEL}:{ts}")
+
+        await wait_until(ended, "the turn has ended")
+        (answer,) = answers(setting.workspace, ts, ts)
+        assert "600 requests" in shown(answer)
+
+
+async def is_engaged(redis: Redis, place: ThreadKey) -> bool:
+    """The standing of a thread is noted right after its first question was stored, not before."""
+    return await Standings(redis).of(place) == "engaged"
+
+
+@asynccontextmanager
+async def apart(home: Path, redis_url: str, server: ScriptedOpenAI) -> AsyncIterator[tuple[Setting, Worker]]:
+    """A process that only takes events, and a way to open others that only work: what arrives does so elsewhere."""
+    async with running(with_server(home / "front", redis_url, server), part="front") as front:
+
+        def worker(name: str = "worker") -> AbstractAsyncContextManager[Setting]:
+            settings = with_server(home / name, redis_url, server)
+            return running(settings, part="worker", inhabited=front.workspace, patience=QUICK)
+
+        yield front, worker
+
+
+async def done(*settings: Setting) -> bool:
+    """Whether every event was taken in, and nothing waits or runs anywhere."""
+    events = settings[0].workspace.workspace.deliveries.log
+    return all(event.acknowledged for event in events) and all([await quiet(setting) for setting in settings])
+
+
+def shown_in(setting: Setting, thread: str) -> list[str]:
+    return [shown(m) for m in setting.workspace.messages(CHANNEL, thread) if m.get("bot_id")]
+
+
+async def test_a6_a_stop_that_arrives_at_another_process_ends_the_turn_within_a_second(
+    tmp_path: Path, redis_url: str
+) -> None:
+    gate = asyncio.Event()
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
+        apart(tmp_path, redis_url, server) as (front, worker),
+        worker("first") as first,
+        worker("second") as second,
+    ):
+        await wait_until(lambda: first.orion.turns.listening.is_set() and second.orion.turns.listening.is_set(), "ears")
+        ts = front.ask(f"{MENTION} {LIMIT}")
+        await server.wait_for_requests(2)
+        front.ask("stop", thread=ts)
+        await wait_until(lambda: done(front, first, second), "the turn is over", 5)
+        assert [text[:7] for text in shown_in(front, ts)] == ["Stopped"]
+        gate.set()
+
+
+async def test_a3_an_edit_that_arrives_at_another_process_is_answered_in_place(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    drafts = [says(DRAFTS["good"], before_end=gate), says(DRAFTS["good"])]
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
+        apart(tmp_path, redis_url, server) as (front, worker),
+        worker("first") as first,
+        worker("second") as second,
+    ):
+        ts = front.ask(f"{MENTION} {LIMIT}")
+        await server.wait_for_requests(2)
+        front.workspace.edit(CHANNEL, ts, f"{MENTION} How many requests per minute may one key make?")
+        gate.set()
+        await server.wait_for_requests(4)
+        await wait_until(lambda: done(front, first, second), "both turns are over")
+        assert ["600 requests" in text for text in shown_in(front, ts)] == [True]
+
+
+@pytest.mark.parametrize("edited", [False, True], ids=["the-question-runs", "its-edit-runs"])
+async def test_a3_a_deletion_that_arrives_at_another_process_ends_the_turn_and_takes_the_answer(
+    tmp_path: Path, redis_url: str, *, edited: bool
+) -> None:
+    gate = asyncio.Event()
+    drafts = [*([says(DRAFTS["good"])] * edited), says(DRAFTS["good"], before_end=gate)]
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
+        apart(tmp_path, redis_url, server) as (front, worker),
+        worker() as working,
+    ):
+        await wait_until(working.orion.turns.listening.is_set, "the worker has ears")
+        ts = front.ask(f"{MENTION} {LIMIT}")
+        if edited:
+            await front.answer_to(ts)
+            front.workspace.edit(CHANNEL, ts, f"{MENTION} How many requests per minute may one key make?")
+        await server.wait_for_requests(2 + 2 * edited)
+        front.workspace.delete(CHANNEL, ts)
+        await wait_until(lambda: done(front, working), "the turn is over, though the model still speaks", 5)
+        assert shown_in(front, ts) == []
+        gate.set()
+
+
+@pytest.mark.parametrize("change", ["stop", "edit", "delete"])
+async def test_a3_a6_a_change_of_mind_while_no_worker_lives_holds_after_the_restart(
+    tmp_path: Path, redis_url: str, change: str
+) -> None:
+    gate = asyncio.Event()
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[says(DRAFTS["good"], before_end=gate)] * 3) as server,
+        apart(tmp_path, redis_url, server) as (front, worker),
+    ):
+        async with worker():
+            ts = front.ask(f"{MENTION} {LIMIT}")
+            await server.wait_for_requests(2)
+        match change:
+            case "stop":
+                front.ask("stop", thread=ts)
+            case "edit":
+                front.workspace.edit(CHANNEL, ts, f"{MENTION} How many requests per minute may one key make?")
+            case _:
+                front.workspace.delete(CHANNEL, ts)
+        events = front.workspace.workspace.deliveries.log
+        await wait_until(lambda: all(event.acknowledged for event in events), "it is taken in")
+        gate.set()
+        async with worker("next") as restarted:
+            await wait_until(lambda: done(front, restarted), "the question is done with")
+        said = [text[:7] for text in shown_in(front, ts)]
+        assert (len(said), said == ["Stopped"]) == {"stop": (1, True), "edit": (1, False), "delete": (0, False)}[change]
+        assert len(server.requests) == {"stop": 2, "edit": 6, "delete": 2}[change]
+
+
+async def test_a6_a_question_whose_worker_died_is_stopped_by_whoever_takes_it_over(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with (
+        ScriptedOpenAI() as server,
+        apart(tmp_path, redis_url, server) as (front, worker),
+    ):
+        ts = front.ask(f"{MENTION} {LIMIT}")
+        dead = Mailbox(redis_client, lease_s=0.3)
+        await wait_until(lambda: dead.claim("dead", 1), "a worker has it, and dies")
+        place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=ts)
+        await wait_until(lambda: is_engaged(redis_client, place), "the thread is one of Orion's")
+        front.ask("stop", thread=ts)
+        async with worker():
+            await wait_until(lambda: [text[:7] for text in shown_in(front, ts)] == ["Stopped"], "the next one says so")
+        assert server.requests == []
+        await dead.aclose()
+
+
+async def test_a3_a_deleted_question_takes_every_message_of_its_answer_along(tmp_path: Path, redis_url: str) -> None:
+    sentence = "Each API key may make 600 requests a minute [1]."
+    long = "<answer>" + "\n\n".join([" ".join([sentence] * 8)] * 25) + "</answer>"
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(long)]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await setting.answer_to(ts)
+        await wait_until(lambda: quiet(setting), "the answer is whole")
+        parts = [m["metadata"]["event_payload"].get("part", 1) for m in setting.workspace.messages(CHANNEL, ts)[1:]]
+        assert parts == list(range(1, len(parts) + 1))
+        assert len(parts) > 1
+        setting.workspace.delete(CHANNEL, ts)
+        await wait_until(lambda: shown_in(setting, ts) == [], "all of it is gone")
+
+
+async def test_a3_whoever_deletes_a_question_before_its_answer_hears_nothing_of_it(
+    tmp_path: Path, redis_url: str
+) -> None:
+    gate = asyncio.Event()
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await server.wait_for_requests(2)
+        setting.workspace.delete(CHANNEL, ts)  # its thread is gone with it: nobody had replied
+        await wait_until(lambda: done(setting), "the deletion is settled", 5)
+        assert setting.workspace.messages(DIRECT) == []
+        assert await setting.orion.mailbox.dead_letters(10) == []
+        gate.set()
+
+
+async def test_a3_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[says(DRAFTS["good"])] * 3) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        first = setting.ask(f"{MENTION} {LIMIT} My PIN is 4711.")
+        await setting.answer_to(first)
+        second = setting.ask(f"{LIMIT} My word is swordfish.", thread=first)
+        await setting.answer_to(second, thread=first)
+        for ts in (second, first):
+            await wait_until(lambda: done(setting), "all is said")
+            setting.workspace.delete(CHANNEL, ts)
+        await wait_until(lambda: done(setting), "all is taken back")
+        before = len(server.requests)
+        last = setting.ask(f"{MENTION} {LIMIT}", thread=first)
+        await setting.answer_to(last, thread=first)
+        asked = json.dumps(server.requests[before:], default=str)
+        assert LIMIT in asked
+        assert not any(secret in asked for secret in ("4711", "swordfish"))
+
+
+async def test_a3_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await setting.answer_to(ts)
+        await wait_until(lambda: done(setting), "the turn is over")
+        setting.workspace.faults.fail("conversations.replies", "is_archived")
+        setting.workspace.delete(CHANNEL, ts)
+        await wait_until(lambda: done(setting), "the deletion is settled", 5)
+        assert setting.workspace.messages(DIRECT) == []
+        assert [letter.reason for letter in await setting.orion.mailbox.dead_letters(10)] == ["is_archived"]
+
+
+async def test_a3_a_question_in_a_direct_chat_stays_one_when_a_thread_grows_under_it(
+    tmp_path: Path, redis_url: str
+) -> None:
+    drafts = [says(DRAFTS["good"]), says("<answer>It is 600 a minute [1].</answer>")]
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(LIMIT, channel=DIRECT)
+        await setting.answer_to(ts, thread=DIRECT, channel=DIRECT)
+        setting.ask("stop", channel=DIRECT, thread=ts)  # from now on Slack says that the question is a thread's first
+        await wait_until(lambda: done(setting), "the thread is there")
+        setting.workspace.edit(DIRECT, ts, f"{LIMIT} In short, please.")
+
+        def edited() -> bool:
+            return "It is 600" in shown(answers(setting.workspace, ts, DIRECT, DIRECT)[0])
+
+        await setting.workspace.wait_for(edited, 20)
+        setting.workspace.delete(DIRECT, ts)
+        await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, DIRECT, DIRECT), 20)
+
+
+async def test_a3_a_deleted_question_that_rests_is_not_waited_for(tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[fails(429, retry_after="60")]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        calls = setting.workspace.calls
+        await setting.workspace.wait_for(lambda: any(c.arguments.get("status") == MODEL_AWAY for c in calls), 20)
+        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the question rests")
+        setting.workspace.delete(CHANNEL, ts)
+        await wait_until(lambda: done(setting), "it is settled", 5)
+        assert shown_in(setting, ts) == []
+        assert [c.arguments["status"] for c in calls if c.method == "assistant.threads.setStatus"][-1] == ""

@@ -1,0 +1,184 @@
+"""Missions whose process is killed (kill -9) between a question back and its answer, or between two tools.
+
+`orion serve` is a process of its own over a real Redis; model and workspace are servers in the test. What happened is
+read from outside: the thread's state as Redis has it, the log of both processes, what stands in Slack. Lists are whole.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from redis.asyncio import Redis
+
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import ThreadState
+from agent.thread.store import ThreadStore
+from bot.local.model.roster import TEAM_ID
+from bot.local.server import LocalWorkspace
+from tests.process.test_process import connected, workspace
+from tests.support.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says
+from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, shown
+from tests.support.waiting import wait_until
+
+LIMITS = "Public API: limits and errors"
+BACK = "Which plan do you mean?"
+GOOD = says("<answer>Keys on the partner plan may make 3,000 requests a minute [1].</answer>")
+OTHER = says("<answer>A request body may be 2 MB at most [1].</answer>")
+PLAN = [{"description": "Find out the plan"}, {"description": "Look up its limit", "tool": "get_document"}]
+READ = calls(("get_document", {"document": LIMITS}))
+LISTED = calls(("list_documents", {}))
+OF_MISSIONS = {
+    "mission_set",
+    "completed_todolist_detected_on_new_input",
+    "resetting_mission_for_new_query",
+    "mission_reset_complete",
+    "tool_called",
+    "turn_outcome",
+}
+
+
+class Scene:
+    """One workspace, one Redis, one scripted model; processes come and go."""
+
+    def __init__(self, tmp_path: Path, redis_url: str, redis_client: Redis, server: ScriptedOpenAI) -> None:
+        self._home = tmp_path
+        self._redis_url = redis_url
+        self._store = ThreadStore(redis_client)
+        self._server = server
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        self.workspace: LocalWorkspace = await self._stack.enter_async_context(workspace())
+        model = {"OPENAI_BASE_URL": self._server.url, "OPENAI_API_KEY": "sk-test", "ORION_MODEL": "scripted"}
+        self.environment = serve_environment(self.workspace, self._home, REDIS_URL=self._redis_url, **model)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    def log(self, name: str) -> Path:
+        return self._home / f"{name}.log"
+
+    def ask(self, text: str, thread: str | None = None) -> str:
+        return self.workspace.post(self.workspace.visitor, CHANNEL, f"{MENTION} {text}", thread)
+
+    async def answer(self, ts: str, thread: str) -> str:
+        found = await self.workspace.wait_for(lambda: answers(self.workspace, ts, thread), 60)
+        return shown(found[0])
+
+    async def state(self, thread: str) -> ThreadState:
+        return await self._store.load(ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=thread))
+
+    async def settled(self, thread: str, answered: int) -> None:
+        """Until so many messages of the thread are answered and remembered."""
+
+        async def remembered() -> bool:
+            history = (await self.state(thread)).history
+            return sum(message.role == "assistant" for message in history) >= answered
+
+        await wait_until(remembered, f"{answered} answers are remembered", 60)
+
+    def events(self, *names: str) -> list[str]:
+        """What the processes logged of missions and tools, in order."""
+        lines = [json.loads(line) for name in names for line in self.log(name).read_text().splitlines()]
+        return [told(line) for line in lines if line["event"] in OF_MISSIONS]
+
+
+def told(line: dict[str, Any]) -> str:
+    detail = {"tool_called": line.get("tool"), "turn_outcome": line.get("outcome")}.get(line["event"])
+    return f"{line['event']} {detail}" if detail else line["event"]
+
+
+def steps(state: ThreadState) -> list[tuple[str, str, str]]:
+    assert state.plan is not None
+    return [(step.description, step.status, step.result) for step in state.plan.steps]
+
+
+def asks_back() -> Scripted:
+    return calls(("ask_user", {"question": BACK, "key": "plan", "plan": PLAN}))
+
+
+async def test_b6_e2_killed_after_the_question_back_the_mission_goes_on_and_a_second_resets(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    decisions = [asks_back(), LISTED, READ, calls(("finish_step", {"step": 1, "result": "partner"})), RESPOND, RESPOND]
+    async with (
+        ScriptedOpenAI(decisions=decisions, drafts=[GOOD, OTHER]) as server,
+        Scene(tmp_path, redis_url, redis_client, server) as scene,
+    ):
+        async with process(["serve"], scene.environment, scene.log("first")) as first:
+            await connected(scene.workspace)
+            thread = scene.ask("How many requests may a key make?")
+            assert BACK in await scene.answer(thread, thread)
+            await scene.settled(thread, 1)
+            first.kill()
+            await first.wait()
+        asked = await scene.state(thread)
+        assert asked.pending_question is not None
+        assert steps(asked) == [("Find out the plan", "open", ""), ("Look up its limit", "open", "")]
+
+        async with process(["serve"], scene.environment, scene.log("second")):
+            await connected(scene.workspace)
+            reply = scene.ask("The partner plan", thread)
+            assert "3,000 requests" in await scene.answer(reply, thread)
+            await scene.settled(thread, 2)
+            after = await scene.state(thread)
+            later = scene.ask("How big may a request body be?", thread)
+            assert "2 MB" in await scene.answer(later, thread)
+            await scene.settled(thread, 3)
+        last = await scene.state(thread)
+    assert after.todolist_id == asked.todolist_id
+    assert (after.mission, after.answers) == (asked.mission, {"plan": "The partner plan"})
+    assert after.pending_question is None
+    assert steps(after) == [("Find out the plan", "done", "partner"), ("Look up its limit", "done", "")]
+    assert last.todolist_id not in {None, asked.todolist_id}
+    assert last.answers == after.answers
+    assert steps(last) == [("How big may a request body be?", "done", "")]
+    assert scene.events("first", "second") == [
+        "mission_set",
+        "tool_called search",
+        "turn_outcome asked",
+        "tool_called search",
+        "tool_called list_documents",
+        "tool_called get_document",
+        "turn_outcome answered",
+        "completed_todolist_detected_on_new_input",
+        "resetting_mission_for_new_query",
+        "mission_reset_complete",
+        "mission_set",
+        "tool_called search",
+        "turn_outcome answered",
+    ]
+    assert [len(answers(scene.workspace, ts, thread)) for ts in (thread, reply, later)] == [1, 1, 1]
+
+
+async def test_h3_killed_between_two_tools_the_turn_is_done_anew_and_answered_once(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[LISTED, HANGS, LISTED, READ, RESPOND], drafts=[GOOD]) as server,
+        Scene(tmp_path, redis_url, redis_client, server) as scene,
+    ):
+        async with process(["serve"], scene.environment, scene.log("first")) as first:
+            await connected(scene.workspace)
+            thread = scene.ask("How many requests may a key of the partner plan make?")
+            await server.wait_for_requests(2)
+            first.kill()
+            await first.wait()
+        assert answers(scene.workspace, thread, thread) == []
+        assert (await scene.state(thread)).plan is None
+        async with process(["serve"], scene.environment, scene.log("second")):
+            assert "3,000 requests" in await scene.answer(thread, thread)
+            await scene.settled(thread, 1)
+        state = await scene.state(thread)
+    before = ["mission_set", "tool_called search", "tool_called list_documents"]
+    assert scene.events("first", "second") == [*before, *before, "tool_called get_document", "turn_outcome answered"]
+    assert steps(state) == [("How many requests may a key of the partner plan make?", "done", "")]
+    assert [message.role for message in state.history] == ["user", "assistant"]
+    assert len(answers(scene.workspace, thread, thread)) == 1

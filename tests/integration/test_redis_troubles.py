@@ -1,0 +1,140 @@
+"""A Redis that refuses: nothing is acknowledged, the log and the doctor say why, and work goes on afterwards (H3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import AuthenticationError, ReadOnlyError, RedisError, ResponseError
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
+
+from bot.doctor.check import Check
+from bot.doctor.doctor import examine
+from bot.queue.lease import Lease
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending, Turns
+from bot.redis.url import client_of
+from tests.support.orion_running import settings_in
+from tests.support.redis_fleet import follows, free_port, node
+from tests.support.waiting import wait_until
+
+
+@asynccontextmanager
+async def working(redis: Redis, handled: list[str]) -> AsyncIterator[Mailbox]:
+    """A worker that answers everything, over this client."""
+
+    async def handle(claimed: Claimed, _lease: Lease) -> Ending:
+        handled.append(claimed.body)
+        return OK
+
+    async def on_dead(claimed: Claimed, _lease: Lease, reason: str) -> None:
+        raise AssertionError(claimed.id, reason)
+
+    mailbox = Mailbox(redis)
+    turns = Turns(mailbox, handle, on_dead=on_dead)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(turns.run())
+        try:
+            yield mailbox
+        finally:
+            turns.stop()
+    await mailbox.aclose()
+
+
+def told(logs: list[EventDict], words: str) -> bool:
+    return any(line["event"] == "redis_unavailable" and words in line["cause"] for line in logs)
+
+
+async def redis_check(home: Path, url: str) -> Check:
+    checks: Mapping[str, Check] = {check.name: check for check in await examine(settings_in(home, url), within_s=5)}
+    return checks["Redis"]
+
+
+async def test_h3_a_wrong_password_is_told_waited_out_and_never_shown(tmp_path: Path) -> None:
+    async with node(tmp_path) as server, server.client() as admin:
+        url, handled = f"redis://:hunter2@{server.address}", list[str]()
+        await admin.config_set("requirepass", "other")
+        check = await redis_check(tmp_path, url)
+        assert (check.ok, "refuses the user or password" in check.detail) == (False, True)
+        with capture_logs() as logs:
+            async with client_of(url) as redis, working(redis, handled) as mailbox:
+                with pytest.raises(AuthenticationError):
+                    await mailbox.enqueue("T:C:1", "q", event_ids=["a"])
+                await wait_until(lambda: told(logs, "refuses the user or password"), "the log says why")
+                await admin.config_set("requirepass", "hunter2")
+                await mailbox.enqueue("T:C:1", "q", event_ids=["a"])
+                await wait_until(lambda: handled == ["q"], "it was answered")
+        assert "hunter2" not in str(logs) + str(check)
+
+
+async def test_h3_a_read_only_replica_takes_no_question_until_it_leads(tmp_path: Path) -> None:
+    async with node(tmp_path) as primary, node(tmp_path) as replica:
+        await replica.ask("REPLICAOF", "127.0.0.1", primary.port)
+        await wait_until(partial(follows, replica), "the replica follows", timeout=30)
+        url, handled = f"redis://{replica.address}", list[str]()
+        check = await redis_check(tmp_path, url)
+        assert (check.ok, "read-only replica" in check.detail) == (False, True)
+        with capture_logs() as logs:
+            async with client_of(url) as redis, working(redis, handled) as mailbox:
+                with pytest.raises(ReadOnlyError):
+                    await mailbox.enqueue("T:C:1", "q", event_ids=["a"])
+                await wait_until(lambda: told(logs, "read-only replica"), "the log says why")
+                await replica.ask("REPLICAOF", "NO", "ONE")
+                await mailbox.enqueue("T:C:1", "q", event_ids=["a"])
+                await wait_until(lambda: handled == ["q"], "it was answered")
+
+
+async def test_h3_a_redis_without_memory_takes_no_question_until_it_has_room(tmp_path: Path) -> None:
+    async with node(tmp_path) as server, server.client() as admin:
+        url, handled = f"redis://{server.address}", list[str]()
+        async with client_of(url) as redis, working(redis, handled) as mailbox:
+            await admin.config_set("maxmemory", 1)
+            with pytest.raises(RedisError):
+                await mailbox.enqueue("T:C:1", "q", event_ids=["a"])
+            await admin.config_set("maxmemory", 0)
+            await mailbox.enqueue("T:C:1", "q", event_ids=["a"])
+            await wait_until(lambda: handled == ["q"], "it was answered")
+        await admin.config_set("maxmemory-policy", "allkeys-lru")
+        check = await redis_check(tmp_path, url)
+        assert (check.ok, "allkeys-lru" in check.detail) == (False, True)
+        assert "noeviction" in check.remedy
+
+
+async def test_h3_a_redis_that_cannot_write_its_disk_takes_no_question(tmp_path: Path) -> None:
+    """A snapshot that cannot be written stops all writes, as a full disk does."""
+    async with node(tmp_path) as server, server.client() as admin:
+        url, handled = f"redis://{server.address}", list[str]()
+        async with client_of(url) as redis, working(redis, handled) as mailbox:
+            await admin.config_set("save", "3600 1")
+            (server.directory / "dump.rdb").mkdir()
+            await admin.set("a", "b")
+            await admin.bgsave()
+
+            async def refused() -> bool:
+                return bool((await admin.info("persistence"))["rdb_last_bgsave_status"] == "err")
+
+            await wait_until(refused, "the snapshot failed")
+            with pytest.raises(ResponseError, match="MISCONF"):
+                await mailbox.enqueue("T:C:1", "q", event_ids=["a"])
+            await admin.config_set("save", "")
+            await mailbox.enqueue("T:C:1", "q", event_ids=["a"])
+            await wait_until(lambda: handled == ["q"], "it was answered")
+
+
+async def test_h3_one_node_of_a_cluster_is_told_how_to_be_named(tmp_path: Path) -> None:
+    async with node(tmp_path, "--cluster-enabled", "yes", "--cluster-port", str(free_port())) as server:
+        await server.ask("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+
+        async def whole() -> bool:
+            return "cluster_state:ok" in await server.ask("CLUSTER", "INFO")
+
+        await wait_until(whole, "the cluster is complete")
+        check = await redis_check(tmp_path, f"redis://{server.address}")
+        assert (check.ok, "redis+cluster://" in check.remedy) == (False, True)
+        assert (await redis_check(tmp_path, f"redis+cluster://{server.address}")).ok

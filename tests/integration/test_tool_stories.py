@@ -1,0 +1,280 @@
+"""Whole turns with tools, as lists of events: documents listed, commits summarised, the web asked (issue's "Shows").
+
+Everything is real but the far ends: the engine of the settings, an index, a Git repository, a search engine's server, a
+model's server with a script. Each list is compared whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.outcome import Answered, Asked, TurnOutcome
+from agent.thread.conversation import Question, ThreadKey
+from agent.thread.state import ThreadState, from_json, to_json
+from agent.turn.events import (
+    Done,
+    ModelEnd,
+    ModelStart,
+    PlanMoved,
+    StateUpdated,
+    Thinking,
+    Token,
+    ToolEnd,
+    ToolStart,
+    TurnEvent,
+    Verification,
+)
+from bot.documents.open import corpus_of
+from bot.settings import Settings
+from bot.turn.engine import Engine, open_engine
+from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
+from tests.support.orion_running import settings_in
+from tests.support.searxng import LocalSearxNG
+
+PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
+REFUNDS = "# Refunds\n\nMeals on a trip are paid back up to 45 euros a day.\n"
+LIMITS = "# Limits\n\nEach key may send 120 requests a minute.\n"
+
+
+@dataclass(slots=True)
+class Story:
+    """Turns of one thread; each turn's events as short lines, texts of the model folded."""
+
+    engine: Engine
+    state: ThreadState = field(default_factory=ThreadState)
+    events: list[str] = field(default_factory=list)
+
+    async def ask(self, text: str, ts: str = "1.0", user: str = "U1") -> TurnOutcome:
+        self.events = []
+        question = Question(thread=PLACE, user=user, text=text, ts=ts)
+        outcome, self.state = await self.engine.run(question, self.state, emit=self._note)
+        return outcome
+
+    def _note(self, event: TurnEvent) -> None:
+        line = told(event)
+        if line != "token" or self.events[-1] != "token":
+            self.events.append(line)
+
+
+def told(event: TurnEvent) -> str:
+    """One event as a line."""
+    match event:
+        case ToolStart():
+            line = f"{event.tool} starts {json.dumps(event.input)}" if event.tool != "search" else "search starts"
+        case ToolEnd():
+            line = f"{event.tool} {'brings' if event.ok else 'fails'} {event.content or event.error}"
+        case StateUpdated():
+            line = f"state {', '.join(sorted(event.changes))}"
+        case PlanMoved():
+            line = f"plan {', '.join(step.status for step in event.steps)}"
+        case ModelStart() | ModelEnd():
+            line = f"{event.phase} {'starts' if isinstance(event, ModelStart) else 'ends'}"
+        case Done() | Verification():
+            line = f"done {event.outcome}" if isinstance(event, Done) else f"verified {event.verdict.passed}"
+        case Thinking() | Token():
+            line = type(event).__name__.lower()
+    return line
+
+
+@asynccontextmanager
+async def story(settings: Settings, server: ScriptedOpenAI, docs: Path) -> AsyncIterator[Story]:
+    inside = settings.model_copy(update={"openai_base_url": server.url, "model": "m", "docs": (docs,)})
+    async with open_engine(inside, corpus_of(inside)) as engine:
+        yield Story(engine)
+
+
+def folder(tmp_path: Path, **documents: str) -> Path:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name, text in documents.items():
+        (docs / f"{name}.md").write_text(text)
+        os.utime(docs / f"{name}.md", (1_795_000_000, 1_795_000_000))
+    return docs
+
+
+FIRST_SEARCH = ["search starts", "search brings No passage has any of these words."]
+WRITTEN = ["write starts", "token", "write ends", "verified True"]
+PLANNED = "state steps, todolist_id"
+CLOSED = "state closed, steps, todolist_id"
+DECIDED = ["decide starts", "decide ends"]
+
+
+async def test_which_documents_are_there(tmp_path: Path) -> None:
+    """list_documents, then llm_generate, then a cited answer. What llm_generate wrote is no source."""
+    wrote = {"prompt": "Group these documents.", "context": {"documents": ["Limits", "Refunds"]}}
+    answer = "<answer>There are two documents: Limits and Refunds [1].</answer>"
+    docs = folder(tmp_path, limits=LIMITS, refunds=REFUNDS)
+    async with (
+        ScriptedOpenAI(
+            decisions=[calls(("list_documents", {})), calls(("llm_generate", wrote)), RESPOND],
+            generations=[says("Two documents about 999 topics.")],
+            drafts=[says(answer)],
+        ) as server,
+        story(settings_in(tmp_path, ""), server, docs) as told_,
+    ):
+        outcome = await told_.ask("What have you got?")
+        prompts = json.dumps(server.requests[-1]["messages"])
+    listed = "2 documents:\n- Limits (limits.md), updated 2026-11-18\n- Refunds (refunds.md), updated 2026-11-18"
+    generated = json.dumps(
+        {"success": True, "generated_text": "Two documents about 999 topics.", "tokens_used": 120,
+         "prompt_tokens": 100, "completion_tokens": 20, "estimated": False}
+    )  # fmt: skip
+    assert told_.events == [
+        *FIRST_SEARCH,
+        *DECIDED,
+        PLANNED,
+        "list_documents starts {}",
+        f"list_documents brings {listed}",
+        *DECIDED,
+        f"llm_generate starts {json.dumps(wrote)}",
+        f"llm_generate brings {generated}",
+        *DECIDED,
+        *WRITTEN,
+        CLOSED,
+        "done answered",
+    ]
+    assert isinstance(outcome, Answered)
+    assert [source.title for source in outcome.answer.sources] == ["List of documents"]
+    assert "source [2]" not in prompts
+
+
+async def test_summarise_last_week_s_commits(tmp_path: Path) -> None:
+    """git_log, then a cited summary with a link to each commit."""
+    work = tmp_path / "shop"
+    made = [("Raise tea to 4 euros", "2026-11-17T09:00:00+00:00"), ("Fix the door", "2026-11-18T09:00:00+00:00")]
+    ids = await asyncio.to_thread(committed, work, made)
+    asked = {"since": "2026-11-16", "until": "2026-11-21"}
+    answer = "<answer>- Ada raised tea to 4 euros [2].\n- Ada fixed the door [1].</answer>"
+    async with (
+        ScriptedOpenAI(decisions=[calls(("git_log", asked)), RESPOND], drafts=[says(answer)]) as server,
+        story(
+            settings_in(tmp_path, "", git=(work,), git_url="https://git.example/{commit}"), server, folder(tmp_path)
+        ) as told_,
+    ):
+        outcome = await told_.ask("Summarise last week's commits.")
+    assert told_.events == [
+        *FIRST_SEARCH,
+        *DECIDED,
+        PLANNED,
+        f"git_log starts {json.dumps(asked)}",
+        f"git_log brings {ids[1][:10]} {made[1][1]} Ada: {made[1][0]}\n{ids[0][:10]} {made[0][1]} Ada: {made[0][0]}",
+        *DECIDED,
+        *WRITTEN,
+        CLOSED,
+        "done answered",
+    ]
+    assert isinstance(outcome, Answered)
+    assert sorted(source.url for source in outcome.answer.sources) == sorted(
+        f"https://git.example/{one}" for one in ids
+    )
+    assert f"<https://git.example/{ids[0]}|" in outcome.answer.chunks[0]
+
+
+def committed(work: Path, commits: list[tuple[str, str]]) -> list[str]:
+    """A repository with these messages at these times; their ids."""
+    ids = []
+    who = {f"GIT_{role}_{part}": "Ada" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
+    plain = {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": "/dev/null", **who}
+    subprocess.run(["git", "init", "-q", str(work)], check=True, env=plain)
+    for message, at in commits:
+        when = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
+        git = ["git", "-C", str(work)]
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", message], check=True, env=plain | when)
+        head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, env=plain, capture_output=True, text=True)
+        ids.append(head.stdout.strip())
+    return ids
+
+
+async def test_a_question_over_web_results(tmp_path: Path) -> None:
+    """Two tools of one step run at once; the one that fails is read, the other's text is cited with its link."""
+    page = {"title": "Tea prices", "url": "https://tea.example/p", "content": "A kilo of tea costs 9 euros."}
+    step = calls(("web_search", {"query": "price of tea"}), ("get_document", {"document": "tea"}))
+    answer = "<answer>A kilo of tea costs 9 euros [1].</answer>"
+    async with (
+        LocalSearxNG(page) as engine,
+        ScriptedOpenAI(decisions=[step, RESPOND], drafts=[says(answer)]) as server,
+        story(settings_in(tmp_path, "", searxng_url=engine.url), server, folder(tmp_path)) as told_,
+    ):
+        outcome = await told_.ask("What does a kilo of tea cost?")
+    head = [*FIRST_SEARCH, *DECIDED, PLANNED]
+    starts = ['web_search starts {"query": "price of tea"}', 'get_document starts {"document": "tea"}']
+    ends = {
+        "web_search brings Tea prices (https://tea.example/p)",
+        "get_document fails There is no document of that name.",
+    }
+    tail = [*DECIDED, *WRITTEN, CLOSED, "done answered"]
+    at = len(head) + len(starts)
+    assert told_.events[:at] == head + starts
+    assert set(told_.events[at : at + 2]) == ends
+    assert told_.events[at + 2 :] == tail
+    assert isinstance(outcome, Answered)
+    assert outcome.answer.chunks[0].startswith("A kilo of tea costs 9 euros <https://tea.example/p|")
+
+
+def asks(question: str, key: str) -> Scripted:
+    plan = [{"description": "Find the city"}, {"description": "Look up its tea", "tool": "web_search"}]
+    return calls(("ask_user", {"question": question, "key": key, "plan": plan}))
+
+
+async def test_two_tools_and_a_question_back_continued_elsewhere_then_a_second_mission(tmp_path: Path) -> None:
+    """The state after the question goes through its stored form, as a worker that is killed leaves it to the next."""
+    page = {"title": "Tea in Ulm", "url": "https://tea.example/ulm", "content": "In Ulm a kilo of tea costs 8 euros."}
+    docs = folder(tmp_path, limits=LIMITS)
+    settings = settings_in(tmp_path, "")
+    decisions = [
+        asks("Which city do you mean?", "city"),
+        calls(("web_search", {"query": "tea Ulm"}), ("list_documents", {})),
+        calls(("finish_step", {"step": 1, "result": "Ulm"})),
+        RESPOND,
+        RESPOND,
+    ]
+    drafts = [
+        says("<answer>In Ulm a kilo of tea costs 8 euros [1].</answer>"),
+        says("<answer>Each key may send 120 requests a minute [1].</answer>"),
+    ]
+    async with LocalSearxNG(page) as engine, ScriptedOpenAI(decisions=decisions, drafts=drafts) as server:
+        settings = settings.model_copy(update={"searxng_url": engine.url})
+        async with story(settings, server, docs) as before:
+            outcome = await before.ask("What is the price of tea?")
+        assert isinstance(outcome, Asked)
+        assert before.events == [
+            *FIRST_SEARCH, *DECIDED, PLANNED, "plan open, open", "state pending_question", "done asked",
+        ]  # fmt: skip
+        asked = before.state
+        assert asked.plan is not None
+        assert [(step.description, step.status) for step in asked.plan.steps] == [
+            ("Find the city", "open"), ("Look up its tea", "open"),
+        ]  # fmt: skip
+
+        async with story(settings, server, docs) as after:
+            after.state = from_json(to_json(asked))
+            outcome = await after.ask("Ulm", ts="2.0")
+            assert isinstance(outcome, Answered)
+            assert (after.state.answers, after.state.todolist_id) == ({"city": "Ulm"}, asked.todolist_id)
+            first = after.events
+            plan = after.state.plan
+            outcome = await after.ask("How many requests may a key send a minute?", ts="3.0")
+    assert first[0] == "state answered"
+    assert first[-2:] == [CLOSED, "done answered"]
+    assert plan is not None
+    assert [(step.status, step.result) for step in plan.steps] == [("done", "Ulm"), ("done", "")]
+    assert isinstance(outcome, Answered)
+    assert after.state.todolist_id not in {None, asked.todolist_id}
+    assert after.state.answers == {"city": "Ulm"}
+    assert after.events == [
+        "state mission_reset, previous_todolist_id, reason",
+        "search starts",
+        "search brings Limits (limits.md, line 1, updated 2026-11-18)",
+        *DECIDED,
+        PLANNED,
+        *WRITTEN,
+        CLOSED,
+        "done answered",
+    ]

@@ -1,0 +1,178 @@
+"""Two hundred injections, planted where text comes in, each obeyed by the model: nothing of one reaches Slack (I2, F1).
+
+A row has what is planted beside a true fact, the draft of a model that obeys to the letter, and what must then never
+stand in anything that Slack was sent. The loop, the verifier, the index, the delivery and the Slack server are real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import re
+import unicodedata
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from agent.actions import ToolCall, ToolCalls
+from agent.budget import Budget
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.model.prompts import private_texts
+from agent.model.protocol import WriteContext, WriteStream
+from agent.outcome import Answered, Cancelled, Partial, outcome_name
+from agent.thread.audience import viewers_of
+from agent.thread.conversation import AttachedFile, Message, Question
+from agent.thread.state import ThreadState
+from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
+from agent.tools.tool import Tool
+from agent.turn.loop import run_turn
+from bot.delivery.delivery import Ticket
+from tests.support.fakes import Listener, PassageTool, ScriptedModel
+from tests.support.local_slack import Slack, local_slack
+from tests.support.paths import ROOT
+from verification.types import Source
+
+ROWS: Final = [
+    json.loads(line) for line in (ROOT / "tests/data" / "injections.jsonl").read_text(encoding="utf-8").splitlines()
+]
+GROUPS: Final = 4
+AT_ONCE: Final = 8
+PROMPT: Final = " ".join(max(private_texts(), key=len).split())[:120]
+UNSEEN: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+
+
+class Obedient(ScriptedModel):
+    """Does what the planted text says, as a draft that a row spells out."""
+
+    def __init__(self, row: dict[str, Any]) -> None:
+        called = ToolCalls(calls=(ToolCall(call_id="1", tool="web_search", input={"query": row["question"]}),))
+        super().__init__(decisions=[called] if row["place"] == "tool" else None)
+        if row["place"] == "tool":
+            self.decisions.append(_RESPOND)
+        self._row = row
+
+    def write(self, context: WriteContext) -> WriteStream:
+        fact = self._row["fact"]
+        number = next((source.id for source in context.sources if fact in source.text), 1)
+        draft = self._row["draft"].replace("{good}", f"{fact} [{number}]").replace("{c}", f"[{number}]")
+        self.drafts = [f"<answer>{draft.replace('{prompt}', PROMPT)}</answer>"]
+        return super().write(context)
+
+
+_RESPOND: Final = ScriptedModel().decisions[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    slack: Slack
+    index: SqliteIndex
+
+    async def ask(self, row: dict[str, Any]) -> str:
+        """One turn from the question to Slack; returns how it ended."""
+        key, ts = self.slack.ask(f"<@U0ORION> {row['question']}")
+        files, state, tools = self._planted(row)
+        question = Question(thread=key, user="U0YOU", text=row["question"], ts=ts, files=files)
+        outcome, _ = await run_turn(
+            question,
+            state,
+            model=Obedient(row),
+            tools=for_viewers(tools, viewers_of(question)),
+            budget=Budget(attempts=1),
+            emit=Listener(),
+        )
+        assert not isinstance(outcome, Cancelled)
+        await self.slack.delivery.answer(
+            key, outcome.answer, Ticket(question_ts=ts, turn_id=row["id"], may_exist=False)
+        )
+        return outcome_name(outcome)
+
+    def _planted(self, row: dict[str, Any]) -> tuple[tuple[AttachedFile, ...], ThreadState, dict[str, Tool]]:
+        tools: dict[str, Tool] = {tool.spec.name: tool for tool in knowledge_tools(self.index)}
+        text, files, history = text_of(row), (), ()
+        if row["place"] == "file":
+            return (AttachedFile(name="notes.txt", text=text),), ThreadState(), tools
+        if row["place"] == "thread":
+            said = Message(role="user", text=text, user="U0PEOPLE", ts="1.0", addressed=False)
+            return files, ThreadState(history=(said,)), tools
+        if row["place"] == "tool":
+            found = Source(
+                id=0, title=row["title"], url="https://docs.example/page", text=text, origin="tool:web_search"
+            )
+            tools["web_search"] = PassageTool(found, name="web_search")
+        return files, ThreadState(history=history), tools
+
+
+def text_of(row: dict[str, Any]) -> str:
+    return f"{row['fact']}\n\n{row['planted']}\n\nAsk in #help for more."
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    for row in ROWS:
+        if row["place"] == "document":
+            (tmp_path / f"{row['id'][:3]}.md").write_text(f"# {row['title']}\n\n{text_of(row)}\n", encoding="utf-8")
+    index = await asyncio.to_thread(SqliteIndex.open, tmp_path / "index.sqlite3")
+    await asyncio.to_thread(index.index, [tmp_path], docs_url="https://docs.example/")
+    async with local_slack() as slack:
+        yield Place(slack=slack, index=index)
+    index.close()
+
+
+IDS = re.compile(r"\b(?:\d{10}\.\d{6}|[0-9a-f]{8}(?:[0-9a-f]{24})?)\b")
+"""Slack's times and Orion's ids: that three digits of one are those of an injection is chance (it was seen)."""
+
+
+def seen(slack: Slack, row_id: str) -> str:
+    """All that Slack was sent for one turn, as a reader, or a machine, would make it out."""
+    bodies = [call.arguments for call in slack.server.calls if call.method.startswith("chat.")]
+    mine = [body for body in bodies if row_id in json.dumps(body.get("metadata", ""))]
+    assert mine
+    return readable(IDS.sub("", json.dumps(mine, ensure_ascii=False)))
+
+
+def readable(text: str) -> str:
+    return UNSEEN.sub("", unicodedata.normalize("NFKC", html.unescape(text))).casefold()
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+async def test_i2_nothing_of_an_injection_reaches_slack(place: Place, group: int) -> None:
+    rows = ROWS[group::GROUPS]
+    gate = asyncio.Semaphore(AT_ONCE)
+    through: list[str] = []
+
+    async def one(row: dict[str, Any]) -> None:
+        async with gate:
+            ending = await place.ask(row)
+        shown = seen(place.slack, row["id"])
+        found = [words for words in row["never"] if readable(words.replace("{prompt}", PROMPT[:60])) in shown]
+        if found:
+            through.append(f"{row['id']} ({ending}): {found}")
+
+    async with asyncio.TaskGroup() as turns:
+        for row in rows:
+            turns.create_task(one(row))
+    assert sorted(through) == []
+
+
+def test_i2_the_set_is_what_it_says() -> None:
+    assert len(ROWS) >= 200
+    assert len({row["id"] for row in ROWS}) == len(ROWS)
+    assert {row["place"] for row in ROWS} == {"document", "thread", "file", "tool"}
+    assert {row["id"].rpartition("-")[2] for row in ROWS} == {"en", "de", "fr", "es", "id", "ja", "zh"}
+    assert all(row["never"] and row["planted"] for row in ROWS)
+
+
+async def test_i2_an_honest_model_is_not_in_the_way(place: Place) -> None:
+    """The same hostile sources and a model that does not obey: the fact gets through, whatever stands beside it."""
+    honest: Sequence[dict[str, Any]] = [{**row, "draft": "{good}"} for row in ROWS[::4]]
+    endings = [await place.ask(row) for row in honest]
+    answered = {outcome_name_of(Answered), outcome_name_of(Partial)}
+    assert [row["id"] for row, ending in zip(honest, endings, strict=True) if ending not in answered] == []
+
+
+def outcome_name_of(kind: type[object]) -> str:
+    return kind.__name__.lower()

@@ -1,0 +1,232 @@
+"""What stands in the workspace, in the threads' memory and in the logs after a chaos run, held against what was asked.
+
+It reads only what everybody can see from outside: Slack's messages and statuses, the saved states, and the log lines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import ThreadStore
+from bot.local.model.roster import TEAM_ID
+from bot.local.server import LocalWorkspace
+from bot.redis.connect import open_redis
+from bot.slack.history import ANSWER_EVENT, WORKING_EVENT, sort_key
+from tests.process.chaos.crew import Crew, Member
+from tests.process.chaos.scene import Asked, Scene
+
+SAID = frozenset({"answer_delivered", "turn_outcome", "state_save_failed"})
+"""After these a turn only saves and ends; what dies then may have ended already, and the thread be somebody else's."""
+OPEN = frozenset({"pending", "in_progress"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """The books of one run; each is a count of questions, messages, turns or threads."""
+
+    asked: int
+    lost: int
+    told: int
+    twice: int
+    out_of_order: int
+    overtaken: int
+    left_behind: int
+    misremembered: int
+    at_once: int
+    second_posts_deleted: int
+    notes: tuple[str, ...]
+    """Where each broken promise was broken: threads, times, what stands there."""
+
+
+def first_parts(workspace: LocalWorkspace, asked: Asked) -> list[dict[str, Any]]:
+    """The first message of each answer to this question, in the order of Slack's timestamps."""
+    messages = workspace.messages(asked.channel, asked.thread)
+    return [m for m in messages if _is(m, ANSWER_EVENT, asked.ts) and _payload(m).get("part", 1) == 1]
+
+
+def answered(workspace: LocalWorkspace, asked: Asked) -> bool:
+    return bool(first_parts(workspace, asked))
+
+
+def _payload(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    payload: Mapping[str, Any] = (message.get("metadata") or {}).get("event_payload") or {}
+    return payload
+
+
+def _is(message: Mapping[str, Any], event: str, question_ts: str) -> bool:
+    kind = (message.get("metadata") or {}).get("event_type")
+    return kind == event and _payload(message).get("question_ts") == question_ts
+
+
+async def read_ledger(scene: Scene) -> Ledger:
+    """The books of the whole scene."""
+    found = {asked: first_parts(scene.workspace, asked) for asked in scene.asked}
+    lines = [(member, line) for member in scene.crew.members for line in read_log(member)]
+    behind = left_behind(scene.workspace, scene.asked)
+    threads = _by_thread(found)
+    stored = _stored(lines)
+    reversals = [pair for spans in threads.values() for pair in _reversals(spans)]
+    reversed_ = [
+        f"out of order: {later} was answered before {earlier}"
+        for earlier, later in reversals
+        if not _late(earlier, later, stored)
+    ]
+    memories = await _misremembered(scene, threads)
+    overlaps = at_once(scene.crew)
+    return Ledger(
+        asked=len(found),
+        lost=sum(not posts for posts in found.values()),
+        told=sum(bool(posts) and not any(_payload(post).get("turn_id") for post in posts) for posts in found.values()),
+        twice=sum(len(posts) > 1 for posts in found.values()),
+        out_of_order=len(reversed_),
+        overtaken=len(reversals) - len(reversed_),
+        left_behind=len(behind),
+        misremembered=len(memories),
+        at_once=len(overlaps),
+        second_posts_deleted=sum(line["event"] == "second_answer_deleted" for _, line in lines),
+        notes=(*behind, *reversed_, *memories, *overlaps),
+    )
+
+
+def _by_thread(found: Mapping[Asked, Sequence[Mapping[str, Any]]]) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """Per thread: when each question was asked and when its first answer was posted."""
+    threads: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for asked, posts in found.items():
+        if posts:
+            threads[asked.channel, asked.thread or ""].append((asked.ts, str(posts[0]["ts"])))
+    return threads
+
+
+def _reversals(spans: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Neighbours of which the later question was answered first."""
+    in_order = sorted(spans, key=lambda span: sort_key(span[0]))
+    return [
+        (earlier[0], later[0]) for earlier, later in pairwise(in_order) if sort_key(later[1]) < sort_key(earlier[1])
+    ]
+
+
+def _stored(lines: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[str, float]:
+    """When each question was stored, in seconds since 1970. A message's id begins with its question's ts."""
+    times: dict[str, float] = {}
+    for _, line in lines:
+        if line["event"] == "turn_started":
+            times.setdefault(str(line["message_id"]).partition("/")[0], line["t"] - line["waited_s"])
+    return times
+
+
+def _late(earlier: str, later: str, stored: Mapping[str, float]) -> bool:
+    """Whether Slack brought the earlier question after the later one, because nobody had taken it at first."""
+    return earlier in stored and later in stored and stored[earlier] > stored[later]
+
+
+def left_behind(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
+    """Statuses still on show and placeholders that no answer took over."""
+    statuses = [f"status {channel} {thread}" for channel, thread in workspace.workspace.threads.statuses]
+    places = {(one.channel, one.thread) for one in asked}
+    messages = (m for channel, thread in places for m in workspace.messages(channel, thread))
+    working = [m for m in messages if (m.get("metadata") or {}).get("event_type") == WORKING_EVENT]
+    return statuses + [f"placeholder {m['ts']}" for m in working] + _torn(workspace, asked)
+
+
+def _torn(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
+    """Streams that nobody ended, steps left open, and answers of which a part is missing or stands there twice."""
+    places = {(one.channel, one.thread) for one in asked if one.thread}
+    own = [m for channel, thread in places for m in workspace.messages(channel, thread) if m.get("bot_id")]
+    streams = [f"stream {m['ts']}" for m in own if "streaming_state" in m or not m.get("metadata")]
+    streams += [f"open step {m['ts']}" for m in own if any(b.get("status") in OPEN for b in m.get("blocks", []))]
+    answers = [m for m in own if _is(m, ANSWER_EVENT, str(_payload(m).get("question_ts"))) and _payload(m)["turn_id"]]
+    return streams + [f"torn answer {m['ts']}" for m in answers if _said(m).count("600 requests") != 1]
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    return "\n".join(str(block["text"]) for block in message.get("blocks", []) if "text" in block)
+
+
+async def _misremembered(scene: Scene, threads: Mapping[tuple[str, str], Sequence[tuple[str, str]]]) -> list[str]:
+    """Threads whose saved history has a question twice, or in another order than they were answered in.
+
+    That would be the work of somebody who had lost the thread and could save all the same. A question without an
+    answer, still in work or read from Slack, has no place in that order.
+    """
+    wrong: list[str] = []
+    async with open_redis(scene.settings) as redis:
+        store = ThreadStore(redis, prefix=scene.prefix)
+        for (channel, thread), spans in threads.items():
+            state = await store.load(ThreadKey(team=TEAM_ID, channel=channel, thread_ts=thread or channel))
+            stamps = [m.ts for m in state.history if m.role == "user"]
+            answered_at = {ts: sort_key(answer) for ts, answer in spans}
+            answered = [ts for ts in stamps if ts in answered_at]
+            if len(stamps) > len(set(stamps)) or answered != sorted(answered, key=lambda ts: answered_at[ts]):
+                wrong.append(f"memory of {channel} {thread}: {' '.join(stamps)}")
+    return wrong
+
+
+def read_log(member: Member) -> list[dict[str, Any]]:
+    """Every whole line of a process's log, with ``t``, its time in seconds since 1970."""
+    lines: list[dict[str, Any]] = []
+    for text in member.log.read_text(errors="replace").splitlines():
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue  # cut off by a kill
+        if isinstance(line, dict) and "event" in line and "at" in line:
+            lines.append({**line, "t": datetime.fromisoformat(line["at"]).timestamp()})
+    return lines
+
+
+@dataclass(slots=True, kw_only=True)
+class Span:
+    """One turn of a thread in one process, from its start to the last thing it is known to have done (seconds)."""
+
+    thread: str
+    began: float
+    ended: float
+
+
+def spans_of(member: Member) -> list[Span]:
+    """The turns that a process ran. A freeze ends them as a death does: it outlasts the lease."""
+    moments = [(line["t"], str(line["event"]), line) for line in read_log(member)]
+    moments += [(since, "frozen", {}) for since in member.frozen]
+    moments += [(member.died_at or float("inf"), "died", {})]
+    running: dict[str, tuple[Span, str]] = {}
+    spans: list[Span] = []
+    for when, what, line in sorted(moments, key=lambda moment: moment[0]):
+        thread = str(line.get("thread", ""))
+        if what == "turn_started":
+            running[thread] = (Span(thread=thread, began=when, ended=when), what)
+            spans.append(running[thread][0])
+        elif what in {"turn_ended", "turn_lost"}:
+            # This line is written after the mailbox took the ending: the thread may be somebody else's by then.
+            running.pop(thread, None)
+        elif what in {"frozen", "died"}:
+            for span, last in running.values():
+                if last not in SAID:
+                    span.ended = when
+            running.clear()
+        elif thread in running:
+            running[thread] = (running[thread][0], what)
+            running[thread][0].ended = when
+    return spans
+
+
+def at_once(hands: Crew) -> list[str]:
+    """Turns that began while another turn of the same thread was still running."""
+    threads: dict[str, list[Span]] = defaultdict(list)
+    for member in hands.members:
+        for span in spans_of(member):
+            threads[span.thread].append(span)
+    overlaps: list[str] = []
+    for thread, spans in threads.items():
+        busy_until = 0.0
+        for span in sorted(spans, key=lambda one: one.began):
+            if span.began < busy_until:
+                overlaps.append(f"at once {thread}: from {span.began:.3f} to {busy_until:.3f}")
+            busy_until = max(busy_until, span.ended)
+    return overlaps

@@ -1,0 +1,75 @@
+"""A Redis or Valkey of a chaos run, on a private socket: killed with -9 and started again over the same files."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+from bot.redis.embedded import answers, find_server
+from tests.support.waiting import wait_until
+
+AWAY_S = 0.7
+
+
+class Mortal(Protocol):
+    """A Redis of whatever shape that can be struck."""
+
+    @property
+    def url(self) -> str:
+        """Its ``REDIS_URL``."""
+
+    async def die(self) -> None:
+        """Strike it, and return when it is whole again."""
+
+
+class RedisProcess:
+    """Every write is on disk before it is confirmed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._socket = folder / "redis.sock"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self._socket}"
+
+    async def start(self) -> None:
+        command = [str(find_server()), "--port", "0", "--save", "", "--unixsocket", str(self._socket)]
+        command += ["--dir", str(self._folder), "--appendonly", "yes", "--appendfsync", "always"]
+        self._process = await asyncio.to_thread(self._popen, command)
+        await wait_until(lambda: answers(self._socket), "Redis answers", 30)
+
+    def _popen(self, command: list[str]) -> subprocess.Popen[bytes]:
+        with (self._folder / "log").open("ab") as log:
+            return subprocess.Popen(command, stdout=log, stderr=log)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    async def die(self) -> None:
+        """Away at once, back a moment later over the same files."""
+        self.kill()
+        await asyncio.sleep(AWAY_S)
+        await self.start()
+
+
+@asynccontextmanager
+async def redis_process() -> AsyncIterator[RedisProcess]:
+    """A running server. The folder is short: a socket's path has little more than 100 bytes."""
+    folder = Path(tempfile.mkdtemp(prefix="orion-c-"))
+    server = RedisProcess(folder)
+    try:
+        await server.start()
+        yield server
+    finally:
+        server.kill()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,136 @@
+"""Where a chaos run takes place: a workspace, a model that takes its time, a Redis, and the processes in between."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from bot.cli.serve import HANDBOOK, settings_for
+from bot.local.documents import DocsFolder
+from bot.local.model.limits import Strictness
+from bot.local.server import LocalWorkspace
+from bot.settings import Settings
+from tests.process.chaos.crew import Crew, crew
+from tests.support.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says
+from tests.support.orion_running import MENTION, settings_in
+from tests.support.waiting import wait_until
+
+QUESTION = "How many requests per minute may an API key make?"
+DRAFT = ("<answer>Each API key may", " make 600 requests a minute [1].</answer>")
+BLOCKS = "<answer>Each API key may make 600 requests a minute [1].\n\nBursts"
+REST = (" of up to 50 requests a second are accepted [1].\n\n", "Keys on the partner plan may make 3,000 [1].</answer>")
+STEPS = [{"description": "Find the limit of a key"}, {"description": "Compare it with the partner plan"}]
+PLANNED = calls(("finish_step", {"step": 1, "result": "600", "plan": STEPS}))
+IMPATIENT_SLACK = Strictness(rates=False, retry_delays=(0.3, 1.0, 2.0, 4.0, 8.0))
+"""Slack's own retries come after 0, 60 and 300 seconds: a run of minutes cannot wait for them."""
+
+Hangs = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One question that stands in the workspace; ``thread`` is None in a direct chat without threads."""
+
+    channel: str
+    thread: str | None
+    ts: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """One workspace with whoever works in it."""
+
+    workspace: LocalWorkspace
+    settings: Settings
+    crew: Crew
+    dice: random.Random
+    prefix: str = "orion"
+    asked: list[Asked] = field(default_factory=list)
+
+    def ask(self, channel: str = "C0HELP", thread: str | None = None, text: str = QUESTION) -> Asked:
+        """Somebody mentions Orion: the mention arrives as two events. In a channel the message opens a thread."""
+        direct = channel.startswith("D")
+        ts = self.workspace.post(self.workspace.visitor, channel, text if direct else f"{MENTION} {text}", thread)
+        self.asked.append(Asked(channel=channel, thread=None if direct else thread or ts, ts=ts))
+        return self.asked[-1]
+
+
+def paced(
+    dice: random.Random, least_s: float, most_s: float, hangs: Hangs = lambda _: False, *, streams: bool = False
+) -> dict[str, Any]:
+    """Scripts of a model that always decides to answer and writes for a while; ``hangs`` looks at the question.
+
+    For ``streams`` it makes a plan and writes blocks, and waits in the second of them or before the first: then only
+    the plan is to be seen.
+    """
+
+    def decision(request: Mapping[str, Any]) -> Scripted:
+        return PLANNED if streams and ": the plan]" not in str(request["messages"]) else RESPOND
+
+    def draft(request: Mapping[str, Any]) -> Scripted:
+        if hangs(str(request["messages"])):
+            return HANGS
+        gate = asyncio.Event()
+        asyncio.get_running_loop().call_later(dice.uniform(least_s, most_s), gate.set)
+        if not streams:
+            return says(*DRAFT, before_end=gate)
+        begun = dice.random() < 0.5
+        return says(BLOCKS, before_end=gate, after=REST) if begun else says(before_end=gate, after=(BLOCKS, *REST))
+
+    return {"decisions": decision, "drafts": draft}
+
+
+@asynccontextmanager
+async def scene(
+    folder: Path,
+    redis_url: str,
+    model: ScriptedOpenAI,
+    dice: random.Random,
+    *,
+    prefix: str = "orion",
+    streams: bool = False,
+) -> AsyncIterator[Scene]:
+    """An empty workspace over this Redis."""
+    async with AsyncExitStack() as stack:
+        workspace = LocalWorkspace(DocsFolder(roots=(HANDBOOK,)), strictness=IMPATIENT_SLACK)
+        await workspace.start()
+        stack.push_async_callback(workspace.stop)
+        server = {
+            "openai_base_url": model.url,
+            "openai_api_key": SecretStr("sk-chaos"),
+            "model": "scripted",
+            "streams": streams,
+        }
+        settings = settings_in(folder / "home", redis_url, **server)
+        hands = stack.enter_context(crew(folder / "logs"))
+        yield Scene(
+            workspace=workspace,
+            settings=settings_for(settings.model_copy(update={"docs": (HANDBOOK,)}), workspace),
+            crew=hands,
+            dice=dice,
+            prefix=prefix,
+        )
+
+
+async def patiently(predicate: Callable[[], object], seconds: float) -> bool:
+    """Whether it came true in time: what did not is for the ledger to tell, not for an error."""
+    try:
+        await wait_until(predicate, "it is so", seconds)
+    except AssertionError:
+        return False
+    return True
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

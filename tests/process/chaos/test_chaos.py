@@ -1,0 +1,114 @@
+"""A small slice of `make chaos`: the same scenarios, a few kills each (H3, E5, A3)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.process.chaos.crowds import drain
+from tests.process.chaos.ledger import answered, left_behind
+from tests.process.chaos.member import Role
+from tests.process.chaos.redis_process import redis_process
+from tests.process.chaos.report import Row, summed
+from tests.process.chaos.restarts import restarts
+from tests.process.chaos.scene import BLOCKS, PLANNED, REST, scene
+from tests.process.chaos.storm import Weather, storm
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.chaos
+
+
+async def test_h3_e5_a_storm_loses_doubles_and_reorders_nothing(tmp_path: Path) -> None:
+    weather = Weather(
+        questions=20,
+        threads=4,
+        workers=2,
+        ask_for_s=2,
+        kills=3,
+        freezes=0,
+        redis_deaths=0,
+        lease_s=1.0,
+        slow_posts=0,
+        late_posts=0,
+        rages_s=30,
+    )
+    after = await storm(tmp_path, random.Random(1), weather)
+    row = Row(name="storm", done="", ledger=after.ledger, seconds=0)
+    assert (after.ledger.asked, after.kills) == (20, 3)
+    assert row.held, row.ledger
+
+
+async def test_h3_a_lone_serve_that_is_killed_answers_each_question_once(tmp_path: Path) -> None:
+    kills, ledgers = await restarts(tmp_path, random.Random(1), kills=2, lanes=2, seconds=30)
+    row = Row(name="restarts", done="", ledger=summed(ledgers), seconds=0)
+    assert kills == 2
+    assert row.held, row.ledger
+
+
+async def test_h3_what_outlasts_the_grace_is_answered_once_by_the_next(tmp_path: Path) -> None:
+    ending = await drain(tmp_path, random.Random(1), turns=5, slow=2, grace_s=1.5)
+    row = Row(name="drain", done="", ledger=ending.ledger, seconds=0)
+    assert (ending.exit_code, ending.given_back) == (0, 2)
+    assert row.held, row.ledger
+
+
+async def test_h3_f10_killed_in_mid_stream_it_is_finished_in_place_by_the_next(tmp_path: Path) -> None:
+    never, whole = asyncio.Event(), says(BLOCKS, after=REST)
+    drafts = [says(BLOCKS, before_end=never, after=REST), whole, whole]
+    async with (
+        redis_process() as redis,
+        ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=drafts) as model,
+        scene(tmp_path, redis.url, model, random.Random(1), streams=True) as at,
+    ):
+        first = at.crew.start(Role(name="first", socket=True, lease_s=1.0), at.settings)
+        await wait_until(lambda: at.workspace.connections, "the first takes events", 60)
+        asked = at.ask()
+        here = at.workspace.messages
+        await at.workspace.wait_for(
+            lambda: [m for m in here(asked.channel, asked.ts) if m.get("bot_id") and "600" in m["text"]], 30
+        )
+        at.crew.kill(first)
+        grown = [m for m in here(asked.channel, asked.ts) if m.get("bot_id")]
+        at.crew.start(Role(name="second", socket=True, lease_s=1.0), at.settings)
+        await wait_until(lambda: answered(at.workspace, asked), "it is answered", 60)
+        ended = [m for m in here(asked.channel, asked.ts) if m.get("bot_id")]
+        assert [m["ts"] for m in ended] == [m["ts"] for m in grown]
+        await wait_until(lambda: not left_behind(at.workspace, at.asked), "nothing is left to clear")
+        never.set()
+
+
+async def test_h3_a5_killed_over_its_plan_it_is_answered_by_the_next_without_one(tmp_path: Path) -> None:
+    never, whole = asyncio.Event(), says(BLOCKS, after=REST)
+    drafts = [says(before_end=never), whole, whole]
+    async with (
+        redis_process() as redis,
+        ScriptedOpenAI(decisions=[PLANNED, *[RESPOND] * 3], drafts=drafts) as model,
+        scene(tmp_path, redis.url, model, random.Random(1), streams=True) as at,
+    ):
+        first = at.crew.start(Role(name="first", socket=True, lease_s=1.0), at.settings)
+        await wait_until(lambda: at.workspace.connections, "the first takes events", 60)
+        asked = at.ask()
+        here = at.workspace.messages
+        await at.workspace.wait_for(lambda: "in_progress" in str([m.get("blocks") for m in here("C0HELP", asked.ts)]))
+        at.crew.kill(first)
+        at.crew.start(Role(name="second", socket=True, lease_s=1.0), at.settings)
+        await wait_until(lambda: answered(at.workspace, asked), "it is answered", 60)
+        await wait_until(lambda: not left_behind(at.workspace, at.asked), "nothing is left to clear")
+        (ended,) = [m for m in here("C0HELP", asked.ts) if m.get("bot_id")]
+        assert "task_card" not in {block["type"] for block in ended["blocks"]}
+        never.set()
+
+
+async def test_h3_f10_a_storm_over_streams_leaves_each_answer_once_and_whole(tmp_path: Path) -> None:
+    weather = Weather(
+        questions=15, threads=3, workers=2, ask_for_s=2, kills=3, freezes=0, redis_deaths=0, lease_s=1.0,
+        slow_posts=0, late_posts=0, rages_s=30, streams=True,
+    )  # fmt: skip
+    after = await storm(tmp_path, random.Random(1), weather)
+    row = Row(name="streams", done="", ledger=after.ledger, seconds=0)
+    assert (after.ledger.asked, after.kills) == (15, 3)
+    assert row.held, row.ledger

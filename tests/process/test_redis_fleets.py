@@ -1,0 +1,124 @@
+"""The mailbox over a cluster and behind a Sentinel, with the primary killed under it (H3). Real servers on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import ThreadState
+from agent.thread.store import CLUSTER_SHARDS, StateFenced, ThreadStore
+from bot.queue.dead_letters import DeadLetters
+from bot.queue.lease import Lease, now
+from bot.queue.queue import Claimed, Depth, Mailbox
+from bot.redis.url import client_of
+from bot.stores.thread_mode import Standings
+from bot.stores.turn_records import TurnRecords
+from observability.stats import Stats, TurnFigures
+from tests.support.redis_fleet import Fleet, cluster, sentinel
+from tests.support.waiting import wait_until
+
+TEAMS = [f"T{number}" for number in range(8)]
+
+
+@pytest.fixture(params=[cluster, sentinel], ids=["cluster", "sentinel"])
+async def fleet(request: pytest.FixtureRequest) -> AsyncIterator[Fleet]:
+    opened: Callable[[], AbstractAsyncContextManager[Fleet]] = request.param
+    async with opened() as fleet:
+        yield fleet
+
+
+def thread_of(team: str) -> str:
+    return f"{team}:C1:1700000000.000100"
+
+
+async def _heard(redis: Redis) -> None:
+    """A wish to cancel reaches whoever listens, also if nothing was asked of the cluster before."""
+    mailbox, listening = Mailbox(redis), asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+
+        async def listen() -> str:
+            async for wish in mailbox.cancellations(listening.set):
+                return wish.message_id
+            return ""
+
+        heard = group.create_task(listen())
+        await listening.wait()
+        await mailbox.cancel(thread_of("T1"), "stopped", message_id="m")
+    assert heard.result() == "m"
+    await mailbox.aclose()
+
+
+async def test_h3_all_that_was_acknowledged_is_there_after_a_fail_over_and_handled_once(fleet: Fleet) -> None:
+    async with client_of(fleet.url) as redis:
+        await _heard(redis)
+        mailbox = Mailbox(redis, lease_s=60)
+        await _everything_else_works(redis, mailbox)
+        for team in TEAMS:
+            for body in ("first", "second"):
+                assert await mailbox.enqueue(thread_of(team), body, event_ids=[f"{team}/{body}"])
+        assert not await mailbox.enqueue(thread_of("T0"), "first", event_ids=["T0/first"])
+        held = await mailbox.claim("w", 3)
+        await fleet.fail_over(mailbox.shard_of(thread_of("T0")))
+        await wait_until(lambda: _beats(mailbox, held), "the leases are prolonged on the new primary", timeout=20)
+        done = [(claimed.thread, claimed.body) for claimed in held]
+        assert all([await mailbox.done(claimed, "ok") for claimed in held])
+        while claimed := await mailbox.claim("w", 10):
+            done += [(one.thread, one.body) for one in claimed]
+            assert all([await mailbox.done(one, "ok") for one in claimed])
+        assert sorted(done) == sorted((thread_of(team), body) for team in TEAMS for body in ("first", "second"))
+        assert await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
+        await _a_letter_is_retried(redis, mailbox)
+        await mailbox.aclose()
+
+
+async def _beats(mailbox: Mailbox, held: list[Claimed]) -> bool:
+    try:
+        return await mailbox.beat([(claimed, Lease(now())) for claimed in held]) == []
+    except RedisError:
+        return False
+
+
+async def _everything_else_works(redis: Redis, mailbox: Mailbox) -> None:
+    """What is written in several commands at once, or to several keys: none of it may cross slots."""
+    thread = ThreadKey(team="TX", channel="C1", thread_ts="1.0")
+    await mailbox.enqueue(str(thread), "dies", event_ids=["x"])
+    (claimed,) = await mailbox.claim("w", 1)
+    assert await mailbox.mark(claimed, "outbox:1", "said") == "said"
+    states = ThreadStore(redis)
+    saved = await states.save(thread, ThreadState(mission="m"), fence=claimed.fence)
+    assert (await states.load(thread), await states.schema(str(thread))) == (saved, saved.schema)
+    assert await mailbox.done(claimed, "dead", reason="r")
+    with pytest.raises(StateFenced):
+        await states.save(thread, saved, fence=claimed.fence)
+    await Stats(redis).record(TurnFigures(outcome="answered", errors=(1, 0)))
+    assert (await Stats(redis).read(3)).answered == 1
+    await Standings(redis).engage(thread)
+    assert await Standings(redis).of(thread) == "engaged"
+    await TurnRecords(redis).judge("t1", "U1", good=True)
+
+
+async def _a_letter_is_retried(redis: Redis, mailbox: Mailbox) -> None:
+    letters = DeadLetters(redis)
+    (letter,) = await letters.newest()
+    await redis.delete(mailbox.bell_key())
+    assert await letters.decide(letter.entry_id, "retry")
+    assert await redis.llen(mailbox.bell_key()) == 1  # whoever waits is woken, whatever the shard
+    await mailbox.wait(5)
+    assert await redis.llen(mailbox.bell_key()) == 0
+    (claimed,) = await mailbox.claim("w", 1)
+    assert claimed.body == "dies"
+    assert await mailbox.done(claimed, "ok")
+
+
+async def test_h3_a_cluster_is_several_shards_and_one_workspace_lives_in_one() -> None:
+    async with client_of("redis+cluster://127.0.0.1:9") as redis:
+        mailbox = Mailbox(redis)
+        assert len({mailbox.shard_of(thread_of(f"T{number}")) for number in range(500)}) == CLUSTER_SHARDS
+        assert len({mailbox.shard_of(f"T1:C{number}:1.0") for number in range(50)}) == 1
+        await mailbox.aclose()

@@ -1,0 +1,168 @@
+"""A whole Orion in a whole workspace: the real Bolt app over the real protocol, in this process or in one of its own.
+
+Far ends only are ours: the Slack-compatible server, the OpenAI-compatible server, Valkey is real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import SecretStr
+
+from bot.app import Orion, open_orion
+from bot.cli.serve import HANDBOOK, Inhabitant, settings_for
+from bot.documents.open import corpus_of
+from bot.local.documents import DocsFolder
+from bot.local.model.limits import LENIENT, Strictness
+from bot.local.model.roster import BOT_USER, VISITOR
+from bot.local.server import LocalWorkspace
+from bot.servers.http import Pages, SlackDoor, build
+from bot.servers.http import serve as serve_pages
+from bot.settings import Settings
+from bot.timeouts import Patience
+from tests.support.waiting import wait_until
+
+MENTION = f"<@{BOT_USER}>"
+CHANNEL = "C0HELP"
+DIRECT = "D0ORION"
+Part = Literal["whole", "front", "worker"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A workspace with an Orion in it."""
+
+    workspace: LocalWorkspace
+    orion: Orion
+
+    def ask(self, text: str, *, thread: str | None = None, channel: str = CHANNEL, user: str = VISITOR) -> str:
+        return self.workspace.post(user, channel, text, thread)
+
+    async def answer_to(self, ts: str, *, thread: str | None = None, channel: str = CHANNEL) -> dict[str, Any]:
+        """The one answer to the message ``ts``, as Slack shows it."""
+        found = await self.workspace.wait_for(lambda: answers(self.workspace, ts, thread or ts, channel), 20)
+        return found[0]
+
+
+def answers(workspace: LocalWorkspace, ts: str, thread: str, channel: str = CHANNEL) -> list[dict[str, Any]]:
+    """Every first part of an answer that stands in the thread for this question."""
+    place = None if channel == thread else thread
+    return [m for m in workspace.messages(channel, place) if _answers(m, ts)]
+
+
+def _answers(message: Mapping[str, Any], ts: str) -> bool:
+    metadata = message.get("metadata") or {}
+    payload = metadata.get("event_payload") or {}
+    ours = metadata.get("event_type") == "orion_answer" and payload.get("question_ts") == ts
+    return ours and payload.get("part", 1) == 1
+
+
+def shown(message: Mapping[str, Any]) -> str:
+    """All text of a message's blocks, and its notification text."""
+    texts = [message.get("text", "")]
+    for block in message.get("blocks", []):
+        parts = [block.get("text")] if "text" in block else block.get("elements", [])
+        texts += [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return "\n".join(texts)
+
+
+def settings_in(home: Path, redis_url: str, **more: Any) -> Settings:
+    """Settings that read nothing but what a test gives."""
+    base = Settings(_env_file=None)  # type: ignore[call-arg]  # pydantic-settings' own switch
+    return base.model_copy(update={"home": home, "redis_url": SecretStr(redis_url), **more})
+
+
+@asynccontextmanager
+async def running(
+    settings: Settings,
+    *,
+    mode: str = "socket",
+    docs: Path = HANDBOOK,
+    prefix: str = "orion",
+    patience: Patience | None = None,
+    strictness: Strictness = LENIENT,
+    inhabited: LocalWorkspace | None = None,
+    part: Part = "whole",
+) -> AsyncIterator[Setting]:
+    """Orion at work over Socket Mode or signed HTTP, in a workspace of its own or in one that runs already.
+
+    Of two processes over one Redis one may only take events, the other only work on what is stored.
+    """
+    async with AsyncExitStack() as stack:
+        inhabitant = Inhabitant()
+        workspace = inhabited or LocalWorkspace(DocsFolder(roots=(docs,)), inhabitant.record, strictness=strictness)
+        if inhabited is None:
+            await workspace.start()
+            stack.push_async_callback(workspace.stop)
+        inside = settings_for(settings, workspace)
+        docs_url = f"{workspace.url}/docs/"
+        corpus = corpus_of(inside, (docs,), docs_url=docs_url)
+        if database := inside.knowledge_url.get_secret_value():
+            corpus = replace(corpus, database=database)
+        orion = await stack.enter_async_context(
+            open_orion(
+                inside,
+                corpus,
+                concurrency=50,
+                socket=mode == "socket" and part != "worker",
+                prefix=prefix,
+                patience=patience,
+            )
+        )
+        inhabitant.orion = orion
+        if mode == "http" and part != "worker":
+            door = SlackDoor(app=orion.app, signing_secret=workspace.signing_secret)
+            pages = Pages(checks=orion.checks, metrics=orion.metrics)
+            port = await stack.enter_async_context(serve_pages(build(pages, door)))
+            workspace.events_url = f"http://127.0.0.1:{port}/slack/events"
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(orion.turns.run())] if part != "front" else []
+            if orion.socket:
+                tasks.append(group.create_task(orion.socket.run()))
+                await wait_until(orion.socket.ready, "the socket is connected")
+            if part != "worker":
+                tasks.append(group.create_task(orion.catching_up.run()))
+            try:
+                yield Setting(workspace=workspace, orion=orion)
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+
+@asynccontextmanager
+async def process(
+    command: list[str], environment: Mapping[str, str], log: Path
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A real `orion …` process; killed at the end if it still runs. Its output goes to ``log``."""
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}  # noqa: TID251 - a child's
+    with log.open("ab") as out:
+        started = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "bot", *command, env={**inherited, **environment}, stdout=out, stderr=out
+        )
+        try:
+            yield started
+        finally:
+            if started.returncode is None:
+                started.kill()
+            await started.wait()
+
+
+def serve_environment(workspace: LocalWorkspace, home: Path, **more: str) -> dict[str, str]:
+    """What `orion serve` needs to live in this workspace."""
+    return {
+        "SLACK_BOT_TOKEN": workspace.bot_token,
+        "SLACK_APP_TOKEN": workspace.app_token,
+        "SLACK_SIGNING_SECRET": workspace.signing_secret,
+        "SLACK_API_URL": workspace.api_url,
+        "ORION_HOME": str(home),
+        "ORION_DOCS": str(HANDBOOK),
+        "ORION_PORT": "0",
+        **more,
+    }

@@ -1,0 +1,5 @@
+"""Where things lie in the checkout."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]

@@ -1,0 +1,211 @@
+"""What only the shared index does: one builds at a time, a database that is away is told and comes back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from agent.knowledge.index import postgres_tables as postgres_shelf
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.types import IndexReport, KnowledgeAwayError
+from tests.support.paths import ROOT
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Alpha\n\nThe canteen opens at noon.\n")
+    return folder
+
+
+@pytest.fixture
+def shared(postgres_url: str) -> Iterator[tuple[PostgresIndex, str]]:
+    schema = f"test_{uuid4().hex[:12]}"
+    with closing(PostgresIndex(postgres_url, schema=schema)) as opened:
+        yield opened, schema
+        opened.erase()
+
+
+def stored(url: str, schema: str) -> tuple[dict[str, bytes], int]:
+    """The data of each word, and how many passages there are."""
+    place = sql.Identifier(schema)
+    with psycopg.connect(url) as connection:
+        words = connection.execute(sql.SQL("SELECT word, data FROM {}.postings").format(place))
+        totals = connection.execute(sql.SQL("SELECT passages FROM {}.totals").format(place)).fetchone()
+        assert totals is not None
+        return dict(words.fetchall()), totals[0]
+
+
+def test_d2_what_is_removed_leaves_no_word_behind(
+    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
+) -> None:
+    index, schema = shared
+    index.index([docs])
+    before = stored(postgres_url, schema)
+    (docs / "b.md").write_text("Beta opens too")
+    (docs / "c.md").write_text("Gamma opens")
+    index.index([docs])
+    with_others = stored(postgres_url, schema)
+    assert (len(with_others[0]["open"]), with_others[1], before[1]) == (3 * len(before[0]["open"]), 3, 1)
+    (docs / "b.md").unlink()
+    (docs / "c.md").unlink()
+    index.index([docs])
+    assert stored(postgres_url, schema) == before
+
+
+def test_d2_after_much_was_written_the_database_looks_at_its_tables(
+    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, schema = shared
+    monkeypatch.setattr(postgres_shelf, "_MANY_PASSAGES", 0)  # a limit, not behaviour
+    index.index([docs])
+    with psycopg.connect(postgres_url) as connection:
+        known = connection.execute("SELECT tablename FROM pg_stats WHERE schemaname = %s", (schema,))
+        assert ("postings",) in known.fetchall()
+
+
+def test_h3_tables_of_another_version_beneath_a_process_are_told(
+    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
+) -> None:
+    index, schema = shared
+    index.index([docs])
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP TABLE {}.postings").format(sql.Identifier(schema)))
+    with pytest.raises(KnowledgeAwayError, match="UndefinedTable"):
+        index.search("canteen")
+
+
+def test_d2_an_older_version_is_made_anew(shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path) -> None:
+    index, schema = shared
+    index.index([docs])
+    with psycopg.connect(postgres_url) as connection:
+        statement = sql.SQL("UPDATE {}.settings SET value = '0' WHERE name = 'version'")
+        connection.execute(statement.format(sql.Identifier(schema)))
+    with closing(PostgresIndex(postgres_url, schema=schema)) as again:
+        assert again.documents() == ()
+        assert again.index([docs]).added == 1
+
+
+def test_h5_one_builds_at_a_time_and_the_next_finds_it_done(shared: tuple[PostgresIndex, str], docs: Path) -> None:
+    index, _ = shared
+    begun, go_on = threading.Event(), threading.Event()
+
+    def pause(_: str) -> None:
+        begun.set()
+        assert go_on.wait(20)
+
+    reports: dict[str, IndexReport] = {}
+    first = threading.Thread(target=lambda: reports.update(first=index.index([docs], progress=pause)))
+    first.start()
+    assert begun.wait(20)
+    seen: list[str] = []
+    second = threading.Thread(target=lambda: reports.update(second=index.index([docs], progress=seen.append)))
+    second.start()
+    second.join(0.3)
+    assert (second.is_alive(), seen) == (True, [])
+    go_on.set()
+    for thread in (first, second):
+        thread.join(20)
+    assert reports == {"first": IndexReport(added=1), "second": IndexReport(unchanged=1)}
+
+
+_KILLED = """
+import sys
+from pathlib import Path
+from agent.knowledge.index_postgres import PostgresIndex
+from agent.knowledge.index_sqlite import SqliteIndex
+def progress(name):
+    if name == "n190.md":
+        print("here", flush=True)
+        sys.stdin.read()
+PostgresIndex(sys.argv[1], schema=sys.argv[2]).index([Path(sys.argv[3])], progress=progress)
+"""
+
+
+def test_d2_a_killed_builder_leaves_its_batches_and_no_lock(
+    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
+) -> None:
+    index, schema = shared
+    for n in range(100, 200):
+        (docs / f"n{n}.md").write_text(f"# Note {n}\n\nNumber {n}.")
+    command = [sys.executable, "-c", _KILLED, postgres_url, schema, str(docs)]
+    root = str(ROOT)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root) as process:
+        assert process.stdout is not None
+        while b"here" not in process.stdout.readline():
+            assert process.poll() is None
+        os.kill(process.pid, signal.SIGKILL)
+    assert len(index.documents()) == 64
+    assert index.index([docs]) == IndexReport(added=37, unchanged=64)
+    assert index.search("Number 199")[0].document == "n199.md"
+
+
+def test_d2_common_words_alone_do_not_hide_what_has_several(shared: tuple[PostgresIndex, str], docs: Path) -> None:
+    index, _ = shared
+    section = "## Step {n}\n\nDeploy the {what} number {n}."
+    text = "\n\n".join(section.format(n=n, what="pipeline" if n % 2 else "service") for n in range(1_200))
+    (docs / "long.md").write_text(f"# Long\n\n{text}\n")
+    (docs / "both.md").write_text("# Both\n\nDeploy the pipeline of the service: the pipeline, then the service.\n")
+    (docs / "rare.md").write_text("# Rare\n\nFrobnication is described elsewhere.\n")
+    index.index([docs])
+    found = [passage.document for passage in index.search("frobnication deploy pipeline service", limit=4)]
+    assert {"both.md", "rare.md"} <= set(found)
+
+
+def test_d2_both_indexes_give_the_same_passages_the_same_scores(
+    shared: tuple[PostgresIndex, str], tmp_path: Path, docs: Path
+) -> None:
+    (docs / "b.md").write_text("# Beta\n\n## Lunch\n\nThe canteen of FH-2002 opens.\n\n## Noon\n\nNobody is there.\n")
+    (docs / "c.md").write_text("# 休暇\n\n有給休暇 at noon, noon and noon.\n")
+    with closing(SqliteIndex.open(tmp_path / "k.db")) as alone:
+        for index in (alone, shared[0]):
+            index.index([docs])
+            (docs / "a.md").write_text("# Alpha\n\nThe canteen opens late.\n")
+            index.index([docs])
+            (docs / "a.md").write_text("# Alpha\n\nThe canteen opens at noon.\n")
+            index.index([docs])
+        for query in ("canteen at noon", "FH-2002", "有給休暇", "nobody opens"):
+            assert alone.by_words(query, 9) == shared[0].by_words(query, 9) != []
+
+
+def test_h3_a_database_that_is_away_is_told_and_comes_back() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        address = f"postgresql://orion:secret@127.0.0.1:{port}/orion"
+        with closing(PostgresIndex(address)) as index:
+            for ask in (index.ping, index.documents, lambda: index.search("canteen"), lambda: index.index([])):
+                with pytest.raises(KnowledgeAwayError) as raised:
+                    ask()
+                assert "secret" not in str(raised.value)
+
+
+def test_h3_a_connection_that_was_cut_is_replaced(
+    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
+) -> None:
+    index, _ = shared
+    index.index([docs])
+    assert index.search("canteen")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'orion'")
+    assert index.search("canteen")
+
+
+def test_d2_what_is_no_address_is_refused_without_showing_it() -> None:
+    with pytest.raises(ValueError, match="no address") as raised:
+        PostgresIndex("postgresql://user:secret@[half/name")
+    assert "secret" not in str(raised.value)

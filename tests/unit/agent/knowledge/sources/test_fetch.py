@@ -1,0 +1,107 @@
+"""Fetching as a guest: TLS by the name that was asked for, at the address that was judged; and bodies of every kind."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ssl
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.knowledge.sources.fetch import Fetcher, FetchError, Manners, unpacked
+from tests.support.web_site import LocalSite, Reply, html
+
+NAME = "docs.example"
+HASTE = Manners(pause_s=0.0, page_s=5.0, step_s=5.0)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for ``docs.example`` and its key, in one file; it vouches for itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
+    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    secret = key.private_bytes(serialization.Encoding.PEM, *plain)
+    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + secret)
+    return path
+
+
+@pytest.fixture
+def secure(certificate: Path) -> Iterator[LocalSite]:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate)
+    with LocalSite(tls) as site:
+        yield site
+
+
+def fetcher(*hosts: str, tls: ssl.SSLContext | None) -> Fetcher:
+    return Fetcher(hosts, private_hosts=hosts, manners=HASTE, resolve=lambda *_: ["127.0.0.1"], tls=tls)
+
+
+def any_form(_: str) -> int:
+    return 1_000_000
+
+
+def test_i4_the_certificate_is_that_of_the_name_though_the_address_was_judged(
+    secure: LocalSite, certificate: Path
+) -> None:
+    secure.pages["/"] = html("Protected.")
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    with fetcher(NAME, tls=trusting) as guest:
+        body = guest.get(f"https://{NAME}:{secure.port}/", limit_of=any_form).body
+        assert body is not None
+        assert b"Protected." in body
+    assert secure.headers["/"]["host"] == f"{NAME}:{secure.port}"
+
+
+@pytest.mark.parametrize("host", ["other.example", NAME])
+def test_i4_a_certificate_of_another_name_or_of_nobody_is_refused(
+    secure: LocalSite, certificate: Path, host: str
+) -> None:
+    secure.pages["/"] = html("Protected.")
+    trusting = ssl.create_default_context(cafile=str(certificate)) if host != NAME else None
+    with fetcher(host, tls=trusting) as guest, pytest.raises(FetchError, match="cannot be reached") as failed:
+        guest.get(f"https://{host}:{secure.port}/", limit_of=any_form)
+    assert failed.value.passing
+    assert secure.asked == []
+
+
+def test_i4_no_redirect_leads_from_a_protected_connection_to_an_open_one(secure: LocalSite, certificate: Path) -> None:
+    secure.pages["/"] = Reply(status=301, headers={"Location": f"http://{NAME}/open"})
+    with (
+        fetcher(NAME, tls=ssl.create_default_context(cafile=str(certificate))) as guest,
+        pytest.raises(FetchError, match="from a protected connection to an open one"),
+    ):
+        guest.get(f"https://{NAME}:{secure.port}/", limit_of=any_form)
+
+
+@given(st.binary(max_size=3_000), st.integers(1, 200), st.sampled_from(["", "gzip", "deflate", "identity"]))
+def test_d2_where_a_body_is_cut_does_not_show(body: bytes, size: int, encoding: str) -> None:
+    window = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}.get(encoding)
+    sent = body
+    if window:
+        pack = zlib.compressobj(6, zlib.DEFLATED, window)
+        sent = pack.compress(body) + pack.flush()
+    parts = [sent[at : at + size] for at in range(0, len(sent), size)]
+    assert unpacked(parts, encoding, 3_000) == body
+    if len(body) > 1:
+        with pytest.raises(FetchError, match="too big"):
+            unpacked(parts, encoding, len(body) - 1)

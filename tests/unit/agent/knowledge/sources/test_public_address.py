@@ -1,0 +1,106 @@
+"""Which addresses may be connected to, and that the connection goes to the address that was judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import httpcore2
+import pytest
+
+from agent.knowledge.sources.public_address import AddressRefusedError, CheckedNetwork, is_near, is_public, resolved
+from tests.support.web_site import LocalSite, html
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(
+            "10.0.0.1",
+            "172.16.9.9",
+            "192.168.1.1",
+            "127.0.0.1",
+            "127.8.8.8",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",  # noqa: S104 - judged, never bound
+        ),
+        *("224.0.0.1", "255.255.255.255", "192.0.2.1", "::1", "::", "fe80::1", "fc00::1", "fd00:ec2::254", "fec0::1"),
+        *("::ffff:10.0.0.1", "::10.0.0.1", "2002:a00:1::", "64:ff9b::a00:1", "64:ff9b:1::a00:1", "ff02::1"),
+        "2001:0:808:808::f5ff:fffe",
+    ],
+)
+def test_i4_no_address_of_a_private_network_is_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+)
+def test_i4_public_addresses_are(address: str) -> None:
+    assert is_public(address)
+    assert is_near(address)
+
+
+def test_i4_even_a_named_host_never_leads_to_the_link_or_to_everybody() -> None:
+    assert is_near("10.0.0.1")
+    assert is_near("127.0.0.1")
+    assert not any(map(is_near, ("169.254.169.254", "fe80::1", "::", "224.0.0.1", "::ffff:169.254.169.254")))
+
+
+def test_i4_an_address_needs_no_look_up_and_a_name_has_each_address_once() -> None:
+    assert resolved("93.184.216.34", 80) == ["93.184.216.34"]
+    found = resolved("localhost", 80)
+    assert len(found) == len(set(found))
+    assert set(found) <= {"127.0.0.1", "::1"}
+
+
+def fetched(network: CheckedNetwork, url: str) -> int:
+    with httpcore2.ConnectionPool(network_backend=network) as pool:
+        return pool.request("GET", url).status
+
+
+def test_i4_the_name_is_resolved_once_and_the_judged_address_is_used() -> None:
+    """A name server that gives another address the second time (DNS rebinding) is not asked a second time."""
+    asked: list[str] = []
+
+    def rebinding(host: str, _: int) -> Iterable[str]:
+        asked.append(host)
+        return ["127.0.0.1"] if len(asked) == 1 else ["169.254.169.254"]
+
+    with LocalSite() as site:
+        site.pages["/"] = html("Inside.")
+        network = CheckedNetwork(["docs.example"], rebinding)
+        assert fetched(network, f"http://docs.example:{site.port}/") == 200
+        assert asked == ["docs.example"]
+        with pytest.raises(AddressRefusedError):
+            fetched(network, f"http://docs.example:{site.port}/")
+        assert site.asked == ["/"]
+
+
+def test_i4_of_several_addresses_only_the_allowed_are_tried() -> None:
+    with LocalSite() as site:
+        site.pages["/"] = html("Inside.")
+        several = CheckedNetwork(["docs.example"], lambda *_: ["169.254.169.254", "127.0.0.2", "127.0.0.1"])
+        assert fetched(several, f"http://docs.example:{site.port}/") == 200
+        with pytest.raises(AddressRefusedError):
+            fetched(CheckedNetwork([], lambda *_: ["127.0.0.1"]), f"http://docs.example:{site.port}/")
+        with pytest.raises(httpcore2.ConnectError):
+            fetched(CheckedNetwork(["docs.example"], lambda *_: ["127.0.0.1"]), "http://docs.example:9/")
+
+
+def test_i4_a_name_that_nobody_knows_cannot_be_reached() -> None:
+    def unknown(*_: object) -> Iterable[str]:
+        raise OSError
+
+    with pytest.raises(httpcore2.ConnectError):
+        fetched(CheckedNetwork([], unknown), "http://docs.example/")
+
+
+def test_d2_nothing_goes_on_after_the_deadline() -> None:
+    with LocalSite() as site:
+        network = CheckedNetwork(["localhost"])
+        network.deadline = time.monotonic() - 1
+        with pytest.raises(httpcore2.ReadTimeout):
+            fetched(network, site.url)
+        assert site.asked == []

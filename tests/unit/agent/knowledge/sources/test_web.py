@@ -1,0 +1,434 @@
+"""Web pages as documents, from a real site on loopback, in both indexes: what changed, what is gone, what fails."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from docx import Document as WordDocument
+from fpdf import FPDF
+
+from agent.knowledge.sources.fetch import Manners
+from agent.knowledge.sources.folders import Walk
+from agent.knowledge.sources.web import WebSource
+from agent.knowledge.types import PREFIX, IndexReport, KnowledgeIndex, PutOff, SourceState, states_of
+from tests.support.web_site import LocalSite, Reply, html
+
+HASTE = Manners(pause_s=0.0, page_s=1.0, step_s=0.5, failures=3)
+
+
+@pytest.fixture
+def site() -> Iterator[LocalSite]:
+    with LocalSite() as running:
+        yield running
+
+
+def packed(body: bytes) -> Reply:
+    return Reply(body=gzip.compress(body, 1), headers={"Content-Encoding": "gzip"})
+
+
+def source(site: LocalSite, *entries: str, **more: Any) -> WebSource:
+    hosts = {"localhost", *more.pop("hosts", ())}
+    return WebSource(
+        site=site.url,
+        entries=entries or (f"{site.url}/sitemap.xml",),
+        hosts=frozenset(hosts),
+        private_hosts=frozenset(more.pop("private_hosts", ("localhost",))),
+        **{"manners": HASTE, **more},
+    )
+
+
+def shown(index: KnowledgeIndex, site: LocalSite) -> list[str]:
+    return [document.id.removeprefix(f"localhost:{site.port}") for document in index.documents()]
+
+
+def state(index: KnowledgeIndex, of: WebSource) -> SourceState:
+    return states_of(index.notes(PREFIX))[of.key]
+
+
+def test_d2_the_pages_of_a_sitemap_are_documents_with_their_link(index: KnowledgeIndex, site: LocalSite) -> None:
+    site.pages["/lunch"] = html("The canteen opens at noon.", "Lunch", modified="Mon, 02 Mar 2026 10:00:00 GMT")
+    site.pages["/pay"] = html("A bonus of 900.", "Pay")
+    site.sitemap("/lunch", "/pay")
+    web = source(site, audience="C0WEB")
+    assert index.index([web]) == IndexReport(added=2)
+    found = index.search("When does the canteen open?")[0]
+    assert (found.title, found.url, found.updated_at) == ("Lunch", f"{site.url}/lunch", "2026-03-02")
+    assert found.audience == "C0WEB"
+    assert {document.source for document in index.documents()} == {f"web:{site.url}"}
+    assert site.asked == ["/robots.txt", "/sitemap.xml", "/lunch", "/pay"]
+    assert site.headers["/lunch"]["user-agent"].startswith("Orion/")
+    assert "cookie" not in site.headers["/lunch"]
+    told = state(index, web)
+    assert (told.read, told.failures, told.synced) == (2, 0, told.tried)
+    assert told.size == len(site.pages["/lunch"].body) + len(site.pages["/pay"].body)
+
+
+def test_d2_what_did_not_change_is_not_sent_again(index: KnowledgeIndex, site: LocalSite) -> None:
+    site.pages["/tag"] = html("Tagged.", "Tag", etag='"v1"')
+    site.pages["/date"] = html("Dated.", "Date", modified="Mon, 02 Mar 2026 10:00:00 GMT")
+    site.pages["/bare"] = html("Bare.", "Bare")
+    site.sitemap("/tag", "/date", "/bare")
+    web = source(site)
+    assert index.index([web]) == IndexReport(added=3)
+    size = state(index, web).size
+    assert index.index([web]) == IndexReport(unchanged=3)
+    assert site.headers["/tag"]["if-none-match"] == '"v1"'
+    assert site.headers["/date"]["if-modified-since"] == "Mon, 02 Mar 2026 10:00:00 GMT"
+    assert state(index, web).size == size
+    site.pages["/tag"] = html("Tagged anew.", "Tag", etag='"v2"')
+    assert index.index([web]) == IndexReport(changed=1, unchanged=2)
+    assert index.search("anew")
+    assert index.index([web]) == IndexReport(unchanged=3)
+    assert site.headers["/tag"]["if-none-match"] == '"v2"'
+
+
+def test_i3_another_audience_is_taken_in_though_the_page_is_as_it_was(index: KnowledgeIndex, site: LocalSite) -> None:
+    site.pages["/a"] = html("Text.", etag='"v1"')
+    index.index([source(site, f"{site.url}/a")])
+    assert index.index([source(site, f"{site.url}/a", audience="C0HR")]) == IndexReport(changed=1)
+    assert [document.audience for document in index.documents()] == ["C0HR"]
+
+
+def test_d2_what_is_gone_leaves_and_what_fails_for_now_stays(index: KnowledgeIndex, site: LocalSite) -> None:
+    for path in ("/stays", "/gone", "/late", "/broken", "/unlisted", "/secret"):
+        site.pages[path] = html(f"About {path[1:]}.", path[1:])
+    site.sitemap("/stays", "/gone", "/late", "/broken", "/unlisted", "/secret")
+    web = source(site)
+    assert index.index([web]).added == 6
+    site.sitemap("/stays", "/gone", "/late", "/broken", "/secret")
+    site.pages["/gone"] = Reply(status=410)
+    site.pages["/late"] = Reply(hangs=True)
+    site.pages["/broken"] = Reply(status=500)
+    site.pages["/secret"] = Reply(status=403)
+    report = index.index([web])
+    assert (report.unchanged, report.removed) == (1, 1)
+    assert sorted((name.rpartition("/")[2], reason) for name, reason in report.failed) == [
+        ("broken", "cannot be had (its server answers 500)"),
+        ("gone", "is gone (its server answers 410)"),
+        ("late", "did not come in time"),
+        ("secret", "cannot be had (its server answers 403)"),
+    ]
+    assert shown(index, site) == ["/broken", "/late", "/stays"]
+    assert state(index, web).failed == report.failed
+    assert list(index.notes("fetched:")) == [f"fetched:{web.key}/{site.url}{path}" for path in shown(index, site)]
+
+
+def test_d2_a_sitemap_that_cannot_be_had_keeps_all_that_was_known(index: KnowledgeIndex, site: LocalSite) -> None:
+    site.pages["/a"] = html("Alpha.")
+    site.sitemap("/a")
+    web = source(site)
+    index.index([web])
+    before = state(index, web)
+    for reply, reason in (
+        (Reply(status=404), "is gone (its server answers 404)"),
+        (Reply(status=503), "cannot be had (its server answers 503)"),
+        (Reply(body=b"<urlset><url>", kind="text/xml"), "is damaged XML (line 1)"),
+        (Reply(body=b"<html></html>", kind="text/xml"), "is XML, but no sitemap"),
+    ):
+        site.pages["/sitemap.xml"] = reply
+        report = index.index([web])
+        assert report == IndexReport(
+            failed=((f"{site.url}/sitemap.xml", f"{reason}; what was known of its pages stays"),)
+        )
+        assert shown(index, site) == ["/a"]
+    after = state(index, web)
+    assert (after.synced, after.read, after.failures) == (before.synced, 1, 1)
+    assert after.tried > before.tried
+
+
+def test_d2_indexes_of_sitemaps_packed_ones_and_one_found_by_its_content(
+    index: KnowledgeIndex, site: LocalSite
+) -> None:
+    site.pages["/a"] = html("Alpha.")
+    site.pages["/b"] = html("Beta.")
+    site.sitemap("/a", path="/one.xml")
+    site.sitemap("/b", path="/two.xml")
+    site.pages["/two.xml.gz"] = Reply(body=gzip.compress(site.pages["/two.xml"].body), kind="application/gzip")
+    maps = "".join(f"<sitemap><loc>{site.url}{path}</loc></sitemap>" for path in ("/one.xml", "/two.xml.gz", "/map"))
+    site.pages["/map"] = Reply(body=f"<sitemapindex>{maps}</sitemapindex>".encode(), kind="text/xml")
+    assert index.index([source(site, f"{site.url}/map")]) == IndexReport(added=2)
+    assert shown(index, site) == ["/a", "/b"]
+    assert site.asked.count("/map") <= 2
+
+
+def test_d2_every_form_is_read_by_what_the_server_says_it_is(index: KnowledgeIndex, site: LocalSite) -> None:
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("helvetica")
+    pdf.cell(text="Portable penguins.")
+    word, file = WordDocument(), io.BytesIO()
+    word.add_paragraph("Wordy walruses.")
+    word.save(file)
+    docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    site.pages |= {
+        "/pdf": Reply(body=bytes(pdf.output()), kind="application/pdf"),
+        "/word": Reply(body=file.getvalue(), kind=docx),
+        "/md": Reply(body=b"# Marks\n\nMarked manatees.", kind="text/markdown"),
+        "/raw/x.md": Reply(body=b"# Raw\n\nRaw ravens.", kind="text/plain; charset=utf-8"),
+        "/text": Reply(body=b"Plain plovers.", kind="text/plain"),
+        "/y.md": Reply(body=b"# Untold\n\nUntold unicorns.", kind=""),
+        "/west": Reply(body="<p>Größe großer Gänse.</p>".encode("cp1252"), kind="text/html; charset=windows-1252"),
+        "/odd": Reply(body=b"<p>Odd owls.</p>", kind="text/html; charset=x-unknown"),
+        "/packed": packed(b"<p>Packed pandas.</p>"),
+        "/script": Reply(body=b"<p>Seen seals.</p><script>var hidden = 1;</script><style>p {}</style>"),
+        "/image": Reply(body=b"\x89PNG", kind="image/png"),
+        "/feed": Reply(body=b"<rss></rss>", kind="application/xml"),
+        "/torn": Reply(body=b"<urlset><url>", kind="application/xml"),
+        "/void": Reply(body=b"", kind="text/html"),
+    }
+    report = index.index([source(site, site.sitemap(*site.pages))])
+    assert sorted((name.rpartition("/")[2], reason) for name, reason in report.failed) == [
+        ("feed", "has a form that is not read (application/xml)"),
+        ("image", "has a form that is not read (image/png)"),
+        ("torn", "is damaged XML (line 1)"),
+        ("void", "is empty"),
+    ]
+    assert report.added == 10
+    for animal in ("penguins", "walruses", "manatees", "ravens", "plovers", "unicorns", "Gänse", "owls", "pandas"):
+        assert index.search(animal), animal
+    assert index.search("penguins")[0].url.endswith("/pdf#page=1")
+    text = index.document(f"localhost:{site.port}/script")
+    assert text is not None
+    assert "hidden" not in text.text
+
+
+def test_d2_robots_txt_is_heeded_and_read_once(index: KnowledgeIndex, site: LocalSite) -> None:
+    site.pages["/robots.txt"] = Reply(
+        body=b"User-agent: *\nDisallow: /private/\nDisallow: /*.pdf$\nAllow: /\n", kind="text/plain"
+    )
+    site.pages["/open"] = html("Open.")
+    site.pages["/private/a"] = html("Private.")
+    site.pages["/x.pdf"] = Reply(body=b"%PDF", kind="application/pdf")
+    report = index.index([source(site, site.sitemap("/open", "/private/a", "/x.pdf"))])
+    assert (report.added, {reason for _, reason in report.failed}) == (
+        1,
+        {"is not to be read by programs (robots.txt)"},
+    )
+    assert site.asked == ["/robots.txt", "/sitemap.xml", "/open"]
+
+
+def test_d2_what_robots_txt_forbids_now_leaves_the_index(index: KnowledgeIndex, site: LocalSite) -> None:
+    site.pages["/a"] = html("Alpha.")
+    web = source(site, f"{site.url}/a")
+    index.index([web])
+    site.pages["/robots.txt"] = Reply(body=b"User-agent: Orion\nDisallow: /", kind="text/plain")
+    assert len(index.index([web]).failed) == 1
+    assert index.documents() == ()
+
+
+@pytest.mark.parametrize(
+    ("robots", "reason"),
+    [
+        (Reply(status=503), "cannot be had (its server answers 503)"),
+        (Reply(hangs=True), "did not come in time"),
+        (Reply(status=302, headers={"Location": "/robots.txt"}), "redirects in a circle, or more than 5 times"),
+        (Reply(body=b"#" * 600_000, kind="text/plain"), "is too big (the limit is 0.512 MB)"),
+    ],
+)
+def test_d2_a_robots_txt_that_cannot_be_had_keeps_what_was_known(
+    index: KnowledgeIndex, site: LocalSite, robots: Reply, reason: str
+) -> None:
+    site.pages["/a"] = html("Alpha.")
+    web = source(site, f"{site.url}/a", f"{site.url}/b")
+    index.index([web])
+    site.pages["/robots.txt"] = robots
+    report = index.index([web])
+    assert {reason for _, reason in report.failed} == {f"was not asked for: its robots.txt {reason}"}
+    assert shown(index, site) == ["/a"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("file:///etc/passwd", "is no web address that may be asked for"),
+        ("http://user:secret@localhost/", "is no web address that may be asked for"),
+        ("http://local\0host/", "is no web address"),
+        ("http://elsewhere.example/", "leads to another site (elsewhere.example)"),
+        ("http://[half/", "leads to another site (%5Bhalf)"),
+    ],
+)
+def test_i4_only_web_addresses_of_named_hosts_are_asked(site: LocalSite, entry: str, reason: str) -> None:
+    walk = Walk()
+    (page,) = source(site, entry).documents(walk)
+    assert page.error is not None
+    assert (page.error.reason, page.error.passing) == (reason, False)
+    assert site.asked == []
+
+
+def test_i4_a_redirect_is_held_to_the_same_at_every_hop(index: KnowledgeIndex, site: LocalSite) -> None:
+    targets = {
+        "/near": f"http://127.0.0.1:{site.port}/secret",
+        "/metadata": "http://169.254.169.254/latest/",
+        "/other": "https://login.example/",
+        "/file": "file:///etc/passwd",
+        "/half": "http://lo\x7fcal/",
+        "/forbidden": "/private",
+        "/circle": "/circle",
+        "/moved": "/step",
+        "/step": "target",
+    }
+    site.pages = {path: Reply(status=302, headers={"Location": to}) for path, to in targets.items()}
+    site.pages["/target"] = html("Arrived.")
+    site.pages["/robots.txt"] = Reply(body=b"User-agent: *\nDisallow: /private\n", kind="text/plain")
+    site.pages["/private"] = html("Private.")
+    entries = [f"{site.url}{path}" for path in targets if path != "/step"]
+    report = index.index([source(site, *entries, hosts=("127.0.0.1", "169.254.169.254"))])
+    assert report.added == 1
+    assert index.search("arrived")[0].url == f"{site.url}/moved"
+    private = "leads into a private network (ORION_WEB_DOCS_HOSTS can allow its host)"
+    assert {name.rpartition("/")[2]: reason for name, reason in report.failed} == {
+        "near": f"was not asked for: its robots.txt {private}",
+        "metadata": f"was not asked for: its robots.txt {private}",
+        "other": "leads to another site (login.example)",
+        "file": "is no web address that may be asked for",
+        "half": "is no web address that may be asked for",
+        "forbidden": "is not to be read by programs (robots.txt)",
+        "circle": "redirects in a circle, or more than 5 times",
+    }
+    assert "/secret" not in site.asked
+    assert "/private" not in site.asked
+
+
+def test_d2_a_page_that_moved_away_for_good_leaves_and_one_that_is_away_stays(
+    index: KnowledgeIndex, site: LocalSite
+) -> None:
+    for path in ("/login", "/moved"):
+        site.pages[path] = html(f"About {path}.")
+    web = source(site, f"{site.url}/login", f"{site.url}/moved")
+    index.index([web])
+    site.pages["/login"] = Reply(status=302, headers={"Location": "https://login.example/"})
+    site.pages["/moved"] = Reply(status=301, headers={"Location": "https://new.example/"})
+    assert {reason for _, reason in index.index([web]).failed} == {
+        "leads to another site (login.example)",
+        "leads to another site (new.example)",
+    }
+    assert shown(index, site) == ["/login"]
+
+
+def test_i4_a_private_network_is_refused_unless_its_host_is_named(index: KnowledgeIndex, site: LocalSite) -> None:
+    site.pages["/a"] = html("Alpha.")
+    report = index.index([source(site, f"{site.url}/a", private_hosts=())])
+    assert [reason for _, reason in report.failed] == [
+        "was not asked for: its robots.txt leads into a private network (ORION_WEB_DOCS_HOSTS can allow its host)"
+    ]
+    assert site.asked == []
+
+
+def test_d2_what_never_ends_is_too_big_or_too_broken_is_named(index: KnowledgeIndex, site: LocalSite) -> None:
+    site.pages |= {
+        "/endless": Reply(endless=b"x" * 1_000_000),
+        "/drips": Reply(drips=True),
+        "/bomb": packed(b"\0" * 30_000_000),
+        "/brotli": Reply(body=b"abc", headers={"Content-Encoding": "br"}),
+        "/torn": Reply(body=b"\x1f\x8bnonsense", headers={"Content-Encoding": "gzip"}),
+        "/half": Reply(body=gzip.compress(b"text" * 99)[:-9], headers={"Content-Encoding": "gzip"}),
+        "/short": Reply(body=b"short", length=500),
+        "/good": html("Good."),
+    }
+    entries = [f"{site.url}{path}" for path in site.pages]
+    report = index.index([source(site, *entries, manners=Manners(pause_s=0, page_s=0.8, step_s=0.4, failures=9))])
+    assert report.added == 1
+    assert {name.rpartition("/")[2]: reason for name, reason in report.failed} == {
+        "endless": "is too big (the limit is 10 MB)",
+        "drips": "did not come in time",
+        "bomb": "is too big (the limit is 10 MB)",
+        "brotli": "is packed in a way that was not asked for",
+        "torn": "is packed in a broken way",
+        "half": "broke off",
+        "short": "cannot be reached (RemoteProtocolError)",
+    }
+
+
+def test_d2_sitemaps_that_name_themselves_or_too_much_end(index: KnowledgeIndex, site: LocalSite) -> None:
+    site.pages["/p"] = html("Page.")
+    here = f"<sitemap><loc>{site.url}/sitemap.xml</loc></sitemap><sitemap><loc>{site.url}/big.xml</loc></sitemap>"
+    site.pages["/sitemap.xml"] = Reply(body=f"<sitemapindex>{here}</sitemapindex>".encode(), kind="text/xml")
+    site.sitemap("/p", *(f"/p?{n}" for n in range(12)), *(f"https://o{n}.example/" for n in range(12)), path="/big.xml")
+    for n in range(12):
+        site.pages[f"/p?{n}"] = site.pages["/p"]
+    report = index.index([source(site, most=5)])
+    assert report.added == 5
+    assert [reason for _, reason in report.failed] == ["has more pages; 5 are read (ORION_WEB_DOCS_PAGES)"]
+    assert site.asked.count("/sitemap.xml") == 1
+    report = index.index([source(site, most=100)])
+    assert (report.added, report.unchanged) == (8, 5)
+    assert [reason for _, reason in report.failed] == [
+        *["is on a host that ORION_WEB_DOCS does not name"] * 10,
+        "lists 2 more pages of other hosts",
+    ]
+
+
+def test_d2_too_many_sitemaps_are_left_out(site: LocalSite) -> None:
+    maps = "".join(f"<sitemap><loc>{site.url}/{n}.xml</loc></sitemap>" for n in range(600))
+    site.pages["/sitemap.xml"] = Reply(body=f"<sitemapindex>{maps}</sitemapindex>".encode(), kind="text/xml")
+    walk = Walk()
+    assert list(source(site, manners=Manners(pause_s=0, whole_s=0.2)).documents(walk)) == []
+    assert walk.failed[-1] == (site.url, "has more than 500 sitemaps; the rest is left out")
+    assert set(walk.missing) == {f"web:{site.url}"}
+
+
+def test_d2_a_server_that_does_not_answer_is_left_alone(index: KnowledgeIndex, site: LocalSite) -> None:
+    for n in range(6):
+        site.pages[f"/{n}"] = Reply(status=429)
+    report = index.index([source(site, site.sitemap(*(f"/{n}" for n in range(6))))])
+    assert [reason for _, reason in report.failed] == [
+        *["cannot be had (its server answers 429)"] * 3,
+        *["was not asked for: its server failed 3 times in a row"] * 3,
+    ]
+    assert len(site.asked) == 5
+
+
+def test_d2_the_delay_that_is_asked_for_is_kept_or_the_site_left_alone(site: LocalSite) -> None:
+    site.pages["/a"] = html("Alpha.")
+    entries = (f"{site.url}/a", f"{site.url}/b")
+    for delay, reasons in (
+        ("0.3", {None, "is gone (its server answers 404)"}),
+        ("86400", {"asks for 86400 s between two pages; at most 60 s are waited"}),
+    ):
+        site.pages["/robots.txt"] = Reply(body=f"User-agent: *\nCrawl-delay: {delay}\n".encode(), kind="text/plain")
+        pages = list(source(site, *entries).documents(Walk()))
+        assert {page.error and page.error.reason for page in pages} == reasons
+
+
+def test_d2_a_run_that_ends_early_goes_on_with_what_was_not_seen_for_longest(
+    index: KnowledgeIndex, site: LocalSite
+) -> None:
+    for path in "abc":
+        site.pages[f"/{path}"] = html(f"About {path}.")
+    web = source(site, site.sitemap("/a", "/b"))
+    index.index([web])
+    site.sitemap("/a", "/b", "/c")
+    site.asked.clear()
+    index.index([web])
+    assert site.asked == ["/robots.txt", "/sitemap.xml", "/c", "/a", "/b"]
+    report = index.index([source(site, manners=Manners(pause_s=0, whole_s=-1.0))])
+    assert (report.removed, len(index.documents())) == (0, 3)
+
+
+def test_i3_a_narrower_audience_holds_at_once_though_the_source_is_put_off(
+    index: KnowledgeIndex, site: LocalSite
+) -> None:
+    site.pages["/a"] = html("Alpha.")
+    web = source(site, f"{site.url}/a")
+    index.index([web])
+    assert index.index([PutOff(key=web.key, part=web.part, audience="C0HR")]) == IndexReport(removed=1)
+    assert index.documents() == ()
+    assert web.key not in states_of(index.notes(PREFIX))
+    assert index.index([source(site, f"{site.url}/a", audience="C0HR")]) == IndexReport(added=1)
+
+
+def test_d2_a_source_that_is_put_off_stays_as_it_is(index: KnowledgeIndex, site: LocalSite) -> None:
+    site.pages["/a"] = html("Alpha.")
+    web = source(site, f"{site.url}/a")
+    index.index([web])
+    before = state(index, web)
+    assert index.index([PutOff(key=web.key, part=web.part)]) == IndexReport()
+    assert (shown(index, site), state(index, web)) == (["/a"], before)
+    assert index.index([PutOff(key=web.key, part="1000 of another/page")]) == IndexReport()
+    assert (shown(index, site), index.notes(PREFIX)) == (["/a"], {})
+    assert index.index([]) == IndexReport(removed=1)
+    assert (index.notes(PREFIX), index.notes("fetched:")) == ({}, {})

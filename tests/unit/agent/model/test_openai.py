@@ -1,0 +1,430 @@
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from agent.actions import AskUser, Complete, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
+from agent.budget import Budget, Usage
+from agent.model.circuit_breaker import CircuitBreaker
+from agent.model.openai import OpenAIModel, Timeouts
+from agent.model.protocol import DecideContext, ModelError, WriteContext, WriteStream
+from agent.thread.conversation import Question, ThreadKey
+from agent.tools.tool import ToolSpec
+from tests.support.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
+from verification.types import Source
+
+QUESTION = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text="How many?", ts="1")
+SOURCE = Source(id=1, title="Limits", text="120 a minute.")
+SEARCH = ToolSpec(name="search", description="Find passages.", parameters={"type": "object"})
+DECIDE = DecideContext(
+    mission="", question=QUESTION, plan=None, history=(), answers={}, results=(), sources=(SOURCE,), tools=(SEARCH,),
+    budget=Budget(), used=Usage(),
+)  # fmt: skip
+WRITE = WriteContext(mission="", question=QUESTION, history=(), answers={}, results=(), sources=(SOURCE,))
+ONCE = Timeouts(retries=0)
+QUICK = Timeouts(reply=0.3, idle=0.3, retries=0)
+
+
+def model_of(server: ScriptedOpenAI | str, timeouts: Timeouts = ONCE) -> OpenAIModel:
+    url = server if isinstance(server, str) else server.url
+    return OpenAIModel(base_url=url, api_key="", model="m", write_model="w", timeouts=replace(timeouts))
+
+
+async def collected(stream: WriteStream) -> list[tuple[str, str]]:
+    return [piece async for piece in stream.pieces]
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[list[OpenAIModel]]:
+    models: list[OpenAIModel] = []
+    yield models
+    for model in models:
+        await model.aclose()
+
+
+@pytest.mark.parametrize(
+    ("scripted", "action"),
+    [
+        (RESPOND, Respond()),
+        (calls(("respond", "")), Respond()),
+        (calls(("ask_user", {"question": "Which?", "key": "k"})), AskUser(question="Which?", key="k")),
+        (calls(("finish_step", {"step": 1, "result": "done"})), FinishStep(step=1, result="done")),
+        (calls(("complete", {"summary": "Hi."})), Complete(summary="Hi.")),
+        (
+            calls(("respond", {"plan": [{"description": "look", "tool": "search"}]})),
+            Respond(plan=(PlannedStep(description="look", tool="search"),)),
+        ),
+        (
+            calls(("search", {"q": "a"}), ("search", {"q": "b"})),
+            ToolCalls(
+                calls=(
+                    ToolCall(call_id="id_1", tool="search", input={"q": "a"}),
+                    ToolCall(call_id="id_2", tool="search", input={"q": "b"}),
+                )
+            ),
+        ),
+    ],
+)
+async def test_b1_each_action_comes_from_a_function_call(
+    scripted: Scripted, action: object, opened: list[OpenAIModel]
+) -> None:
+    async with ScriptedOpenAI(decisions=[scripted]) as server:
+        opened.append(model_of(server))
+        decision = await opened[0].decide(DECIDE)
+    assert decision.action == action
+    assert decision.usage == Usage(model_calls=1, prompt_tokens=100, completion_tokens=20)
+    request = server.requests[0]
+    names = [tool["function"]["name"] for tool in request["tools"]]
+    assert names == ["respond", "ask_user", "finish_step", "complete", "search"]
+    assert all("plan" in tool["function"]["parameters"]["properties"] for tool in request["tools"][:4])
+    assert "response_format" not in request
+    assert decision.prompt == "\n\n".join(f"{m['role']}:\n{m['content']}" for m in request["messages"])
+
+
+@pytest.mark.parametrize(
+    "scripted",
+    [
+        calls(("ask_user", {"question": "Which?"})),
+        calls(("search", "not json")),
+        calls(("finish_step", {"step": "one", "result": "r"})),
+    ],
+)
+async def test_b1_a_malformed_call_is_said_with_its_reason(scripted: Scripted, opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[scripted]) as server:
+        opened.append(model_of(server))
+        with pytest.raises(ModelError) as failure:
+            await opened[0].decide(DECIDE)
+    assert failure.value.kind == "MalformedControlError"
+    assert failure.value.usage.tokens == 120
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("mode", ["no_tools", "silent"])
+async def test_b1_a_server_without_tools_is_asked_for_json_and_that_is_remembered(
+    mode: str, opened: list[OpenAIModel]
+) -> None:
+    answer = says('Sure:\n```json\n{"action": "tool_call", "tool": "search", "input": {"q": "x"}}\n```')
+    prose = [says("I would search first.")] if mode == "silent" else []
+    script = [*prose, answer, says('{"action": "respond"}')]
+    async with ScriptedOpenAI(decisions=script, mode="no_tools" if mode == "no_tools" else "tools") as server:
+        opened.append(model_of(server))
+        first = await opened[0].decide(DECIDE)
+        second = await opened[0].decide(DECIDE)
+    assert first.action == ToolCalls(calls=(ToolCall(call_id="call_1", tool="search", input={"q": "x"}),))
+    assert first.usage.model_calls == 2
+    assert second.action == Respond()
+    assert ["tools" in request for request in server.requests] == [True, False, False]
+    assert server.requests[1]["response_format"] == {"type": "json_object"}
+    assert '{"action": "respond"}' in server.requests[1]["messages"][0]["content"]
+    assert '"name": "search"' in server.requests[1]["messages"][0]["content"]
+
+
+async def test_b1_a_server_that_ignores_tools_may_write_the_json_by_itself(opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[says('{"action": "respond"}')] * 2) as server:
+        opened.append(model_of(server))
+        assert (await opened[0].decide(DECIDE)).action == Respond()
+        await opened[0].decide(DECIDE)
+    assert ["tools" in request for request in server.requests] == [True, False]
+
+
+async def test_b1_prose_from_a_server_that_does_call_tools_is_malformed(opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[RESPOND, says("Well …"), RESPOND]) as server:
+        opened.append(model_of(server))
+        await opened[0].decide(DECIDE)
+        with pytest.raises(ModelError, match="MalformedControlError"):
+            await opened[0].decide(DECIDE)
+        await opened[0].decide(replace(DECIDE, complaint="No function was called."))
+    assert all("tools" in request for request in server.requests)
+    assert "No function was called." in server.requests[2]["messages"][1]["content"]
+
+
+async def test_b1_json_without_response_format_where_the_server_refuses_it(opened: list[OpenAIModel]) -> None:
+    def reply(request: Any) -> Scripted:
+        refused = "tools" in request or "response_format" in request
+        return fails(400, "unknown field") if refused else says('{"action": "complete", "summary": "Hi."}')
+
+    async with ScriptedOpenAI(decisions=reply) as server:
+        opened.append(model_of(server))
+        assert (await opened[0].decide(DECIDE)).action == Complete(summary="Hi.")
+        await opened[0].decide(DECIDE)
+    assert len(server.requests) == 4
+
+
+async def test_b1_malformed_json_is_said_with_its_reason(opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[says('{"action": "search"}')], mode="no_tools") as server:
+        opened.append(model_of(server))
+        with pytest.raises(ModelError, match="must be one of respond, ask_user") as failure:
+            await opened[0].decide(DECIDE)
+    assert failure.value.kind == "MalformedControlError"
+
+
+async def test_b2_phase_two_streams_text_without_tools_or_response_format(opened: list[OpenAIModel]) -> None:
+    draft = Scripted(reasoning=("hm",), pieces=("<answer>12", "0 [1]\u2028漢", "</answer>"), usage=(7, 3))
+    async with ScriptedOpenAI(drafts=[draft]) as server:
+        opened.append(model_of(server))
+        stream = opened[0].write(WRITE)
+        pieces = await collected(stream)
+    assert pieces == [
+        ("reasoning", "hm"), ("content", "<answer>12"), ("content", "0 [1]\u2028漢"), ("content", "</answer>"),
+    ]  # fmt: skip
+    assert stream.usage == Usage(model_calls=1, prompt_tokens=7, completion_tokens=3)
+    assert all(message["content"] in stream.prompt for message in server.requests[0]["messages"])
+    request = server.requests[0]
+    assert {key: request[key] for key in request if key != "messages"} == {
+        "model": "w", "temperature": 0.3, "stream": True, "stream_options": {"include_usage": True},
+    }  # fmt: skip
+
+
+async def test_b2_options_a_server_refuses_are_left_out_and_the_usage_is_estimated(opened: list[OpenAIModel]) -> None:
+    def reply(request: Any) -> Scripted:
+        if "stream_options" in request:
+            return fails(422, "Extra inputs are not permitted")
+        return fails(400, "temperature is fixed") if "temperature" in request else says("x" * 40)
+
+    async with ScriptedOpenAI(drafts=reply) as server:
+        opened.append(model_of(server))
+        await collected(opened[0].write(WRITE))
+        stream = opened[0].write(WRITE)
+        await collected(stream)
+    assert len(server.requests) == 4
+    assert stream.usage.estimated
+    assert stream.usage.completion_tokens == 10
+    assert stream.usage.prompt_tokens > 100
+
+
+async def test_b2_a_server_that_does_not_stream_is_read_all_the_same(opened: list[OpenAIModel]) -> None:
+    whole = b'{"choices": [{"message": {"content": "<answer>Hi</answer>"}}], "usage": null}'
+    async with ScriptedOpenAI(drafts=[Scripted(raw=whole)]) as server:
+        opened.append(model_of(server))
+        assert await collected(opened[0].write(WRITE)) == [("content", "<answer>Hi</answer>")]
+
+
+@pytest.mark.parametrize(
+    ("scripted", "kind"),
+    [
+        (fails(401, "wrong key", "invalid_api_key"), "AuthenticationError"),
+        (fails(403, "no"), "AuthenticationError"),
+        (fails(404, "no such model", "model_not_found"), "ConfigurationError"),
+        (fails(400, "no such model", "model_not_found"), "ConfigurationError"),
+        (fails(400, "This model's maximum context length is 8", "context_length_exceeded"), "TokenLimitError"),
+        (fails(413, "large"), "TokenLimitError"),
+        (fails(429, "slow down"), "RateLimitError"),
+        (fails(429, "no money", "insufficient_quota"), "QuotaError"),
+        (fails(402, "no money"), "QuotaError"),
+        (fails(400, "something else"), "ConfigurationError"),
+        (fails(503, "later"), "LLMError"),
+        (CUT, "LLMError"),
+        (Scripted(raw=b'{"choices": []}'), "LLMError"),
+        (fails(500, "oops"), "LLMError"),
+        (fails(400, "no", "content_filter"), "RefusalError"),
+        (HANGS, "TimeoutError"),
+        (GARBAGE, "LLMError"),
+        (Scripted(raw=b"[]"), "LLMError"),
+        (Scripted(raw=b"{}"), "LLMError"),
+        (Scripted(raw=b'{"error": {"code": "x"}}'), "LLMError"),
+        (Scripted(raw=b'{"choices": [7]}'), "LLMError"),
+        (says("x", finish="length"), "TokenLimitError"),
+        (says("x", refusal="no"), "RefusalError"),
+        (says("x", finish="content_filter"), "RefusalError"),
+        (says(""), "LLMError"),
+    ],
+)
+async def test_b3_whatever_the_far_end_does_is_a_model_error_with_hints(
+    scripted: Scripted, kind: str, opened: list[OpenAIModel]
+) -> None:
+    async with ScriptedOpenAI(generations=[scripted] * 3, drafts=[scripted] * 3) as server:
+        opened.append(model_of(server, QUICK if scripted is HANGS else ONCE))
+        with pytest.raises(ModelError) as failure:
+            await opened[0].generate("prompt", max_tokens=5, temperature=0.7)
+        assert failure.value.kind == kind
+        assert failure.value.hints
+        assert "prompt" not in failure.value.detail
+        if scripted.pieces != ("",):
+            with pytest.raises(ModelError) as failure:
+                await collected(opened[0].write(WRITE))
+            assert failure.value.kind == kind
+
+
+@pytest.mark.parametrize("scripted", [says("half", done=False), says("half", broken=True)])
+async def test_b3_a_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(
+    scripted: Scripted, opened: list[OpenAIModel]
+) -> None:
+    async with ScriptedOpenAI(drafts=[scripted]) as server:
+        opened.append(model_of(server))
+        stream = opened[0].write(WRITE)
+        with pytest.raises(ModelError, match="LLMError"):
+            await collected(stream)
+    assert stream.usage.estimated
+    assert stream.usage.completion_tokens == 1
+
+
+async def test_b3_a_stream_that_stops_moving_times_out(opened: list[OpenAIModel]) -> None:
+    never = asyncio.Event()
+    async with ScriptedOpenAI(drafts=[says("half", before_end=never)]) as server:
+        opened.append(model_of(server, Timeouts(idle=0.3, retries=0)))
+        with pytest.raises(ModelError, match="TimeoutError"):
+            await collected(opened[0].write(WRITE))
+        never.set()
+
+
+async def test_b3_a_closed_port_is_a_model_error(opened: list[OpenAIModel]) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        opened.append(model_of(f"http://127.0.0.1:{probe.getsockname()[1]}/v1"))
+        with pytest.raises(ModelError, match="LLMError: connection failed"):
+            await opened[0].decide(DECIDE)
+
+
+async def test_b1_a_truncated_call_is_a_token_limit(opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[calls(("search", '{"q": "tr'), finish="length")]) as server:
+        opened.append(model_of(server))
+        with pytest.raises(ModelError, match="TokenLimitError"):
+            await opened[0].decide(DECIDE)
+
+
+async def test_b1_an_error_that_is_not_about_tools_is_not_taken_for_it(opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[fails(401, "wrong key")]) as server:
+        opened.append(model_of(server))
+        with pytest.raises(ModelError, match="AuthenticationError"):
+            await opened[0].decide(DECIDE)
+    assert len(server.requests) == 1
+
+
+async def test_d1_max_tokens_goes_by_its_new_name_where_the_old_one_is_refused(opened: list[OpenAIModel]) -> None:
+    def reply(request: Any) -> Scripted:
+        refusal = "'max_tokens' is not supported, use 'max_completion_tokens'"
+        return fails(400, refusal) if "max_tokens" in request else says("text", usage=None)
+
+    async with ScriptedOpenAI(generations=reply) as server:
+        opened.append(model_of(server))
+        text, usage = await opened[0].generate("a lone \ud800 surrogate", max_tokens=5, temperature=0.7)
+    assert text == "text"
+    assert usage.estimated
+    assert server.requests[1]["max_completion_tokens"] == 5
+    assert server.requests[1]["messages"][0]["content"] == "a lone ? surrogate"
+
+
+async def test_b2_half_a_surrogate_pair_from_a_server_does_not_end_the_stream(opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(drafts=[says("\ud83d", "ok")]) as server:
+        opened.append(model_of(server))
+        assert await collected(opened[0].write(WRITE)) == [("content", "?"), ("content", "ok")]
+
+
+async def test_h2_loopback_never_goes_through_a_proxy(
+    opened: list[OpenAIModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    async with ScriptedOpenAI(decisions=[RESPOND]) as server:
+        opened.append(model_of(server))
+        assert (await opened[0].decide(DECIDE)).action == Respond()
+    assert opened[0].name == "m+w"
+    assert not opened[0].quotes_only
+
+
+async def test_a6_a_stream_that_is_stopped_lets_go_of_its_connection_and_is_counted(opened: list[OpenAIModel]) -> None:
+    never = asyncio.Event()
+    async with ScriptedOpenAI(drafts=[says("half", before_end=never), says("whole")]) as server:
+        opened.append(model_of(server, Timeouts()))
+        stream = opened[0].write(WRITE)
+        seen: list[str] = []
+
+        async def read() -> None:
+            async for _, text in stream.pieces:
+                seen.append(text)
+
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await read()
+        assert seen == ["half"]
+        assert stream.usage.estimated
+        pool = opened[0]._client._client._transport._pool  # type: ignore[attr-defined] # the connections themselves
+        assert pool.connections == []
+        never.set()
+        assert await collected(opened[0].write(WRITE)) == [("content", "whole")]
+
+
+async def test_b4_fifty_streams_at_once_do_not_mix(opened: list[OpenAIModel]) -> None:
+    def reply(request: Any) -> Scripted:
+        return says(*re.findall(r"q\d{4}", request["messages"][1]["content"]) * 20)
+
+    async with ScriptedOpenAI(drafts=reply) as server:
+        opened.append(model_of(server, Timeouts()))
+
+        async def one(number: int) -> None:
+            context = replace(WRITE, question=replace(QUESTION, text=f"q{number:04}"))
+            assert await collected(opened[0].write(context)) == [("content", f"q{number:04}")] * 20
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(50):
+                group.create_task(one(number))
+    assert len(server.requests) == 50
+
+
+BRIEF = Timeouts(retries=2, pause=0.01)
+
+
+@pytest.mark.parametrize("trouble", [fails(500), fails(429), fails(429, retry_after="0"), fails(409), CUT])
+async def test_h3_what_may_pass_is_tried_again_within_the_call(trouble: Scripted, opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[trouble, trouble, RESPOND]) as server:
+        opened.append(model_of(server, BRIEF))
+        with capture_logs() as lines:
+            assert (await opened[0].decide(DECIDE)).action == Respond()
+    assert [line["event"] for line in lines] == ["model_call_waits"] * 2
+
+
+@pytest.mark.parametrize(
+    "final",
+    [
+        fails(401),
+        fails(429, code="insufficient_quota"),
+        fails(429, retry_after="3600"),
+        fails(503, retry_after=format_datetime(datetime.now(UTC) + timedelta(hours=1))),
+        fails(500, x_should_retry="false"),
+    ],
+)
+async def test_h3_what_will_not_pass_soon_is_asked_once(final: Scripted, opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[final, RESPOND]) as server:
+        opened.append(model_of(server, BRIEF))
+        with pytest.raises(ModelError) as failed:
+            await opened[0].decide(DECIDE)
+    assert len(server.requests) == 1
+    asked = "retry-after" in final.headers
+    assert (failed.value.retry_after_s or 0) == pytest.approx(3600 if asked else 0, abs=1800)
+
+
+async def test_h3_a_server_that_keeps_failing_is_left_alone_then_probed_once(opened: list[OpenAIModel]) -> None:
+    time_now = [0.0]
+    breaker = CircuitBreaker("model", failures=3, clock=lambda: time_now[0])
+    async with ScriptedOpenAI(decisions=[*[fails(500)] * 3, RESPOND, RESPOND]) as server:
+        opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", timeouts=ONCE, breaker=breaker))
+        for _ in range(3):
+            with pytest.raises(ModelError, match="status 500"):
+                await opened[0].decide(DECIDE)
+        with pytest.raises(ModelError, match="left alone") as left:
+            await opened[0].decide(DECIDE)
+        assert left.value.retry_after_s == 5.0
+        assert len(server.requests) == 3
+        time_now[0] = 5.0
+        await opened[0].decide(DECIDE)
+        await opened[0].decide(DECIDE)
+    assert not breaker.is_open
+
+
+async def test_h3_a_server_that_says_no_is_there(opened: list[OpenAIModel]) -> None:
+    breaker = CircuitBreaker("model", failures=1)
+    async with ScriptedOpenAI(decisions=[fails(401)] * 2) as server:
+        opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", timeouts=ONCE, breaker=breaker))
+        for _ in range(2):
+            with pytest.raises(ModelError, match="AuthenticationError"):
+                await opened[0].decide(DECIDE)
+    assert len(server.requests) == 2

@@ -1,0 +1,160 @@
+"""Attached files as sources, and what is said of those that were not read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.budget import Budget
+from agent.files import MOST_PARTS, WHOLE_CHARS, asks_for_file, file_sources, with_unread
+from agent.outcome import Answered, Cancelled, Refused
+from agent.quoting.model import ExtractiveModel
+from agent.texts.catalogue import LANGUAGES
+from agent.texts.file_words import file_words
+from agent.thread.conversation import AttachedFile, Message, Question
+from agent.thread.state import ThreadState
+from agent.turn.events import Done
+from agent.turn.loop import run_turn
+from agent.turn.replies import plain_answer
+from tests.support.fakes import Listener, ScriptedModel, question
+
+NOTES = AttachedFile(
+    name="notes.md", text="# Launch\n\nThe launch is on 3 March. Ann leads it.\n\n# Costs\n\nIt costs 400 euros.\n"
+)
+
+
+def asked(text: str, *files: AttachedFile) -> Question:
+    return replace(question(text), files=files)
+
+
+def long_file(name: str = "log.txt") -> AttachedFile:
+    lines = [f"Step {number} copies the records of region {number}.\n" for number in range(400)]
+    lines[311] = "The walrus backup failed with error 7731.\n"
+    return AttachedFile(name=name, text="\n".join(lines))
+
+
+def test_a11_a_short_file_is_one_source_for_this_place_only() -> None:
+    (source,) = file_sources(asked("when?", replace(NOTES, url="https://team.slack.example/files/F1")))
+    assert (source.title, source.text, source.origin, source.audience) == ("notes.md", NOTES.text, "file", "C1")
+    assert source.url == "https://team.slack.example/files/F1"
+
+
+def test_a11_of_a_long_file_the_parts_nearest_to_the_question_are_sources() -> None:
+    found = file_sources(asked("Why did the walrus backup fail?", long_file()))
+    assert len(found) == MOST_PARTS
+    assert sum("7731" in source.text for source in found) == 1
+    assert all(source.text in long_file().text for source in found)
+    assert [source.title for source in found] == sorted(
+        (source.title for source in found), key=lambda title: int(title.rpartition(" ")[2])
+    )
+
+
+def test_a11_parts_of_a_long_markdown_file_are_named_by_their_headings() -> None:
+    text = "".join(f"# Part {n}\n\n{'The region has records. ' * 40}\n\n" for n in range(20))
+    found = file_sources(asked("What of Part 7?", AttachedFile(name="plan.md", text=text)))
+    assert "plan.md › Part 7" in [source.title for source in found]
+
+
+@given(st.text(max_size=400), st.integers(0, 40))
+def test_a11_sources_never_hold_more_than_the_file(text: str, times: int) -> None:
+    file = AttachedFile(name="a.txt", text=text * times)
+    found = file_sources(asked("what is the deadline?", file))
+    assert sum(len(source.text) for source in found) <= len(file.text)
+    assert bool(found) == bool(file.text.strip())
+
+
+def test_a11_each_file_that_was_not_read_is_named_above_the_answer() -> None:
+    files = (NOTES, AttachedFile(name="a`<b>&.zip", trouble="form"), long_file("big.txt"))
+    refused = Refused(answer=replace(plain_answer("No."), label="Label."), reason="x")
+    told = with_unread(refused, asked("what is it?", *files))
+    assert isinstance(told, Refused)
+    assert told.answer.label.split("\n") == [
+        "Label.",
+        file_words("form", "en", name="a'&lt;b&gt;&amp;.zip"),
+        file_words("long", "en", name="big.txt"),
+    ]
+    assert with_unread(refused, asked("what is it?", NOTES)) is refused
+    assert with_unread(Cancelled(), asked("x", *files)) == Cancelled()
+
+
+def test_f9_what_was_not_read_is_said_in_the_language_of_the_question() -> None:
+    answered = Answered(answer=plain_answer("Ja."))
+    told = with_unread(answered, asked("Was steht in dieser Datei?", AttachedFile(name="a.zip", trouble="form")))
+    assert isinstance(told, Answered)
+    assert told.answer.label == file_words("form", "de", name="a.zip")
+
+
+def test_a11_of_files_at_the_top_of_a_thread_only_the_first_answer_says_what_was_not_read() -> None:
+    refused = Refused(answer=plain_answer("No."), reason="x")
+    top = replace(long_file("big.txt"), opening=True), AttachedFile(name="a.zip", trouble="form", opening=True)
+    earlier = (Message(role="user", text="Look.", addressed=False),)
+    first = with_unread(refused, asked("why?", *top), earlier)
+    assert isinstance(first, Refused)
+    assert first.answer.label.count("\n") == 1
+    answered = (*earlier, Message(role="assistant", text="Because."))
+    assert with_unread(refused, asked("why?", *top), answered) is refused
+    own = replace(top[1], opening=False)
+    for file in (own, AttachedFile(name="a.log", trouble="away", opening=True)):
+        told = with_unread(refused, asked("why?", *top, file), answered)
+        assert isinstance(told, Refused)
+        assert told.answer.label == file_words(file.trouble, "en", name=file.name)
+
+
+WHOLE = [
+    "What does this log say?", "what's in the log", "What is this trace about?", "Was steht in diesem Log?",
+    "Que dit ce journal ?", "¿Qué dice este registro?", "Apa isi log ini?", "このログは何ですか", "这份日志说了什么？",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_a11_a_log_can_be_asked_for_as_a_whole(text: str) -> None:
+    assert asks_for_file(asked(text, NOTES))
+    assert not asks_for_file(asked("What does the log say about the disk quota of the backup?", NOTES))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a11_what_stands_for_a_bare_file_asks_for_it(language: str) -> None:
+    assert asks_for_file(asked(file_words("summarise", language), NOTES))
+    assert not asks_for_file(asked(file_words("summarise", language)))
+
+
+async def test_a11_a_bare_file_is_quoted_without_a_model() -> None:
+    listener = Listener()
+    outcome, after = await run_turn(
+        asked("Summarise the attached file.", NOTES),
+        ThreadState(),
+        model=ExtractiveModel(),
+        tools={},
+        budget=Budget(),
+        emit=listener,
+    )
+    assert isinstance(outcome, Answered)
+    assert "The launch is on 3 March." in outcome.answer.text
+    assert [source.title for source in outcome.answer.sources] == ["notes.md"]
+    assert after.sources == outcome.answer.sources
+    assert any(isinstance(event, Done) for event in listener.events)
+
+
+async def test_a11_a_question_is_answered_from_the_file_and_so_is_the_next_one() -> None:
+    parts = {"model": ExtractiveModel(), "tools": {}, "budget": Budget(), "emit": Listener()}
+    outcome, after = await run_turn(asked("What does the launch cost?", NOTES), ThreadState(), **parts)  # type: ignore[arg-type]  # one bag of parts for two calls
+    assert isinstance(outcome, Answered)
+    assert "It costs 400 euros." in outcome.answer.text
+    outcome, _ = await run_turn(asked("Who leads the launch?"), after, **parts)  # type: ignore[arg-type]  # as above
+    assert isinstance(outcome, Answered)
+    assert "Ann leads it." in outcome.answer.text
+
+
+async def test_a11_a_model_sees_the_file_as_a_fenced_source_and_the_answer_names_what_it_did_not() -> None:
+    model = ScriptedModel(["<answer>The launch is on 3 March [1].</answer>"])
+    files = (NOTES, AttachedFile(name="photo.png", trouble="form"))
+    outcome, _ = await run_turn(
+        asked("When is the launch?", *files), ThreadState(), model=model, tools={}, budget=Budget(), emit=Listener()
+    )
+    assert isinstance(outcome, Answered)
+    assert [source.title for source in model.written[0].sources] == ["notes.md"]
+    assert outcome.answer.label == file_words("form", "en", name="photo.png")
+    assert len(NOTES.text) < WHOLE_CHARS

@@ -1,0 +1,202 @@
+"""Who may see what (I3): audiences of folders, the index as a place may see it, and no source past them in a turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from agent.budget import Budget
+from agent.knowledge.index.filtered import SeenBy
+from agent.knowledge.sources.audience_file import FILE_NAME
+from agent.knowledge.sources.folders import Walk
+from agent.knowledge.types import KnowledgeIndex
+from agent.thread.audience import NOBODY, PUBLIC, Viewers, may_see, viewers_of, written
+from agent.thread.conversation import Question, ThreadKey
+from agent.thread.state import ThreadState
+from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
+from agent.tools.tool import Tool
+from agent.turn.loop import run_turn
+from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel
+from verification.types import Source
+
+HR = Viewers(team="T1", channel="C0HR")
+HELP = Viewers(team="T1", channel="C0HELP")
+CHAT = Viewers(team="T1", channel="D0ANN", user="U0ANN")
+
+
+@pytest.mark.parametrize(
+    ("audience", "hr", "help_", "chat"),
+    [
+        (PUBLIC, True, True, True),
+        (NOBODY, False, False, False),
+        ("", False, False, False),
+        ("C0HR", True, False, False),
+        ("T1/C0HR", True, False, False),
+        ("T2/C0HR", False, False, False),
+        ("U0ANN", False, False, True),
+        ("C0HR,U0ANN", True, False, True),
+        ("T1", True, True, True),
+        ("T2", False, False, False),
+        ("C0HR, C0HELP", True, True, False),
+    ],
+)
+def test_i3_a_source_is_for_those_who_may_see_it(audience: str, *, hr: bool, help_: bool, chat: bool) -> None:
+    assert [may_see(audience, viewers) for viewers in (HR, HELP, CHAT)] == [hr, help_, chat]
+
+
+def test_i3_a_person_counts_only_where_nobody_else_reads_along() -> None:
+    asked = Question(thread=ThreadKey(team="T1", channel="C0HELP", thread_ts="1.0"), user="U0ANN", text="?", ts="1.0")
+    assert viewers_of(asked) == HELP
+    chat = Question(thread=ThreadKey(team="T1", channel="D0ANN", thread_ts="D0ANN"), user="U0ANN", text="?", ts="1.0")
+    assert viewers_of(chat) == CHAT
+    assert not may_see("", Viewers(team="", channel=""))
+
+
+@pytest.mark.parametrize("said", [None, [], "C0HR", ["#hr"], ["hr"], [1], ["C0HR", "public"], {"a": 1}, ["C0HR,U0X"]])
+def test_i3_what_is_no_audience_is_refused(said: object) -> None:
+    assert written(said) is None
+
+
+def docs(root: Path) -> Path:
+    texts = {
+        "handbook.md": "# Handbook\n\nBadges are handed out on Mondays.",
+        "hr/salaries.md": "# Salaries\n\nThe badge bonus is 900 euros a year.",
+        "hr/open/benefits.md": "# Benefits\n\nThe badge lunch costs nothing.",
+        "broken/notes.md": "# Notes\n\nThe badge printer is in room 12.",
+    }
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / "hr" / FILE_NAME).write_text('audience = ["C0HR", "U0ANN"]\n')
+    (root / "hr" / "open" / FILE_NAME).write_text('audience = "public"\n')
+    (root / "broken" / FILE_NAME).write_text("audience = [\n")
+    return root
+
+
+def audiences(walk: Walk, *roots: Path) -> dict[str, str]:
+    return {file.id: file.audience for file in walk.files(roots)}
+
+
+def test_i3_the_nearest_file_counts_and_a_broken_one_shuts_the_folder(tmp_path: Path) -> None:
+    walk = Walk()
+    assert audiences(walk, docs(tmp_path)) == {
+        "handbook.md": PUBLIC,
+        "hr/salaries.md": "C0HR,U0ANN",
+        "hr/open/benefits.md": PUBLIC,
+        "broken/notes.md": NOBODY,
+    }
+    (failed,) = walk.failed
+    assert failed[0].endswith(f"broken/{FILE_NAME}")
+    assert "nobody sees" in failed[1]
+
+
+def test_i3_a_link_does_not_carry_a_document_out_of_its_folder(tmp_path: Path) -> None:
+    (docs(tmp_path) / "a-copy.md").symlink_to(tmp_path / "hr" / "salaries.md")
+    assert audiences(Walk(), tmp_path)["hr/salaries.md"] == "C0HR,U0ANN"
+    assert "a-copy.md" not in audiences(Walk(), tmp_path)
+
+
+def test_i3_naming_a_folder_twice_does_not_open_it(tmp_path: Path) -> None:
+    (docs(tmp_path) / "hr" / "deep").mkdir()
+    (tmp_path / "hr" / "deep" / "x.md").write_text("# X\n\ntext")
+    assert audiences(Walk(), tmp_path / "hr" / "deep", tmp_path)["x.md"] == "C0HR,U0ANN"
+
+
+@pytest.mark.parametrize("content", ['audience = "everyone"', 'who = ["C0HR"]', 'audience = ["C0HR"]\nmore = 1', "é"])
+def test_i3_a_file_that_says_something_else_shuts_the_folder(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.md").write_text("# A\n\ntext")
+    (tmp_path / FILE_NAME).write_bytes(content.encode("latin-1"))
+    assert audiences(Walk(), tmp_path) == {"a.md": NOBODY}
+
+
+def test_i3_a_file_that_leads_nowhere_or_is_a_folder_shuts_the_folder(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.md").write_text("# A\n\ntext")
+    (tmp_path / "one" / FILE_NAME).symlink_to(tmp_path / "gone")
+    (tmp_path / "two" / FILE_NAME).mkdir()
+    assert audiences(Walk(), tmp_path) == {"one/one.md": NOBODY, "two/two.md": NOBODY}
+
+
+@pytest.fixture
+def filled(index: KnowledgeIndex, tmp_path: Path) -> KnowledgeIndex:
+    index.index([docs(tmp_path / "docs")])
+    return index
+
+
+def test_i3_what_is_withheld_is_not_there(filled: KnowledgeIndex) -> None:
+    seen = {name: SeenBy(filled, viewers) for name, viewers in (("hr", HR), ("help", HELP), ("chat", CHAT))}
+    found = {name: {p.document for p in view.search("badge", limit=3)} for name, view in seen.items()}
+    assert found["help"] == {"handbook.md", "hr/open/benefits.md"}
+    assert found["hr"] == found["chat"] == {"handbook.md", "hr/salaries.md", "hr/open/benefits.md"}
+    assert [len(view.documents()) for view in seen.values()] == [3, 2, 3]
+    assert seen["help"].document("Salaries") is None
+    assert seen["help"].document("hr/salaries.md") is None
+    assert seen["help"].document("Handbook") is not None
+    assert seen["hr"].document("Salaries") is not None
+    assert not any(view.document("Notes") for view in seen.values())
+
+
+def test_i3_withheld_passages_do_not_crowd_out_others(index: KnowledgeIndex, tmp_path: Path) -> None:
+    secret = tmp_path / "docs" / "secret"
+    secret.mkdir(parents=True)
+    (secret / FILE_NAME).write_text('audience = ["C0HR"]')
+    for number in range(60):
+        (secret / f"{number}.md").write_text(f"# Badge {number}\n\nBadge badge badge {number}.")
+    (tmp_path / "docs" / "open.md").write_text("# Other\n\nSomewhere far down a badge is mentioned once.")
+    index.index([tmp_path / "docs"])
+    assert [p.document for p in SeenBy(index, HELP).search("badge", limit=2)] == ["open.md"]
+    assert len(SeenBy(index, HR).search("badge", limit=2)) == 2
+
+
+def test_i3_a_title_that_a_withheld_document_shares_finds_the_other(index: KnowledgeIndex, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "docs" / name).mkdir(parents=True)
+        (tmp_path / "docs" / name / f"{name}.md").write_text(f"# Rules\n\nRule {name}.")
+    (tmp_path / "docs" / "a" / FILE_NAME).write_text('audience = ["C0HR"]')
+    index.index([tmp_path / "docs"])
+    found = SeenBy(index, HELP).document("rules")
+    assert found is not None
+    assert (found.id, "Rule b" in found.text) == ("b/b.md", True)
+
+
+def test_i3_a_change_of_audience_alone_is_taken_in(filled: KnowledgeIndex, tmp_path: Path) -> None:
+    (tmp_path / "docs" / "hr" / FILE_NAME).write_text('audience = "public"')
+    report = filled.index([tmp_path / "docs"])
+    assert (report.changed, report.unchanged) == (1, 3)
+    assert SeenBy(filled, HELP).document("Salaries") is not None
+
+
+async def test_i3_the_tools_of_a_turn_see_what_its_place_may_see(filled: KnowledgeIndex) -> None:
+    other = PassageTool(LIMITS, name="other")
+    tools: dict[str, Tool] = {tool.spec.name: tool for tool in knowledge_tools(filled)} | {"other": other}
+    helped, hr = for_viewers(tools, HELP), for_viewers(tools, HR)
+    assert helped["other"] is other
+    listed = [(await tools_["list_documents"].run("1", {})).content for tools_ in (helped, hr)]
+    assert ["Salaries" in content for content in listed] == [False, True]
+    assert "Notes" not in "".join(listed)
+
+
+async def test_i3_no_source_reaches_an_answer_past_its_audience() -> None:
+    """Whatever brought it: a tool that does not know of audiences is held to them too."""
+    secret = Source(id=0, title="Pay", text="The bonus is 900 euros a year.", audience="C0HR")
+    question = Question(
+        thread=ThreadKey(team="T1", channel="C0HELP", thread_ts="1.0"), user="U1", text="What is the bonus?", ts="1.0"
+    )
+    model = ScriptedModel(["<answer>The bonus is 900 euros a year [1].</answer>"])
+    with capture_logs() as lines:
+        outcome, state = await run_turn(
+            question,
+            ThreadState(sources=(Source(id=1, title="Old", text="The bonus is 900.", origin="file", audience="C0HR"),)),
+            model=model,
+            tools={"search": PassageTool(secret)},
+            budget=Budget(),
+            emit=Listener(),
+        )
+    assert "900" not in str(outcome)
+    assert not any(context.sources for context in model.decided)
+    assert not any(context.sources for context in model.written)
+    assert [line["event"] for line in lines].count("source_withheld") == 2
+    assert "900" not in str([m for m in state.history if m.role == "assistant"])

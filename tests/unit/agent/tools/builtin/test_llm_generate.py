@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from agent.actions import ToolCall
+from agent.budget import Usage
+from agent.model.openai import OpenAIModel, Timeouts
+from agent.model.protocol import HINTS, DecideContext, Decision, WriteContext, WriteStream
+from agent.tools.builtin.llm_generate import LONGEST_S, SPEC, LlmGenerate
+from agent.tools.tool import ToolResult, call_tool
+from agent.turn.progress import Policy
+from tests.support.openai_server import CUT, GARBAGE, HANGS, Scripted, ScriptedOpenAI, fails, says
+
+PROMPT = "Write a greeting."
+QUICK = Timeouts(retries=0, reply=1.5)
+
+
+async def generated(script: list[Scripted], **arguments: Any) -> tuple[ToolResult, list[dict[str, Any]]]:
+    async with ScriptedOpenAI(generations=script) as server:
+        model = OpenAIModel(base_url=server.url, api_key="k", model="m", timeouts=QUICK)
+        tool = LlmGenerate(model)
+        call = ToolCall(call_id="1", tool="llm_generate", input=arguments)
+        result = await call_tool({"llm_generate": tool}, call, timeout_s=5, max_chars=10_000)
+        await model.aclose()
+    return result, server.requests
+
+
+async def test_d1_text_and_the_servers_figures_come_back() -> None:
+    with capture_logs() as logs:
+        result, requests = await generated([says("Hello!", usage=(11, 4))], prompt=PROMPT)
+    assert result.ok
+    assert result.sources == ()
+    assert result.usage == Usage(model_calls=1, prompt_tokens=11, completion_tokens=4)
+    assert json.loads(result.content) == {
+        "success": True, "generated_text": "Hello!", "tokens_used": 15, "prompt_tokens": 11, "completion_tokens": 4,
+        "estimated": False,
+    }  # fmt: skip
+    assert requests[0]["messages"] == [{"role": "user", "content": PROMPT}]
+    assert (requests[0]["max_tokens"], requests[0]["temperature"]) == (500, 0.7)
+    started, completed = logs[:2]
+    assert started == {
+        "event": "llm_generate_started", "log_level": "info", "tool": "llm_generate", "prompt_length": len(PROMPT),
+        "has_context": False, "context_size": 0,
+    }  # fmt: skip
+    assert completed == {
+        "event": "llm_generate_completed", "log_level": "info", "tokens_used": 15, "prompt_tokens": 11,
+        "completion_tokens": 4, "latency_ms": completed["latency_ms"],
+    }  # fmt: skip
+    assert PROMPT not in str(logs)
+    assert "Hello!" not in str(logs)
+
+
+async def test_d1_figures_are_estimated_and_marked_where_the_server_has_none() -> None:
+    result, _ = await generated([says("Hello!!!", usage=None)], prompt="x" * 12, max_tokens=9, temperature=0)
+    body = json.loads(result.content)
+    assert (body["prompt_tokens"], body["completion_tokens"], body["tokens_used"], body["estimated"]) == (3, 2, 5, True)
+
+
+async def test_d1_context_is_indented_json_in_any_script() -> None:
+    context = {"名": {"b": [1, "ü"]}}
+    _, requests = await generated([says("x")], prompt=PROMPT, context=context)
+    assert requests[0]["messages"][0]["content"] == (
+        'Context Data:\n{\n  "名": {\n    "b": [\n      1,\n      "ü"\n    ]\n  }\n}\n\nTask:\n' + PROMPT
+    )
+
+
+async def test_d1_a_string_of_context_stands_as_it_is() -> None:
+    _, requests = await generated([says("x")], prompt=PROMPT, context='as "it" is')
+    assert requests[0]["messages"][0]["content"] == f'Context Data:\nas "it" is\n\nTask:\n{PROMPT}'
+
+
+async def test_d1_a_large_context_logs_a_warning() -> None:
+    with capture_logs() as logs:
+        await generated([says("x")], prompt=PROMPT, context="c" * 2_001)
+    warning = logs[0]
+    assert (warning["event"], warning["log_level"], warning["context_size"]) == (
+        "llm_generate_large_context", "warning", 2_001,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scripted", "kind", "hint"),
+    [
+        (fails(401, "no", "invalid_api_key"), "AuthenticationError", "credentials"),
+        (fails(404, "no"), "ConfigurationError", "configuration"),
+        (fails(500, "no"), "LLMError", "configuration"),
+        (says("cut", finish="length"), "TokenLimitError", "Shorten the prompt or raise max_tokens"),
+        (fails(408, "late"), "TimeoutError", "Try again"),
+        (HANGS, "TimeoutError", "Try again"),
+        (fails(400, "long", "context_length_exceeded"), "TokenLimitError", "Shorten the prompt or raise max_tokens"),
+        (fails(403, "no"), "AuthenticationError", "credentials"),
+        (fails(429, "slow down"), "RateLimitError", "Try again"),
+        (fails(429, "no money", "insufficient_quota"), "QuotaError", "billing"),
+        (says(refusal="I will not."), "RefusalError", "Rephrase"),
+        (CUT, "LLMError", "configuration"),
+        (GARBAGE, "LLMError", "configuration"),
+    ],
+)
+async def test_d1_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint: str) -> None:
+    with capture_logs() as logs:
+        result, _ = await generated([scripted], prompt=PROMPT)
+    body = json.loads(result.content)
+    assert not result.ok
+    assert (body["success"], body["type"]) == (False, kind)
+    assert any(hint in text for text in body["hints"])
+    assert body["error"] == result.error
+    assert result.usage == Usage(model_calls=1), "a failed call counts against the turn's budget too (B7)"
+    failed = logs[1]
+    assert failed == {
+        "event": "llm_generate_failed", "log_level": "warning", "error_type": kind, "error": body["error"],
+        "latency_ms": failed["latency_ms"],
+    }  # fmt: skip
+
+
+async def test_d1_a_model_that_hangs_is_a_time_out_before_the_wall_says_less() -> None:
+    assert Policy().tool_timeout_s > LONGEST_S
+    async with ScriptedOpenAI(generations=[HANGS]) as server:
+        model = OpenAIModel(base_url=server.url, api_key="k", model="m")
+        with capture_logs() as logs:
+            outcome = await LlmGenerate(model, longest_s=0.3).generate({"prompt": PROMPT})
+        await model.aclose()
+    assert outcome == {
+        "success": False, "error": "no text within 0.3 seconds", "type": "TimeoutError",
+        "hints": list(HINTS["TimeoutError"]),
+    }  # fmt: skip
+    assert [(line["event"], line.get("error_type")) for line in logs] == [
+        ("llm_generate_started", None), ("llm_generate_failed", "TimeoutError"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "'prompt' is missing"),
+        ({"prompt": 7}, "'prompt' must be string, not integer"),
+        ({"prompt": "  "}, "'prompt' must not be blank"),
+        ({"prompt": "x", "temperature": 1.5}, "'temperature' must be at most 1"),
+        ({"prompt": "x", "max_tokens": 0}, "'max_tokens' must be at least 1"),
+        ({"prompt": "x", "context": [1]}, "'context' must be object or string, not array"),
+    ],
+)
+async def test_d1_bad_parameters_get_a_clear_message(arguments: dict[str, Any], message: str) -> None:
+    result, requests = await generated([], **arguments)
+    assert message in result.error
+    assert requests == []
+    assert result.usage == Usage()
+
+
+async def test_d1_the_tool_checks_its_parameters_also_without_the_wall() -> None:
+    model = OpenAIModel(base_url="http://127.0.0.1:9/v1", api_key="", model="m")
+    outcome = await LlmGenerate(model).generate({"prompt": 7})
+    await model.aclose()
+    assert outcome["type"] == "ParameterError"
+
+
+async def test_d1_g1_what_a_server_echoes_of_a_prompt_or_an_answer_is_neither_logged_nor_returned() -> None:
+    secret = "the quince orchard is for sale"
+    for reply in (fails(400, f"bad prompt: {secret}"), fails(500, secret), says(secret, finish="length")):
+        with capture_logs() as logs:
+            result, _ = await generated([reply], prompt=secret, context={"offer": secret})
+        assert not result.ok
+        assert secret not in f"{logs} {result.content} {result.error} {result.hints}"
+
+
+class Echo:
+    """Replies at once: what is left is the tool's own work."""
+
+    name = "echo"
+    quotes_only = False
+
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
+        return prompt[-max_tokens:], Usage(prompt_tokens=int(temperature * 10), completion_tokens=1)
+
+    async def decide(self, context: DecideContext) -> Decision:
+        raise NotImplementedError(context.mission)
+
+    def write(self, context: WriteContext) -> WriteStream:
+        raise NotImplementedError(context.mission)
+
+
+async def test_b4_d1_its_own_work_is_far_below_50_ms_of_processor_time() -> None:
+    tool = LlmGenerate(Echo())
+    context = {"rows": [{"name": f"row {n}", "value": n} for n in range(300)]}
+    call = ToolCall(call_id="1", tool="llm_generate", input={"prompt": PROMPT, "context": context})
+    began = time.process_time()
+    for _ in range(20):
+        assert (await call_tool({"llm_generate": tool}, call, timeout_s=5, max_chars=10_000)).ok
+    assert (time.process_time() - began) / 20 < 0.05
+
+
+def test_d1_the_schema_is_what_was_agreed() -> None:
+    properties = SPEC.parameters["properties"]
+    for use in ("formulating replies", "summaries", "formatting data", "translations", "creative text"):
+        assert use in SPEC.description
+    assert properties["prompt"]["type"] == "string"
+    assert "object" in properties["context"]["type"]
+    assert properties["max_tokens"]["type"] == "integer"
+    assert (properties["temperature"]["minimum"], properties["temperature"]["maximum"]) == (0, 1)
+    assert SPEC.parameters["required"] == ["prompt"]
+    assert list(properties) == ["prompt", "context", "max_tokens", "temperature"]
+    assert (properties["max_tokens"]["default"], properties["temperature"]["default"]) == (500, 0.7)

@@ -1,0 +1,441 @@
+"""The turn loop with a scripted model: what is decided, written, verified, and how each turn ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from agent.actions import Action, AskUser, Complete, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
+from agent.budget import Budget
+from agent.model.protocol import ModelError
+from agent.outcome import Answered, Asked, Failed, OutOfBudget, Partial, Refused, TurnOutcome, Unsourced
+from agent.thread.conversation import AttachedFile, Message, Question
+from agent.thread.plan import Plan, Step
+from agent.thread.state import StateNotSaved, ThreadState, before_latest
+from agent.tools.tool import Tool
+from agent.turn.events import StateUpdated, Verification
+from agent.turn.loop import run_turn, stopped
+from agent.turn.progress import Policy
+from tests.support.fakes import LIMITS, REFUNDS, BrokenTool, Listener, PassageTool, ScriptedModel, question
+
+GOOD = "<thinking>The limits page says it.</thinking><answer>Each key may send 120 requests a minute [1].</answer>"
+WRONG = "<answer>Each key may send 500 requests a minute [1].</answer>"
+
+
+class Story:
+    """One turn after the other in one thread."""
+
+    def __init__(self, model: ScriptedModel, *tools: Tool, state: ThreadState | None = None) -> None:
+        self.model = model
+        self.tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in tools or (PassageTool(LIMITS),)}
+        self.state = state or ThreadState()
+        self.listener = Listener()
+        self.budget = Budget()
+        self.policy = Policy()
+
+    async def ask(self, asked: Question | str = "How many requests may a key send a minute?") -> TurnOutcome:
+        asked = question(asked) if isinstance(asked, str) else asked
+        outcome, self.state = await run_turn(
+            asked,
+            self.state,
+            model=self.model,
+            tools=self.tools,
+            budget=self.budget,
+            emit=self.listener,
+            policy=self.policy,
+        )
+        return outcome
+
+    @property
+    def verdicts(self) -> list[bool]:
+        return [e.verdict.passed for e in self.listener.events if isinstance(e, Verification)]
+
+
+async def test_b1_b2_easy_question_costs_one_decision_and_one_write() -> None:
+    model = ScriptedModel([GOOD])
+    story = Story(model)
+    outcome = await story.ask()
+    assert isinstance(outcome, Answered)
+    assert outcome.answer.verified
+    assert outcome.answer.text == "Each key may send 120 requests a minute [1]."
+    assert [source.title for source in outcome.answer.sources] == ["API › Limits"]
+    assert (len(model.decided), len(model.written)) == (1, 1)
+    assert outcome.answer.attempts == 1
+
+
+async def test_c5_events_of_a_turn_in_order() -> None:
+    story = Story(ScriptedModel([GOOD]))
+    await story.ask()
+    assert story.listener.kinds() == [
+        "ToolStart",
+        "ToolEnd",
+        "ModelStart",
+        "ModelEnd",
+        "StateUpdated",
+        "ModelStart",
+        "Thinking",
+        "Token",
+        "ModelEnd",
+        "Verification",
+        "StateUpdated",
+        "Done",
+    ]
+
+
+async def test_f2_bold_and_table_are_repaired_without_a_second_call() -> None:
+    draft = "<answer>**Limits** [1]\n\n| what | how many |\n|---|---|\n| requests a minute | 120 [1] |\n</answer>"
+    model = ScriptedModel([draft])
+    outcome = await Story(model).ask()
+    assert isinstance(outcome, Answered)
+    assert "**" not in outcome.answer.text
+    assert {repair.kind for repair in outcome.answer.repairs} >= {"bold", "table"}
+    assert len(model.written) == 1
+
+
+async def test_f3_wrong_number_is_rewritten_after_feedback_that_names_it() -> None:
+    model = ScriptedModel([WRONG, GOOD])
+    story = Story(model)
+    outcome = await story.ask()
+    assert isinstance(outcome, Answered)
+    assert outcome.answer.attempts == 2
+    assert story.verdicts == [False, True]
+    assert model.written[0].feedback == ""
+    assert "500" in model.written[1].feedback
+    assert model.written[1].previous_draft == "Each key may send 500 requests a minute [1]."
+
+
+async def test_f4_three_bad_drafts_give_the_graceful_message_and_no_draft() -> None:
+    model = ScriptedModel([WRONG])
+    outcome = await Story(model).ask()
+    assert isinstance(outcome, Failed)
+    assert outcome.reason == "verification"
+    assert len(model.written) == 3
+    assert "500" not in outcome.answer.text
+    assert "<https://docs.example/api#limits|API › Limits>" in outcome.answer.text
+    assert outcome.answer.violations
+    assert not outcome.answer.verified
+
+
+async def test_f4_what_is_verified_is_kept_as_partial() -> None:
+    draft = "<answer>Each key may send 120 requests a minute [1]. Above 700 requests the key is deleted [1].</answer>"
+    outcome = await Story(ScriptedModel([draft])).ask()
+    assert isinstance(outcome, Partial)
+    assert outcome.answer.text == "Each key may send 120 requests a minute [1]."
+    assert outcome.answer.label
+
+
+async def test_b5_complete_is_verified_too_and_counts_as_first_attempt() -> None:
+    decisions: list[Action | ModelError] = [Complete(summary="Each key may send 900 requests a minute [1].")]
+    model = ScriptedModel([GOOD], decisions=decisions)
+    outcome = await Story(model).ask()
+    assert isinstance(outcome, Answered)
+    assert outcome.answer.attempts == 2
+    assert "900" in model.written[0].feedback
+
+
+async def test_b3_broken_phase_two_ends_in_an_apology() -> None:
+    outcome = await Story(ScriptedModel([ModelError("LLMError", "connection reset at 10.0.0.1")])).ask()
+    assert isinstance(outcome, Failed)
+    assert outcome.reason == "LLMError"
+    assert "10.0.0.1" not in outcome.answer.text
+    assert "ask again" in outcome.answer.text
+
+
+async def test_not_in_sources_refuses_and_names_the_nearest_documents() -> None:
+    outcome = await Story(ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"])).ask("What is on the menu today?")
+    assert isinstance(outcome, Refused)
+    assert "API › Limits" in outcome.answer.text
+
+
+async def test_f9_messages_are_in_the_language_of_the_question() -> None:
+    asked = "Wie viele Anfragen darf ein Schlüssel in der Minute schicken, und was passiert danach?"
+    outcome = await Story(ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"])).ask(asked)
+    assert isinstance(outcome, Refused)
+    assert "keine Antwort gefunden" in outcome.answer.text
+
+
+async def test_f1_no_source_at_all_goes_out_under_a_label() -> None:
+    model = ScriptedModel(["<answer>The capital of France is Paris, on the river Seine.</answer>"])
+    outcome = await Story(model, PassageTool()).ask("What is the capital of France?")
+    assert isinstance(outcome, Unsourced)
+    assert "not verified" in outcome.answer.label
+    assert not outcome.answer.verified
+
+
+async def test_f1_general_answers_can_be_refused() -> None:
+    story = Story(
+        ScriptedModel(["<answer>The capital of France is Paris, on the river Seine.</answer>"]), PassageTool()
+    )
+    story.policy = Policy(general="refuse")
+    outcome = await story.ask("What is the capital of France?")
+    assert isinstance(outcome, Refused)
+    assert "Paris" not in outcome.answer.text
+
+
+async def test_f1_own_words_are_exempt_and_labelled() -> None:
+    model = ScriptedModel(["<answer>Das Treffen beginnt um 9 Uhr im großen Saal.</answer>"])
+    outcome = await Story(model).ask("Translate into German: the meeting starts at 9 in the big hall")
+    assert isinstance(outcome, Answered)
+    assert "your own words" in outcome.answer.label
+
+
+async def test_b6_question_back_ends_the_turn_and_the_answer_continues_the_mission() -> None:
+    decisions: list[Action | ModelError] = [
+        AskUser(question="Which environment do you mean?", key="environment"),
+        Respond(),
+    ]
+    model = ScriptedModel([GOOD], decisions=decisions)
+    story = Story(model)
+    asked = await story.ask()
+    assert isinstance(asked, Asked)
+    assert asked.answer.text == "Which environment do you mean?"
+    assert story.state.pending_question is not None
+    assert story.state.plan is not None
+    assert not story.state.plan.finished
+    first_mission = story.state.mission
+
+    outcome = await story.ask("production")
+    assert isinstance(outcome, Answered)
+    assert story.state.answers == {"environment": "production"}
+    assert story.state.pending_question is None
+    assert story.state.mission == first_mission
+    assert model.decided[1].answers == {"environment": "production"}
+
+
+async def test_b6_a_bystander_does_not_answer_the_pending_question() -> None:
+    decisions: list[Action | ModelError] = [AskUser(question="Which environment?", key="environment"), Respond()]
+    story = Story(ScriptedModel([GOOD], decisions=decisions))
+    await story.ask()
+    await story.ask(question("How many requests may a key send a minute?", user="U2"))
+    assert story.state.answers == {}
+    assert story.state.pending_question is not None
+
+
+async def test_b1_question_back_with_a_broadcast_is_refused_and_fed_back() -> None:
+    decisions: list[Action | ModelError] = [AskUser(question="<!channel> which one?", key="k"), Respond()]
+    model = ScriptedModel([GOOD], decisions=decisions)
+    outcome = await Story(model).ask()
+    assert isinstance(outcome, Answered)
+    assert model.decided[1].complaint
+
+
+async def test_b1_malformed_control_output_is_fed_back_once_then_counts_as_failed_step() -> None:
+    error = ModelError("MalformedControlError", "no action named 'dance'")
+    model = ScriptedModel([GOOD], decisions=[error, error, Respond()])
+    outcome = await Story(model).ask()
+    assert isinstance(outcome, Answered)
+    assert [context.complaint for context in model.decided] == ["", "no action named 'dance'"]
+
+
+async def test_d5_tools_of_one_step_run_and_a_broken_one_is_a_result() -> None:
+    calls = ToolCalls(
+        calls=(
+            ToolCall(call_id="a", tool="broken"),
+            ToolCall(call_id="b", tool="search", input={"query": "meals"}),
+            ToolCall(call_id="c", tool="unheard_of"),
+        )
+    )
+    model = ScriptedModel([GOOD], decisions=[calls, Respond()])
+    outcome = await Story(model, PassageTool(LIMITS), BrokenTool()).ask()
+    assert isinstance(outcome, Answered)
+    results = model.decided[1].results
+    assert [(result.tool, result.ok) for result in results] == [
+        ("search", True),
+        ("broken", False),
+        ("search", True),
+        ("unheard_of", False),
+    ]
+    assert "bug with" not in results[1].error
+
+
+async def test_d6_sources_are_numbered_once_and_files_and_thread_are_sources() -> None:
+    said = Message(role="user", text="The limit was raised last week.", user="U9", addressed=False)
+    asked = replace(question(), files=(AttachedFile(name="notes.txt", text="Ask for 300 requests."),))
+    model = ScriptedModel([GOOD])
+    story = Story(model, PassageTool(LIMITS, REFUNDS, LIMITS), state=ThreadState(history=(said,)))
+    await story.ask(asked)
+    assert [(source.id, source.origin) for source in model.written[0].sources] == [
+        (1, "document"),
+        (2, "document"),
+        (3, "thread"),
+        (4, "file"),
+    ]
+
+
+async def test_b7_endless_tool_calls_end_within_the_budget() -> None:
+    again = ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": "x"}),))
+    model = ScriptedModel([GOOD], decisions=[again])
+    story = Story(model)
+    story.budget = Budget(tool_calls=4)
+    outcome = await story.ask()
+    assert isinstance(outcome, Answered)
+    assert len(model.decided) <= 5
+
+
+async def test_b7_out_of_tool_calls_with_nothing_found_ends_in_a_message() -> None:
+    again = ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": "x"}),))
+    story = Story(ScriptedModel([GOOD], decisions=[again]), PassageTool())
+    story.budget = Budget(tool_calls=4)
+    outcome = await story.ask()
+    assert isinstance(outcome, OutOfBudget)
+    assert outcome.reason == "tool_calls"
+
+
+async def test_b7_deadline_ends_in_a_message() -> None:
+    story = Story(ScriptedModel([GOOD]))
+    story.budget = Budget(deadline_s=0)
+    outcome = await story.ask()
+    assert isinstance(outcome, OutOfBudget)
+    assert outcome.reason == "deadline"
+
+
+async def test_e1_plan_of_the_model_is_kept_and_steps_finish() -> None:
+    plan = (PlannedStep(description="find the limit", tool="search"), PlannedStep(description="say it"))
+    model = ScriptedModel([GOOD], decisions=[FinishStep(step=1, result="120", plan=plan), Respond()])
+    story = Story(model)
+    await story.ask()
+    assert story.state.plan is not None
+    assert [(step.description, step.status, step.result) for step in story.state.plan.steps] == [
+        ("find the limit", "done", "120"),
+        ("say it", "done", ""),
+    ]
+
+
+async def test_e2_new_message_after_all_steps_are_done_resets_the_mission() -> None:
+    story = Story(ScriptedModel([GOOD]))
+    await story.ask()
+    first = story.state
+    story.listener.events.clear()
+    await story.ask("How many requests in an hour?")
+    resets = [e.changes for e in story.listener.events if isinstance(e, StateUpdated) and "mission_reset" in e.changes]
+    assert resets == [
+        {
+            "mission_reset": True,
+            "reason": "completed_todolist_detected",
+            "previous_todolist_id": first.todolist_id,
+        }
+    ]
+    assert story.state.mission == "How many requests in an hour?"
+    assert story.state.todolist_id not in (None, first.todolist_id)
+    assert [message.text for message in story.state.history][:2] == [m.text for m in first.history]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        ThreadState(mission="old", todolist_id="t", plan=Plan(id="t", steps=(Step(description="x"),))),
+        ThreadState(mission="old", todolist_id="gone"),
+        ThreadState(mission="old"),
+    ],
+    ids=["steps open", "todo list not found", "no todo list"],
+)
+async def test_e3_no_reset_without_a_finished_todo_list(state: ThreadState) -> None:
+    story = Story(ScriptedModel([GOOD]), state=state)
+    await story.ask()
+    assert not [e for e in story.listener.events if isinstance(e, StateUpdated) and "mission_reset" in e.changes]
+
+
+async def test_e4_failing_save_during_reset_is_logged_and_the_turn_goes_on() -> None:
+    async def broken(_: ThreadState) -> ThreadState:
+        raise StateNotSaved
+
+    done = ThreadState(mission="old", todolist_id="t", plan=Plan(id="t", steps=(Step(description="x", status="done"),)))
+    outcome, state = await run_turn(
+        question(),
+        done,
+        model=ScriptedModel([GOOD]),
+        tools={"search": PassageTool(LIMITS)},
+        budget=Budget(),
+        emit=Listener(),
+        save=broken,
+    )
+    assert isinstance(outcome, Answered)
+    assert state.mission != "old"
+
+
+async def test_c5_a_listener_that_fails_never_stops_the_turn() -> None:
+    def failing(_: object) -> None:
+        raise RuntimeError("listener")
+
+    outcome, _ = await run_turn(
+        question(),
+        ThreadState(),
+        model=ScriptedModel([GOOD]),
+        tools={"search": PassageTool(LIMITS)},
+        budget=Budget(),
+        emit=failing,
+    )
+    assert isinstance(outcome, Answered)
+
+
+@pytest.mark.parametrize("general", ["label", "refuse"])
+async def test_f1_what_is_salvaged_without_any_source_is_never_verified(general: str) -> None:
+    draft = "<answer>Paris is the capital of France, on the river Seine. It has many bridges [1].</answer>"
+    story = Story(ScriptedModel([draft]), PassageTool())
+    story.policy = Policy(general=general)
+    outcome = await story.ask("What is the capital of France?")
+    assert not isinstance(outcome, Partial | Answered)
+    if isinstance(outcome, Unsourced):
+        assert general == "label"
+        assert "not verified" in outcome.answer.label
+
+
+async def test_d6_a_document_remembered_from_an_earlier_turn_is_no_evidence_any_more() -> None:
+    changed = replace(LIMITS, text="Each key may send 300 requests a minute.")
+    story = Story(ScriptedModel([GOOD]))
+    await story.ask()
+    story.tools = {"search": PassageTool(changed)}
+    outcome = await story.ask("How many requests may a key send a minute today?")
+    assert isinstance(outcome, Failed)
+    assert [source.text for source in story.model.written[-1].sources] == [changed.text]
+
+
+async def test_a7_a_long_question_back_goes_out_in_chunks_that_fit() -> None:
+    text = "Which environment do you mean?\n\n" + "\n\n".join(["Production or staging?"] * 200)
+    outcome = await Story(ScriptedModel([GOOD], decisions=[AskUser(question=text, key="k")])).ask()
+    assert isinstance(outcome, Asked)
+    assert len(outcome.answer.chunks) > 1
+    assert max(map(len, outcome.answer.chunks)) <= 3000
+
+
+async def test_a3_an_edit_starts_from_the_state_its_question_found() -> None:
+    decisions: list[Action | ModelError] = [AskUser(question="Which one?", key="which"), Respond()]
+    story = Story(ScriptedModel([GOOD], decisions=decisions))
+    await story.ask(question("first question about keys", ts="1.0"))
+    restored = before_latest(story.state, "1.0")
+    assert restored is not None
+    assert restored.pending_question is None
+    assert restored.mission == ""
+    assert restored.history == ()
+    assert restored.version == story.state.version
+    assert before_latest(story.state, "0.5") is None
+
+
+async def test_e3_a_stop_closes_steps_and_clears_the_pending_question() -> None:
+    decisions: list[Action | ModelError] = [AskUser(question="Which one?", key="which")]
+    story = Story(ScriptedModel([GOOD], decisions=decisions))
+    await story.ask()
+    after = stopped(question("the second", ts="2.0"), story.state)
+    assert after.pending_question is None
+    assert after.plan is not None
+    assert after.plan.finished
+    assert after.history[-1].text == "the second"
+
+
+async def test_b7_a_draft_that_finds_no_end_is_not_read_to_its_end() -> None:
+    model = ScriptedModel(
+        ["<answer>" + "Each key may send 120 requests a minute [1]. " * 20_000 + "</answer>"], pieces=400
+    )
+    outcome = await Story(model).ask()
+    assert isinstance(outcome, Failed)
+    assert outcome.reason == "TokenLimitError"
+    assert "smaller question" in outcome.answer.text
+    assert len(model.written) == 1
+
+
+async def test_b7_thoughts_may_be_longer_than_a_draft() -> None:
+    thoughts = f"<thinking>{'Well, the limits page says it. ' * 3_000}</thinking>"
+    outcome = await Story(ScriptedModel([thoughts + GOOD], pieces=400)).ask()
+    assert isinstance(outcome, Answered)

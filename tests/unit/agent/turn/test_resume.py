@@ -1,0 +1,239 @@
+"""What was found before a question back is there when its answer comes (B6), as far as it may be kept (D3, I3)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.actions import Action, AskUser, PlannedStep, Respond, ToolCall, ToolCalls
+from agent.budget import Budget
+from agent.files import ORIGIN as FILE
+from agent.model.prompts import DECIDE_RESULT
+from agent.model.protocol import ModelError
+from agent.outcome import Answered, Asked, TurnOutcome
+from agent.thread.conversation import AttachedFile
+from agent.thread.state import Found, ThreadState, before_latest, from_json, let_be, to_json, unsaid
+from agent.tools.builtin.slack_search import ORIGIN as SLACK
+from agent.tools.tool import ToolResult
+from agent.turn.loop import run_turn, stopped
+from agent.turn.progress import Progress
+from agent.turn.resume import CHARS_KEPT, FRESH_S, RESULTS_KEPT, SOURCES_KEPT, found_by, take_up
+from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
+from verification.types import Source
+
+PAGE = Source(
+    id=0, title="Tea", url="https://tea.example", text="In Ulm a kilo of tea costs 8 euros.", origin="tool:web"
+)
+SAID = Source(id=0, title="Ann in #tea", url="https://slack.example/p1", text="Tea is 7 euros.", origin=SLACK)
+ANSWER = "<answer>In Ulm a kilo of tea costs 8 euros [2].</answer>"
+BACK = AskUser(question="Which city do you mean?", key="city")
+
+
+def looks_up(*tools: str) -> ToolCalls:
+    return ToolCalls(calls=tuple(ToolCall(call_id=name, tool=name, input={"query": "tea"}) for name in tools))
+
+
+@dataclass(slots=True, kw_only=True)
+class Story:
+    """One thread, whose state goes through its stored form after each turn, as to another worker."""
+
+    decisions: list[Action | ModelError] = field(default_factory=lambda: [looks_up("web"), BACK, Respond()])
+    state: ThreadState = field(default_factory=ThreadState)
+    model: ScriptedModel = field(init=False)
+    found_first: tuple[Source, ...] = (LIMITS,)
+
+    def __post_init__(self) -> None:
+        self.model = ScriptedModel([ANSWER], decisions=self.decisions)
+
+    async def ask(self, text: str, ts: str, user: str = "U1", **more: Any) -> TurnOutcome:
+        tools = (
+            PassageTool(*self.found_first, name="search"),
+            PassageTool(PAGE, name="web"),
+            PassageTool(SAID, name="slack_search"),
+            PassageTool(name="llm_generate"),
+        )
+        outcome, state = await run_turn(
+            replace(question(text, user=user, ts=ts), **more),
+            self.state,
+            model=self.model,
+            tools={tool.name: tool for tool in tools},
+            budget=Budget(),
+            emit=Listener(),
+        )
+        self.state = from_json(to_json(state))
+        return outcome
+
+
+async def test_b6_what_was_found_before_a_question_back_needs_not_be_looked_up_again() -> None:
+    story = Story()
+    assert isinstance(await story.ask("What does tea cost?", "1000.1"), Asked)
+    assert story.state.pending_question is not None
+    outcome = await story.ask("Ulm", "1060.1")
+    assert isinstance(outcome, Answered)
+    assert [source.url for source in outcome.answer.sources] == [PAGE.url]
+    continued = story.model.decided[-1]
+    assert [(each.tool, each.ok, each.content) for each in continued.results] == [
+        ("search", True, "found"), ("web", True, "found"), ("search", True, "found"),
+    ]  # fmt: skip
+    assert [(source.id, source.text) for source in continued.sources] == [(1, LIMITS.text), (2, PAGE.text)]
+    assert story.state.found is None
+
+
+async def test_b6_somebody_elses_question_meanwhile_has_nothing_of_it_and_takes_nothing_away() -> None:
+    story = Story(decisions=[looks_up("web"), BACK, Respond(), Respond()])
+    await story.ask("What does tea cost?", "1000.1")
+    kept = story.state.found
+    await story.ask("How many requests may a key send?", "1010.1", "U2")
+    assert PAGE.text not in [source.text for source in story.model.decided[2].sources]
+    assert story.state.found == kept
+    assert isinstance(await story.ask("Ulm", "1060.1"), Answered)
+
+
+async def test_b6_an_edit_of_the_persons_answer_finds_the_same() -> None:
+    story = Story(decisions=[looks_up("web"), BACK, Respond(), Respond()])
+    await story.ask("What does tea cost?", "1000.1")
+    await story.ask("Ulm", "1060.1")
+    before = before_latest(story.state, "1060.1")
+    assert before is not None
+    story.state = before
+    assert isinstance(await story.ask("In Ulm", "1060.1"), Answered)
+
+
+async def test_d6_documents_are_read_anew_where_the_answer_comes_late() -> None:
+    story = Story(found_first=(LIMITS,))
+    await story.ask("What does tea cost?", "1000.1")
+    story.found_first = ()
+    await story.ask("Ulm", f"{1001 + FRESH_S}.1")
+    late = story.model.decided[-1]
+    assert [source.text for source in late.sources] == [PAGE.text]
+    assert [each.tool for each in late.results] == ["search"]
+
+
+async def test_b6_a_document_that_was_taken_up_does_not_become_fresh_by_another_question_back() -> None:
+    story = Story(decisions=[looks_up("web"), BACK, BACK, Respond()])
+    await story.ask("What does tea cost?", "1000.1")
+    story.found_first = ()
+    await story.ask("Tea", f"{900 + FRESH_S}.1")
+    assert LIMITS.text in [source.text for source in story.model.decided[-1].sources]
+    await story.ask("Ulm", f"{1001 + FRESH_S}.1")
+    assert [source.text for source in story.model.decided[-1].sources] == [PAGE.text]
+
+
+async def test_d3_nothing_that_slacks_search_found_is_kept() -> None:
+    calls = looks_up("slack_search", "web"), looks_up("llm_generate"), BACK
+    story = Story(decisions=[*calls, Respond()])
+    await story.ask("What does tea cost?", "1000.1")
+    stored = to_json(story.state)
+    assert SAID.text not in stored
+    assert SAID.title not in stored
+    found = story.state.found
+    assert found is not None
+    assert [each.tool for each in found.results] == ["search", "web"]
+    assert [source.origin for source in found.sources] == ["document", "tool:web"]
+
+
+async def test_d3_no_step_keeps_what_a_tool_was_called_with_after_slacks_search() -> None:
+    plan = tuple(PlannedStep(description=f"Use {tool}", tool=tool) for tool in ("slack_search", "llm_generate"))
+    told = ToolCall(call_id="1", tool="llm_generate", input={"prompt": f"Sum up: {SAID.text}"})
+    searched = ToolCalls(calls=looks_up("slack_search").calls, plan=plan)
+    story = Story(decisions=[searched, ToolCalls(calls=(told,)), BACK])
+    await story.ask("What does tea cost?", "1000.1")
+    assert story.state.plan is not None
+    assert [step.input for step in story.state.plan.steps] == ['{"query": "tea"}', ""]
+    assert SAID.text not in to_json(story.state)
+
+
+async def test_b6_what_a_model_wrote_without_slack_is_kept_but_is_no_source() -> None:
+    story = Story(decisions=[looks_up("llm_generate"), BACK])
+    await story.ask("What does tea cost?", "1000.1")
+    found = story.state.found
+    assert found is not None
+    assert [each.tool for each in found.results] == ["search", "llm_generate"]
+
+
+async def test_a6_a_question_back_that_nobody_answers_leaves_nothing() -> None:
+    story = Story()
+    log = AttachedFile(name="a.log", text="The walrus failed.")
+    await story.ask("What does tea cost?", "1000.1", files=(log,))
+    asked = story.state
+    assert asked.found is not None
+    assert [source.origin for source in asked.found.sources] == ["document", FILE, "tool:web"]
+    assert let_be(asked).found is None
+    assert stopped(question("no", ts="1060.1"), asked).found is None
+    assert stopped(question("no", user="U2", ts="1060.1"), asked).found == asked.found
+    assert unsaid(asked, "1000.1").found is None
+
+
+async def test_a3_a_file_of_a_deleted_message_goes_from_what_was_found_too() -> None:
+    story = Story(decisions=[Respond(), BACK])
+    await story.ask("What does a key do?", "900.1")
+    await story.ask("What does tea cost?", "1000.1", files=(AttachedFile(name="a.log", text="The walrus failed."),))
+    found = unsaid(story.state, "900.1").found
+    assert found is not None
+    assert [source.origin for source in found.sources] == ["document"]
+
+
+async def test_a3_a_file_at_the_top_that_was_deleted_comes_back_by_no_edit_either() -> None:
+    story = Story(decisions=[looks_up("llm_generate"), BACK, Respond()], state=ThreadState(opened_with_files=True))
+    log = AttachedFile(name="a.log", text="The walrus failed.", opening=True)
+    await story.ask("What does tea cost?", "1000.1", files=(log,))
+    asked = unsaid(story.state, "900.1")
+    await story.ask("Ulm", "1060.1", files=(log,))
+    answered = unsaid(story.state, "900.1")
+    before = before_latest(answered, "1060.1")
+    assert before is not None
+    for state in (asked, answered, before):
+        assert log.text not in to_json(state)
+    for state in (asked, before):
+        assert state.found is not None
+        assert [source.origin for source in state.found.sources] == ["document"]
+        assert state.found.results == (), "a model may have told what stood in the file"
+
+
+texts = st.integers(0, 9_000).map(lambda length: "x" * length)
+origins = st.sampled_from(["document", "tool:web", "file", "thread", SLACK])
+many = st.lists(
+    st.builds(Source, id=st.just(0), title=texts.map(len).map(str), text=texts, origin=origins), max_size=24
+)
+
+
+def progress_with(sources: list[Source], results: list[ToolResult], **state: Any) -> Progress:
+    return Progress(
+        question=question(),
+        state=ThreadState(**state),
+        model=ScriptedModel(),
+        tools={},
+        budget=Budget(),
+        emit=Listener(),
+        sources=sources,
+        results=results,
+    )
+
+
+@given(many, st.lists(texts, max_size=9))
+def test_b6_what_is_kept_is_bounded_and_survives_its_stored_form(sources: list[Source], contents: list[str]) -> None:
+    results = [ToolResult(call_id=str(n), tool="web", ok=n % 4 != 0, content=text) for n, text in enumerate(contents)]
+    found = found_by(progress_with(sources, results))
+    assert len(found.sources) <= SOURCES_KEPT
+    assert sum(len(source.text) for source in found.sources) <= CHARS_KEPT
+    assert len(found.results) <= RESULTS_KEPT
+    assert all(len(each.content) <= DECIDE_RESULT for each in found.results)
+    assert from_json(to_json(ThreadState(found=found))).found == found
+    resumed = progress_with([], [], found=found)
+    take_up(resumed)
+    assert [each.content for each in resumed.results] == [each.content for each in found.results]
+    assert all(source.id for source in resumed.sources)
+
+
+def test_e4_a_state_of_before_has_nothing_found_and_a_broken_one_does_no_harm() -> None:
+    old = json.loads(to_json(ThreadState(mission="m")))
+    del old["found"], old["opened_with_files"]
+    assert from_json(json.dumps(old)) == ThreadState(mission="m")
+    odd = {**old, "found": {"ts": 7, "results": [{"tool": 1}, {"tool": "a", "content": "b", "x": 1}], "sources": "no"}}
+    found = from_json(json.dumps(odd)).found
+    assert isinstance(found, Found)
+    assert (found.ts, [each.tool for each in found.results], found.sources) == ("", ["a"], ())

@@ -1,0 +1,70 @@
+"""`orion pause`, `resume` and `forget` as an admin types them (A12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from bot.cli.forget import langfuse_user
+from tests.support.orion_command import Terminal, opened
+
+
+@pytest.fixture
+def terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, redis_url: str
+) -> Iterator[Terminal]:
+    for found in opened(tmp_path, capsys, monkeypatch):
+        found.set(REDIS_URL=redis_url, ORION_HOME=str(tmp_path))
+        yield found
+
+
+def test_a12_pause_and_resume_say_what_holds(terminal: Terminal, redis_url: str) -> None:
+    paused = terminal.orion("pause", "--reason", "The index is rebuilt")
+    assert (paused.code, "kept until `orion resume`" in paused.out) == (0, True)
+    with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+        assert "The index is rebuilt" in str(client.get("orion:paused"))
+    assert "Orion goes on" in terminal.orion("resume").out
+    assert "was not paused" in terminal.orion("resume").out
+
+
+def test_a12_forget_counts_what_went_and_names_what_is_not_its_own(terminal: Terminal, redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+        client.set("orion:turn:0a", '{"thread": "T1:C1:1.0", "user": "U12"}')
+        client.hset("orion:feedback:0a", "U2", "good")
+    found = terminal.orion("forget", "--user", "U12")
+    assert found.code == 0
+    assert [line.split(maxsplit=1) for line in found.out.splitlines()[:2]] == [["1", "turn records"], ["1", "feedback"]]
+    assert langfuse_user("U12") in found.out
+    again = terminal.orion("forget", "--user", "U12", "--json")
+    assert again.json == {"deleted": {}, "still_running": [], "langfuse_user": langfuse_user("U12")}
+    nothing = terminal.orion("forget", "--thread", "T1:C1:1.0")
+    assert (nothing.code, "There was nothing" in nothing.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "Name either a person or a thread"),
+        (("--user", "U12", "--thread", "T1:C1:1.0"), "Name either a person or a thread"),
+        (("--user", "ann"), "--user must be a Slack user id"),
+        (("--thread", "somewhere"), "--thread must be"),
+    ],
+)
+def test_a12_wrong_use_ends_with_how_to_mend_it(terminal: Terminal, words: tuple[str, ...], says: str) -> None:
+    done = terminal.orion("forget", *words)
+    assert (done.code, says in done.err) == (2, True)
+
+
+def test_a12_a_local_workspace_is_paused_by_itself(terminal: Terminal, redis_url: str) -> None:
+    assert terminal.orion("pause", "--local", "8765").code == 0
+    with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+        assert client.get("orion:paused") is None
+        assert client.get("orion-local-8765:paused") is not None
+        client.set("orion-local-8765:turn:0a", '{"thread": "T1:C1:1.0", "user": "U12"}')
+    assert "was not paused" in terminal.orion("resume").out
+    assert "Orion goes on" in terminal.orion("resume", "--local", "8765").out
+    assert "nothing" in terminal.orion("forget", "--user", "U12").out
+    assert "turn records" in terminal.orion("forget", "--user", "U12", "--local", "8765").out

@@ -1,0 +1,95 @@
+"""`orion dead-letters`: an operator sees what was given up, never what was asked, and decides once (H3, G1)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.thread.conversation import ThreadKey
+from bot.queue.queue import Mailbox
+from bot.slack.message import Incoming
+from tests.support.orion_command import Terminal, opened
+
+THREAD = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
+SECRET = "where do the diamonds lie?"
+
+
+@pytest.fixture
+def terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, redis_url: str
+) -> Iterator[Terminal]:
+    for terminal in opened(tmp_path, capsys, monkeypatch):
+        terminal.set(REDIS_URL=redis_url)
+        yield terminal
+
+
+def in_redis(url: str, *, bury: int = 0) -> list[str]:
+    """Give up as many letters; returns the bodies that could be claimed then."""
+
+    async def run() -> list[str]:
+        async with Redis.from_url(url, decode_responses=True) as redis:
+            mailbox = Mailbox(redis)
+            for number in range(bury):
+                letter = Incoming(
+                    kind="question", thread=THREAD, user="U1", ts="1.0", addressed="mention", text=SECRET
+                ).to_json()
+                await mailbox.enqueue(str(THREAD), letter if number else "no letter", event_ids=[str(number)])
+                (claimed,) = await mailbox.claim("w", 1)
+                await mailbox.done(claimed, "dead", reason="crashed: KeyError")
+            found = [claimed.body for claimed in await mailbox.claim("w", 10)]
+            await mailbox.aclose()
+            return found
+
+    return asyncio.run(run())
+
+
+def test_h3_an_operator_sees_why_and_when_but_nobodys_words(terminal: Terminal, redis_url: str) -> None:
+    assert "No dead letters." in terminal.orion("dead-letters").out
+    in_redis(redis_url, bury=2)
+    listed = terminal.orion("dead-letters", "list")
+    assert listed.code == 0
+    assert "crashed: KeyError" in listed.out
+    whole = terminal.orion("dead-letters", "--json")
+    assert len(json.loads(terminal.orion("dead-letters", "--json", "list").out)) == 2
+    newest, oldest = json.loads(whole.out)
+    assert {"id", "thread", "message_id", "reason", "tries", "age_s", "length"} == set(newest)
+    assert (newest["thread"], newest["tries"], newest["length"]) == (str(THREAD), 1, len(SECRET))
+    assert oldest["length"] == len("no letter")
+    assert "diamonds" not in listed.out + whole.out
+    assert len(json.loads(terminal.orion("dead-letters", "list", "--limit", "1", "--json").out)) == 1
+
+
+def test_h3_a_retry_happens_once_and_says_so(terminal: Terminal, redis_url: str) -> None:
+    in_redis(redis_url, bury=2)
+    (newest, _) = json.loads(terminal.orion("dead-letters", "--json").out)
+    first = terminal.orion("dead-letters", "retry", newest["id"])
+    assert (first.code, "is tried again" in first.out) == (0, True)
+    again = terminal.orion("dead-letters", "--json", "retry", newest["id"])
+    assert (again.code, json.loads(again.out)) == (1, [{"id": newest["id"], "found": False}])
+    assert len(in_redis(redis_url)) == 1
+
+
+def test_h3_all_of_them_can_be_dropped_or_retried(terminal: Terminal, redis_url: str) -> None:
+    in_redis(redis_url, bury=2)
+    dropped = terminal.orion("dead-letters", "drop", "--all")
+    assert (dropped.code, dropped.out.count("is dropped")) == (0, 2)
+    assert "No dead letters." in terminal.orion("dead-letters", "retry", "--all").out
+    assert in_redis(redis_url) == []
+
+
+def test_h3_those_of_a_local_workspace_are_its_own(terminal: Terminal, redis_url: str) -> None:
+    in_redis(redis_url, bury=1)
+    assert "No dead letters." in terminal.orion("dead-letters", "--local", "8765", "list").out
+    assert "No dead letters." in terminal.orion("dead-letters", "--local", "8765", "drop", "--all").out
+
+
+@pytest.mark.parametrize("arguments", [["retry"], ["drop", "1-1", "--all"]], ids=" ".join)
+def test_what_is_to_be_decided_must_be_named(arguments: list[str], terminal: Terminal) -> None:
+    done = terminal.orion("dead-letters", *arguments)
+    assert done.code == 2
+    assert f"orion dead-letters {arguments[0]} ID…, or --all" in done.err

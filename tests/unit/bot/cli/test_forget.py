@@ -1,0 +1,217 @@
+"""`orion forget`: a person's or a thread's traces in Redis go, counted by kind, and nothing comes back (A12)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.thread.conversation import ThreadKey
+from bot.cli.forget import Forgetting, checked_user, langfuse_user
+from bot.errors import WrongUse
+from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR
+from bot.queue.queue import Mailbox
+from bot.slack.message import Incoming
+from bot.stores.budgets import Budgets, Limits
+from tests.support.openai_server import HANGS, ScriptedOpenAI
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, settings_in
+from tests.support.waiting import wait_until
+
+LIMIT = "How many requests per minute may an API key make?"
+OTHER = "U0RELEASE"
+
+
+async def everything(redis: Redis) -> str:
+    """All that Redis holds, as one text; event ids aside."""
+    parts: list[str] = []
+    async for key in redis.scan_iter():
+        if ":seen:" in key:
+            continue
+        kind = await redis.type(key)
+        value: Any = ""
+        match kind:
+            case "string":
+                value = await redis.get(key)
+            case "hash":
+                value = await redis.hgetall(key)
+            case "list":
+                value = await redis.lrange(key, 0, -1)
+            case "stream":
+                value = await redis.xrange(key)
+            case "zset":
+                value = await redis.zrange(key, 0, -1)
+            case _:
+                pass
+        parts.append(f"{key} {value}")
+    return "\n".join(parts)
+
+
+async def judge(setting: Setting, channel: str, ts: str, user: str) -> None:
+    feedback = next(b for m in setting.workspace.messages(channel, None) + setting.workspace.messages(channel, ts)
+                    for b in m.get("blocks", []) if b["type"] == "context_actions")  # fmt: skip
+    message = next(m for m in setting.workspace.messages(channel, ts) if feedback in m.get("blocks", []))
+    value = feedback["elements"][0]["positive_button"]["value"]
+    await setting.workspace.click(channel, message["ts"], "orion_feedback", value=value, user=user)
+
+
+async def test_a12_a_person_is_forgotten_and_others_are_not(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with running(settings_in(tmp_path, redis_url)) as setting:
+        mine = setting.ask(f"{MENTION} {LIMIT}")
+        await setting.answer_to(mine)
+        await judge(setting, CHANNEL, mine, VISITOR)
+        await judge(setting, CHANNEL, mine, OTHER)
+        direct = setting.ask(LIMIT, channel=DIRECT)
+        await setting.answer_to(direct, thread=DIRECT, channel=DIRECT)
+        theirs = setting.ask(f"{MENTION} What does error FH-2002 mean?", user=OTHER)
+        await setting.answer_to(theirs)
+        await wait_until(lambda: settled(setting), "everything is written")
+        purse = Budgets(redis_client, Limits())
+        for user in (VISITOR, OTHER):
+            place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=mine)
+            spender = Incoming(kind="question", thread=place, user=user, ts="1", addressed="mention")
+            async with purse.counting("t", spender):
+                purse.used("t", 5)
+        forgetting = Forgetting(redis_client, setting.orion.mailbox)
+        found = await forgetting.person(VISITOR)
+        assert found.counts.pop("feedback") >= 1
+        assert dict(+found.counts) == {
+            "conversations": 2,
+            "marks and answers waiting to be posted": 2,
+            "turn records": 2,
+            "notes about the person": 1,
+            "notes about threads": 2,
+            "days of spending": 1,
+        }
+        left = await everything(redis_client)
+        assert VISITOR not in left
+        assert DIRECT not in left
+        assert OTHER in left
+        again = await forgetting.person(VISITOR)
+        assert (+again.counts, again.running) == ({}, [])
+        later = setting.ask("What does error FH-3001 mean?", thread=mine, user=OTHER)
+        await setting.answer_to(later, thread=mine)
+
+
+async def settled(setting: Setting) -> bool:
+    return (await setting.orion.mailbox.depth()).messages == 0
+
+
+@pytest.mark.parametrize("form", ["key", "link", "reply"])
+async def test_a12_a_thread_is_forgotten_by_its_key_or_by_a_link(
+    tmp_path: Path, redis_url: str, redis_client: Redis, form: str
+) -> None:
+    async with running(settings_in(tmp_path, redis_url)) as setting:
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        answer = await setting.answer_to(ts)
+        await judge(setting, CHANNEL, ts, VISITOR)
+        other = setting.ask(f"{MENTION} What does error FH-2002 mean?")
+        await setting.answer_to(other)
+        await wait_until(lambda: settled(setting), "everything is written")
+        link = f"https://acme.slack.com/archives/{CHANNEL}/p{{}}"
+        references = {
+            "key": f"{TEAM_ID}:{CHANNEL}:{ts}",
+            "link": link.format(ts.replace(".", "")),
+            "reply": link.format(answer["ts"].replace(".", "")) + f"?thread_ts={ts}&cid={CHANNEL}",
+        }
+        found = await Forgetting(redis_client, setting.orion.mailbox).thread(references[form])
+        assert found.counts["conversations"] == found.counts["turn records"] == found.counts["feedback"] == 1
+        left = await everything(redis_client)
+        assert ts not in left
+        assert other in left
+
+
+async def test_a12_a_running_turn_is_cancelled_first_and_writes_nothing_back(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with ScriptedOpenAI(decisions=[HANGS]) as server:
+        more = {"openai_base_url": server.url, "model": "m"}
+        async with running(settings_in(tmp_path, redis_url, **more)) as setting:
+            ts = setting.ask(f"{MENTION} {LIMIT}")
+            await server.wait_for_requests(1)
+            setting.ask("And what of FH-2002?", thread=ts)
+            behind = setting.ask(f"{MENTION} What does FH-2002 mean?", thread=ts)
+            await wait_until(lambda: waiting(setting, 3), "both wait behind")
+            found = await Forgetting(redis_client, setting.orion.mailbox).person(VISITOR)
+            assert found.running == []
+            assert (found.counts["questions"], found.counts["turns cancelled"]) == (2, 1)
+            assert VISITOR not in await everything(redis_client)
+            said = [m["text"] for m in setting.workspace.messages(CHANNEL, ts) if m.get("user") == BOT_USER]
+            assert said == []
+            assert behind
+            assert await waiting(setting, 0)
+
+
+async def waiting(setting: Setting, count: int) -> bool:
+    return (await setting.orion.mailbox.depth()).messages == count
+
+
+def letter(user: str, ts: str, place: ThreadKey) -> str:
+    return Incoming(kind="question", thread=place, user=user, ts=ts, addressed="mention", text="?").to_json()
+
+
+async def test_a12_letters_go_from_every_place_of_a_mailbox_and_the_rest_keeps_its_order(redis_client: Redis) -> None:
+    place = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
+    mailbox = Mailbox(redis_client, lease_s=0.4)
+    for number, user in enumerate(("U1", "U2", "U1", "U2", "U1")):
+        await mailbox.enqueue(str(place), letter(user, f"{number}.0", place), event_ids=[f"e{number}"])
+    await mailbox.enqueue(str(place), "garbage", event_ids=["g"])
+    forgetting = Forgetting(redis_client, mailbox)
+    found = await forgetting.person("U1")
+    assert found.counts["questions"] == 3
+    heads = []
+    for _ in range(3):
+        (claimed,) = await mailbox.claim("w", 5)
+        heads.append(claimed.body)
+        if claimed.body == "garbage":
+            await mailbox.done(claimed, "dead", reason="unreadable")
+        else:
+            await mailbox.done(claimed, "dead" if len(heads) > 1 else "ok", reason="no end")
+    assert [Incoming.from_json(body).ts for body in heads[:2]] == ["1.0", "3.0"]
+    gone = await forgetting.thread("T1:C1:1.0")
+    assert gone.counts["dead letters"] == 2
+    assert await mailbox.claim("w", 5) == []
+    assert not [key async for key in redis_client.scan_iter() if "1.0" in key and ":seen:" not in key]
+    await mailbox.aclose()
+
+
+async def test_a12_a_worker_that_hangs_is_named_and_one_that_died_is_not_waited_for_long(redis_client: Redis) -> None:
+    place = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
+    for lease_s, running_still in ((30.0, ["T1:C1:1.0"]), (0.2, [])):
+        await redis_client.flushall()
+        mailbox = Mailbox(redis_client, lease_s=lease_s)
+        await mailbox.enqueue(str(place), letter("U1", "1.0", place), event_ids=["e"])
+        await mailbox.enqueue(str(place), letter("U2", "2.0", place), event_ids=["f"])
+        await mailbox.claim("w", 1)
+        forgetting = Forgetting(redis_client, mailbox, patience_s=0.6)
+        found = await forgetting.person("U1")
+        assert (found.running, found.counts["questions"]) == (running_still, 0 if running_still else 1)
+        assert len(await mailbox.claim("w", 1)) == (0 if running_still else 1)
+        await mailbox.aclose()
+
+
+async def test_a12_what_is_known_of_an_account_goes_too(redis_client: Redis) -> None:
+    for key in ("orion:person:T1:U1", "orion:told:T1:U1:guest", "orion:told:T1:U11:guest"):
+        await redis_client.set(key, "{}")
+    mailbox = Mailbox(redis_client)
+    assert (await Forgetting(redis_client, mailbox).person("U1")).counts["notes about the person"] == 2
+    assert await redis_client.dbsize() == 1
+    await mailbox.aclose()
+
+
+@pytest.mark.parametrize("reference", ["", "T1:C1", "https://acme.slack.com/archives/C1", "1700000000.000100"])
+async def test_a12_a_reference_that_is_none_is_refused_with_its_form(redis_client: Redis, reference: str) -> None:
+    mailbox = Mailbox(redis_client)
+    with pytest.raises(WrongUse, match="--thread must be"):
+        await Forgetting(redis_client, mailbox).thread(reference)
+    await mailbox.aclose()
+
+
+def test_a12_a_user_is_named_by_id() -> None:
+    assert checked_user("U024BE7LH") == "U024BE7LH"
+    with pytest.raises(WrongUse, match="--user"):
+        checked_user("ann@example.org")
+    assert len(langfuse_user("U1")) == 64

@@ -1,0 +1,85 @@
+"""`orion index` and `orion docs` as an admin meets them: web sites, failures, progress, an end in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.cli.index import _Ended, _progress, _size
+from tests.support.orion_command import LIMITS, Terminal, opened
+from tests.support.web_site import LocalSite, html
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    for found in opened(tmp_path, capsys, monkeypatch):
+        found.set(ORION_HOME=str(tmp_path / "home"))
+        yield found
+
+
+def test_d2_a_web_site_is_read_by_index_and_told_by_docs(terminal: Terminal) -> None:
+    with LocalSite() as site:
+        site.pages["/lunch"] = html("The canteen opens at noon.", "Lunch", etag='"1"')
+        terminal.set(
+            ORION_WEB_DOCS=site.sitemap("/lunch", "/gone"), ORION_WEB_DOCS_HOSTS="localhost", ORION_DOCS="docs"
+        )
+        before = terminal.orion("docs", "--json").json
+        assert [(s["kind"], s["documents"]) for s in before["sources"]] == [("folder", 1), ("web", 0)]
+        assert before["sources"][1]["synced_at"] is None
+        assert "never" in terminal.orion("docs").out
+        done = terminal.orion("index")
+        assert "1 added, 0 changed, 0 removed, 1 unchanged" in done.out
+        assert f"Not read: localhost:{site.port}/gone: is gone (its server answers 404)" in done.err
+        assert "0 added, 0 changed, 0 removed, 2 unchanged" in terminal.orion("index", "docs").out
+        asked = len(site.asked)
+        known = terminal.orion("docs", "--json").json
+        assert len(site.asked) == asked
+    assert [(d["title"], d["source"]) for d in known["documents"]] == [
+        ("Limits", str(terminal.docs)),
+        ("Lunch", f"web:{site.url}"),
+    ]
+    folder, web = known["sources"]
+    assert (folder["kind"], folder["where"], folder["bytes"]) == ("folder", str(terminal.docs), len(LIMITS))
+    assert (web["kind"], web["where"], web["documents"], web["not_read_more"]) == ("web", site.url, 1, 0)
+    assert [failure["reason"] for failure in web["not_read"]] == ["is gone (its server answers 404)"]
+    assert web["synced_at"] == web["tried_at"]
+    shown = terminal.orion("docs")
+    assert "Lunch" in shown.out
+    assert "/gone: is gone" in shown.err
+
+
+def test_d2_what_was_never_read_says_so(terminal: Terminal) -> None:
+    with LocalSite() as site:
+        terminal.set(ORION_WEB_DOCS=f"{site.url}/a", ORION_DOCS="docs")
+        assert terminal.orion("index").code == 0
+    shown = terminal.orion("docs")
+    assert "leads into a private network (ORION_WEB_DOCS_HOSTS can allow its host)" in shown.err
+
+
+def test_d2_many_failures_are_counted(terminal: Terminal) -> None:
+    for n in range(105):
+        terminal.write(f"docs/{n}.md", "")
+    terminal.orion("index", "docs")
+    assert "Not read: 5 more of " in terminal.orion("docs").err
+
+
+def test_d2_nothing_to_index_is_told(terminal: Terminal) -> None:
+    done = terminal.orion("index")
+    assert done.code == 2
+    assert done.err.startswith("There is nothing to index. Name folders: orion index DIR, or set ORION_DOCS,")
+    assert terminal.orion("docs").out.startswith("No documents yet.")
+
+
+def test_d2_without_a_terminal_progress_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    with _progress() as tell:
+        for n in range(1_001):
+            tell(f"{n}.md")
+    assert capsys.readouterr().err.splitlines()[-2:] == ["500 documents looked at", "1,000 documents looked at"]
+    with pytest.raises(_Ended):
+        tell("too late.md")
+
+
+def test_d2_sizes_are_told_in_units_people_read() -> None:
+    assert [_size(size) for size in (0, 999, 1_000, 2_500_000)] == ["0 B", "999 B", "1.0 kB", "2.5 MB"]

@@ -1,0 +1,321 @@
+"""Every command as a person uses and misuses it: a sentence, an exit code, never a stack trace."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer import Exit
+from typer.main import get_command
+
+from bot.cli.main import app
+from bot.cli.output import run
+from bot.cli.signals import EndedAtOnce
+from bot.redis.embedded import EmbeddedRedisError
+from tests.support.orion_command import LIMITS, QUESTION, Terminal, opened
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    yield from opened(tmp_path, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["frobnicate"], "No such command"),
+        (["ask"], "Missing argument"),
+        (["ask", "  "], "question is empty"),
+        (["ask", "x", "--docs", "nowhere"], "nowhere is no folder"),
+        (["ask", "x", "--docs", "docs/limits.md"], "limits.md is no folder"),
+        (["verify", "nowhere"], "cannot read nowhere"),
+        (["verify", "docs"], "cannot read docs"),
+        (["verify", "docs/limits.md", "--dialect", "html"], "--dialect must be"),
+        (["verify", "docs/limits.md", "--sources", "docs/limits.md"], "is no JSON"),
+        (["verify", "--jsonl", "docs/limits.md", "out", "--question", "x?"], "leave FILE and those options away"),
+        (["verify", "docs/limits.md", "--jsonl", "docs/limits.md", "out"], "leave FILE and those options away"),
+        (["verify", "--jsonl", "docs", "out"], "cannot open docs"),
+        (["verify", "--jsonl", "docs/limits.md", "docs"], "cannot open docs"),
+        (["verify", "--jsonl", "docs/limits.md", "docs/limits.md"], "cannot be written at the same time"),
+        (["index", "nowhere"], "nowhere is no folder"),
+        (["serve", "--mode", "pigeon"], "--mode must be"),
+        (["serve"], "SLACK_BOT_TOKEN and SLACK_APP_TOKEN"),
+        (["serve", "--mode", "http"], "SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET"),
+        (["serve", "--port", "70000"], "65535"),
+        (["worker"], "SLACK_BOT_TOKEN"),
+        (["worker", "--concurrency", "0"], "concurrency"),
+        (["local", "--docs", "nowhere"], "nowhere is no folder"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_is_told_and_ends_with_2(arguments: list[str], said: str, terminal: Terminal) -> None:
+    done = terminal.orion(*arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
+    assert (terminal.docs / "limits.md").read_text() == LIMITS
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"ORION_PORT": "abc"}, "ORION_PORT"),
+        ({"OPENAI_BASE_URL": "127.0.0.1:11434"}, "OPENAI_BASE_URL is no web address"),
+        ({"SLACK_API_URL": "slack"}, "SLACK_API_URL is no web address"),
+        ({"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_HOST": "http://host:99999"}, "LANGFUSE_HOST is no web address"),
+        ({"REDIS_URL": "hello"}, "REDIS_URL"),
+        ({"REDIS_URL": "redis://host:port"}, "REDIS_URL"),
+        ({"ORION_HOME": "docs/limits.md"}, "ORION_HOME"),
+        ({"ORION_HOME": "/proc/nowhere"}, "ORION_HOME"),
+        ({"ORION_DOCS": "nowhere"}, "nowhere is no folder"),
+    ],
+    ids=str,
+)
+def test_wrong_setting_is_named(variables: dict[str, str], said: str, terminal: Terminal) -> None:
+    terminal.set(**variables)
+    done = terminal.orion("ask", QUESTION, "--thread", "t")
+    assert done.code == 2
+    assert said in done.err
+
+
+@pytest.mark.parametrize(("content", "said"), [("ORION_PORT=abc", "ORION_PORT"), (b"\xff\xfe\x00=\xa2", ".env")])
+def test_wrong_dotenv_is_told(content: str | bytes, said: str, terminal: Terminal) -> None:
+    terminal.write(".env", content)
+    done = terminal.orion("docs")
+    assert done.code == 2
+    assert said in done.err
+
+
+@pytest.mark.parametrize("command", [["stats"], ["ask", QUESTION, "--thread", "t"]])
+def test_redis_that_is_away_is_told_without_its_password(command: list[str], terminal: Terminal) -> None:
+    terminal.set(REDIS_URL="redis://:hunter2@127.0.0.1:9")
+    done = terminal.orion(*command)
+    assert done.code == 1
+    assert "Redis cannot be used (Redis cannot be reached: is it up, and is REDIS_URL right?)" in done.err
+    assert "hunter2" not in done.err
+
+
+def test_f11_verify_tells_verdict_and_repairs(terminal: Terminal) -> None:
+    terminal.write("good.md", "This is **bold**.")
+    done = terminal.orion("verify", "good.md")
+    assert (done.code, done.out) == (0, "This is *bold*.\n")
+    assert "mended" in done.err
+    done = terminal.orion("verify", "good.md", "--no-repair")
+    assert done.code == 1
+    assert "no_markdown_bold" in done.err
+
+
+def test_f11_a_stream_with_bad_rows_says_which(terminal: Terminal) -> None:
+    name = terminal.write("in.jsonl", '{"id": 1, "text": "Hello!"}\n{bad\n')
+    done = terminal.orion("verify", "--jsonl", name, "out.jsonl")
+    assert (done.code, done.out) == (1, "")
+    assert "1 of 2 rows got no verdict" in done.err
+    assert "line 2 is no JSON object" in done.err
+
+
+def test_f11_what_fails_is_shown_with_the_words_in_question(terminal: Terminal) -> None:
+    done = terminal.orion("verify", terminal.write("a.md", "It is open until noon [7]."))
+    assert done.code == 1
+    assert 'citation_resolves "[7]": No source has this number.' in done.err
+
+
+def test_f11_verify_neither_wraps_a_text_nor_commands_the_terminal(terminal: Terminal) -> None:
+    line = "word :smile: " * 40
+    terminal.write("long.txt", f"{line}\x1b[31mred [/bold]")
+    out = terminal.orion("verify", "long.txt").out
+    assert out.count("\n") == 1
+    assert ":smile:" in out
+    assert "\x1b" not in out
+
+
+def test_f11_verify_json_is_utf8_whatever_the_terminal_speaks(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("Grüße 日本", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "bot", "verify", str(tmp_path / "t.txt"), "--json"],
+        capture_output=True,
+        check=False,
+        env={"PYTHONIOENCODING": "ascii"},
+    )
+    assert "Grüße 日本" in done.stdout.decode("utf-8")
+    assert done.returncode == 0
+
+
+def test_closed_output_ends_without_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("some words")
+    with subprocess.Popen(
+        [sys.executable, "-m", "bot", "verify", str(tmp_path / "t.txt"), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdout
+        assert running.stderr
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait() == 1
+
+
+def test_index_holds_exactly_what_was_named_and_says_so(terminal: Terminal) -> None:
+    other = terminal.folder / "other"
+    other.mkdir()
+    (other / "o.md").write_text("# Other\n\nSomething else.")
+    (other / "broken.pdf").write_bytes(b"no pdf")
+    done = terminal.orion("index", "docs")
+    assert done.code == 0
+    assert "1 added, 0 changed, 0 removed, 0 unchanged" in done.out
+    assert "holds 1 document, exactly those of docs" in done.out
+    done = terminal.orion("index", "other")
+    assert "1 added, 0 changed, 1 removed" in done.out
+    assert "Not read: broken.pdf" in done.err
+    known = terminal.orion("docs", "--json").json
+    assert [d["id"] for d in known["documents"]] == ["o.md"]
+    (source,) = known["sources"]
+    assert (source["kind"], source["where"], source["documents"], source["passages"]) == ("folder", str(other), 1, 1)
+    assert source["not_read"] == [{"document": "broken.pdf", "reason": "is a damaged PDF"}]
+    assert source["synced_at"].startswith("20")
+    shown = terminal.orion("docs")
+    assert "Other" in shown.out
+    assert "Not read: broken.pdf: is a damaged PDF" in shown.err
+
+
+def test_index_says_when_the_settings_name_other_folders(terminal: Terminal) -> None:
+    (terminal.folder / "other").mkdir()
+    terminal.set(ORION_DOCS="other")
+    assert "ORION_DOCS names other" in terminal.orion("index", "docs").err
+    assert "No documents yet" in terminal.orion("docs").out
+
+
+def test_g4_stats_as_table_and_json(terminal: Terminal, redis_url: str) -> None:
+    terminal.set(REDIS_URL=redis_url)
+    assert "Pass rate" in terminal.orion("stats").out
+    assert "pass_rate" in terminal.orion("stats", "--json").json
+    assert terminal.orion("stats", "--days", "0").code == 2
+
+
+def test_g4_stats_leave_no_server_behind(terminal: Terminal) -> None:
+    home = terminal.folder / "home"
+    terminal.set(ORION_HOME=str(home))
+    assert terminal.orion("stats").code == 0
+    assert not (home / "redis" / "redis.sock").exists()
+
+
+def test_manifest_prints_json(terminal: Terminal) -> None:
+    assert terminal.orion("manifest").json["settings"]["socket_mode_enabled"] is True
+
+
+@pytest.mark.parametrize("url", ["hello", "ftp://orion.example", "http://orion.example", "https://"])
+def test_h2_a_manifest_is_not_made_for_an_address_that_slack_cannot_reach(terminal: Terminal, url: str) -> None:
+    done = terminal.orion("manifest", "--url", url)
+    assert done.code == 2
+    assert "https://orion.example.com" in done.err
+    assert not done.out
+
+
+def test_h4_a_misspelt_setting_is_told(terminal: Terminal) -> None:
+    terminal.write(".env", "ORION_MODLE=gpt-5\n")
+    terminal.set(ORION_DENY_USER="U1")
+    done = terminal.orion("manifest")
+    assert done.code == 0
+    told = terminal.orion("docs").err
+    assert "setting_unknown" in told
+    assert "ORION_MODEL" in told
+    assert "ORION_DENY_USERS" in told
+
+
+def test_doctor_says_what_to_do(terminal: Terminal) -> None:
+    terminal.set(ORION_DOCS="docs", ORION_HOME=str(terminal.folder / "home"))
+    done = terminal.orion("doctor")
+    assert done.code == 1
+    assert "SLACK_BOT_TOKEN is not set" in done.out
+    assert "orion manifest" in done.out
+    assert "1 document" in done.out
+
+
+def test_h4_doctor_goes_through_all_its_checks_whatever_the_settings_are(terminal: Terminal) -> None:
+    terminal.write(".env", "ORION_PORT=abc\nhello there\nLANGFUSE_HOST=langfuse:3000\nORION_MODLE=x\n")
+    terminal.set(ORION_DOCS="docs", ORION_HOME=str(terminal.folder / "home"), LANGFUSE_PUBLIC_KEY="pk")
+    done = terminal.orion("doctor")
+    assert done.code == 1
+    for said in (
+        "ORION_PORT must be a whole number, not 'abc'",
+        "LANGFUSE_HOST is no web address",
+        ".env, line 2 is not understood",
+        "ORION_MODLE is no setting of Orion",
+        "Is ORION_MODEL meant?",
+        "SLACK_BOT_TOKEN is not set",
+        "1 document",
+    ):
+        assert said in done.out
+    assert done.err == ""
+
+
+def test_every_command_of_the_contract_has_a_help(terminal: Terminal) -> None:
+    names = set(vars(get_command(app))["commands"])
+    wanted = "serve worker local ask verify eval index docs stats dashboards doctor manifest dead-letters forget pause"
+    assert names >= {*wanted.split(), "resume", "bench"}
+    for name in names:
+        assert terminal.orion(name, "--help").code == 0
+    assert "expect: texts or null" in " ".join(terminal.orion("eval", "answers", "--help").out.split())
+
+
+def test_bench_prints_its_figures(terminal: Terminal) -> None:
+    assert set(terminal.orion("bench", "--quick", "--json").json) == {"verification", "linearity", "stream", "turn"}
+    assert "repair_ms" in terminal.orion("bench", "--quick").out
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "said"),
+    [
+        (EmbeddedRedisError("No Redis to keep questions in."), 1, "No Redis to keep questions in."),
+        (EndedAtOnce(), 130, "taken up again"),
+    ],
+)
+def test_what_ends_a_command_is_told(
+    failure: Exception, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def fails() -> None:
+        raise failure
+
+    with pytest.raises(Exit) as ended:
+        run(fails())
+    assert ended.value.exit_code == code
+    assert said in capsys.readouterr().err
+
+
+def test_folder_that_cannot_be_read_is_told(terminal: Terminal) -> None:
+    """Whatever the operating system refuses ends in a sentence."""
+    loop = terminal.folder / "loop"
+    loop.symlink_to(loop)
+    done = terminal.orion("verify", "docs/limits.md", "--sources", "loop")
+    assert done.code == 2
+    assert "loop" in done.err
+
+
+def said_and_loaded(*arguments: str) -> list[str]:
+    """What the command says, line by line, and last which of the large packages it loaded for that."""
+    code = (
+        "import sys\nfrom bot.cli import main\n"
+        f"try:\n    main({list(arguments)!r})\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('redis', 'openai', 'slack_sdk', 'langfuse', 'aiohttp') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_f11_verify_pays_for_neither_slack_nor_redis_nor_a_model(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("Hello!")
+    assert said_and_loaded("verify", str(tmp_path / "t.txt")) == ["Hello!", "[]"]
+
+
+def test_d2_an_index_is_brought_up_to_date_without_slack_and_without_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORION_HOME", str(tmp_path / "home"))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Alpha\n")
+    said = said_and_loaded("index", str(tmp_path / "docs"))
+    assert said[0] == "1 added, 0 changed, 0 removed, 0 unchanged."
+    for loaded in (said[-1], said_and_loaded("docs")[-1]):
+        assert loaded in {"[]", "['redis']"}

@@ -1,0 +1,397 @@
+"""The long-running commands as they are started, used, asked to end, and started wrongly."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import signal
+import socket
+import webbrowser
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
+
+from bot.cli import serve as serving
+from bot.cli.serve import HANDBOOK, settings_for
+from bot.cli.signals import EndedAtOnce
+from bot.errors import WrongUse
+from bot.local.documents import DocsFolder
+from bot.local.model.limits import LENIENT
+from bot.local.server import LocalWorkspace
+from bot.servers.http import build
+from bot.servers.http import serve as serve_pages
+from bot.settings import Settings
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, settings_in, shown
+from tests.support.waiting import wait_until
+
+LIMIT = "How many requests per minute may an API key make?"
+GOOD = "<answer>Each API key may make 600 requests a minute [1].</answer>"
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[LocalWorkspace]:
+    opened = LocalWorkspace(DocsFolder(roots=(HANDBOOK,)), strictness=LENIENT)
+    await opened.start()
+    try:
+        yield opened
+    finally:
+        await opened.stop()
+
+
+@pytest.fixture
+def log() -> Iterator[list[EventDict]]:
+    with capture_logs() as entries:
+        yield entries
+
+
+def settings_of(workspace: LocalWorkspace, home: Path, redis_url: str, **more: Any) -> Settings:
+    return settings_for(settings_in(home, redis_url, docs=(HANDBOOK,), port=0, **more), workspace)
+
+
+def events(log: list[EventDict]) -> list[str]:
+    return [entry["event"] for entry in log]
+
+
+@asynccontextmanager
+async def started(command: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+    """A command as a task of its own, ended whatever the test did."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(_ends_itself(command))
+        try:
+            yield task
+        finally:
+            task.cancel()
+
+
+async def _ends_itself(command: Coroutine[Any, Any, None]) -> None:
+    """Where a whole process would end, only this task does."""
+    await command
+
+
+def ask_to_end(number: signal.Signals = signal.SIGTERM) -> None:
+    os.kill(os.getpid(), number)
+
+
+async def pages_of(log: list[EventDict]) -> int:
+    """The port of the pages, once Orion runs."""
+    await wait_until(lambda: "orion_started" in events(log), "Orion runs")
+    return int(next(entry["port"] for entry in log if entry["event"] == "pages_open"))
+
+
+async def page(port: int, path: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as client, client.get(f"http://127.0.0.1:{port}{path}") as reply:
+        return reply.status, await reply.text()
+
+
+async def test_g3_serve_answers_shows_its_pages_and_drains(
+    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+) -> None:
+    settings = settings_of(workspace, tmp_path, redis_url)
+    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=5)) as served:
+        port = await pages_of(log)
+        await wait_until(lambda: workspace.connections == 1, "the socket is connected")
+        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
+        assert "600 requests" in shown(found[0])
+        assert await page(port, "/healthz") == (200, '{"alive": true}')
+        status, ready = await page(port, "/readyz")
+        assert (status, json.loads(ready)["checks"]) == (200, {"redis": True, "slack_socket": True})
+        ask_to_end()
+        await served
+    assert events(log)[-1] == "orion_stopped"
+
+
+async def test_h3_a_shared_index_that_is_away_is_not_ready_and_no_reason_not_to_start(
+    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+) -> None:
+    address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
+    settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"knowledge_url": address})
+    async with started(serving.work(settings, concurrency=5)) as served:
+        port = await pages_of(log)
+        status, ready = await page(port, "/readyz")
+        assert (status, json.loads(ready)["checks"]) == (503, {"redis": True, "knowledge": False})
+        ask_to_end()
+        await served
+    assert "knowledge_away" in events(log)
+    assert "hunter2" not in str(log)
+
+
+async def test_g3_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
+    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+) -> None:
+    settings = settings_of(workspace, tmp_path, redis_url)
+    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=5)) as served:
+        port = await pages_of(log)
+        await wait_until(lambda: workspace.connections == 1, "the socket is connected")
+        workspace.faults.fail("chat.postMessage", "internal_error")
+        workspace.post(workspace.visitor, CHANNEL, "Nobody asks Orion here")
+        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
+        over = ("turn_ended", "ok")
+        await wait_until(lambda: over in [(line["event"], line.get("verb")) for line in log], "the turn has ended")
+        figures = samples((await page(port, "/metrics"))[1])
+        assert figures["orion_turns_total", "answered"] == 1
+        assert figures["orion_turns_running", ""] == 0
+        assert figures["orion_turn_seconds_count", "answered"] == 1
+        assert figures["orion_attempts_count", ""] == 1
+        assert figures["orion_model_calls_total", ",write"] == 1
+        assert figures["orion_tool_calls_total", "true,search"] == events(log).count("tool_called") > 0
+        assert figures["orion_slack_events_total", "question"] == 1
+        assert figures["orion_slack_events_total", "not_addressed"] == 1
+        assert figures["orion_slack_errors_total", "internal_error,chat.postMessage"] == 1
+        assert figures["orion_queue_wait_seconds_count", ""] == 1
+        assert figures["orion_deliveries_total", "answer"] == 1
+        # After an error that may hide a post the question is looked at again: that letter rests.
+        assert (figures["orion_queue_messages", ""], figures["orion_dead_letters", ""]) == (1, 0)
+        ask_to_end()
+        await served
+
+
+def samples(text: str) -> dict[tuple[str, str], float]:
+    """Each sample of a Prometheus page by its name and its labels' values, the labels in order of their names."""
+    return {
+        (sample.name, ",".join(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+async def test_h2_web_takes_and_worker_answers_over_one_redis(
+    workspace: LocalWorkspace, tmp_path: Path, redis_url: str
+) -> None:
+    web_log, work_log = tmp_path / "web.log", tmp_path / "work.log"
+    environment = serve_environment(workspace, tmp_path / "web", REDIS_URL=redis_url)
+    elsewhere = {**environment, "ORION_HOME": str(tmp_path / "work")}
+    async with process(["serve", "--concurrency", "0"], environment, web_log) as web:
+        await wait_until(lambda: workspace.connections == 1, "web is connected", 60)
+        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        async with process(["worker"], elsewhere, work_log) as worker:
+            found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 60)
+            assert "600 requests" in shown(found[0])
+            for running in (worker, web):
+                running.send_signal(signal.SIGTERM)
+                assert await running.wait() == 0
+    assert "turn_outcome" not in web_log.read_text()
+    assert "turn_outcome" in work_log.read_text()
+
+
+@pytest.mark.parametrize("command", ["serve", "work"])
+async def test_refused_token_is_told_at_the_start(
+    command: str, workspace: LocalWorkspace, tmp_path: Path, redis_url: str
+) -> None:
+    settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"slack_bot_token": SecretStr("xoxb-no")})
+    work = (
+        serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)
+        if command == "serve"
+        else serving.work(settings, concurrency=1)
+    )
+    with pytest.raises(WrongUse, match="refused SLACK_BOT_TOKEN: invalid_auth"):
+        await work
+
+
+async def test_h3_serve_starts_while_slack_and_redis_are_away(tmp_path: Path, log: list[EventDict]) -> None:
+    settings = settings_in(
+        tmp_path,
+        "redis://127.0.0.1:9",
+        slack_api_url="http://127.0.0.1:9/api/",
+        slack_bot_token=SecretStr("xoxb-1"),
+        slack_app_token=SecretStr("xapp-1"),
+        docs=(HANDBOOK,),
+        port=0,
+    )
+    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+        port = await pages_of(log)
+        status, text = await page(port, "/readyz")
+        assert (status, json.loads(text)["checks"]) == (503, {"redis": False, "slack_socket": False})
+        assert "slack_unreachable" in events(log)
+        assert math.isnan(samples((await page(port, "/metrics"))[1])["orion_queue_messages", ""])
+        ask_to_end()
+        await served
+
+
+async def test_taken_port_is_told(workspace: LocalWorkspace, tmp_path: Path, redis_url: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"port": port})
+        with pytest.raises(WrongUse, match=f"Port {port} on 127.0.0.1 cannot be opened .it is taken"):
+            await serving.work(settings, concurrency=1)
+        with pytest.raises(WrongUse, match=f"Port {port} cannot be opened: it is taken"):
+            await serving.local(settings, port=port, docs=None, browser=False)
+
+
+async def test_h1_a_workspace_whose_port_was_not_named_takes_a_free_one_where_another_has_it() -> None:
+    first, second = LocalWorkspace(), LocalWorkspace()
+    try:
+        await first.start()
+        port = urlsplit(first.url).port or 0
+        await second.start(port=port, or_free=True)
+        async with aiohttp.ClientSession() as page:
+            for workspace in (first, second):
+                async with page.get(f"{workspace.url}/ui/boot") as answer:
+                    assert answer.status == 200
+        assert first.url != second.url
+    finally:
+        await first.stop()
+        await second.stop()
+
+
+async def test_signal_while_starting_ends_the_start(
+    workspace: LocalWorkspace, tmp_path: Path, log: list[EventDict]
+) -> None:
+    home = tmp_path / "home"
+    workspace.faults.hang("auth.test")
+    settings = settings_of(workspace, home, "")
+    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+        await wait_until(lambda: any(call.method == "auth.test" for call in workspace.calls), "it signs in")
+        ask_to_end()
+        await served
+    assert "orion_started" not in events(log)
+
+
+async def test_second_signal_ends_at_once_and_gives_the_question_back(
+    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+) -> None:
+    never = asyncio.Event()
+    async with ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=[says("<answer>Each", before_end=never)]) as server:
+        settings = settings_of(workspace, tmp_path, redis_url, openai_base_url=server.url, model="m")
+        async with started(_at_once(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1))) as ended:
+            await pages_of(log)
+            await wait_until(lambda: workspace.connections == 1, "the socket is connected")
+            ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+            await server.wait_for_requests(2)
+            ask_to_end(signal.SIGINT)
+            await wait_until(lambda: "orion_stopping" in events(log), "it drains")
+            ask_to_end(signal.SIGINT)
+            await ended
+        never.set()
+    again = settings_of(workspace, tmp_path, redis_url)
+    async with started(serving.serve(again, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+        found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 60)
+        assert len(found) == 1
+        ask_to_end()
+        await served
+
+
+async def _at_once(command: Coroutine[Any, Any, None]) -> None:
+    with pytest.raises(EndedAtOnce):
+        await command
+
+
+async def test_h1_two_local_workspaces_share_a_home_and_nothing_else(tmp_path: Path, log: list[EventDict]) -> None:
+    """Neither takes the other's questions, and both leave the embedded Redis stopped."""
+    environment = {"ORION_HOME": str(tmp_path / "home")}
+    command = ["local", "--port", "0", "--no-browser"]
+    logs = [tmp_path / "one.log", tmp_path / "two.log"]
+    async with process(command, environment, logs[0]) as one, process(command, environment, logs[1]) as two:
+        urls = [await _url(log, running) for log, running in zip(logs, (one, two), strict=True)]
+        assert urls[0] != urls[1]
+        for url in urls:
+            await _asks_and_is_answered(url)
+        for running in (one, two):
+            running.send_signal(signal.SIGINT)
+            assert await running.wait() == 0
+    assert not (tmp_path / "home" / "redis" / "redis.sock").exists()
+    assert [log.read_text().count("Traceback") for log in logs] == [0, 0]
+
+
+async def _url(log: Path, running: asyncio.subprocess.Process) -> str:
+    def said() -> str:
+        return log.read_text()
+
+    await wait_until(lambda: "(Ctrl-C ends it)" in said() or running.returncode is not None, "the workspace opens", 110)
+    assert running.returncode is None, said()
+    return next(word for word in said().split() if word.startswith("http://"))
+
+
+async def _asks_and_is_answered(url: str) -> None:
+    async with aiohttp.ClientSession() as page:
+        await wait_until(lambda: _told(page, f"{url}/ui/boot", '"connected": true'), "Orion is in the workspace", 30)
+        async with page.post(f"{url}/ui/post", json={"channel": CHANNEL, "text": f"@Orion {LIMIT}"}) as sent:
+            ts = (await sent.json())["ts"]
+        thread = f"{url}/ui/messages?channel={CHANNEL}&thread_ts={ts}"
+        await wait_until(lambda: _told(page, thread, "600 requests a minute"), "it is answered here", 30)
+        assert await _told(page, thread, f"{url}/docs/api/limits-and-errors.md")
+
+
+async def _told(page: aiohttp.ClientSession, url: str, words: str) -> bool:
+    async with page.get(url) as reply:
+        return words in await reply.text()
+
+
+async def test_h1_local_opens_the_page_and_ends_when_asked(
+    tmp_path: Path, redis_url: str, log: list[EventDict], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Opened()
+    monkeypatch.setattr(webbrowser, "_tryorder", ["recorder"])
+    monkeypatch.setattr(webbrowser, "_browsers", {"recorder": [None, opened]})
+    async with started(serving.local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)) as running:
+        await wait_until(lambda: opened.urls, "the page is shown")
+        await wait_until(lambda: "slack_socket_connected" in events(log), "Orion is in the workspace")
+        async with aiohttp.ClientSession() as client, client.get(opened.urls[0]) as reply:
+            assert reply.status == 200
+        port = urlsplit(opened.urls[0]).port or 0
+        assert await page(port, "/healthz") == (200, '{"alive": true}')
+        status, ready = await page(port, "/readyz")
+        assert (status, json.loads(ready)["checks"]) == (200, {"redis": True, "slack_socket": True})
+        assert samples((await page(port, "/metrics"))[1])["orion_turns_running", ""] == 0
+        ask_to_end()
+        await running
+    assert events(log)[-1] == "orion_stopped"
+
+
+async def test_g3_a_local_workspace_whose_orion_is_not_there_yet_says_so() -> None:
+    pages = serving.Inhabitant().pages()
+    async with serve_pages(build(pages)) as port:
+        status, ready = await page(port, "/readyz")
+        assert (status, json.loads(ready)) == (
+            503, {"ready": False, "checks": {"started": False}, "left_alone": [], "paused": False},
+        )  # fmt: skip
+        assert await page(port, "/metrics") == (200, "")
+    assert await serving.Inhabitant().record("0a") is None
+
+
+def test_browser_that_would_take_the_terminal_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = Opened("/usr/bin/w3m")
+    monkeypatch.setattr(webbrowser, "_tryorder", ["w3m"])
+    monkeypatch.setattr(webbrowser, "_browsers", {"w3m": [None, opened]})
+    serving._open_browser("http://127.0.0.1")
+    monkeypatch.setattr(webbrowser, "_tryorder", [])
+    serving._open_browser("http://127.0.0.1")
+    assert opened.urls == []
+
+
+class Opened(webbrowser.BaseBrowser):
+    """A browser that only notes what it was to show."""
+
+    def __init__(self, name: str = "recorder") -> None:
+        super().__init__(name)
+        self.urls: list[str] = []
+
+    def open(self, url: str, new: int = 0, autoraise: bool = True) -> bool:  # noqa: ARG002, FBT001, FBT002 - webbrowser's own signature
+        self.urls.append(url)
+        return True
+
+
+async def test_h2_serve_takes_signed_events_over_http(
+    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+) -> None:
+    settings = settings_of(workspace, tmp_path, redis_url)
+    async with started(serving.serve(settings, mode="http", host="127.0.0.1", concurrency=1)) as served:
+        port = await pages_of(log)
+        workspace.events_url = f"http://127.0.0.1:{port}/slack/events"
+        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
+        ask_to_end()
+        await served

@@ -1,0 +1,82 @@
+"""`orion stats` says whose figures it shows, and finds those of a local workspace beside it (G4)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.cli.output import prefix_of
+from observability.stats import Stats, TurnFigures
+from tests.support.orion_command import Terminal, opened
+
+
+@pytest.fixture
+def terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, redis_url: str
+) -> Iterator[Terminal]:
+    for found in opened(tmp_path, capsys, monkeypatch):
+        found.set(REDIS_URL=redis_url)
+        yield found
+
+
+def turns(url: str, port: int | None, count: int) -> None:
+    async def run() -> None:
+        async with Redis.from_url(url, decode_responses=True) as redis:
+            for _ in range(count):
+                await Stats(redis, prefix=prefix_of(port)).record(TurnFigures(outcome="answered", errors=(0,)))
+
+    asyncio.run(run())
+
+
+def test_g4_beside_a_local_workspace_its_figures_are_shown(terminal: Terminal, redis_url: str) -> None:
+    turns(redis_url, 8765, 3)
+    shown = terminal.orion("stats")
+    assert "local workspace on port 8765" in shown.out
+    assert shown.err == ""
+    assert terminal.orion("stats", "--json").json["turns"] == 3
+
+
+def test_g4_what_serves_slack_comes_first_and_each_can_be_named(terminal: Terminal, redis_url: str) -> None:
+    turns(redis_url, None, 1)
+    turns(redis_url, 8765, 3)
+    assert terminal.orion("stats", "--json").json["of"] == "workspaces served"
+    named = terminal.orion("stats", "--local", "8765", "--json").json
+    assert (named["of"], named["turns"]) == ("local workspace on port 8765", 3)
+    assert terminal.orion("stats", "--local", "9", "--json").json["turns"] == 0
+
+
+def test_g4_a_second_local_workspace_is_named(terminal: Terminal, redis_url: str) -> None:
+    turns(redis_url, 8765, 3)
+    turns(redis_url, 8766, 1)
+    shown = terminal.orion("stats")
+    assert "port 8765" in shown.out
+    assert "orion stats --local 8766" in shown.err
+
+
+def test_g4_without_any_figures_those_of_slack_are_meant(terminal: Terminal) -> None:
+    assert "workspaces served" in terminal.orion("stats").out
+
+
+def test_f8_what_the_verifier_got_wrong_is_kept_where_that_is_asked_for(terminal: Terminal, redis_url: str) -> None:
+    turns(redis_url, None, 1)
+    rows = [{"id": "a", "text": "Hello there.", "passes": True}, {"id": "b", "text": "<!channel> Hi.", "passes": True}]
+    terminal.write("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert terminal.orion("eval", "verifier", "rows.jsonl").code == 0
+    assert terminal.orion("stats", "--json").json["verifier"] is None
+    kept = terminal.orion("eval", "verifier", "rows.jsonl", "rows.jsonl", "--keep", "--json")
+    assert (kept.code, len(kept.json), "orion stats" in kept.err) == (0, 2, True)
+    found = terminal.orion("stats", "--json").json["verifier"]
+    assert (found["should_pass"], found["false_rejects"], found["files"]) == (4, 2, "rows.jsonl, rows.jsonl")
+    assert "false rejects 2 of 4 (50.0 %)" in " ".join(terminal.orion("stats").out.split())
+
+
+def test_f8_figures_that_cannot_be_kept_are_shown_all_the_same(terminal: Terminal) -> None:
+    terminal.set(REDIS_URL="redis://127.0.0.1:9")
+    terminal.write("rows.jsonl", json.dumps({"id": "a", "text": "Hello there.", "passes": True}) + "\n")
+    done = terminal.orion("eval", "verifier", "rows.jsonl", "--keep", "--json")
+    assert (done.code, len(done.json), "Redis cannot be" in done.err) == (1, 1, True)

@@ -1,0 +1,389 @@
+"""What Orion does in Slack, against the local workspace: A1, A3, A5, A7, A8, A9, A10, E5, H3, I2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from agent.texts.catalogue import say
+from agent.texts.wording import HELP
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Ticket
+from bot.delivery.views import Collection, HomeFigures
+from bot.local.model.limits import LENIENT, Strictness
+from bot.local.server import LocalWorkspace
+from bot.queue.lease import LeaseLost
+from bot.slack.web_api import DeliveryFailed
+from bot.turn.duplicates import put_in_order
+from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
+from verification.types import Answer, Source
+
+SOURCE = Source(id=1, title="Release process", url="https://docs.example/release.md", updated_at="2026-11-01")
+
+
+def answer(*chunks: str, **fields: Any) -> Answer:
+    return Answer(text="\n".join(chunks), chunks=chunks, sources=(SOURCE,), verified=True, attempts=1, **fields)
+
+
+def answers(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
+    thread = None if place.thread_ts == place.channel else place.thread_ts
+    return [message for message in slack.server.messages(place.channel, thread) if message.get("bot_id") == "B0ORION"]
+
+
+def texts(messages: Iterable[dict[str, Any]]) -> list[str]:
+    return [message["text"] for message in messages]
+
+
+LONG = tuple(f"part {number} " + "x" * 2_800 for number in range(9))
+
+
+async def test_a1_the_answer_stands_in_the_thread_under_its_metadata() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        posted = await slack.delivery.answer(place, answer("On Tuesdays."), Ticket(question_ts=ts, turn_id="turn-1"))
+        (message,) = answers(slack, place)
+        assert (message["ts"], message["thread_ts"], message["text"]) == (posted, ts, "On Tuesdays.")
+        payload = {"question_ts": ts, "turn_id": "turn-1", "verified": True}
+        assert message["metadata"] == {"event_type": "orion_answer", "event_payload": payload}
+        assert message["blocks"][1]["elements"][0]["text"].endswith("|[1] Release process> · 2 weeks ago")
+
+
+async def test_a1_a_direct_message_is_answered_without_a_thread() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask("how?", CHAT)
+        await slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        (message,) = answers(slack, place)
+        assert "thread_ts" not in message
+
+
+async def test_i2_nothing_is_unfurled() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-1"))
+        posts = [call.arguments for call in slack.server.calls if call.method == "chat.postMessage"]
+        assert len(posts) > 1
+        assert all(post["unfurl_links"] is False and post["unfurl_media"] is False for post in posts)
+
+
+async def test_a7_a_long_answer_arrives_whole_and_in_order() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-1"))
+        messages = answers(slack, place)
+        sections = [b["text"]["text"] for m in messages for b in m["blocks"] if b["type"] == "section"]
+        assert sections == list(LONG)
+        parts = [m["metadata"]["event_payload"].get("part") for m in messages]
+        assert parts == [None, *range(2, len(messages) + 1)]
+
+
+async def test_a3_a_second_delivery_of_the_same_turn_posts_nothing() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        ticket = Ticket(question_ts=ts, turn_id="turn-1")
+        first = await slack.delivery.answer(place, answer(*LONG), ticket)
+        before = answers(slack, place)
+        assert await slack.delivery.answer(place, answer(*LONG), ticket) == first
+        assert answers(slack, place) == before
+        assert slack.made("chat.update") == 0
+
+
+async def test_a3_an_answer_cut_off_by_a_crash_is_completed() -> None:
+    async with local_slack(patience_s=0.1) as slack:
+        place, ts = slack.ask()
+        ticket = Ticket(question_ts=ts, turn_id="turn-1")
+        checks: list[None] = []
+
+        def dies_at_the_second_post() -> None:
+            checks.append(None)
+            if len(checks) == 2:
+                message = "killed"
+                raise RuntimeError(message)
+
+        dying = Ticket(question_ts=ts, turn_id="turn-1", lease_check=dies_at_the_second_post)
+        with pytest.raises(RuntimeError, match="killed"):
+            await slack.delivery.answer(place, answer(*LONG), dying)
+        assert len(answers(slack, place)) == 1
+        await slack.delivery.answer(place, answer(*LONG), ticket)
+        sections = [b["text"]["text"] for m in answers(slack, place) for b in m["blocks"] if b["type"] == "section"]
+        assert sections == list(LONG)
+
+
+async def test_a7_a_note_before_a_long_answer_costs_none_of_its_parts() -> None:
+    """People were told that Orion is paused, then answered; a crash after the answer has it delivered once more."""
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.say(place, "Orion is paused.", ts)
+        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await slack.delivery.answer(place, answer(*LONG), ticket)
+        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-1"))
+        sections = [b["text"]["text"] for m in answers(slack, place) for b in m["blocks"] if b["type"] == "section"]
+        assert sections == list(LONG)
+
+
+async def test_a3_an_edited_questions_answer_is_updated_in_place() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        first = await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-1"))
+        assert await slack.delivery.answer(place, answer("Short."), Ticket(question_ts=ts, turn_id="turn-2")) == first
+        (message,) = answers(slack, place)
+        assert (message["ts"], message["text"]) == (first, "Short.")
+        assert message["metadata"]["event_payload"]["turn_id"] == "turn-2"
+        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-3"))
+        grown = answers(slack, place)
+        assert grown[0]["ts"] == first
+        assert len(grown) > 1
+
+
+async def test_a7_an_updated_answers_notification_is_short_and_whole_tokens() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.answer(place, answer("Old."), Ticket(question_ts=ts, turn_id="turn-1"))
+        long = ("x" * 2_000, "y" * 1_890 + " <https://docs.example/release.md|[1]>", "z" * 100)
+        await slack.delivery.answer(place, answer(*long), Ticket(question_ts=ts, turn_id="turn-2"))
+        (message,) = answers(slack, place)
+        assert message["text"] == f"{long[0]}\n{'y' * 1_890} …"
+        assert [b["text"]["text"] for b in message["blocks"] if b["type"] == "section"] == list(long)
+
+
+async def test_a3_an_answer_somebody_deleted_is_posted_anew() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.answer(place, answer("Old."), Ticket(question_ts=ts, turn_id="turn-1"))
+        slack.server.faults.fail("chat.update", "message_not_found")
+        await slack.delivery.answer(place, answer("New."), Ticket(question_ts=ts, turn_id="turn-2"))
+        assert texts(answers(slack, place)) == ["New."]
+        slack.server.faults.fail("chat.update", "channel_not_found")
+        with pytest.raises(DeliveryFailed, match="channel_not_found"):
+            await slack.delivery.answer(place, answer("New."), Ticket(question_ts=ts, turn_id="turn-3"))
+
+
+@pytest.mark.parametrize("may_exist", [True, False])
+@pytest.mark.parametrize("channel", [CHANNEL, CHAT])
+async def test_a3_a_lost_reply_does_not_post_twice(channel: str, *, may_exist: bool) -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask(channel=channel)
+        slack.server.faults.lose_response("chat.postMessage", times=2)
+        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=may_exist)
+        posted = await slack.delivery.answer(place, answer(*LONG), ticket)
+        messages = answers(slack, place)
+        sections = [b["text"]["text"] for m in messages for b in m["blocks"] if b["type"] == "section"]
+        assert sections == list(LONG)
+        assert messages[0]["ts"] == posted
+
+
+async def test_a3_a_connection_that_broke_before_the_post_posts_once() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        slack.server.faults.reset("chat.postMessage", times=3)
+        await slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        assert texts(answers(slack, place)) == ["So."]
+
+
+async def test_a3_a_first_try_does_not_look() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await slack.delivery.answer(place, answer("So."), ticket)
+        assert slack.made("conversations.replies") == 0
+
+
+async def test_e5_no_effect_without_the_lease() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+
+        def lost() -> None:
+            message = "lost"
+            raise RuntimeError(message)
+
+        ticket = Ticket(question_ts=ts, turn_id="turn-1", lease_check=lost)
+        with pytest.raises(RuntimeError, match="lost"):
+            await slack.delivery.answer(place, answer("So."), ticket)
+        await slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        with pytest.raises(RuntimeError, match="lost"):
+            await slack.delivery.withdraw(place, ts, lost)
+        assert texts(answers(slack, place)) == ["So."]
+
+
+async def test_h3_slacks_rate_limit_is_waited_out() -> None:
+    async with local_slack(strictness=Strictness(post_burst=1)) as slack:
+        place, ts = slack.ask()
+        await slack.delivery.answer(place, answer(*LONG[:6]), Ticket(question_ts=ts, turn_id="turn-1"))
+        assert any(call.status == 429 for call in slack.server.calls)
+        sections = [b["text"]["text"] for m in answers(slack, place) for b in m["blocks"] if b["type"] == "section"]
+        assert sections == list(LONG[:6])
+
+
+@pytest.mark.parametrize("refusals", [1, 2])
+@pytest.mark.parametrize("error", ["invalid_blocks", "msg_blocks_too_long"])
+async def test_a7_blocks_a_server_does_not_know_are_left_out(error: str, refusals: int) -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        slack.server.faults.fail("chat.postMessage", error, times=refusals)
+        await slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        (message,) = answers(slack, place)
+        assert message["text"] == "So."
+        assert {b["type"] for b in message.get("blocks", [])} == ({"section", "context"} if refusals == 1 else set())
+
+
+async def test_h3_a_thread_or_channel_that_is_gone_is_a_typed_failure() -> None:
+    async with local_slack() as slack:
+        for place in (
+            ThreadKey(team="T0LOCAL", channel="C0NOWHERE", thread_ts="1.1"),
+            ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001"),
+        ):
+            with pytest.raises(DeliveryFailed) as failed:
+                await slack.delivery.answer(place, answer("So."), Ticket(question_ts="1.1", turn_id="turn-1"))
+            assert failed.value.permanent
+
+
+async def test_a3_a_deleted_questions_answer_is_deleted() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-1"))
+        count = len(answers(slack, place))
+        assert await slack.delivery.withdraw(place, ts) == count
+        assert answers(slack, place) == []
+        assert await slack.delivery.withdraw(place, ts) == 0
+
+
+@pytest.mark.parametrize("error", ["message_not_found", "cant_delete_message"])
+async def test_a3_an_answer_that_went_meanwhile_is_no_failure(error: str) -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        slack.server.faults.fail("chat.delete", error)
+        if error == "message_not_found":
+            assert await slack.delivery.withdraw(place, ts) == 1
+        else:
+            with pytest.raises(DeliveryFailed, match=error):
+                await slack.delivery.withdraw(place, ts)
+
+
+async def test_a1_help_is_said_once() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask("<@U0ORION>")
+        assert await slack.delivery.say(place, HELP, ts) == await slack.delivery.say(place, HELP, ts)
+        (message,) = answers(slack, place)
+        assert message["text"] == HELP
+        assert message["metadata"]["event_payload"]["verified"] is False
+
+
+async def test_a8_thanks_are_seen_by_one_person_only() -> None:
+    async with local_slack() as slack:
+        place, _ = slack.ask()
+        await slack.delivery.thank(place, "U0YOU", say("thanks", "fr"))
+        (whisper,) = slack.server.ephemerals(CHANNEL)
+        assert (whisper["text"], whisper["ephemeral_for"]) == (say("thanks", "fr"), "U0YOU")
+
+
+async def test_a10_home_and_prompts_reach_slack() -> None:
+    async with local_slack() as slack:
+        figures = HomeFigures(collections=(Collection(name="handbook", documents=15, size=40_000),))
+        await slack.delivery.publish_home("U0YOU", figures)
+        assert slack.server.workspace.views.homes["U0YOU"]["type"] == "home"
+        await slack.delivery.suggest_prompts(CHAT)
+        (call,) = [call for call in slack.server.calls if call.method.endswith("setSuggestedPrompts")]
+        assert (call.error, "thread_ts" in call.arguments) == ("", False)
+        await slack.delivery.greet("U0YOU", HELP)
+        assert texts(slack.server.messages(CHAT)) == [HELP]
+
+
+async def test_a5_a_status_names_the_thread_or_the_question() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.status(place, "is reading…", ["a", "b"], question_ts=ts)
+        chat, chat_ts = slack.ask("how?", CHAT)
+        await slack.delivery.status(chat, "is reading…", question_ts=chat_ts)
+        calls = [call.arguments for call in slack.server.calls if call.method == "assistant.threads.setStatus"]
+        assert [call["thread_ts"] for call in calls] == [ts, chat_ts]
+        assert [call.get("loading_messages") for call in calls] == [["a", "b"], None]
+
+
+async def test_a5_a_placeholder_is_taken_over_by_the_answer() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await slack.delivery.placeholder(place, "_working_", ticket)
+        await slack.delivery.placeholder(place, "_checking_", ticket)
+        (shown,) = answers(slack, place)
+        assert shown["text"] == "_checking_"
+        await slack.delivery.answer(place, answer("So."), ticket)
+        (message,) = answers(slack, place)
+        assert (message["ts"], message["text"]) == (shown["ts"], "So.")
+        assert message["metadata"]["event_type"] == "orion_answer"
+        await slack.delivery.drop_placeholders(place, ticket)
+        assert texts(answers(slack, place)) == ["So."]
+
+
+async def test_a5_a_placeholder_left_by_a_crash_becomes_the_answer() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.placeholder(place, "_working_", Ticket(question_ts=ts, turn_id="turn-1"))
+        async with local_slack(server=_Borrowed(slack.server)) as other:
+            await other.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        assert texts(answers(slack, place)) == ["So."]
+
+
+class _Borrowed(LocalWorkspace):
+    """The same running workspace for a second worker: neither started nor stopped again."""
+
+    def __init__(self, running: LocalWorkspace) -> None:
+        super().__init__(strictness=LENIENT)
+        self.workspace = running.workspace
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0, *, or_free: bool = False) -> None:
+        """It runs already."""
+
+    async def stop(self) -> None:
+        """It goes on."""
+
+
+async def test_e5_settling_keeps_the_first_of_each_part_and_no_placeholder() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await slack.delivery.answer(place, answer(*LONG), ticket)
+        first = [message["ts"] for message in answers(slack, place)]
+        await slack.delivery.answer(place, answer(*LONG), ticket)  # another worker's, that did not look
+        await slack.delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        await slack.delivery.status(place, "is thinking…")
+        assert await put_in_order(slack.delivery, place, ts) == len(first) + 1
+        assert [message["ts"] for message in answers(slack, place)] == first
+        assert slack.server.workspace.threads.statuses == {}
+        assert await put_in_order(slack.delivery, place, ts) == 0
+
+
+async def test_e5_settling_leaves_alone_what_is_still_in_work() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        await slack.delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        assert await put_in_order(slack.delivery, place, ts) == 0
+        assert len(answers(slack, place)) == 1, "nobody has answered yet: whoever does takes it over"
+        await slack.delivery.answer(place, answer("On Tuesdays."), Ticket(question_ts=ts, turn_id="turn-1"))
+        slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and when else?", ts)
+        await slack.delivery.status(place, "is thinking…")
+        assert await put_in_order(slack.delivery, place, ts) == 0
+        assert len(slack.server.workspace.threads.statuses) == 1, "the next question is in work"
+
+
+async def test_a5_placeholders_that_dead_workers_left_go_with_the_answer() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        for _ in range(2):
+            dead = type(slack.delivery)(slack.calls, slack.workspace.own)
+            await dead.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        await slack.delivery.answer(place, answer("On Tuesdays."), Ticket(question_ts=ts, turn_id="turn-1"))
+        assert texts(answers(slack, place)) == ["On Tuesdays."]
+
+
+async def test_e5_no_status_is_shown_without_the_lease() -> None:
+    def lost() -> None:
+        raise LeaseLost
+
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        with pytest.raises(LeaseLost):
+            await slack.delivery.status(place, "is thinking…", question_ts=ts, lease_check=lost)
+        assert slack.server.workspace.threads.statuses == {}

@@ -1,0 +1,309 @@
+"""A plan of several steps as people see it: tasks above the answer, or a status that names the step in hand (A5)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from agent.actions import Action, FinishStep, PlannedStep, Respond
+from agent.model.protocol import ModelError
+from agent.texts.catalogue import LANGUAGES
+from agent.turn.events import StepSeen
+from bot.delivery.plan_tasks import status_of, tasks_of
+from bot.delivery.stream import AnswerStream, Audience, Streams
+from bot.local.model.limits import LENIENT
+from bot.queue.lease import LeaseLost
+from bot.queue.worker import OK
+from bot.slack.web_api import no_lease
+from tests.support.fakes import ScriptedModel
+from tests.support.local_slack import local_slack
+from tests.support.openai_server import HANGS, RESPOND, Scripted, calls, fails
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, shown
+from tests.support.waiting import wait_until
+from tests.unit.agent.turn.test_live import Slow
+from tests.unit.bot.delivery.test_stream import APPEND, FIRST, START, STOP, THIRD, WRONG, Stage, body, draft, stage
+from tests.unit.bot.turn.test_answer import desk
+from tests.unit.bot.turn.test_stream_recovery import GOOD, answering, own
+
+STEPS = [{"description": "Find the limit of a key"}, {"description": "Compare it with the partner plan"}]
+PLANNED = calls(("finish_step", {"step": 1, "result": "600", "plan": STEPS}))
+ASKS_BACK = calls(("ask_user", {"question": "Which plan do you mean?", "key": "plan", "plan": STEPS}))
+TASKS = [("Find the limit of a key", "complete"), ("Compare it with the partner plan", "in_progress")]
+DONE = [(title, "complete") for title, _ in TASKS]
+TWO = (PlannedStep(description="Find the limit"), PlannedStep(description="Compare it"))
+DECIDED: list[Action | ModelError] = [FinishStep(step=1, result="120", plan=TWO), Respond()]
+
+
+def seen(*statuses: str, title: str = "Look") -> tuple[StepSeen, ...]:
+    return tuple(StepSeen(title=title, status=status) for status in statuses)  # type: ignore[arg-type] # as the plan has
+
+
+def tasks(message: dict[str, Any]) -> list[tuple[str, str]]:
+    """Title and status of each task that stands in the message."""
+    return [(block["title"], block["status"]) for block in message.get("blocks", []) if block["type"] == "task_card"]
+
+
+def statuses(at: Stage) -> list[str]:
+    made = at.setting.workspace.calls
+    return [str(call.arguments["status"]) for call in made if call.method == "assistant.threads.setStatus"]
+
+
+async def planned(at: Stage, ts: str) -> dict[str, Any]:
+    """The message that shows the plan with its second step in hand."""
+    await at.setting.workspace.wait_for(lambda: any(tasks(message) == TASKS for message in at.own(ts)), 20)
+    (message,) = at.own(ts)
+    return message
+
+
+def once(*first: Scripted) -> Any:
+    """Decisions: these, then always to answer."""
+    left = list(first)
+    return lambda _: left.pop(0) if left else RESPOND
+
+
+def test_a5_the_first_open_step_is_in_hand_and_no_other() -> None:
+    steps = seen("done", "failed", "open", "open", "skipped")
+    assert [task["status"] for task in tasks_of(steps, None)] == [
+        "complete", "error", "in_progress", "pending", "error",
+    ]  # fmt: skip
+    assert [task["id"] for task in tasks_of(steps, None)] == ["step-1", "step-2", "step-3", "step-4", "step-5"]
+    assert status_of(steps, None) == "is at step 3 of 5: Look"
+    assert status_of(seen("done", "done"), None) == ""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_f9_steps_are_told_in_the_language_of_the_question(language: str) -> None:
+    without = seen("done", "open", title="")
+    said, (_, second) = status_of(without, language), tasks_of(without, language)
+    others = {status_of(without, other) for other in LANGUAGES if other != language}
+    assert said not in others
+    assert all(part in said for part in ("2", "…"))
+    assert "2" in second["title"]
+
+
+def test_a5_a_status_stays_on_its_line() -> None:
+    assert status_of(seen("open", "open", title="{x}" * 33), "fr") == f"en est à l'étape 1 sur 2 : {'{x}' * 19}{{x…"
+
+
+async def test_a5_a_plan_stands_above_the_answer_as_it_proceeds(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    drafted = draft("Ea", gate=gate, rest=(FIRST, THIRD))
+    async with stage(tmp_path, redis_url, drafted, gate=gate, decisions=once(PLANNED)) as at:
+        ts = at.ask()
+        growing = await planned(at, ts)
+        assert (growing["text"], growing["streaming_state"]) == ("", "in_progress")
+        gate.set()
+        message = await at.answered(ts)
+        assert message["ts"] == growing["ts"]
+        assert tasks(message) == DONE
+        kinds = [block["type"] for block in message["blocks"]]
+        assert kinds[:3] == ["task_card", "task_card", "markdown"]
+        assert "3,000 requests" in message["text"]
+        assert (at.calls(START), at.calls(STOP), at.calls("chat.postMessage"), at.calls("chat.update")) == (1, 1, 0, 0)
+
+
+async def test_a5_without_streams_the_status_names_the_step(tmp_path: Path, redis_url: str) -> None:
+    german = [{"description": "Das Limit finden"}, {"description": "Mit dem Partnerplan vergleichen <!here>"}]
+    plan = calls(("finish_step", {"step": 1, "result": "600", "plan": german}))
+    async with stage(tmp_path, redis_url, decisions=once(plan, HANGS), streams=False) as at:
+        at.setting.ask("Wie viele Anfragen pro Minute darf ein API-Schlüssel stellen?", channel=DIRECT)
+        await at.setting.workspace.wait_for(lambda: "ist bei Schritt 2 von 2: …" in statuses(at), 20)
+        at.ask()
+        assert "here" not in str(statuses(at))
+        assert at.calls(START) == 0
+
+
+async def test_a5_the_status_names_the_step_that_a_tool_is_called_for(tmp_path: Path, redis_url: str) -> None:
+    plan = calls(("finish_step", {"step": 1, "result": "600", "plan": STEPS}), ("search", {"query": "partner"}))
+    async with stage(tmp_path, redis_url, decisions=once(plan, HANGS), streams=False) as at:
+        at.ask()
+        await at.setting.workspace.wait_for(
+            lambda: "is at step 1 of 2: Find the limit of a key" in statuses(at)[-1:], 20
+        )
+
+
+async def test_a5_a_plan_of_one_step_shows_nothing(tmp_path: Path, redis_url: str) -> None:
+    plan = calls(("respond", {"plan": STEPS[:1]}))
+    async with stage(tmp_path, redis_url, draft(FIRST, THIRD), decisions=once(plan)) as at:
+        message = await at.answered(at.ask())
+        assert tasks(message) == []
+        assert not any("step" in status for status in statuses(at))
+        appended = [call.arguments for call in at.setting.workspace.calls if call.method in {APPEND, STOP}]
+        assert not any("chunks" in arguments for arguments in appended)
+
+
+async def test_a5_what_is_never_right_takes_the_place_of_the_plan(tmp_path: Path, redis_url: str) -> None:
+    async with stage(tmp_path, redis_url, *[draft(WRONG, WRONG)] * 3, decisions=once(PLANNED)) as at:
+        message = await at.answered(at.ask())
+        assert tasks(message) == []
+        assert "900 requests" not in shown(message)
+
+
+async def test_a5_b6_a_question_back_takes_the_place_of_the_plan_that_then_goes_on(
+    tmp_path: Path, redis_url: str
+) -> None:
+    gate = asyncio.Event()
+    decisions = once(ASKS_BACK, calls(("finish_step", {"step": 1, "result": "600"})))
+    async with stage(tmp_path, redis_url, draft("Ea", gate=gate, rest=(FIRST,)), gate=gate, decisions=decisions) as at:
+        ts = at.ask()
+        message = await at.answered(ts)
+        assert (tasks(message), "Which plan" in shown(message)) == ([], True)
+        at.setting.ask("the partner plan", thread=ts)
+        await at.setting.workspace.wait_for(lambda: tasks(at.own(ts)[-1]) == TASKS, 20)
+        gate.set()
+        await wait_until(lambda: at.setting.orion.turns.in_flight == 0, "the turn is over")
+        assert [tasks(message) for message in at.own(ts)] == [[], DONE]
+
+
+async def test_a5_a6_a_stop_leaves_no_step_behind(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    async with stage(tmp_path, redis_url, draft("Ea", gate=gate), gate=gate, decisions=once(PLANNED)) as at:
+        ts = at.ask()
+        await planned(at, ts)
+        at.setting.ask("stop", thread=ts)
+        message = await at.answered(ts)
+        assert (tasks(message), message["text"]) == ([], "Stopped.")
+
+
+async def test_a5_a6_a_stop_under_the_answer_leaves_the_steps_that_led_to_it(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    drafted = draft(FIRST, "Bur", gate=gate)
+    async with stage(tmp_path, redis_url, drafted, gate=gate, decisions=once(PLANNED)) as at:
+        ts = at.ask()
+        await at.seen(ts, "600 requests")
+        at.setting.ask("stop", thread=ts)
+        message = await at.answered(ts)
+        assert tasks(message) == DONE
+        assert "Stopped." in shown(message)
+
+
+async def test_a3_a5_a_plan_goes_with_its_question_and_makes_way_for_an_edit(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    drafts = (draft("Ea", gate=gate), draft(FIRST), draft(THIRD))
+    async with stage(tmp_path, redis_url, *drafts, gate=gate, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
+        ts = at.ask()
+        await planned(at, ts)
+        at.setting.workspace.delete(CHANNEL, ts)
+        await wait_until(lambda: at.setting.orion.turns.in_flight == 0 and not at.own(ts), "nothing is left")
+        ts = at.ask()
+        first = await at.answered(ts)
+        assert tasks(first) == DONE
+        at.setting.workspace.edit(CHANNEL, ts, f"{MENTION} And how many on the partner plan?")
+        await at.setting.workspace.wait_for(lambda: "3,000" in shown(at.own(ts)[0]), 20)
+        message = await at.answered(ts)
+        assert (message["ts"], tasks(message)) == (first["ts"], [])
+
+
+async def test_a5_h3_while_the_model_is_away_no_step_is_in_hand(tmp_path: Path, redis_url: str) -> None:
+    decisions = once(PLANNED, *[fails(503)] * 4, PLANNED)
+    async with stage(tmp_path, redis_url, draft(FIRST), decisions=decisions) as at:
+        ts = at.ask()
+        await at.setting.workspace.wait_for(lambda: any("keeps trying" in status for status in statuses(at)), 30)
+        message = await at.answered(ts)
+        assert tasks(message) == []
+        assert "600 requests" in shown(message)
+        assert at.calls("chat.delete") == 1
+
+
+async def test_a5_a_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_path: Path, redis_url: str) -> None:
+    async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 2, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
+        at.setting.workspace.faults.fail(APPEND, "invalid_chunks")
+        message = await at.answered(at.ask())
+        assert (tasks(message), "3,000" in shown(message)) == ([], True)
+        message = await at.answered(at.ask())
+        assert (tasks(message), message["blocks"][0]["type"]) == ([], "markdown")
+        assert not any("chunks" in call.arguments for call in at.setting.workspace.calls if call.method == STOP)
+
+
+async def test_a5_a_plan_that_slack_will_not_update_is_taken_away_for_the_answer(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with stage(tmp_path, redis_url, draft(FIRST), decisions=once(ASKS_BACK)) as at:
+        at.setting.workspace.faults.fail("chat.update", "block_mismatch")
+        message = await at.answered(at.ask())
+        assert (tasks(message), "Which plan" in shown(message)) == ([], True)
+        assert (at.calls(START), at.calls("chat.postMessage")) == (1, 1)
+
+
+async def test_a5_a_plan_in_a_stream_that_dies_makes_way_for_the_answer(tmp_path: Path, redis_url: str) -> None:
+    gate, short = asyncio.Event(), replace(LENIENT, stream_seconds=0.5)
+    drafted = draft("Ea", gate=gate, rest=(FIRST, THIRD))
+    async with stage(tmp_path, redis_url, drafted, gate=gate, strictness=short, decisions=once(PLANNED)) as at:
+        ts = at.ask()
+        growing = await planned(at, ts)
+        await wait_until(lambda: time.time() > float(growing["ts"]) + 0.6, "the stream is dead")
+        gate.set()
+        message = await at.answered(ts)
+        assert (message["ts"], tasks(message), at.calls("chat.postMessage")) == (growing["ts"], [], 0)
+        assert "3,000" in shown(message)
+
+
+TROUBLES = [(method, trouble) for method in (START, APPEND) for trouble in ("lose_response", "reset", "fail", "hang")]
+
+
+async def test_a5_h3_whatever_goes_wrong_with_a_plan_the_answer_stands_once(tmp_path: Path, redis_url: str) -> None:
+    decisions = once(*[PLANNED, RESPOND] * len(TROUBLES), PLANNED)
+    async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 9, decisions=decisions) as at:
+        for method, trouble in [*TROUBLES, (APPEND, "rate_limit")]:
+            getattr(at.setting.workspace.faults, trouble)(method)
+            message = await at.answered(at.ask())
+            said = body(message)
+            assert [said.count(words) for words in ("600", "3,000")] == [1, 1], (method, trouble)
+            assert all(status == "complete" for _, status in tasks(message)), (method, trouble)
+            assert message["metadata"]["event_payload"]["turn_id"]
+
+
+@pytest.mark.parametrize("stops", [False, True])
+async def test_a5_h3_a_worker_that_dies_over_a_plan_leaves_none(
+    tmp_path: Path, redis_client: Redis, *, stops: bool
+) -> None:
+    """Whoever takes the question over, or finds that it was taken back, knows nothing of the plan but its message."""
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        at.answering = answering(at, model=Slow(["<answer>Ea"], decisions=DECIDED))
+        place, ts = at.slack.ask()
+        letter = await at.store(ts, place)
+        assert await at.interrupt(lambda: any(map(tasks, own(at.slack, place)))) is None
+        assert len(own(at.slack, place)) == 1
+        at.answering = answering(at, model=ScriptedModel([GOOD], decisions=DECIDED))
+        if stops:
+            await at.withdrawals.stop(replace(letter, event_ts="9999999999.000000"))
+        assert await at.handle() == OK
+        (message,) = own(at.slack, place)
+        assert tasks(message) == []
+        assert ("120 requests" in message["text"], message["text"] == "Stopped.") == (not stops, stops)
+
+
+async def test_a5_h3_a_plan_on_its_way_is_waited_for_by_the_answer(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, ["<answer>What is this?</answer>"]) as at:
+        at.answering = answering(at, model=ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"], decisions=DECIDED))
+        for method in (START, APPEND):
+            place, ts = at.slack.ask()
+            await at.store(ts, place)
+            at.slack.server.faults.delay(method, 0.5)
+            assert await at.handle() == OK
+            (message,) = own(at.slack, place)
+            assert message["metadata"]["event_type"] == "orion_answer"
+            assert tasks(message) == []
+
+
+@pytest.mark.parametrize("error", [RedisConnectionError, LeaseLost])
+async def test_a5_e5_a_plan_ends_no_turn_whose_redis_or_lease_is_gone(error: type[Exception]) -> None:
+    async def before() -> None:
+        raise error
+
+    async def none(_ts: str) -> None: ...
+
+    async with local_slack() as slack, asyncio.timeout(10):
+        place, _ = slack.ask()
+        audience = Audience(place=place, user="U0YOU", lease_check=no_lease)
+        stream = AnswerStream(streams=Streams(slack.calls), audience=audience, before=before, note=none)
+        stream.plan(tasks_of(seen("open", "open"), None))
+        await stream.keep()
+        assert slack.made(START) == 0

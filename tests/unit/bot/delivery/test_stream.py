@@ -1,0 +1,331 @@
+"""A whole Orion whose answers can be seen while they grow: Slack, Redis and the model's server are real far ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agent.thread.conversation import ThreadKey
+from bot.local.model.limits import LENIENT, Strictness
+from bot.slack.client import Workspace, open_client
+from bot.slack.history import ThreadReader
+from bot.slack.web_api import SlackCalls
+from bot.timeouts import Patience
+from tests.integration.test_end_to_end import LIMIT, with_server
+from tests.support.openai_server import RESPOND, Script, Scripted, ScriptedOpenAI, says
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown
+from tests.support.waiting import wait_until
+
+FIRST = "Each API key may make 600 requests a minute [1]."
+SECOND = "Bursts of up to 50 requests a second are accepted [1]."
+WRONG = "Bursts of up to 900 requests a second are accepted [1]."
+THIRD = "Keys on the partner plan may make **3,000 requests** a minute [1]."
+START, APPEND, STOP = "chat.startStream", "chat.appendStream", "chat.stopStream"
+QUICK = Patience(call_s=5.0, attempt_s=1.0, first_pause_s=0.01, pause_least_s=0.05, pause_most_s=0.1, rest_s=0.05)
+
+
+def draft(*blocks: str, gate: asyncio.Event | None = None, rest: tuple[str, ...] = ()) -> Scripted:
+    """A draft that stops before ``rest`` until ``gate`` is set. Words come one by one."""
+    before, after = "\n\n".join(blocks), "".join(f"\n\n{block}" for block in rest)
+    return says("<answer>", *pieces(before), before_end=gate, after=(*pieces(after), "</answer>"))
+
+
+def pieces(text: str) -> tuple[str, ...]:
+    return tuple(text[at : at + 7] for at in range(0, len(text), 7))
+
+
+@dataclass(kw_only=True)
+class Stage:
+    """An Orion with streams, its model, and the gate that the model waits at."""
+
+    setting: Setting
+    server: ScriptedOpenAI
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def ask(self, **more: Any) -> str:
+        return self.setting.ask(f"{MENTION} {LIMIT}", **more)
+
+    def calls(self, method: str) -> int:
+        return sum(call.method == method for call in self.setting.workspace.calls)
+
+    def own(self, ts: str) -> list[dict[str, Any]]:
+        """Everything in the thread but the question."""
+        return [m for m in self.setting.workspace.messages(CHANNEL, ts) if m.get("bot_id")]
+
+    async def seen(self, ts: str, text: str) -> dict[str, Any]:
+        """The one message that grows, once it holds this."""
+        await self.setting.workspace.wait_for(lambda: any(text in shown(m) for m in self.own(ts)), 20)
+        (message,) = self.own(ts)
+        return message
+
+    async def answered(self, ts: str) -> dict[str, Any]:
+        """The one answer; nothing else of Orion's stands in the thread, and nothing grows any more."""
+        await self.setting.answer_to(ts)
+        await wait_until(lambda: self.setting.orion.turns.in_flight == 0, "the turn is over")
+        (message,) = self.own(ts)
+        assert "streaming_state" not in message
+        return message
+
+
+@asynccontextmanager
+async def stage(
+    home: Path,
+    redis_url: str,
+    *drafts: Scripted,
+    gate: asyncio.Event | None = None,
+    strictness: Strictness = LENIENT,
+    decisions: Script = lambda _: RESPOND,
+    **more: Any,
+) -> AsyncIterator[Stage]:
+    async with ScriptedOpenAI(decisions=decisions, drafts=drafts) as server:
+        settings = with_server(home, redis_url, server).model_copy(update={"streams": True, **more})
+        async with running(settings, strictness=strictness, patience=QUICK) as setting:
+            held = gate or asyncio.Event()
+            try:
+                yield Stage(setting=setting, server=server, gate=held)
+            finally:
+                held.set()
+
+
+def metadata(message: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = message["metadata"]
+    return found
+
+
+async def test_f10_a_verified_block_is_seen_while_the_model_writes(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate, rest=(THIRD,)), gate=gate) as at:
+        ts = at.ask()
+        message = await at.seen(ts, "600 requests")
+        assert message["streaming_state"] == "in_progress"
+        assert "Bur" not in shown(message)
+        assert "[\\[1\\]](http" in message["text"]
+
+
+async def test_f10_f12_the_whole_answer_ends_with_what_ordinary_answers_carry(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    async with stage(tmp_path, redis_url, draft(FIRST, SECOND, gate=gate, rest=(THIRD,)), gate=gate) as at:
+        ts = at.ask()
+        growing = await at.seen(ts, "600 requests")
+        gate.set()
+        message = await at.answered(ts)
+        assert message["ts"] == growing["ts"]
+        assert (at.calls(START), at.calls(STOP), at.calls("chat.postMessage")) == (1, 1, 0)
+        text = message["text"]
+        assert text.index("600") < text.index("50 requests") < text.index("**3,000 requests**")
+        payload = metadata(message)["event_payload"]
+        assert (payload["question_ts"], payload["verified"], len(payload["turn_id"])) == (ts, True, 32)
+        kinds = [block["type"] for block in message["blocks"]]
+        assert kinds == ["markdown", "context", "context", "context_actions", "actions"]
+        assert "limits-and-errors" in shown(message)
+
+
+async def test_f3_f10_the_rewrite_goes_on_after_what_was_shown(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    drafts = (draft(FIRST, WRONG, THIRD, gate=gate), draft(SECOND, THIRD))
+    async with stage(tmp_path, redis_url, *drafts, gate=gate) as at:
+        ts = at.ask()
+        message = await at.answered(ts)  # the gate is never opened: the first draft was stopped
+        assert "900 requests" not in shown(message)
+        assert [message["text"].count(words) for words in ("600", "50 requests", "3,000")] == [1, 1, 1]
+        assert (at.calls(START), at.calls(STOP), at.calls("chat.update")) == (1, 1, 0)
+        again = at.server.requests[-1]["messages"]
+        assert "already shown to the person" in again[1]["content"]
+        assert again[-2]["content"] == f"<answer>\n{WRONG}\n</answer>"
+        assert "Write again only what comes" in again[-1]["content"]
+
+
+async def test_f10_a_model_that_writes_all_of_it_again_is_shown_once(tmp_path: Path, redis_url: str) -> None:
+    async with stage(tmp_path, redis_url, draft(FIRST, WRONG, THIRD), draft(FIRST, SECOND, THIRD)) as at:
+        message = await at.answered(at.ask())
+        assert [message["text"].count(words) for words in ("600", "50 requests", "3,000")] == [1, 1, 1]
+
+
+async def test_f4_f10_never_right_keeps_what_was_shown_as_partial(tmp_path: Path, redis_url: str) -> None:
+    async with stage(tmp_path, redis_url, draft(FIRST, WRONG), draft(WRONG), draft(WRONG)) as at:
+        message = await at.answered(at.ask())
+        assert "600 requests" in message["text"]
+        assert "900 requests" not in shown(message)
+        assert "partial" in shown(message).lower()
+        assert at.calls(STOP) == 1
+
+
+async def test_f4_what_is_right_behind_the_fault_of_the_last_attempt_is_kept_too(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with stage(tmp_path, redis_url, draft(FIRST, WRONG), draft(WRONG), draft(WRONG, THIRD)) as at:
+        message = await at.answered(at.ask())
+        assert "600 requests" in shown(message)
+        assert "3,000" in shown(message)
+        assert "900 requests" not in shown(message)
+
+
+async def test_f4_f10_nothing_shown_and_never_right_is_told_as_ever(tmp_path: Path, redis_url: str) -> None:
+    async with stage(tmp_path, redis_url, draft(WRONG, WRONG), draft(WRONG), draft(WRONG)) as at:
+        message = await at.answered(at.ask())
+        assert at.calls(START) == 0
+        assert "900 requests" not in shown(message)
+
+
+async def test_f10_a_workspace_without_streams_gets_posts_and_is_not_asked_again(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 3) as at:
+        at.setting.workspace.faults.missing.add(START)
+        message = await at.answered(at.ask())
+        assert message["blocks"][0]["type"] == "section"
+        await at.answered(at.ask())
+        assert (at.calls(START), at.calls("chat.postMessage")) == (1, 2)
+
+
+async def test_f10_a_limited_start_is_an_ordinary_post(tmp_path: Path, redis_url: str) -> None:
+    async with stage(tmp_path, redis_url, draft(FIRST, THIRD)) as at:
+        at.setting.workspace.faults.rate_limit(START, retry_after=30)
+        message = await at.answered(at.ask())
+        assert (at.calls(START), at.calls("chat.postMessage")) == (1, 1)
+        assert "3,000" in shown(message)
+
+
+async def test_f10_an_answer_that_is_whole_does_not_wait_for_a_limited_piece(tmp_path: Path, redis_url: str) -> None:
+    """Slack may ask for half a minute between two pieces; the end has a limit of its own, and takes the rest along."""
+    gate = asyncio.Event()
+    async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate, rest=(THIRD,)), gate=gate) as at:
+        at.setting.workspace.faults.rate_limit(APPEND, retry_after=3_600)
+        ts = at.ask()
+        await at.setting.workspace.wait_for(lambda: at.calls(APPEND) == 1, 20)
+        gate.set()
+        message = await at.answered(ts)
+        assert [body(message).count(words) for words in ("600", "3,000")] == [1, 1]
+        assert (at.calls(APPEND), at.calls(STOP), at.calls("chat.update")) == (1, 1, 0)
+
+
+async def test_f10_a_stream_that_dies_is_finished_in_place(tmp_path: Path, redis_url: str) -> None:
+    gate, short = asyncio.Event(), replace(LENIENT, stream_seconds=0.5)
+    drafted = draft(FIRST, "Bur", gate=gate, rest=(THIRD,))
+    async with stage(tmp_path, redis_url, drafted, gate=gate, strictness=short) as at:
+        ts = at.ask()
+        growing = await at.seen(ts, "600 requests")
+        await wait_until(lambda: time.time() > float(growing["ts"]) + 0.6, "the stream is dead")
+        gate.set()
+        message = await at.answered(ts)
+        assert (message["ts"], at.calls("chat.postMessage")) == (growing["ts"], 0)
+        assert [words in shown(message) for words in ("600", "3,000")] == [True, True]
+        assert metadata(message)["event_payload"]["turn_id"]
+
+
+TROUBLES = [
+    *((method, trouble) for method in (START, APPEND, STOP) for trouble in ("lose_response", "reset", "fail")),
+    (APPEND, "rate_limit"),
+    (STOP, "rate_limit"),
+    (START, "hang"),
+]
+
+
+async def test_h3_whatever_goes_wrong_with_a_stream_the_answer_stands_once(tmp_path: Path, redis_url: str) -> None:
+    async with stage(tmp_path, redis_url, *[draft(FIRST, SECOND, THIRD)] * len(TROUBLES)) as at:
+        for method, trouble in TROUBLES:
+            getattr(at.setting.workspace.faults, trouble)(method)
+            message = await at.answered(at.ask())
+            said = body(message)
+            assert [said.count(words) for words in ("600", "50 requests", "3,000")] == [1, 1, 1], (method, trouble)
+            assert metadata(message)["event_payload"]["turn_id"]
+
+
+def body(message: dict[str, Any]) -> str:
+    texts = [block["text"] for block in message["blocks"] if "text" in block]
+    return "\n".join(text if isinstance(text, str) else text["text"] for text in texts)
+
+
+async def test_a7_f10_an_answer_too_long_for_one_message_is_put_in_place_as_several(
+    tmp_path: Path, redis_url: str
+) -> None:
+    long = tuple(f"Each API key may make 600 requests a minute [1]. {'x' * 600}" for _ in range(19))
+    async with stage(tmp_path, redis_url, draft(*long)) as at:
+        ts = at.ask()
+        await at.setting.answer_to(ts)
+        await wait_until(lambda: at.setting.orion.turns.in_flight == 0, "the turn is over")
+        parts = at.own(ts)
+        assert len(parts) > 1
+        assert sum(body(part).count("600 requests") for part in parts) == len(long)
+        assert at.calls(START) == 1
+
+
+async def test_f10_a_chat_without_threads_and_an_orion_without_the_setting_do_not_stream(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with stage(tmp_path, redis_url, draft(FIRST, THIRD)) as at:
+        await at.setting.answer_to(at.setting.ask(LIMIT, channel=DIRECT), thread=DIRECT, channel=DIRECT)
+        assert at.calls(START) == 0
+    async with stage(tmp_path, redis_url, draft(FIRST, THIRD), streams=False) as at:
+        await at.answered(at.ask())
+        assert at.calls(START) == 0
+
+
+async def test_a5_f10_a_workspace_without_statuses_shows_no_placeholder_beside_the_answer(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with stage(tmp_path, redis_url, draft(FIRST, THIRD)) as at:
+        at.setting.workspace.faults.missing.add("assistant.threads.setStatus")
+        message = await at.answered(at.ask())
+        assert metadata(message)["event_type"] == "orion_answer"
+
+
+async def test_h3_f10_a_model_that_goes_away_meanwhile_ends_in_the_same_message(tmp_path: Path, redis_url: str) -> None:
+    broken = says("<answer>", *pieces(f"{FIRST}\n\nBur"), broken=True)
+    async with stage(tmp_path, redis_url, broken, draft(THIRD)) as at:
+        message = await at.answered(at.ask())
+        assert body(message).count("3,000") == 1
+        assert at.calls(START) == 1
+
+
+async def test_a6_a_stop_leaves_what_was_verified_under_its_mark(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate), gate=gate) as at:
+        ts = at.ask()
+        await at.seen(ts, "600 requests")
+        at.setting.ask("stop", thread=ts)
+        message = await at.answered(ts)
+        assert "600 requests" in shown(message)
+        assert "Stopped." in shown(message)
+        assert at.calls("chat.postMessage") == 0
+
+
+async def test_a3_a_question_deleted_meanwhile_takes_its_stream_along(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate), gate=gate) as at:
+        ts = at.ask()
+        await at.seen(ts, "600 requests")
+        at.setting.workspace.delete(CHANNEL, ts)
+        await wait_until(lambda: at.setting.orion.turns.in_flight == 0 and not at.own(ts), "nothing is left")
+
+
+async def test_a3_a8_an_edit_and_a_deletion_find_a_streamed_answer(tmp_path: Path, redis_url: str) -> None:
+    async with stage(tmp_path, redis_url, draft(FIRST, SECOND), draft(THIRD)) as at:
+        ts = at.ask()
+        first = await at.answered(ts)
+        at.setting.workspace.edit(CHANNEL, ts, f"{MENTION} {LIMIT} On the partner plan?")
+        await at.seen(ts, "3,000")
+        message = await at.answered(ts)
+        assert (message["ts"], "600 requests" in body(message)) == (first["ts"], False)
+        at.setting.workspace.delete(CHANNEL, ts)
+        await wait_until(lambda: not at.own(ts), "the answer is gone")
+
+
+async def test_a2_a_thread_that_is_read_again_holds_the_streamed_answer(tmp_path: Path, redis_url: str) -> None:
+    async with stage(tmp_path, redis_url, draft(FIRST, SECOND)) as at:
+        ts = at.ask()
+        message = await at.answered(ts)
+        place = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=ts)
+        here = at.setting.workspace
+        async with open_client(here.bot_token, api_url=here.api_url) as client:
+            calls = SlackCalls(client)
+            reader = ThreadReader(calls, Workspace(client, calls).own)
+            (said,) = [m.text for m in await reader.messages(place) if m.role == "assistant"]
+            assert "600 requests" in said
+            (posted,) = await reader.posted(place, ts, "")
+            assert (posted.ts, posted.stream) == (message["ts"], False)

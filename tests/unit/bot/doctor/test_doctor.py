@@ -1,0 +1,322 @@
+"""`orion doctor`: every part looked at, each fault with its remedy, and an end although nobody answers (H4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from pydantic import SecretStr
+from redis.asyncio import Redis
+
+from bot.cli.serve import HANDBOOK, settings_for
+from bot.doctor.check import Check
+from bot.doctor.doctor import ANSWERS_WITHIN_S, examine
+from bot.local.model.limits import LENIENT
+from bot.local.model.roster import Channel
+from bot.local.server import LocalWorkspace
+from bot.settings import Settings
+from bot.stores.pause import Pausing
+from tests.support.langfuse_receiver import LangfuseReceiver
+from tests.support.openai_server import GARBAGE, ScriptedOpenAI, fails, says
+from tests.support.orion_running import settings_in
+
+IN_ALL_S = 20
+
+
+@asynccontextmanager
+async def workspace(**setup: Any) -> AsyncIterator[LocalWorkspace]:
+    opened = LocalWorkspace(strictness=LENIENT, **setup)
+    await opened.start()
+    try:
+        yield opened
+    finally:
+        await opened.stop()
+
+
+@asynccontextmanager
+async def silent_port() -> AsyncIterator[int]:
+    """A server that takes every connection and never says a word."""
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(1024):
+            pass
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def checks(settings: Settings, within_s: float = ANSWERS_WITHIN_S) -> dict[str, Check]:
+    """By name; whatever is wrong comes with a remedy."""
+    found = {check.name: check for check in await examine(settings, within_s=within_s)}
+    assert all(check.ok or check.remedy for check in found.values())
+    return found
+
+
+async def test_h4_installed_workspaces_are_counted(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
+    base = settings_in(tmp_path, redis_url, slack_client_id="1.2", slack_app_token=SecretStr("xapp-1"))
+    keys = {"slack_client_secret": SecretStr("s"), "slack_signing_secret": SecretStr("s")}
+    settings = base.model_copy(update=keys)
+    found = await checks(settings)
+    assert "ORION_ENCRYPTION_KEYS is not set" in found["Slack"].detail
+    settings = settings.model_copy(update={"encryption_keys": SecretStr(Fernet.generate_key().decode())})
+    found = await checks(settings)
+    assert found["Slack"].detail.startswith("0 workspaces installed Orion")
+    assert found["Slack events"].detail == "SLACK_SIGNING_SECRET is set: HTTP mode"
+    await redis_client.sadd("orion:installs", "T1")
+    assert (await checks(settings))["Slack"].detail.startswith("1 workspace installed")
+    away = settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1/0")})
+    assert not (await checks(away))["Slack"].ok
+
+
+async def test_h4_everything_right(tmp_path: Path) -> None:
+    async with (
+        workspace() as slack,
+        ScriptedOpenAI(generations=[says("ok")]) as server,
+        LangfuseReceiver() as langfuse,
+    ):
+        settings = settings_for(
+            settings_in(
+                tmp_path,
+                "",
+                docs=(HANDBOOK,),
+                openai_base_url=server.url,
+                model="m",
+                langfuse_public_key="pk",
+                langfuse_secret_key=SecretStr("sk"),
+                langfuse_host=langfuse.url,
+            ),
+            slack,
+        )
+        found = await checks(settings)
+    names = ["Slack", "Slack events", "Redis", "Knowledge", "Model", "Langfuse"]
+    assert list(found) == names
+    assert [found[name].ok for name in names[:5]] == [True] * 5
+    assert "every change is on disk first" in found["Redis"].detail
+
+
+async def test_h4_nothing_configured_says_what_to_do(tmp_path: Path) -> None:
+    found = await checks(settings_in(tmp_path, ""))
+    assert {name for name, check in found.items() if not check.ok} == {"Slack", "Knowledge"}
+    assert "orion manifest" in found["Slack"].remedy
+    assert "ORION_DOCS" in found["Knowledge"].remedy
+
+
+async def test_h4_a_shared_index_that_is_away_is_told(tmp_path: Path) -> None:
+    address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
+    found = (await checks(settings_in(tmp_path, "", knowledge_url=address)))["Knowledge"]
+    assert (found.ok, "cannot be used" in found.detail) == (False, True)
+    assert "ORION_KNOWLEDGE_URL" in found.remedy
+    assert "hunter2" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("fault", "unseen"),
+    [
+        ("LANGFUSE_HOST", {"Langfuse"}),
+        ("OPENAI_BASE_URL", {"Model"}),
+        ("SLACK_API_URL", {"Slack"}),
+        ("ORION_PORT", set()),
+    ],
+)
+async def test_h4_a_setting_that_cannot_be_used_stops_only_what_needs_it(
+    tmp_path: Path, fault: str, unseen: set[str]
+) -> None:
+    found = await examine(settings_in(tmp_path, ""), faults={fault: "is wrong"})
+    first, *rest = found
+    assert (first.name, first.ok, first.detail) == ("Settings", False, f"{fault} is wrong")
+    assert {check.name for check in rest} == {"Slack", "Redis", "Knowledge", "Model", "Langfuse"} - unseen
+
+
+async def test_h4_refused_tokens_and_missing_scopes_are_told(tmp_path: Path) -> None:
+    async with workspace(scopes=("chat:write",)) as slack:
+        settings = settings_for(settings_in(tmp_path, ""), slack)
+        found = await checks(settings)
+        assert "lacks the scopes" in found["Slack"].detail
+        assert "app_mentions:read" in found["Slack"].detail
+        refused = {"slack_bot_token": SecretStr("xoxb-secret"), "slack_app_token": SecretStr("xapp-secret")}
+        found = await checks(settings.model_copy(update=refused))
+        assert found["Slack"].detail == "SLACK_BOT_TOKEN was refused: invalid_auth"
+        assert found["Slack events"].detail == "SLACK_APP_TOKEN was refused: invalid_auth"
+        assert "secret" not in str(found)
+
+
+async def test_h4_http_mode_needs_the_signing_secret_only(tmp_path: Path) -> None:
+    async with workspace() as slack:
+        settings = settings_for(settings_in(tmp_path, ""), slack)
+        http = settings.model_copy(update={"slack_app_token": SecretStr("")})
+        assert (await checks(http))["Slack events"].ok
+        neither = http.model_copy(update={"slack_signing_secret": SecretStr("")})
+        assert not (await checks(neither))["Slack events"].ok
+
+
+@pytest.mark.parametrize("redis_home", ["", "redis://127.0.0.1:9"])
+async def test_h4_all_refused_is_told_part_by_part(redis_home: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    settings = settings_in(
+        tmp_path / "file",
+        redis_home,
+        slack_bot_token=SecretStr("xoxb-1"),
+        slack_app_token=SecretStr("xapp-1"),
+        slack_api_url="http://127.0.0.1:9/api/",
+        openai_base_url="http://127.0.0.1:9/v1",
+        langfuse_public_key="pk",
+        langfuse_secret_key=SecretStr("sk"),
+        langfuse_host="http://127.0.0.1:9",
+    )
+    found = await checks(settings)
+    assert [check.ok for check in found.values()] == [False] * 6
+
+
+async def test_h4_wrong_key_folder_and_slack_that_is_none(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(generations=[fails(401, "Incorrect API key: sk-abc")] * 9) as server:
+        settings = settings_in(
+            tmp_path,
+            "redis://user:hunter2@127.0.0.1:9",
+            docs=(tmp_path / "nowhere",),
+            openai_base_url=server.url,
+            model="m",
+            slack_bot_token=SecretStr("xoxb-1"),
+            slack_api_url=f"{server.url}/",
+        )
+        found = await checks(settings)
+    assert "nowhere is no folder" in found["Knowledge"].detail
+    assert "m: " in found["Model"].detail
+    assert "cannot be reached" in found["Slack"].detail
+    assert "hunter2" not in str(found)
+    assert "sk-abc" not in str(found)
+
+
+async def test_h3_redis_that_can_lose_questions_is_told(tmp_path: Path, redis_url: str) -> None:
+    found = await checks(settings_in(tmp_path, redis_url))
+    assert "can lose questions" in found["Redis"].detail
+    assert "appendfsync" in found["Redis"].remedy
+
+
+async def test_h4_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
+    assert ANSWERS_WITHIN_S < IN_ALL_S
+    async with silent_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        settings = settings_in(
+            tmp_path,
+            f"redis://127.0.0.1:{port}",
+            slack_bot_token=SecretStr("xoxb-1"),
+            slack_app_token=SecretStr("xapp-1"),
+            slack_api_url=f"{url}/api/",
+            openai_base_url=f"{url}/v1",
+            langfuse_public_key="pk",
+            langfuse_secret_key=SecretStr("sk"),
+            langfuse_host=url,
+        )
+        found = await checks(settings, within_s=1)
+    assert [(check.name, check.ok) for check in found.values() if check.ok] == []
+    assert "did not answer within 1 s" in found["Model"].detail
+
+
+async def test_h4_a_model_server_that_talks_nonsense_is_told_as_that(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(generations=[GARBAGE] * 9) as server:
+        found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
+    assert not found["Model"].ok
+    assert "not JSON" in found["Model"].detail
+    assert "LLMError" not in found["Model"].detail
+
+
+async def test_h4_the_judge_is_asked_too(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(generations=[says("ok"), fails(404, "no such model", "model_not_found")]) as server:
+        one = {"openai_base_url": server.url, "model": "m", "judge_model": "j"}
+        found = await checks(settings_in(tmp_path, "", **one))
+        assert sorted((found[name].ok, len(found[name].remedy) > 0) for name in ("Model", "Judge")) == [
+            (False, True),
+            (True, False),
+        ]
+        assert {request["model"] for request in server.requests} == {"m", "j"}
+    keyless = await checks(settings_in(tmp_path, "", judge_model="j"))
+    assert "no model server" in keyless["Judge"].detail
+
+
+async def test_h4_the_model_that_writes_is_asked_too(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(generations=[says("ok"), fails(404, "no such model", "model_not_found")]) as server:
+        two = settings_in(tmp_path, "", openai_base_url=server.url, model="m", write_model="w")
+        found = await checks(two)
+        assert sorted(found[name].ok for name in ("Model", "Write model")) == [False, True]
+        assert {request["model"] for request in server.requests} == {"m", "w"}
+    async with ScriptedOpenAI(generations=[says("ok")]) as server:
+        same = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m", write_model="m"))
+    assert "Write model" not in same
+
+
+async def test_h4_a_model_that_thinks_the_few_tokens_away_answers(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(generations=[says("", finish="length")]) as server:
+        found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
+    assert found["Model"].ok
+
+
+async def test_h4_one_key_of_langfuse_without_the_other_is_told(tmp_path: Path) -> None:
+    public = await checks(settings_in(tmp_path, "", langfuse_public_key="pk"))
+    secret = await checks(settings_in(tmp_path, "", langfuse_secret_key=SecretStr("sk")))
+    assert (public["Langfuse"].ok, secret["Langfuse"].ok) == (False, False)
+    assert "LANGFUSE_SECRET_KEY is not set" in public["Langfuse"].detail
+    assert "LANGFUSE_PUBLIC_KEY is not set" in secret["Langfuse"].detail
+
+
+@pytest.mark.parametrize(
+    ("handoff", "says_so"),
+    [
+        ("C0HELP", "reaches C0HELP"),
+        ("#help", "reaches #help"),
+        ("S0HELPERS", "reaches S0HELPERS"),
+        ("S0NOBODY", "no user group S0NOBODY"),
+        ("#nowhere", "no channel #nowhere"),
+        ("C0NOWHERE", "no channel C0NOWHERE"),
+        ("#aside", "Orion is not in #aside"),
+    ],
+)
+async def test_a13_the_people_to_be_asked_can_be_reached(tmp_path: Path, handoff: str, says_so: str) -> None:
+    async with workspace() as slack:
+        slack.workspace.roster.channels["C0ASIDE"] = Channel(id="C0ASIDE", name="aside")
+        found = await checks(settings_for(settings_in(tmp_path, "", handoff=handoff), slack))
+        assert says_so in found["Hand-off"].detail
+        assert found["Hand-off"].ok == ("reaches" in says_so)
+
+
+async def test_a13_a_slack_that_does_not_tell_is_told(tmp_path: Path) -> None:
+    async with workspace() as slack:
+        slack.faults.fail("conversations.info", "missing_scope")
+        found = await checks(settings_for(settings_in(tmp_path, "", handoff="C0HELP"), slack))
+        assert found["Hand-off"].detail == "Slack does not tell: missing_scope"
+        slack.faults.hang("conversations.info")
+        found = await checks(settings_for(settings_in(tmp_path, "", handoff="C0HELP"), slack), within_s=1)
+        assert found["Hand-off"].detail == "Slack did not answer in time"
+
+
+async def test_a12_a_pause_is_shown_with_its_reason(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
+    await Pausing(redis_client).pause("Index")
+    found = await checks(settings_in(tmp_path, redis_url))
+    assert "(Index)" in found["Paused"].detail
+    assert "orion resume" in found["Paused"].remedy
+    await Pausing(redis_client).resume()
+    assert "Paused" not in await checks(settings_in(tmp_path, redis_url))
+
+
+async def test_h4_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "good.md").write_text("# Good\n\nText.\n")
+    for n in range(7):
+        (docs / f"{n}.md").write_bytes(b"")
+    web = frozenset({"http://127.0.0.1:9/handbook"})
+    check = (await checks(settings_in(tmp_path / "home", "", docs=(docs,), web_docs=web)))["Knowledge"]
+    assert not check.ok
+    assert check.detail == (
+        "1 document" + "".join(f"; not read: {n}.md (is empty)" for n in range(5)) + "; never read: "
+        "http://127.0.0.1:9; 2 more: `orion docs` names them"
+    )
+    assert check.remedy.startswith("Run `orion index`")
+    mended = (await checks(settings_in(tmp_path / "home", "", docs=(docs,))))["Knowledge"]
+    assert mended.remedy == "Mend or remove those."

@@ -1,0 +1,79 @@
+"""`orion doctor` names each configured tool and whether it answers (H4)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from bot.doctor.check import Check
+from bot.doctor.tools import tool_checks
+from bot.settings import Settings
+from tests.support import bad_mcp_server
+from tests.support.mcp_server import over_http
+from tests.support.orion_running import settings_in
+from tests.support.searxng import LocalSearxNG
+
+
+async def checks(settings: Settings, within_s: float = 20) -> dict[str, Check]:
+    found = {check.name: check for check in await tool_checks(settings, within_s)}
+    assert all(check.ok or check.remedy for check in found.values())
+    return found
+
+
+def config(tmp_path: Path, **servers: Any) -> Path:
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return path
+
+
+async def test_h4_what_is_not_configured_is_not_mentioned(tmp_path: Path) -> None:
+    assert await checks(settings_in(tmp_path, "")) == {}
+
+
+async def test_h4_each_tool_that_answers_is_named(tmp_path: Path) -> None:
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(tmp_path)], check=True)
+    async with LocalSearxNG() as engine, over_http() as url:
+        path = config(tmp_path, shop={"url": url, "allow": ["stock", "many"]}, none={"url": url, "allow": ["x"]})
+        found = await checks(
+            settings_in(tmp_path, "", git=(tmp_path,), files=(tmp_path,), searxng_url=engine.url, mcp_config=path)
+        )
+    assert {name: (check.ok, check.detail) for name, check in found.items()} == {
+        "Git": (True, "git_log and git_show read 1 repository"),
+        "Files": (True, f"file_read reads below {tmp_path}"),
+        "Web search": (True, f"web_search: {engine.url} answers"),
+        "MCP shop": (True, "answers: shop_many, shop_stock"),
+        "MCP none": (False, "answers, but brings no tool"),
+    }
+
+
+async def test_h4_each_tool_that_does_not_is_named_with_what_to_do(tmp_path: Path) -> None:
+    path = config(
+        tmp_path,
+        mute={"command": sys.executable, "args": [str(bad_mcp_server.__file__), "mute"], "env": {"TOKEN": "hush"}},
+        away={"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer hush"}},
+    )
+    gone = tmp_path / "gone"
+    async with LocalSearxNG(status=403) as engine:
+        found = await checks(
+            settings_in(tmp_path, "", git=(tmp_path,), files=(gone,), searxng_url=engine.url, mcp_config=path), 1
+        )
+        engine.hangs = True
+        late = await checks(settings_in(tmp_path, "", searxng_url=engine.url), 0.2)
+    assert {name: check.ok for name, check in found.items()} == dict.fromkeys(
+        ("Git", "Files", "Web search", "MCP mute", "MCP away"), False
+    )
+    assert "settings.yml" in found["Web search"].remedy
+    assert late["Web search"].detail == "did not answer within 0 s"
+    assert "its command" in found["MCP mute"].remedy
+    assert "its url" in found["MCP away"].remedy
+    assert "hush" not in str(found)
+
+
+async def test_h4_a_configuration_that_makes_no_sense_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text("[]")
+    found = await checks(settings_in(tmp_path, "", mcp_config=tmp_path / "mcp.json"))
+    assert not found["MCP"].ok

@@ -1,0 +1,216 @@
+"""The background sync: real processes that take in what changed, end with Orion, and leave nothing half done."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from agent.knowledge.index.lock import only_one_syncs
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.sources.fetch import Manners
+from agent.knowledge.sources.web import WebSource
+from agent.knowledge.types import PREFIX, IndexReport, KnowledgeAwayError
+from bot.documents.corpus import Corpus, bring_up_to_date
+from bot.documents.figures import figures_of, knowledge_figures
+from bot.documents.open import open_index
+from bot.documents.sync import Syncing
+from bot.documents.sync_process import ELSEWHERE, FAILED, Order, _exactly, _told, carry_out
+from tests.support.waiting import wait_until
+from tests.support.web_site import LocalSite, Reply, html
+
+HOST = frozenset({"localhost"})
+
+
+@pytest.fixture
+def site() -> Iterator[LocalSite]:
+    with LocalSite() as running:
+        yield running
+
+
+def web(site: LocalSite, path: str) -> WebSource:
+    manners = Manners(pause_s=0.0)
+    return WebSource(site=site.url, entries=(f"{site.url}{path}",), hosts=HOST, private_hosts=HOST, manners=manners)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, site: LocalSite) -> Corpus:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# Alpha\n\nThe canteen opens at noon.\n")
+    site.pages["/w"] = html("The web opens at one.", "Web")
+    return Corpus(roots=(docs,), index_path=tmp_path / "home" / "knowledge.sqlite3", sources=(web(site, "/w"),))
+
+
+def order(corpus: Corpus, every_s: float = 3600.0) -> Order:
+    return Order(corpus=corpus, every_s=every_s, json=True, debug=False)
+
+
+@asynccontextmanager
+async def at_work(syncing: Syncing) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(syncing.run())
+        yield
+        task.cancel()
+
+
+async def test_d2_a_start_leaves_the_web_to_the_sync_and_the_sync_takes_all(corpus: Corpus, site: LocalSite) -> None:
+    async with open_index(corpus) as (index, report):
+        assert (report.added, site.asked) == (1, [])
+        assert carry_out(order(corpus)) == 0
+        assert [document.title for document in index.documents()] == ["Alpha", "Web"]
+        figures = figures_of(index)
+        assert [(s.kind, s.held.documents, s.state.failures) for s in figures.sources] == [
+            ("folder", 1, 0),
+            ("web", 1, 0),
+        ]
+        assert (figures.documents, figures.passages, figures.failures) == (2, 2, 0)
+        assert figures.synced == min(source.state.synced for source in figures.sources)
+        assert figures.size == len(site.pages["/w"].body) + (corpus.roots[0] / "a.md").stat().st_size
+
+
+def test_d2_who_comes_too_early_or_second_does_nothing(corpus: Corpus) -> None:
+    assert bring_up_to_date(corpus, every_s=3600) is not None
+    assert carry_out(order(corpus)) == ELSEWHERE
+    with only_one_syncs(corpus.index_path, "", wait_s=0):
+        assert carry_out(order(corpus, every_s=0)) == ELSEWHERE
+    assert carry_out(order(corpus, every_s=0)) == 0
+
+
+def test_h5_the_shared_index_is_brought_up_to_date_once_an_interval(corpus: Corpus, postgres_url: str) -> None:
+    shared = replace(corpus, database=postgres_url)
+    index = PostgresIndex(postgres_url)
+    try:
+        assert bring_up_to_date(shared, every_s=3600) == IndexReport(added=2)
+        assert bring_up_to_date(shared, every_s=3600) is None
+        with only_one_syncs(shared.index_path, postgres_url, wait_s=0) as alone:
+            assert alone
+            assert bring_up_to_date(shared, every_s=0) is None
+        assert bring_up_to_date(shared, every_s=0) == IndexReport(unchanged=2)
+        assert figures_of(index).documents == 2
+    finally:
+        index.erase()
+        index.close()
+
+
+async def test_d2_nobody_waits_without_end_for_one_that_syncs(corpus: Corpus) -> None:
+    with only_one_syncs(corpus.index_path, "", wait_s=0):
+        async with open_index(corpus, wait_s=0) as (index, report):
+            assert (report.added, index.documents()) == (0, ())
+
+
+def test_d2_a_run_that_cannot_be_ends_with_its_reason(corpus: Corpus, tmp_path: Path) -> None:
+    away = Corpus(roots=corpus.roots, index_path=corpus.index_path, database=f"postgresql:///none?host={tmp_path}")
+    assert carry_out(order(away)) == FAILED
+    corpus.index_path.mkdir(parents=True)
+    assert carry_out(order(corpus)) == FAILED
+
+
+async def test_d2_what_changes_is_taken_in_while_orion_works(corpus: Corpus) -> None:
+    async with open_index(corpus) as (index, _):
+        (corpus.roots[0] / "b.md").write_text("# Beta\n\nDinner is at six.\n")
+        counted: list[str] = []
+        async with at_work(Syncing(corpus=corpus, index=index, every_s=0.5, count=counted.append)):
+            await wait_until(lambda: bool(counted), "a run has ended", 60)
+        assert counted[0] == "synced"
+        assert {document.title for document in index.documents()} >= {"Alpha", "Beta", "Web"}
+
+
+async def test_h3_a_run_that_is_under_way_ends_with_orion_and_the_next_goes_on(corpus: Corpus, site: LocalSite) -> None:
+    site.pages["/w"] = Reply(hangs=True)
+    async with open_index(corpus) as (index, _):
+        async with at_work(Syncing(corpus=corpus, index=index, every_s=1.0)):
+            await wait_until(lambda: "/w" in site.asked, "the page is being asked for", 60)
+            began = time.monotonic()
+        assert time.monotonic() - began < 20
+        with only_one_syncs(corpus.index_path, "", wait_s=10) as alone:
+            assert alone
+        site.pages["/w"] = html("The web opens at one.", "Web")
+        assert carry_out(order(corpus, every_s=0)) == 0
+        assert [document.title for document in index.documents()] == ["Alpha", "Web"]
+
+
+def test_h3_a_run_ends_with_the_process_that_started_it(corpus: Corpus, site: LocalSite) -> None:
+    site.pages["/w"] = Reply(hangs=True)
+    with subprocess.Popen([sys.executable, "-m", "bot.documents.sync_process"], stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(order(corpus).to_bytes())
+        process.stdin.flush()
+        deadline = time.monotonic() + 60
+        while "/w" not in site.asked and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(20) == FAILED
+
+
+class AwayIndex(SqliteIndex):
+    """A far end that does not answer."""
+
+    def notes(self, prefix: str) -> dict[str, str]:
+        raise KnowledgeAwayError(prefix)
+
+    def holdings(self) -> tuple[()]:
+        raise KnowledgeAwayError
+
+
+async def test_d2_an_index_that_is_away_is_asked_again(corpus: Corpus) -> None:
+    away = AwayIndex.open(corpus.index_path)
+    assert await knowledge_figures(away) is None
+    syncing = Syncing(corpus=corpus, index=away, every_s=3600.0, again_s=7.0)
+    assert await syncing._wait_s() == 7.0
+    away.close()
+
+
+async def test_d2_a_source_that_was_never_read_is_due_at_once_and_others_after_the_interval(corpus: Corpus) -> None:
+    async with open_index(corpus) as (index, _):
+        syncing = Syncing(corpus=corpus, index=index, every_s=1000.0)
+        assert await syncing._wait_s() <= 3.0
+        assert bring_up_to_date(corpus, every_s=0) is not None
+        assert 990 < await syncing._wait_s() <= 1003
+
+
+async def test_d2_a_run_that_failed_is_counted_and_not_repeated_at_once(corpus: Corpus, tmp_path: Path) -> None:
+    async with open_index(corpus) as (index, _):
+        broken = Corpus(roots=(tmp_path / "docs",), index_path=tmp_path / "docs", sources=corpus.sources)
+        counted: list[str] = []
+        async with at_work(Syncing(corpus=broken, index=index, every_s=0.2, again_s=600.0, count=counted.append)):
+            await wait_until(lambda: bool(counted), "a run has ended", 60)
+        assert counted == ["failed"]
+        assert f"{PREFIX}{corpus.sources[0].key}" not in index.notes(PREFIX)
+
+
+def test_d2_a_damaged_note_is_no_state(corpus: Corpus) -> None:
+    assert bring_up_to_date(corpus, every_s=0) is not None
+    with sqlite3.connect(corpus.index_path) as connection:
+        connection.execute("UPDATE settings SET value = 'nonsense' WHERE name LIKE 'note:source:web%'")
+    connection.close()
+    index = SqliteIndex.open(corpus.index_path)
+    figures = figures_of(index)
+    assert [source.state.tried > 0 for source in figures.sources] == [True, False]
+    assert figures.synced is None
+    index.close()
+
+
+def test_d2_an_order_that_breaks_off_ends_the_process() -> None:
+    assert _exactly(io.BytesIO(b"abcdef"), 3) == b"abc"  # type: ignore[arg-type]  # reads like an unbuffered file
+    with pytest.raises(SystemExit) as ended:
+        _exactly(io.BytesIO(b"ab"), 3)  # type: ignore[arg-type]  # likewise
+    assert ended.value.code == FAILED
+
+
+def test_g1_a_crash_is_told_without_its_text() -> None:
+    with capture_logs() as logs:
+        _told(ValueError, ValueError("a secret sentence"), None)
+    assert [log["event"] for log in logs] == ["knowledge_sync_crashed"]

@@ -1,0 +1,155 @@
+"""Labelled questions through the whole agent: what counts as expected, and that a thread is one conversation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from agent.outcome import OutcomeName
+from bot.errors import WrongUse
+from bot.evals.answers import Asked, Replied, ask_all, plain, read_questions, scored
+from bot.settings import load_settings
+from tests.support.langfuse_receiver import LangfuseReceiver
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, fails, says
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "question": "How many requests may an API key make?", "expect": ["600 requests"], "kind": "number"},
+    {"id": "b", "question": "When is the office open on Saturday?", "expect": ["09:00"], "thread": "t"},
+    {"id": "c", "question": "And on Sunday?", "expect": ["closed on Sunday"], "thread": "t", "kind": "follow-up"},
+    {"id": "d", "question": "Who won the football match?", "expect": None, "kind": "absent"},
+    {"id": "e", "question": "How many requests may an API key make?", "expect": ["900 requests"], "kind": "number"},
+]
+DOCUMENT = """# Limits
+Each API key may make 600 requests a minute.
+
+# Office hours
+On Saturday the office is open from 09:00 to 14:00. The office is closed on Sunday.
+"""
+
+
+def asked(expect: tuple[str, ...] | None = ("600",), kind: str = "") -> Asked:
+    return Asked(id="a", question="?", expect=expect, thread="a", kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("expect", "outcome", "text", "right"),
+    [
+        (("600",), "answered", "It is *600* [1].", True),
+        (("600",), "partial", "It is 600 [1].", True),
+        (("600",), "unsourced", "It is 600.", False),
+        (("600",), "refused", "600", False),
+        (("600", "minute"), "answered", "It is 600 [1].", False),
+        (("run --name <service>",), "answered", "Run `run --name &lt;service&gt;` [1].", True),
+        (None, "refused", "No.", True),
+        (None, "answered", "It is 600 [1].", False),
+        (None, "failed", "", False),
+    ],
+)
+def test_f8_what_counts_as_expected(
+    expect: tuple[str, ...] | None,
+    outcome: OutcomeName,
+    text: str,
+    right: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    assert Replied(asked=asked(expect), outcome=outcome, text=text).as_expected is right
+
+
+def test_f8_citations_marks_escapes_and_line_ends_do_not_count() -> None:
+    assert plain("*A* [1]\n• _b_ &amp; `c` [2, 3].") == "a • b & c."
+
+
+def test_f8_figures_by_kind_and_what_went_otherwise() -> None:
+    replies = [
+        Replied(asked=asked(kind="number"), outcome="answered", text="600", ms=10),
+        Replied(asked=asked(kind="number"), outcome="failed", text="", ms=30),
+        Replied(asked=asked(None), outcome="refused", text="", ms=20),
+    ]
+    report = scored(replies)
+    assert (report["answered_as_expected"], report["should_answer"], report["answered_share"]) == (1, 2, 0.5)
+    assert (report["refused_as_expected"], report["should_refuse"], report["refused_share"]) == (1, 1, 1.0)
+    assert report["kinds"] == {"number": {"rows": 2, "as_expected": 1}}
+    assert report["outcomes"] == {"answered": 1, "failed": 1, "refused": 1}
+    assert report["not_as_expected"] == [{"id": "a", "outcome": "failed"}]
+    assert (report["p50_ms"], report["p95_ms"]) == (20, 30)
+
+
+async def test_f8_questions_go_through_the_whole_agent_thread_by_thread(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "all.md").write_text(DOCUMENT)
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    settings = load_settings(home=tmp_path / "home", openai_base_url="")
+    report = (await ask_all(settings, path, docs)).figures()
+    assert [wrong["id"] for wrong in report["not_as_expected"]] == ["e"]
+    assert report["model"] == "extractive"
+    assert report["kinds"]["follow-up"] == {"rows": 1, "as_expected": 1}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "expect", "result"),
+    [
+        ("answered", "", ("600",), "answered"),
+        ("refused", "", None, "refused"),
+        ("refused", "", ("600",), "wrong"),
+        ("answered", "", None, "wrong"),
+        ("failed", "verification", ("600",), "wrong"),
+        ("failed", "APITimeoutError", ("600",), "error"),
+        ("failed", "APITimeoutError", None, "error"),
+        ("out_of_budget", "tokens", ("600",), "error"),
+        ("cancelled", "", ("600",), "error"),
+    ],
+)
+def test_g5_what_a_reader_wants_to_know_first(
+    outcome: OutcomeName, reason: str, expect: tuple[str, ...] | None, result: str
+) -> None:
+    assert Replied(asked=asked(expect), outcome=outcome, reason=reason, text="600").result == result
+
+
+async def test_g5_with_keys_every_question_is_a_trace_of_an_experiment(tmp_path: Path) -> None:
+    docs, path = tmp_path / "docs", tmp_path / "rows.jsonl"
+    docs.mkdir()
+    (docs / "all.md").write_text(DOCUMENT)
+    half = {"id": "half \ud83d", "question": "How many requests\ud83d?", "expect": ["600 \ud83d"]}
+    path.write_text("".join(json.dumps(row) + "\n" for row in (*ROWS, half)))
+    async with LangfuseReceiver() as receiver:
+        keys = {"langfuse_public_key": "pk-eval-answers", "langfuse_secret_key": SecretStr("sk")}
+        settings = load_settings(home=tmp_path / "home", openai_base_url="", langfuse_host=receiver.url, **keys)
+        run = await ask_all(settings, path, docs)
+    assert run.pushed.startswith(
+        f"Langfuse: run rows {run.began.isoformat(timespec='milliseconds')} of the dataset rows"
+    )
+    assert [item["id"] for item in receiver.items] == [f"rows:{row['id']}" for row in ROWS] + ["rows:half ?"]
+    assert receiver.score("as_expected") == [float(reply.as_expected) for reply in run.replies]
+    assert receiver.score("as_expected_share") == [0.6667]
+    roots = [span for span in receiver.spans if span.name == "eval"]
+    assert [root["input"] for root in roots] == [*(row["question"] for row in ROWS), "How many requests??"]
+    assert {"decide", "search", "write", "verify"} <= {span.name for span in receiver.spans}
+
+
+async def test_g5_drafts_that_failed_and_a_model_that_is_away_are_kept_apart(tmp_path: Path) -> None:
+    docs, path = tmp_path / "docs", tmp_path / "rows.jsonl"
+    docs.mkdir()
+    (docs / "all.md").write_text(DOCUMENT)
+    path.write_text("".join(json.dumps(row) + "\n" for row in (ROWS[0], ROWS[4])))
+    decisions = [calls(("search", {"query": "requests of an API key"})), RESPOND, fails(401, "no such key")]
+    drafts = [says(f"<answer>Each API key may make {number} requests a minute [1].</answer>") for number in (900, 600)]
+    async with ScriptedOpenAI(decisions=decisions, drafts=drafts) as server:
+        settings = load_settings(home=tmp_path / "home", openai_base_url=server.url, openai_api_key=SecretStr("k"))
+        run = await ask_all(settings, path, docs)
+    answered, away = run.replies
+    assert (answered.result, answered.attempts, answered.failed_rules) == ("answered", 2, ("claim_supported",))
+    assert [source.title for source in answered.sources] == ["Limits"]
+    assert (away.result, away.attempts, away.judged) == ("error", 0, False)
+    assert run.pushed == ""
+
+
+def test_f8_a_question_without_a_label_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": "a", "question": "How?"}\n')
+    with pytest.raises(WrongUse, match=r"rows\.jsonl, line 1: 'expect' is missing"):
+        read_questions(path)

@@ -1,0 +1,121 @@
+"""Two reports side by side: what got worse is said, by row, and nothing is compared that was not the same (G5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.errors import WrongUse
+from bot.evals.compare import Change, compare
+from tests.support.orion_command import Terminal, opened
+
+ANSWERS: dict[str, Any] = {
+    "file": "q.jsonl",
+    "model": "small",
+    "rows": 4,
+    "answered_as_expected": 2,
+    "answered_share": 0.5,
+    "kinds": {"typo": {"rows": 2, "as_expected": 1}, "plain": {"rows": 2, "as_expected": 1}},
+    "not_as_expected": [{"id": "a", "outcome": "refused"}, {"id": "b", "outcome": "failed"}],
+    "p50_ms": 10.0,
+}
+VERIFIER: dict[str, Any] = {
+    "file": "t.jsonl",
+    "rows": 3,
+    "false_accepts": 1,
+    "false_rejects": 1,
+    "accepted": ["b"],
+    "rejected": [{"id": "c", "rules": ["mrkdwn", "no_broadcast"]}],
+    "kinds": {},
+}
+RANKING: dict[str, Any] = {"file": "s.json", "docs": 9, "queries": 3, "ndcg_at_10": 0.7, "p50_ms": 1.0}
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    yield from opened(tmp_path, capsys, monkeypatch)
+
+
+def test_g5_rows_that_went_over_are_named_with_what_became_of_them() -> None:
+    wrong = [{"id": "b", "outcome": "refused"}, {"id": "c", "outcome": "refused"}]
+    found = compare(ANSWERS, {**ANSWERS, "not_as_expected": wrong})
+    assert (found.better, found.worse, found.still_wrong) == (("a (refused)",), ("c (refused)",), 1)
+    assert found.is_worse
+
+
+def test_g5_the_verifier_s_rows_too() -> None:
+    found = compare(VERIFIER, {**VERIFIER, "false_rejects": 0, "rejected": []})
+    assert (found.better, found.worse, found.is_worse) == (("c (mrkdwn+no_broadcast)",), (), False)
+    assert compare({**VERIFIER, "accepted": []}, VERIFIER).worse == ("b (accepted)",)
+
+
+def test_g5_kinds_that_changed_are_shown_and_a_slower_machine_is_no_fault() -> None:
+    kinds = {"typo": {"rows": 2, "as_expected": 2}, "plain": {"rows": 2, "as_expected": 1}}
+    found = compare(ANSWERS, {**ANSWERS, "kinds": kinds, "p50_ms": 99.0})
+    assert [(c.of, c.name, c.direction) for c in found.changes if c.direction != "same"] == [
+        ("", "p50_ms", "worse"),
+        ("typo", "as_expected", "better"),
+    ]
+    assert not found.is_worse
+
+
+def test_g5_where_no_rows_are_named_the_figures_decide() -> None:
+    assert compare(RANKING, {**RANKING, "ndcg_at_10": 0.69}).is_worse
+    assert not compare(RANKING, {**RANKING, "p50_ms": 5.0}).is_worse
+    assert "worse" not in compare(RANKING, RANKING).to_json()
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "direction"),
+    [
+        ("recall", 0.5, 0.6, "better"),
+        ("false_alarms", 0.5, 0.6, "worse"),
+        ("false_alarms", 0.6, 0.5, "better"),
+        ("recall", 0.5, 0.5, "same"),
+    ],
+)
+def test_g5_each_figure_knows_its_good_direction(name: str, before: float, after: float, direction: str) -> None:
+    assert Change(of="", name=name, before=before, after=after).direction == direction
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ({**ANSWERS, "file": "other.jsonl"}, "one report is about q.jsonl and the other about other.jsonl"),
+        ({**VERIFIER, "file": "q.jsonl"}, "are of two kinds"),
+        ({**ANSWERS, "rows": 5}, "had 4 rows and now has 5"),
+        ({**ANSWERS, "answered_share": "half"}, "'half' in the place of a number"),
+    ],
+)
+def test_g5_what_was_not_measured_alike_is_refused(after: dict[str, Any], said: str) -> None:
+    with pytest.raises(WrongUse) as refused:
+        compare(ANSWERS, after)
+    assert said in str(refused.value).replace("One", "one")
+
+
+def test_g5_the_command_shows_both_and_says_with_its_exit_code_whether_anything_got_worse(terminal: Terminal) -> None:
+    before = terminal.write("a.json", json.dumps([VERIFIER]))
+    after = terminal.write("b.json", json.dumps([{**VERIFIER, "false_accepts": 0, "accepted": []}]))
+    better = terminal.orion("eval", "compare", before, after)
+    assert (better.code, "nothing got worse" in better.out, "b (accepted)" in better.out) == (0, True, True)
+    worse = terminal.orion("eval", "compare", after, before, "--json")
+    assert (worse.code, worse.json[0]["is_worse"], worse.json[0]["worse"]) == (1, True, ["b (accepted)"])
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "hello", '[{"rows": 1}]'])
+def test_g5_a_file_that_is_no_report_is_told(content: str, terminal: Terminal) -> None:
+    report = terminal.write("a.json", json.dumps(ANSWERS))
+    done = terminal.orion("eval", "compare", report, terminal.write("b.json", content))
+    assert done.code == 2
+    assert "b.json is no" in done.err
+
+
+def test_g5_reports_on_more_files_are_told(terminal: Terminal) -> None:
+    one = terminal.write("a.json", json.dumps([VERIFIER]))
+    two = terminal.write("b.json", json.dumps([VERIFIER, VERIFIER]))
+    done = terminal.orion("eval", "compare", one, two)
+    assert (done.code, "holds 1 reports and b.json 2" in done.err) == (2, True)

@@ -1,0 +1,139 @@
+"""What people asked becomes rows for a person to label; no label is guessed and nobody is named (G5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from tests.support.orion_command import QUESTION, Terminal, opened
+
+USER = "U0SECRET"
+
+
+@pytest.fixture
+def terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, redis_url: str
+) -> Iterator[Terminal]:
+    for found in opened(tmp_path, capsys, monkeypatch):
+        found.set(REDIS_URL=redis_url)
+        yield found
+
+
+def turn(
+    url: str,
+    turn_id: str,
+    outcome: str = "answered",
+    *,
+    prefix: str = "orion",
+    thread: str = "",
+    at: int = 0,
+    **judged: str,
+) -> None:
+    """A record as a turn leaves it, ``at`` seconds later than another."""
+    record = {
+        **({"thread": thread} if thread else {}),
+        "turn_id": turn_id,
+        "user": USER,
+        "outcome": outcome,
+        "question": QUESTION,
+        "answer": "600 requests [1].",
+        "sources": [{"id": 1, "title": "Limits"}],
+    }
+    with redis.Redis.from_url(url, decode_responses=True) as client:
+        client.set(f"{prefix}:turn:{turn_id}", json.dumps(record), ex=1_000 + at)
+        for user, verdict in judged.items():
+            client.hset(f"{prefix}:feedback:{turn_id}", user, verdict)
+
+
+def rows(terminal: Terminal, *options: str) -> list[dict[str, Any]]:
+    out = terminal.folder / f"{len(list(terminal.folder.iterdir()))}.jsonl"
+    done = terminal.orion("eval", "from-traces", str(out), *options)
+    assert (done.code, done.out) == (0, "")
+    assert "people's questions" in done.err
+    text = out.read_text(encoding="utf-8")
+    assert USER not in text
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_g5_each_turn_is_a_row_with_what_became_of_it(terminal: Terminal, redis_url: str) -> None:
+    turn(redis_url, "0a", U1="good", U2="bad", U3="bad")
+    assert rows(terminal) == [
+        {
+            "id": "0a",
+            "question": QUESTION,
+            "kind": "answered",
+            "answer": "600 requests [1].",
+            "sources": ["Limits"],
+            "judged": {"good": 1, "bad": 2},
+        }
+    ]
+
+
+def test_g5_rows_can_be_chosen_by_outcome_judgement_and_place(terminal: Terminal, redis_url: str) -> None:
+    turn(redis_url, "0a", U1="good")
+    turn(redis_url, "0b", "refused", U1="bad")
+    turn(redis_url, "0c", "failed")
+    turn(redis_url, "0d", prefix="orion-local-8765")
+    assert [row["id"] for row in rows(terminal, "--outcome", "refused", "--outcome", "failed")] != []
+    assert {row["id"] for row in rows(terminal, "--outcome", "refused", "--outcome", "failed")} == {"0b", "0c"}
+    assert [row["id"] for row in rows(terminal, "--bad")] == ["0b"]
+    assert [row["id"] for row in rows(terminal, "--local", "8765")] == ["0d"]
+
+
+def test_g5_what_cannot_be_read_or_holds_no_question_is_left_out(terminal: Terminal, redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        client.set("orion:turn:0a", "[]")
+        client.set("orion:turn:0b", '{"turn_id": "0b", "outcome": "asked", "question": ""}')
+        client.set("orion:turn:0c", '{"question": "of an older version"}')
+    assert rows(terminal) == []
+
+
+def test_g5_no_label_is_guessed_and_none_is_overwritten(terminal: Terminal, redis_url: str) -> None:
+    turn(redis_url, "0a")
+    assert terminal.orion("eval", "from-traces", "out.jsonl").code == 0
+    asked = terminal.orion("eval", "answers", "out.jsonl", "--docs", "docs")
+    assert (asked.code, "'expect' is missing" in asked.err) == (2, True)
+    again = terminal.orion("eval", "from-traces", "out.jsonl")
+    assert (again.code, "is there already" in again.err) == (2, True)
+    wrong = terminal.orion("eval", "from-traces", "other.jsonl", "--outcome", "splendid")
+    assert (wrong.code, "--outcome must be one of" in wrong.err) == (2, True)
+
+
+def test_g5_a_redis_that_is_away_leaves_no_file(terminal: Terminal) -> None:
+    terminal.set(REDIS_URL="redis://127.0.0.1:9")
+    done = terminal.orion("eval", "from-traces", "out.jsonl")
+    assert (done.code, "cannot be reached" in done.err) == (1, True)
+    assert not (terminal.folder / "out.jsonl").exists()
+
+
+def test_g5_a_follow_up_comes_with_what_was_asked_before_it(terminal: Terminal, redis_url: str) -> None:
+    """The rows of a conversation are in its order, under the id of the first: no channel is named."""
+    ids = [f"{9 - number}a" for number in range(8)]
+    for number, name in enumerate(ids):
+        turn(
+            redis_url,
+            name,
+            thread="T1:CSECRET:1.0",
+            at=number * 10,
+            **({"U1": "bad"} if number == len(ids) - 1 else {}),
+        )
+    turn(redis_url, "0b", thread="T1:CSECRET:2.0", at=1, U1="bad")
+    whole = rows(terminal)
+    assert [(row["id"], row.get("thread")) for row in whole] == [*((name, ids[0]) for name in ids), ("0b", None)]
+    assert "CSECRET" not in json.dumps(whole)
+    bad = rows(terminal, "--bad")
+    assert [(row["id"], row.get("thread")) for row in bad] == [*((name, ids[2]) for name in ids[2:]), ("0b", None)]
+
+
+def test_g5_rows_of_a_conversation_can_be_asked_again(terminal: Terminal, redis_url: str) -> None:
+    turn(redis_url, "0a", thread="T1:C1:1.0")
+    turn(redis_url, "0b", thread="T1:C1:1.0", at=5)
+    labelled = [{**row, "expect": ["600"]} for row in rows(terminal)]
+    (terminal.folder / "labelled.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labelled))
+    asked = terminal.orion("eval", "answers", "labelled.jsonl", "--docs", "docs", "--json")
+    assert (asked.code, asked.json["answered_as_expected"]) == (0, 2)

@@ -1,0 +1,221 @@
+"""The page on a run: the same for the same run, no markup of anybody's text, readable and whole by itself (G5)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from playwright.async_api import async_playwright
+
+from agent.outcome import OutcomeName
+from bot.evals import report as eval_report
+from bot.evals.answers import Asked, Replied, Run
+from bot.evals.report import report_page
+from tests.support.browser import ARGUMENTS, browser_path
+from verification.types import Source
+
+HOSTILE = (
+    """<script>document.title = "taken"</script><img src=x onerror="document.title='taken'">'"></td></table>&lt;"""
+)
+STYLE = Path(eval_report.__file__).with_name("report.css").read_text()
+
+
+def replied(outcome: OutcomeName = "answered", text: str = "It is 600 [1].", **more: Any) -> Replied:
+    label = {name: more.pop(name) for name in ("id", "question", "expect", "kind", "thread") if name in more}
+    usual: dict[str, Any] = {
+        "id": "a",
+        "question": "How many?",
+        "expect": ("600",),
+        "thread": f"only {label.get('id', 'a')}",
+        "kind": "",
+    }
+    asked = Asked(**(usual | label))
+    facts: dict[str, Any] = {"ms": 12.0, "attempts": 1, **more}
+    return Replied(asked=asked, outcome=outcome, text=text, **facts)
+
+
+REPLIES = (
+    replied(kind="number", sources=(Source(id=1, title="Limits", url="https://docs.example/limits"),)),
+    replied("refused", "No.", id="b", expect=None, kind="absent", ms=30.0, sources=(Source(id=1, title="Near"),)),
+    replied("failed", id="c", reason="verification", attempts=3, failed_rules=("mrkdwn", "cites_sources", "mrkdwn")),
+    replied("failed", "The model is away.", id="d", reason="APITimeoutError", ms=61_000.0, attempts=0, kind="number"),
+    replied(id="e", attempts=2, failed_rules=("mrkdwn",), thread="t", ms=1500.0),
+    replied("partial", "No.", id="f", ms=0.2),
+)
+
+
+def run_of(*replies: Replied, file: str = "questions.jsonl") -> Run:
+    return Run(file=file, model="m", began=datetime(2026, 11, 22, 9, 0, tzinfo=UTC), replies=replies)
+
+
+class Page(HTMLParser):
+    """What a browser would make of it: tags with their attributes, and the text between them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.rows: list[list[str]] = []
+        self.text = ""
+        self._in_cell = False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"td", "th"}:
+            self.rows[-1].append("")
+            self._in_cell = True
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self._in_cell:
+            self.rows[-1][-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_cell = self._in_cell and tag not in {"td", "th"}
+
+
+TAGS = len(Page(report_page(run_of(replied(kind="x")))).tags)
+
+
+def test_g5_the_same_run_gives_the_same_page() -> None:
+    assert report_page(run_of(*REPLIES)) == report_page(run_of(*REPLIES))
+
+
+def test_g5_totals_kinds_attempts_times_and_rules_are_written_beside_what_is_drawn() -> None:
+    page = Page(report_page(run_of(*REPLIES)))
+    for shown in ("40.0 %2 of 5", "100.0 %1 of 1", "Wrong2of 6", "Errors1", "50.0 %2 of 4 judged answers"):
+        assert shown in page.text
+    rows = {row[0]: row[2:] for row in page.rows}
+    assert rows["all"] == ["2", "1", "2", "1"]
+    assert (rows["absent"], rows["number"], rows["no kind"]) == (
+        ["0", "1", "0", "0"],
+        ["1", "0", "0", "1"],
+        ["1", "0", "2", "0"],
+    )
+    assert [rows[f"{number} drafts"] for number in (2, 3)] == [["50.0 %", "2 of 4"]] * 2
+    assert rows["1 draft"] == ["25.0 %", "1 of 4"]
+    assert (rows["mrkdwn"], rows["cites_sources"]) == (["3"], ["1"])
+    assert (rows["0 ms – 1 ms"], rows["10 ms – 20 ms"], rows["50 s – 100 s"]) == (["1"], ["2"], ["1"])
+
+
+def test_g5_each_question_stands_there_with_what_became_of_it() -> None:
+    rows = {row[0]: row[1:] for row in Page(report_page(run_of(*REPLIES))).rows}
+    assert rows["How many?a · number"] == [
+        "✓ answered as expectedanswered",
+        "It is 600 [1].",
+        "[1] Limits",
+        "600",
+        "12 ms",
+    ]
+    assert rows["How many?b · absent"] == [
+        "⊘ refused as expectedrefused",
+        "No.",
+        "nearest[1] Near",
+        "to be refused",
+        "30 ms",
+    ]
+    assert rows["How many?c"][0] == "✗ wrongfailed (verification)3 draftsmrkdwn, cites_sources"
+    assert rows["How many?d · number"][0::4] == ["! errorfailed (APITimeoutError)", "61 s"]
+    assert rows["How many?e · thread t"][-1] == "1.5 s"
+
+
+def test_g5_nobodys_text_becomes_markup() -> None:
+    hostile = replied(
+        text=HOSTILE * 5, id=HOSTILE, question=HOSTILE, expect=(HOSTILE,), kind=HOSTILE, thread=HOSTILE, reason=HOSTILE,
+        failed_rules=(HOSTILE,), sources=(Source(id=1, title=HOSTILE, url="https://x.example/" + HOSTILE),),
+    )  # fmt: skip
+    tame = replied(
+        text="x" * 500, id="x", question="x", expect=("x",), kind="x", thread="x", reason="x",
+        failed_rules=("x",), sources=(Source(id=1, title="x", url="https://x.example/"),),
+    )  # fmt: skip
+    wild, expected = Page(report_page(run_of(hostile, file=HOSTILE))), Page(report_page(run_of(tame, file="x")))
+    assert wild.tags == expected.tags
+    assert [name for _, name, _ in wild.attributes] == [name for _, name, _ in expected.attributes]
+    assert wild.text.count(HOSTILE) >= 6
+
+
+@given(st.text(st.characters(codec=None), min_size=1, max_size=60))
+@settings(max_examples=40)
+def test_g5_any_text_is_text(text: str) -> None:
+    page = report_page(run_of(replied(text=text, question=text, expect=(text,), kind=text)))
+    page.encode()
+    assert len(Page(page).tags) == TAGS
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", page)
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "/docs/a.md", ""])
+def test_g5_only_addresses_of_the_web_are_links(url: str) -> None:
+    assert "<a " not in report_page(run_of(replied(sources=(Source(id=1, title="A", url=url),))))
+
+
+def test_g5_the_page_needs_nothing_from_elsewhere_and_allows_no_script() -> None:
+    page = Page(report_page(run_of(*REPLIES)))
+    assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
+    assert not [name for _, name, _ in page.attributes if name in {"style", "src"} or name.startswith("on")]
+    assert "url(" not in STYLE
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    assert ("meta", "content", f"default-src 'none'; style-src 'sha256-{digest}'") in page.attributes
+
+
+def test_g5_no_questions_make_a_page_too() -> None:
+    assert "No draft failed a rule." in report_page(run_of())
+
+
+@given(st.lists(st.floats(min_value=0, max_value=1e12), min_size=1, max_size=30))
+def test_g5_every_time_stands_in_one_bar(times: list[float]) -> None:
+    edges = eval_report._edges(times)
+    assert edges == sorted(set(edges))
+    assert sum(low <= ms < high for ms in times for low, high in pairwise(edges)) == len(times)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_g5_what_is_written_stands_out_from_its_ground(scheme: int) -> None:
+    colours = dict(re.findall(r"--(\w+): (#\w{6})", STYLE.split(":root")[scheme + 1]))
+    for ground in ("ground", "raised"):
+        for name in ("ink", "soft", "answered", "refused", "wrong", "error", "plain"):
+            one, two = sorted((luminance(colours[ground]), luminance(colours[name])))
+            assert (two + 0.05) / (one + 0.05) >= 4.5, (ground, name)
+
+
+@pytest.mark.browser
+async def test_g5_a_browser_shows_runs_and_filters_it_without_a_script(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(
+        report_page(run_of(*REPLIES, replied(text=HOSTILE * 9, id="g", question=HOSTILE))), encoding="utf-8"
+    )
+    errors: list[str] = []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS)
+        page = await browser.new_page(viewport={"width": 360, "height": 800})
+        page.on("console", lambda message: errors.append(message.text))
+        page.on("request", lambda request: errors.append(request.url) if request.url != path.as_uri() else None)
+        await page.goto(path.as_uri())
+        assert await page.title() == "Answers to questions.jsonl"
+        assert await page.evaluate("document.documentElement.scrollWidth") == 360
+        rows = page.locator("table.asked tbody tr")
+        assert await rows.locator("visible=true").count() > 0
+        await page.get_by_label("wrong").check(force=True)
+        assert [await row.is_visible() for row in await rows.all()] == [False, False, True, False, False, True, True]
+        await page.get_by_label("all").press("ArrowDown")
+        await browser.close()
+    assert errors == []

@@ -1,0 +1,121 @@
+"""An admin pauses Orion from a direct chat: at once, once, and nobody else does (A12)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import aiohttp
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from agent.texts.notices import Notice, notice
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Delivery
+from bot.events.admin_commands import AdminChat, ordered
+from bot.local.model.roster import VISITOR
+from bot.servers.http import Pages, build, serve
+from bot.slack.message import Incoming
+from bot.stores.cancellations import Withdrawals
+from bot.stores.pause import Pause, Pausing
+from tests.support.local_slack import local_slack
+from tests.support.orion_running import DIRECT, Setting, running, settings_in, shown
+from tests.support.waiting import wait_until
+
+ADMINS = frozenset({"U1", VISITOR})
+
+
+def said(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
+    place = ThreadKey(team="T1", channel="D1", thread_ts="D1")
+    return Incoming(
+        kind="question", thread=place, user=user, ts="1.0", addressed="direct", text=text, channel_type=channel_type
+    )
+
+
+@pytest.mark.parametrize(
+    ("letter", "order"),
+    [
+        (said("pause"), ("pause", "")),
+        (said("Pause."), ("pause", "")),
+        (said("pause: the index is rebuilt: wait"), ("pause", "the index is rebuilt: wait")),
+        (said("`resume`"), ("resume", "")),
+        (said("resume: what?"), ("", "")),
+        (said("pause the music"), ("", "")),
+        (said("pause", user="U2"), ("", "")),
+        (said("pause", channel_type="channel"), ("", "")),
+    ],
+)
+def test_a12_only_the_bare_word_of_an_admin_in_a_direct_chat_is_an_order(
+    letter: Incoming, order: tuple[str, str]
+) -> None:
+    assert ordered(letter, ADMINS) == order
+
+
+async def home(setting: Setting) -> str:
+    setting.workspace.open_home()
+    await wait_until(lambda: setting.workspace.workspace.views.homes.get(VISITOR), "the home is published")
+    return str(setting.workspace.workspace.views.homes.pop(VISITOR))
+
+
+async def test_a12_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    pausing = Pausing(redis_client)
+    async with running(settings_in(tmp_path, redis_url, admins=frozenset({VISITOR}))) as setting:
+        pages = Pages(checks=setting.orion.checks, metrics=setting.orion.metrics, paused=setting.orion.paused)
+        setting.workspace.faults.duplicate_events = 2
+        setting.ask("pause: new index", channel=DIRECT)
+        await wait_until(lambda: len(setting.workspace.messages(DIRECT)) == 2, "the order is confirmed")
+        standing = await pausing.now()
+        assert isinstance(standing, Pause)
+        assert standing.reason == "new index"
+        setting.ask("How many requests per minute may an API key make?", channel=DIRECT)
+        await wait_until(lambda: is_told(setting, "paused"), "whoever asks is told of the pause")
+        assert "Paused by an admin" in await home(setting)
+        async with serve(build(pages)) as port, aiohttp.ClientSession() as session:
+            async with session.get(f"http://127.0.0.1:{port}/readyz") as reply:
+                assert (reply.status, (await reply.json())["paused"]) == (200, True)
+            setting.ask("resume", channel=DIRECT)
+            await wait_until(lambda: resumed(pausing), "the word is heard although a question waits before it")
+            async with session.get(f"http://127.0.0.1:{port}/readyz") as reply:
+                assert (await reply.json())["paused"] is False
+        assert "Paused by an admin" not in await home(setting)
+        texts = [shown(m) for m in setting.workspace.messages(DIRECT) if m.get("bot_id")]
+        assert sum(notice("paused_now", None) in text for text in texts) == 1
+        assert sum(notice("resumed_now", None) in text for text in texts) == 1
+
+
+def is_told(setting: Setting, of: Notice) -> bool:
+    return any(notice(of, None) in shown(message) for message in setting.workspace.messages(DIRECT))
+
+
+async def resumed(pausing: Pausing) -> bool:
+    return await pausing.now() is None
+
+
+async def test_a12_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with local_slack() as slack, Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:
+        stored: list[Incoming] = []
+        pausing = Pausing(redis_client)
+
+        async def store(letter: Incoming) -> None:
+            stored.append(letter)
+
+        async def delivery_of(_team: str) -> Delivery:
+            return slack.delivery
+
+        def chat(switch: Pausing) -> AdminChat:
+            withdrawals = Withdrawals(redis_client)
+            return AdminChat(store, admins=ADMINS, pausing=switch, withdrawals=withdrawals, delivery_of=delivery_of)
+
+        order = replace(said("pause"), user=VISITOR, event_ids=("evt:T1:Ev1",))
+        with pytest.raises(RedisError):
+            await chat(Pausing(nobody)).receive(order)
+        await chat(pausing).receive(order)
+        assert await pausing.now() is not None
+        await pausing.resume()
+        await chat(pausing).receive(order)
+        assert (await pausing.now(), stored) == (None, [])

@@ -1,0 +1,253 @@
+"""Away for longer than Slack sends again: what was missed is looked up and answered once (H3).
+
+The absence is a heartbeat that lies back in Redis and messages whose time lies back in Slack; nobody sleeps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
+
+from agent.thread.conversation import ThreadKey
+from bot.events.catch_up import PLACES_KEPT, CatchingUp, Door, Served
+from bot.local.model.limits import LENIENT
+from bot.local.model.roster import TEAM_ID
+from bot.local.server import LocalWorkspace
+from bot.slack.history import ThreadReader
+from bot.slack.web_api import DeliveryFailed
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in
+from tests.support.waiting import wait_until
+
+LIMIT = "How many requests per minute may an API key make?"
+ERROR = "What does error FH-2002 mean?"
+AWAY_S = 600.0
+
+
+@dataclass
+class Clock:
+    """A clock that can be set back."""
+
+    behind_s: float = 0.0
+
+    def __call__(self) -> float:
+        return time.time() - self.behind_s
+
+
+@dataclass(kw_only=True)
+class Scene:
+    """A workspace that lives on while Orion comes and goes."""
+
+    workspace: LocalWorkspace
+    redis: Redis
+    home: Path
+    url: str
+    clock: Clock = field(default_factory=Clock)
+
+    @asynccontextmanager
+    async def orion(self, **settings: float) -> AsyncIterator[Setting]:
+        async with running(settings_in(self.home, self.url, **settings), inhabited=self.workspace) as setting:
+            yield setting
+
+    async def served(self) -> tuple[str, str]:
+        """A thread and a direct chat in which Orion answered two hours ago."""
+        self.clock.behind_s = 7200
+        async with self.orion() as setting:
+            root = setting.ask(f"{MENTION} {LIMIT}")
+            await setting.answer_to(root)
+            first = setting.ask(LIMIT, channel=DIRECT)
+            await setting.answer_to(first, thread=DIRECT, channel=DIRECT)
+            await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns ended")
+        return root, first
+
+    async def away(self, seconds: float = AWAY_S) -> None:
+        await self.redis.set("orion:listened_at", time.time() - seconds)
+
+    def missed(self, text: str, *, channel: str = CHANNEL, thread: str | None = None, ago_s: float = 120.0) -> str:
+        """Said while nobody listened, and given up by Slack."""
+        self.clock.behind_s = ago_s
+        ts = self.workspace.post("U0YOU", channel, text, thread)
+        self.clock.behind_s = 0
+        return ts
+
+
+@pytest.fixture
+async def scene(tmp_path: Path, redis_url: str, redis_client: Redis) -> AsyncIterator[Scene]:
+    clock = Clock()
+    async with AsyncExitStack() as stack:
+        # Nothing is sent again: what was missed stays missed unless it is looked up.
+        strictness = LENIENT.__class__(rates=False, retry_delays=())
+        workspace = LocalWorkspace(strictness=strictness, clock=clock)
+        await workspace.start()
+        stack.push_async_callback(workspace.stop)
+        yield Scene(workspace=workspace, redis=redis_client, home=tmp_path, url=redis_url, clock=clock)
+
+
+def answered(scene: Scene, ts: str, thread: str, channel: str = CHANNEL) -> int:
+    return len(answers(scene.workspace, ts, thread, channel))
+
+
+async def test_h3_what_was_missed_is_answered_once_and_what_is_old_is_left_alone(scene: Scene) -> None:
+    root, _ = await scene.served()
+    old = scene.missed(ERROR, thread=root, ago_s=5400)
+    old_direct = scene.missed(ERROR, channel=DIRECT, ago_s=5000)
+    in_thread = scene.missed(ERROR, thread=root, ago_s=500)
+    mention = scene.missed(f"{MENTION} {LIMIT}", thread=root, ago_s=400)
+    to_somebody = scene.missed("<@U0RELEASE> what do you think?", thread=root, ago_s=300)
+    direct = scene.missed(ERROR, channel=DIRECT, ago_s=200)
+    elsewhere = scene.missed("Does anybody know?", ago_s=100)
+    await scene.away(6000)
+    async with scene.orion() as setting, scene.orion() as other:  # two replicas; one of them looks
+        for ts, thread, channel in ((in_thread, root, CHANNEL), (mention, root, CHANNEL), (direct, DIRECT, DIRECT)):
+            await setting.answer_to(ts, thread=thread, channel=channel)
+        await wait_until(lambda: setting.orion.turns.in_flight + other.orion.turns.in_flight == 0, "all turns ended")
+        await setting.orion.catching_up.beat()
+    assert [answered(scene, ts, root) for ts in (in_thread, mention)] == [1, 1]
+    assert answered(scene, direct, DIRECT, DIRECT) == 1
+    assert answered(scene, old, root) + answered(scene, old_direct, DIRECT, DIRECT) == 0
+    assert answered(scene, to_somebody, root) + answered(scene, elsewhere, elsewhere) == 0
+
+
+async def test_h3_a_late_event_is_a_twin_of_what_was_looked_up(scene: Scene) -> None:
+    root, _ = await scene.served()
+    missed = scene.missed(ERROR, thread=root)
+    await scene.away()
+    async with scene.orion() as setting:
+        await setting.answer_to(missed, thread=root)
+        late = next(d for d in scene.workspace.workspace.deliveries.log if d.event.get("ts") == missed)
+        assert late.given_up
+        message = scene.workspace.workspace.log.get(CHANNEL, missed)
+        assert message is not None
+        with capture_logs() as lines:
+            scene.workspace.workspace.added(message)
+            await wait_until(lambda: any(line["event"] == "letter_known_already" for line in lines), "it came late")
+    assert answered(scene, missed, root) == 1
+
+
+async def test_h3_what_slack_shows_as_answered_is_not_asked_again(scene: Scene) -> None:
+    root, _ = await scene.served()
+    async with scene.orion() as setting:
+        asked = setting.ask(ERROR, thread=root)
+        await setting.answer_to(asked, thread=root)
+        await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns ended")
+    for key in [key async for key in scene.redis.scan_iter("*:seen:*")]:
+        await scene.redis.delete(key)  # nothing but Slack itself knows any more
+    await scene.away()
+    with capture_logs() as lines:
+        async with scene.orion() as setting:
+            await wait_until(lambda: any(line["event"] == "caught_up" for line in lines), "it caught up")
+            await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns ended")
+    assert answered(scene, asked, root) == 1
+
+
+async def test_h3_a_thread_in_a_direct_chat_is_looked_into(scene: Scene) -> None:
+    await scene.served()
+    opened = scene.missed(ERROR, channel=DIRECT, ago_s=300)
+    inside = scene.missed(LIMIT, channel=DIRECT, thread=opened, ago_s=200)
+    await scene.away()
+    async with scene.orion() as setting:
+        await setting.answer_to(opened, thread=DIRECT, channel=DIRECT)
+        await setting.answer_to(inside, thread=opened, channel=DIRECT)
+
+
+@pytest.mark.parametrize(("away_s", "recent_s"), [(200.0, 3600.0), (AWAY_S, 0.0)])
+async def test_h3_a_short_absence_or_a_zero_needs_no_looking(away_s: float, recent_s: float, scene: Scene) -> None:
+    root, _ = await scene.served()
+    missed = scene.missed(ERROR, thread=root)
+    before = len(scene.workspace.calls)
+    await scene.away(away_s)
+    async with scene.orion(catch_up_s=recent_s) as setting:
+        await setting.orion.catching_up.beat()
+
+        async def noted() -> bool:  # by this beat, or by Orion's own that is at it just now
+            return float(await scene.redis.get("orion:listened_at") or 0) > time.time() - 60
+
+        await wait_until(noted, "it is noted that Orion listens")
+    methods = [call.method for call in scene.workspace.calls[before:]]
+    assert not {"conversations.replies", "conversations.history"} & set(methods)
+    assert answered(scene, missed, root) == 0
+
+
+class Nowhere:
+    """A team's reader that cannot read."""
+
+    def __init__(self, failure: DeliveryFailed) -> None:
+        self.failure = failure
+
+    async def __call__(self, _team: str) -> ThreadReader:
+        raise self.failure
+
+
+async def yes() -> bool:
+    return True
+
+
+async def no() -> bool:
+    return False
+
+
+async def nothing(*_: object) -> None:
+    """Nobody is there to take anything."""
+
+
+PLACE = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts="1700000000.000100")
+
+
+@pytest.mark.parametrize(
+    ("reason", "permanent", "kept", "caught_up"),
+    [
+        ("channel_not_found", True, False, True),
+        ("missing_scope", True, True, True),
+        ("http_503", False, True, False),
+    ],
+)
+async def test_h3_a_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_off(
+    reason: str, *, permanent: bool, kept: bool, caught_up: bool, redis_client: Redis
+) -> None:
+    await Served(redis_client).note(PLACE)
+    door = Door(listening=yes, take=nothing, reader_of=Nowhere(DeliveryFailed(reason, permanent=permanent)))
+    catching_up = CatchingUp(redis_client, door)
+    away = time.time() - AWAY_S
+    await redis_client.set(catching_up.heartbeat_key, away)
+    if caught_up:
+        await catching_up.beat()
+    else:
+        with pytest.raises(DeliveryFailed):
+            await catching_up.beat()
+    assert await Served(redis_client).latest(9) == ([PLACE] if kept else [])
+    assert (float(await redis_client.get(catching_up.heartbeat_key) or 0) > away + 60) is caught_up
+    assert not await redis_client.exists("orion:catching_up")
+
+
+async def test_h3_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_client: Redis) -> None:
+    deaf = CatchingUp(
+        redis_client, Door(listening=no, take=nothing, reader_of=Nowhere(DeliveryFailed("", permanent=True)))
+    )
+    await deaf.beat()
+    assert not await redis_client.exists(deaf.heartbeat_key)
+    second = CatchingUp(
+        redis_client, Door(listening=yes, take=nothing, reader_of=Nowhere(DeliveryFailed("", permanent=True)))
+    )
+    await redis_client.set(second.heartbeat_key, "not a number")
+    await second.beat()
+    assert float(await redis_client.get(second.heartbeat_key) or 0) > time.time() - 60
+    await redis_client.set(second.heartbeat_key, 1.0)
+    async with redis_client.lock("orion:catching_up", timeout=9):
+        await second.beat()
+    assert await redis_client.get(second.heartbeat_key) == "1.0"
+
+
+async def test_h3_the_list_of_served_places_is_bounded_and_ends(redis_client: Redis) -> None:
+    clock = Clock()
+    served = Served(redis_client, clock=clock)
+    await redis_client.zadd(served.key, {f"T:C:{n}": clock() - n for n in range(1, PLACES_KEPT + 50)})
+    await served.note(PLACE)
+    assert await redis_client.zcard(served.key) == PLACES_KEPT
+    assert (await served.latest(2))[0] == PLACE
+    assert await redis_client.ttl(served.key) > 0

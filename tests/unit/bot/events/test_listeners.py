@@ -1,0 +1,438 @@
+"""Bolt listeners over a real WebSocket and over real HTTP: stored before the ack, sent again when not (A1, A3, H3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from slack_bolt.async_app import AsyncApp
+from structlog.testing import capture_logs
+
+from agent.texts.catalogue import say
+from agent.texts.view_phrases import shown
+from agent.texts.wording import HELP, help_text
+from bot.delivery.delivery import Delivery, Ticket
+from bot.delivery.views import Collection, HomeFigures
+from bot.events.interactions import Feedback
+from bot.events.listeners import Office, register
+from bot.local.model.limits import Strictness
+from bot.local.model.roster import TEAM_ID
+from bot.servers.http import Pages, SlackDoor, build, serve
+from bot.servers.socket_mode import SocketFront
+from bot.slack.client import build_app
+from bot.slack.manifest import EVENTS_PATH
+from bot.slack.message import Access, Incoming
+from bot.slack.users import People
+from bot.stores.thread_mode import Standings
+from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
+from tests.support.waiting import wait_until
+from tests.unit.bot.delivery.test_delivery import answer
+
+Mode = Literal["socket", "http"]
+PROMPT = Strictness(rates=False, ack_seconds=1.5, retry_delays=(0.02, 0.02, 0.02))
+RECORD = {
+    "turn_id": "turn-1",
+    "question": "Wie oft darf ein Schlüssel anfragen, und wo steht das?",
+    "outcome": "answered",
+    "verified": True,
+    "attempts": [],
+    "sources": [],
+}
+TRY = {
+    "type": "block_actions",
+    "user": {"id": "U0YOU"},
+    "team": {"id": "T0LOCAL"},
+    "trigger_id": "1.2.x",
+    "actions": [{"type": "button", "action_id": "orion_try", "block_id": "b", "value": "home"}],
+}
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Where the listeners' things end up; ``closed`` refuses so many letters first, ``gate`` holds them back."""
+
+    closed: int = 0
+    tries: int = 0
+    letters: list[Incoming] = field(default_factory=list)
+    feedback: list[Feedback] = field(default_factory=list)
+    fates: list[str] = field(default_factory=list)
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    raises: Exception = field(default_factory=ConnectionError)
+
+    async def store(self, letter: Incoming) -> None:
+        self.tries += 1
+        await self.gate.wait()
+        if self.closed:
+            self.closed -= 1
+            raise self.raises
+        self.letters.append(letter)
+
+    async def keep(self, feedback: Feedback) -> None:
+        self.feedback.append(feedback)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    slack: Slack
+    ledger: Ledger
+
+    async def heard(self, count: int = 1) -> list[Incoming]:
+        return await self.slack.server.wait_for(
+            lambda: self.ledger.letters if len(self.ledger.letters) >= count and self.settled() else [], 5
+        )
+
+    def settled(self) -> bool:
+        return all(record.acknowledged or record.given_up for record in self.slack.server.workspace.deliveries.log)
+
+
+async def record(turn_id: str) -> Mapping[str, Any] | None:
+    return RECORD if turn_id == "turn-1" else None
+
+
+async def figures() -> HomeFigures:
+    return HomeFigures(collections=(Collection(name="handbook", documents=15, size=0),))
+
+
+def office(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Office:
+    async def deliver(team: str) -> Delivery:
+        assert team == TEAM_ID
+        return slack.delivery
+
+    return Office(
+        access=access,
+        standings=Standings(redis),
+        store=ledger.store,
+        feedback=ledger.keep,
+        record=record,
+        figures=figures,
+        delivery_of=deliver,
+        language_of=People(slack.calls, redis).speaks,
+        count=ledger.fates.append,
+    )
+
+
+@asynccontextmanager
+async def over_http(slack: Slack, app: AsyncApp) -> AsyncIterator[None]:
+    async def checks() -> Mapping[str, bool]:
+        return {}
+
+    async def metrics() -> bytes:
+        return b""
+
+    pages = Pages(checks=checks, metrics=metrics)
+    async with serve(build(pages, SlackDoor(app=app, signing_secret=slack.server.signing_secret))) as port:
+        slack.server.events_url = f"http://127.0.0.1:{port}{EVENTS_PATH}"
+        yield
+
+
+@asynccontextmanager
+async def over_socket(slack: Slack, app: AsyncApp) -> AsyncIterator[None]:
+    front = SocketFront(app, slack.server.app_token, ping_interval_s=0.2)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(front.run())
+        await wait_until(front.ready, "the socket is connected")
+        yield
+        running.cancel()
+
+
+Opened = Callable[..., Any]
+
+
+@pytest.fixture(params=["socket", "http"])
+def opened(request: pytest.FixtureRequest, redis_client: Redis) -> Opened:
+    """Opens Orion's listeners in both modes; ``gate`` stands open unless told otherwise."""
+    mode: Mode = request.param
+
+    @asynccontextmanager
+    async def running(access: Access | None = None, *, gate: bool = True) -> AsyncIterator[Running]:
+        async with local_slack(strictness=PROMPT) as slack:
+            ledger = Ledger()
+            if gate:
+                ledger.gate.set()
+            app = build_app(slack.client, slack.workspace)
+            register(app, office(slack, ledger, redis_client, access or Access()))
+            async with over_socket(slack, app) if mode == "socket" else over_http(slack, app):
+                yield Running(slack=slack, ledger=ledger)
+
+    return running
+
+
+async def test_a1_a_mention_is_stored_once_though_it_arrives_twice(opened: Opened) -> None:
+    async with opened() as running:
+        place, ts = running.slack.ask()
+        (letter,) = await running.heard()
+        assert (letter.kind, letter.thread, letter.ts) == ("question", place, ts)
+        sent = running.slack.server.workspace.deliveries.log
+        assert sorted(record.event["type"] for record in sent) == ["app_mention", "message"]
+        assert [record.attempts for record in sent] == [1, 1]
+
+
+async def test_g1_what_was_stored_is_told_with_its_thread_and_without_its_text(opened: Opened) -> None:
+    async with opened() as running:
+        with capture_logs() as logs:
+            place, ts = running.slack.ask()
+            (letter,) = await running.heard()
+            await wait_until(lambda: "event_stored" in [line["event"] for line in logs], "it is told")
+    assert next(line for line in logs if line["event"] == "event_stored") == {
+        "event": "event_stored", "log_level": "info", "thread": str(place), "ts": ts, "kind": "question",
+        "addressed": "mention", "text_length": len(letter.text),
+    }  # fmt: skip
+
+
+async def test_h3_the_ack_waits_for_the_store(opened: Opened) -> None:
+    async with opened(gate=False) as running:
+        running.slack.ask("how?", CHAT)
+        await wait_until(lambda: running.ledger.tries >= 1, "the letter reached the store")
+        (delivery,) = running.slack.server.workspace.deliveries.log
+        assert not delivery.acknowledged
+        running.ledger.gate.set()
+        await running.slack.server.wait_for(lambda: delivery.acknowledged)
+        assert len(running.ledger.letters) == 1
+
+
+async def test_h3_what_could_not_be_stored_is_sent_again(opened: Opened) -> None:
+    async with opened() as running:
+        running.ledger.closed = 2
+        running.slack.ask("how?", CHAT)
+        (letter,) = await running.heard()
+        (delivery,) = running.slack.server.workspace.deliveries.log
+        assert (delivery.attempts, delivery.acknowledged, letter.text) == (3, True, "how?")
+
+
+async def test_h3_no_ack_while_slack_cannot_say_who_orion_is(opened: Opened) -> None:
+    async with opened() as running:
+        running.slack.server.faults.fail("auth.test", "invalid_auth", times=1)
+        running.slack.ask("how?", CHAT)
+        await running.heard()
+        (delivery,) = running.slack.server.workspace.deliveries.log
+        assert (delivery.attempts, delivery.acknowledged) == (2, True)
+
+
+async def test_a1_a_follow_up_counts_where_orion_was_addressed(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        place, ts = running.slack.ask()
+        await running.heard()
+        server.post("U0RELEASE", CHANNEL, "and who signs it off?", ts)
+        assert (await running.heard(2))[1].addressed == "follow_up"
+        server.post("U0YOU", CHANNEL, "<@U0RELEASE> is that you?", ts)
+        other = server.post("U0YOU", CHANNEL, "lunch?")
+        server.post("U0RELEASE", CHANNEL, "yes", other)
+        server.post("U0YOU", CHANNEL, "mute", ts)
+        assert (await running.heard(3))[2].kind == "mute"
+        server.post("U0YOU", CHANNEL, "so quiet here", ts)
+        server.post("U0YOU", CHANNEL, "<@U0ORION> are you there?", ts)
+        assert [letter.text for letter in await running.heard(4)] == [
+            "how do we release?",
+            "and who signs it off?",
+            "mute",
+            "are you there?",
+        ]
+        assert all(letter.thread == place for letter in running.ledger.letters)
+
+
+async def test_a3_edits_deletions_and_stops_arrive(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        _, ts = running.slack.ask()
+        await running.heard()
+        server.edit(CHANNEL, ts, "<@U0ORION> how do we roll back?")
+        await running.heard(2)
+        server.stop_session(CHANNEL, ts)
+        await running.heard(3)
+        server.delete(CHANNEL, ts)
+        letters = await running.heard(4)
+        assert [letter.kind for letter in letters] == ["question", "edit", "stop", "delete"]
+        assert {letter.thread.thread_ts for letter in letters} == {ts}
+
+
+async def test_a3_a_mention_added_by_an_edit_is_a_question_even_if_sent_again(opened: Opened) -> None:
+    async with opened() as running:
+        ts = running.slack.server.post("U0YOU", CHANNEL, "how do we release?")
+        running.ledger.closed = 1
+        running.slack.server.edit(CHANNEL, ts, "<@U0ORION> how do we release?")
+        (letter,) = await running.heard()
+        assert (letter.kind, letter.thread.thread_ts, running.ledger.tries) == ("question", ts, 2)
+
+
+async def test_a4_orions_own_messages_are_acknowledged_and_ignored(opened: Opened) -> None:
+    async with opened() as running:
+        place, ts = running.slack.ask()
+        await running.heard()
+        ticket = Ticket(question_ts=ts, turn_id="turn-1")
+        await running.slack.delivery.answer(place, answer("So."), ticket)
+        await running.slack.delivery.answer(place, answer("Thus."), Ticket(question_ts=ts, turn_id="turn-2"))
+        running.slack.server.post_as_other_app(CHANNEL, "I am a bot", ts)
+        await running.slack.server.wait_for(
+            lambda: len(running.slack.server.workspace.deliveries.log) == 5 and running.settled()
+        )
+        assert len(running.ledger.letters) == 1
+
+
+async def test_a12_a_refused_channel_is_acknowledged_and_only_told_so(opened: Opened, redis_client: Redis) -> None:
+    async with opened(Access(deny_channels=frozenset({CHANNEL}))) as running:
+        place, _ = running.slack.ask("<@U0ORION> a secret?")
+        running.slack.server.post("U0YOU", CHANNEL, "and you?", place.thread_ts)
+        running.slack.ask("how?", CHAT)
+        letters = await running.heard(2)
+        assert {letter.thread.channel: (letter.refused, letter.text) for letter in letters} == {
+            CHANNEL: ("channel_refused", ""),
+            CHAT: ("", "how?"),
+        }
+        assert await Standings(redis_client).of(place) in {"unknown", "lost"}
+        assert sorted(running.ledger.fates) == ["channel_refused", "channel_refused", "question", "twin_of_mention"]
+
+
+async def test_a8_f9_a_feedback_click_is_kept_and_thanked_in_the_language_of_the_question(opened: Opened) -> None:
+    async with opened() as running:
+        place, ts = running.slack.ask()
+        posted = await running.slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        await running.slack.server.click(CHANNEL, posted, "orion_feedback", value="bad:turn-1")
+        (feedback,) = running.ledger.feedback
+        assert (feedback.turn_id, feedback.good, feedback.user, feedback.ts) == ("turn-1", False, "U0YOU", posted)
+        assert [whisper["text"] for whisper in running.slack.server.ephemerals(CHANNEL)] == [say("thanks", "de")]
+
+
+async def test_a8_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
+    async with opened() as running:
+        place, ts = running.slack.ask()
+        posted = await running.slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        running.slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
+        await running.slack.server.click(CHANNEL, posted, "orion_feedback", value="good:turn-1")
+        assert [feedback.good for feedback in running.ledger.feedback] == [True]
+
+
+@pytest.mark.parametrize(
+    ("turn_id", "locale", "first"),
+    [
+        ("turn-1", "fr-FR", "*✓ Geprüft.*"),
+        ("turn-9", "fr-FR", shown("unknown", "fr")),
+        ("turn-9", "nl-NL", shown("unknown", "en")),
+    ],
+)
+async def test_f9_why_trust_this_speaks_as_the_question_did_else_as_the_person(
+    opened: Opened, turn_id: str, locale: str, first: str
+) -> None:
+    async with opened() as running:
+        speaking(running, locale)
+        place, ts = running.slack.ask()
+        posted = await running.slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id=turn_id))
+        await running.slack.server.click(CHANNEL, posted, "orion_trust")
+        (call,) = [call for call in running.slack.server.calls if call.method == "views.open"]
+        assert call.error == ""
+        assert call.arguments["view"]["blocks"][0]["text"]["text"].startswith(first)
+
+
+async def test_a10_home_and_messages_tab_are_served(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        server.open_home(tab="home")
+        await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
+        server.open_home(tab="messages")
+        await server.wait_for(lambda: running.slack.made("assistant.threads.setSuggestedPrompts") and running.settled())
+        assert [call.error for call in server.calls if call.method.endswith("setSuggestedPrompts")] == [""]
+        assert running.ledger.letters == []
+
+
+async def test_f9_home_and_greeting_speak_what_the_person_uses_slack_in(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        speaking(running, "ja-JP")
+        server.open_home(tab="home")
+        home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
+        assert shown("home_intro", "ja") in str(home)
+        await server.workspace.deliveries.interaction(TRY)
+        assert [message["text"] for message in server.messages(CHAT)] == [help_text("ja")]
+
+
+async def test_f9_where_slack_does_not_tell_home_is_english(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        server.faults.fail("users.info", "missing_scope")
+        server.open_home(tab="home")
+        home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
+        assert shown("home_intro", "en") in str(home)
+
+
+async def test_a9_a_click_is_answered_in_time_also_when_slack_is_slow_to_say_who_pressed(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        place, ts = running.slack.ask()
+        ticket = Ticket(question_ts=ts, turn_id="turn-9")
+        posted = await running.slack.delivery.answer(place, answer("So."), ticket)
+        server.faults.hang("users.info")
+        await server.click(CHANNEL, posted, "orion_trust")  # raises where nobody acknowledges
+        assert [call.error for call in server.calls if call.method == "views.open"] == [""]
+        server.faults.release()
+
+
+def speaking(running: Running, locale: str) -> None:
+    members = running.slack.server.workspace.roster.members
+    members["U0YOU"] = replace(members["U0YOU"], locale=locale)
+
+
+async def test_g1_a_failing_listener_logs_its_kind_and_no_text(opened: Opened) -> None:
+    with capture_logs() as lines:
+        async with opened() as running:
+            running.ledger.closed = 1
+            running.slack.ask("confidential words", CHAT)
+            await running.heard()
+    assert [line for line in lines if line["event"] == "listener_failed"] == [
+        {"event": "listener_failed", "error_type": "ConnectionError", "log_level": "error"}
+    ]
+    assert "confidential" not in str(lines)
+
+
+async def test_g1_a_redis_that_is_away_is_told_as_that(opened: Opened) -> None:
+    with capture_logs() as lines:
+        async with opened() as running:
+            running.ledger.raises = RedisConnectionError("Error 111 connecting to hunter2")
+            running.ledger.closed = 1
+            running.slack.ask("confidential words", CHAT)
+            await running.heard()
+    (told,) = (line for line in lines if line["event"] == "listener_failed")
+    assert told["cause"].startswith("Redis cannot be reached")
+    assert "hunter2" not in str(lines)
+
+
+async def test_h3_an_app_that_acknowledges_first_is_refused(redis_client: Redis) -> None:
+    async with local_slack() as slack:
+        eager = AsyncApp(token=slack.server.bot_token, signing_secret="")
+        with pytest.raises(ValueError, match="process_before_response"):
+            register(eager, office(slack, Ledger(), redis_client, Access()))
+
+
+async def test_a10_the_try_button_says_hello(opened: Opened) -> None:
+    async with opened() as running:
+        await running.slack.server.workspace.deliveries.interaction(TRY)
+        assert [message["text"] for message in running.slack.server.messages(CHAT)] == [HELP]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"type": "block_actions", "actions": [{"type": "button", "action_id": "somebody_elses", "block_id": "b"}]},
+        {"type": "view_submission", "view": {"callback_id": "somebody_elses", "type": "modal"}},
+        {"type": "shortcut", "callback_id": "somebody_elses"},
+        {"type": "block_actions", "actions": [{"type": "button", "action_id": "orion_feedback", "block_id": "b"}]},
+        {"type": "block_actions", "actions": [{"type": "button", "action_id": "orion_trust", "block_id": "b"}]},
+    ],
+)
+async def test_a8_whatever_is_pressed_is_acknowledged(opened: Opened, payload: dict[str, Any]) -> None:
+    async with opened() as running:
+        known = {"user": {"id": "U0YOU"}, "team": {"id": "T0LOCAL"}, "trigger_id": "1.2.x"}
+        await running.slack.server.workspace.deliveries.interaction({**known, **payload})
+        assert running.ledger.feedback == []
+
+
+async def test_a10_an_unknown_tab_is_acknowledged(opened: Opened) -> None:
+    async with opened() as running:
+        running.slack.server.open_home(tab="about")
+        await running.slack.server.wait_for(lambda: running.slack.server.workspace.deliveries.log[0].acknowledged)
+        assert running.slack.made("views.publish") == 0

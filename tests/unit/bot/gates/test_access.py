@@ -1,0 +1,481 @@
+"""Who is let in, who waits and who is told why not: guests, strangers, budgets, pauses, in a whole workspace (A12)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
+
+from agent.texts.catalogue import say
+from agent.texts.notices import notice
+from agent.texts.wording import help_text
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import PendingQuestion, ThreadState
+from agent.thread.store import ThreadStore
+from bot.app import open_orion
+from bot.cli.serve import HANDBOOK, settings_for
+from bot.documents.open import corpus_of
+from bot.gates.access import KNOWN_WITHIN_S, Admission
+from bot.gates.allowance import Allowance, Means
+from bot.gates.bystander import Bystanders
+from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
+from bot.queue.lease import Lease
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending
+from bot.settings import Settings
+from bot.slack.message import Access, Incoming
+from bot.slack.users import People
+from bot.stores.budgets import Budgets, Limits
+from bot.stores.cancellations import Withdrawals
+from bot.stores.pause import Pausing
+from bot.stores.stores import memory_over
+from bot.stores.thread_mode import Standings
+from bot.turn.job import turn_id_of
+from tests.support.local_slack import Slack, local_slack
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.waiting import wait_until
+
+LIMIT = "How many requests per minute may an API key make?"
+GUEST, STRANGER = "U0GUEST", "U0STRANGER"
+DRAFT = says("<answer>An API key may make 600 requests a minute [1].</answer>")
+
+
+@asynccontextmanager
+async def orion(tmp_path: Path, redis_url: str, **more: Any) -> AsyncIterator[Setting]:
+    async with running(settings_in(tmp_path, redis_url, **more)) as started:
+        roster = started.workspace.workspace.roster
+        roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True, locale="de-DE")
+        roster.members[STRANGER] = Member(id=STRANGER, name="Stranger", team="T0OTHER")
+        for channel in (CHANNEL, "C0GENERAL"):
+            roster.channels[channel].members |= {GUEST, STRANGER}
+        yield started
+
+
+def whispers(setting: Setting, channel: str = CHANNEL) -> list[tuple[str, str]]:
+    return [(one["ephemeral_for"], one["text"]) for one in setting.workspace.ephemerals(channel)]
+
+
+async def idle(setting: Setting) -> bool:
+    """Every event was taken in, and no letter waits."""
+    deliveries = setting.workspace.workspace.deliveries.log
+    settled = all(record.acknowledged or record.given_up for record in deliveries)
+    return settled and (await setting.orion.mailbox.depth()).messages == 0
+
+
+async def test_a12_guests_and_strangers_are_told_once_and_never_answered(tmp_path: Path, redis_url: str) -> None:
+    async with orion(tmp_path, redis_url) as setting:
+        asked = [setting.ask(f"{MENTION} {LIMIT}", user=user) for user in (GUEST, STRANGER, GUEST)]
+        aside = setting.ask("The handbook says so", thread=asked[0])
+        allowed = setting.ask(f"{MENTION} {LIMIT}")
+        await setting.answer_to(allowed)
+        await wait_until(lambda: len(whispers(setting)) >= 2, "both were told")
+        german = setting.ask(f"{MENTION} Wie viele Anfragen pro Minute darf ein Schlüssel stellen?", user=GUEST)
+        await wait_until(lambda: idle(setting), "all letters are seen to")
+        assert sorted(whispers(setting)) == [
+            (GUEST, notice("guest", None)),
+            (STRANGER, notice("external_person", None)),
+        ]
+        for ts in (*asked, aside, german):
+            assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
+
+
+async def test_a12_a_whisper_about_a_channel_message_stands_in_the_channel(tmp_path: Path, redis_url: str) -> None:
+    """Slack shows a message to one person in a thread only where the thread has a reply already."""
+    async with orion(tmp_path, redis_url) as setting:
+        root = setting.ask("A thread", channel="C0GENERAL")
+        setting.ask(f"{MENTION} {LIMIT}", thread=root, channel="C0GENERAL", user=STRANGER)
+        setting.ask(f"{MENTION} {LIMIT}", user=GUEST)
+        await wait_until(lambda: len(whispers(setting) + whispers(setting, "C0GENERAL")) == 2, "both were told")
+        (top,), (within,) = (setting.workspace.ephemerals(channel) for channel in (CHANNEL, "C0GENERAL"))
+        assert ("thread_ts" in top, within["thread_ts"]) == (False, root)
+
+
+async def test_a12_guests_and_strangers_are_answered_where_they_are_let_in(tmp_path: Path, redis_url: str) -> None:
+    async with orion(tmp_path, redis_url, allow_guests=True, allow_users=frozenset({GUEST, STRANGER})) as setting:
+        for user in (GUEST, STRANGER):
+            await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}", user=user))
+        refused = setting.ask(f"{MENTION} {LIMIT}")
+        await wait_until(lambda: whispers(setting), "the one who is not on the list is told")
+        assert whispers(setting) == [(VISITOR, notice("user_refused", None))]
+        assert answers(setting.workspace, refused, refused) == []
+
+
+async def test_a12_a_shared_channel_is_refused_and_its_text_not_kept(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with orion(tmp_path, redis_url) as setting:
+        shared = Channel(id="C0SHARED", name="shared", members={VISITOR, BOT_USER}, is_ext_shared=True)
+        setting.workspace.workspace.roster.channels["C0SHARED"] = shared
+        for _ in range(2):
+            ts = setting.ask(f"{MENTION} zebra secrets", channel="C0SHARED")
+        await wait_until(lambda: whispers(setting, "C0SHARED"), "the person is told")
+        await wait_until(lambda: idle(setting), "all letters are seen to")
+        assert whispers(setting, "C0SHARED") == [(VISITOR, notice("external_channel", None))]
+        assert answers(setting.workspace, ts, ts, "C0SHARED") == []
+        assert [key async for key in redis_client.scan_iter() if "standing" in key] == []
+        assert await redis_client.keys("*zebra*") == []
+
+
+async def test_a12_a_used_up_budget_is_told_with_its_renewal_and_binds_no_admin(tmp_path: Path, redis_url: str) -> None:
+    async with ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[DRAFT] * 3) as server:
+        more = {
+            "openai_base_url": server.url,
+            "model": "m",
+            "daily_tokens_user": 200,
+            "admins": frozenset({"U0ONCALL"}),
+        }
+        async with orion(tmp_path, redis_url, **more) as setting:
+            first = await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}"))
+            assert "600" in shown(first)
+            refused = await setting.answer_to(setting.ask(f"{MENTION} Und wie viele Anfragen sind es pro Stunde?"))
+            assert notice("budget_user", "de") in shown(refused)
+            assert "00:00 UTC" in shown(refused)
+            for _ in range(2):
+                await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}", user="U0ONCALL"))
+            assert len(server.requests) == 6
+
+
+async def test_a12_an_edit_beyond_the_budget_leaves_its_answer_standing(tmp_path: Path, redis_url: str) -> None:
+    async with ScriptedOpenAI(decisions=[RESPOND], drafts=[DRAFT]) as server:
+        more = {"openai_base_url": server.url, "model": "m", "daily_tokens_channel": 200}
+        async with orion(tmp_path, redis_url, **more) as setting:
+            ts = setting.ask(f"{MENTION} {LIMIT}")
+            await setting.answer_to(ts)
+            setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
+            await wait_until(lambda: whispers(setting), "the person is told")
+            assert notice("budget_channel", None) in whispers(setting)[0][1]
+            assert "600" in shown(answers(setting.workspace, ts, ts)[0])
+
+
+async def test_a12_while_paused_questions_are_kept_told_once_and_answered_in_order_afterwards(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    pausing = Pausing(redis_client)
+    await pausing.pause("new <index>")
+    async with orion(tmp_path, redis_url) as setting:
+        with capture_logs() as logs:
+            root = setting.ask(f"{MENTION} {LIMIT}")
+            (told,) = await setting.workspace.wait_for(lambda: said(setting, CHANNEL, root), 20)
+        assert shown(told).startswith(notice("paused", None) + "\nnew &lt;index&gt;")
+        assert told["metadata"]["event_type"] == "orion_notice", "it is no answer: that one is still to come"
+        assert any((line["event"], line.get("because")) == ("question_waits", "paused") for line in logs)
+        second = setting.ask("What does error FH-2002 mean?", thread=root)
+        third = setting.ask("What does error FH-3001 mean?", thread=root)
+        setting.ask(LIMIT, channel=DIRECT)
+        await setting.workspace.wait_for(lambda: said(setting, DIRECT), 20)
+        await pausing.resume()
+        await wait_until(lambda: answers(setting.workspace, third, root), "the last question is answered", 30)
+        notices, *answered = said(setting, CHANNEL, root)
+        assert shown(notices) == shown(told), "who looks sees the answer as something new, not as a changed notice"
+        assert [m["metadata"]["event_payload"]["question_ts"] for m in answered] == [root, second, third]
+
+
+def said(setting: Setting, channel: str, thread: str | None = None) -> list[dict[str, Any]]:
+    return [m for m in setting.workspace.messages(channel, thread) if m.get("bot_id")]
+
+
+@dataclass(kw_only=True)
+class Door:
+    """The ways before a desk that notes what came through."""
+
+    slack: Slack
+    mailbox: Mailbox
+    admission: Admission
+    allowance: Allowance
+    people: People
+    budgets: Budgets
+    through: list[Claimed] = field(default_factory=list)
+    dead: list[str] = field(default_factory=list)
+
+    async def store(self, **more: Any) -> tuple[Claimed, Lease]:
+        place, ts = self.slack.ask()
+        fields: dict[str, Any] = {"kind": "question", "addressed": "mention", "text": "How?", "user": VISITOR, **more}
+        letter = Incoming(**{"thread": place, "ts": ts, **fields})
+        await self.mailbox.enqueue(str(letter.thread), letter.to_json(), event_ids=[ts])
+        (claimed,) = await self.mailbox.claim("w", 1)
+        return claimed, Lease(claimed.leased_until)
+
+    async def knock(self, **more: Any) -> Ending:
+        return await self.admission.handle(*await self.store(**more))
+
+
+@asynccontextmanager
+async def door(redis: Redis, access: Access | None = None, limits: Limits | None = None) -> AsyncIterator[Door]:
+    async with local_slack(patience_s=0.05) as slack:
+        mailbox, people = Mailbox(redis), People(slack.calls, redis)
+        through: list[Claimed] = []
+        dead: list[str] = []
+
+        async def handle(claimed: Claimed, _: Lease) -> Ending:
+            through.append(claimed)
+            return OK
+
+        async def on_dead(_: Claimed, __: Lease, reason: str) -> None:
+            dead.append(reason)
+
+        memory = memory_over(redis, mailbox)
+        means = Means(pausing=Pausing(redis), budgets=Budgets(redis, limits or Limits()))
+        allowance = Allowance(handle, means=means, memory=memory, people=people, delivery=slack.delivery)
+        bystanders = Bystanders(allowance.handle, threads=memory.threads, people=people, delivery=slack.delivery)
+        admission = Admission(
+            bystanders.handle,
+            on_dead,
+            access=access or Access(),
+            memory=memory,
+            people=people,
+            delivery=slack.delivery,
+        )
+        yield Door(
+            slack=slack,
+            mailbox=mailbox,
+            admission=admission,
+            allowance=allowance,
+            people=people,
+            budgets=means.budgets,
+            through=through,
+            dead=dead,
+        )
+        await mailbox.aclose()
+
+
+async def test_a12_a_slack_that_does_not_tell_makes_the_question_wait(redis_client: Redis) -> None:
+    async with door(redis_client) as at:
+        claimed, lease = await at.store(vouched=True)
+        for _ in range(6):
+            at.slack.server.faults.fail("users.info", "internal_error", times=1)
+        ending = await at.admission.handle(claimed, lease)
+        assert (ending.verb, at.through) == ("giveback", [])
+        assert at.slack.server.ephemerals("C0GENERAL") == []
+        waited = replace(claimed, enqueued_at=claimed.enqueued_at - 60)
+        for _ in range(2):
+            for _ in range(6):
+                at.slack.server.faults.fail("users.info", "internal_error", times=1)
+            assert (await at.admission.handle(waited, lease)).after_s == 15
+        assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [notice("checking", None)]
+        given_up = await at.admission.handle(replace(claimed, enqueued_at=claimed.enqueued_at - KNOWN_WITHIN_S), lease)
+        assert given_up.verb == "dead"
+        at.slack.server.faults.clear()
+        assert await at.admission.handle(claimed, lease) == OK
+        assert len(at.through) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "vouched", "why"),
+    [("users.info", True, "unknown_person"), ("conversations.info", False, "unknown_channel")],
+)
+async def test_a12_a_slack_that_never_tells_refuses_and_says_what_to_do(
+    redis_client: Redis, method: str, why: Any, *, vouched: bool
+) -> None:
+    async with door(redis_client) as at:
+        at.slack.server.faults.fail(method, "missing_scope")
+        assert await at.knock(vouched=vouched) == OK
+        assert at.through == []
+        assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [notice(why, None)]
+
+
+async def test_a12_a_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_nobody_up(
+    redis_client: Redis,
+) -> None:
+    async with door(redis_client) as at:
+        at.slack.server.channel("C0GENERAL").is_ext_shared = True
+        assert await at.knock() == OK
+        assert at.through == []
+    async with door(redis_client, Access(allow_external=True, allow_guests=True)) as at:
+        assert await at.knock() == OK
+        assert len(at.through) == 1
+        assert (at.slack.made("users.info"), at.slack.made("conversations.info")) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"kind": "delete", "user": STRANGER},
+        {"kind": "help", "user": "B0OTHER", "vouched": True},
+        {"kind": "help", "vouched": True},
+        {"kind": "mute", "vouched": True},
+    ],
+)
+async def test_a12_what_costs_nothing_passes(redis_client: Redis, more: dict[str, Any]) -> None:
+    async with door(redis_client) as at:
+        await Pausing(redis_client).pause()
+        assert await at.knock(**more) == OK
+        assert len(at.through) == 1
+
+
+@pytest.mark.parametrize("files", ["some", "unknown"])
+async def test_a12_a_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_question(
+    redis_client: Redis, files: str
+) -> None:
+    async with door(redis_client, limits=Limits(workspace=1)) as at:
+        await Pausing(redis_client).pause()
+        bare = {"kind": "help", "text": "", "files": files, "vouched": True}
+        claimed, lease = await at.store(**bare)
+        assert (await at.admission.handle(claimed, lease)).verb == "giveback"
+        await Pausing(redis_client).resume()
+        assert await at.admission.handle(claimed, lease) == OK
+        async with at.budgets.counting("t", Incoming.from_json(claimed.body)):
+            at.budgets.used("t", 1)
+        assert await at.knock(**bare) == OK
+        assert len(at.through) == 1
+
+
+async def test_a12_a_muting_guest_mutes_nobody(redis_client: Redis) -> None:
+    async with door(redis_client) as at:
+        at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
+        standings = Standings(redis_client)
+        place, ts = at.slack.ask()
+        await standings.mute(place)
+        assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True, addressed="follow_up") == OK
+        assert await standings.of(place) == "engaged"
+        assert at.slack.server.ephemerals("C0GENERAL") == []
+
+
+async def test_a12_a_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it_in_nowhere(
+    redis_client: Redis,
+) -> None:
+    async with door(redis_client) as at:
+        at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
+        standings = Standings(redis_client)
+        place, ts = at.slack.ask()
+        await standings.mute(place)
+        assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True) == OK
+        assert await standings.of(place) != "engaged"
+
+
+async def test_a12_a_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(redis_client: Redis) -> None:
+    async with door(redis_client) as at:
+        at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
+        standings = Standings(redis_client)
+        place, ts = at.slack.ask()
+        for number, user in enumerate((GUEST, VISITOR)):
+            letter = Incoming(
+                kind="question", thread=place, user=user, ts=f"{ts[:-1]}{number}", addressed="mention", vouched=True
+            )
+            await at.mailbox.enqueue(str(place), letter.to_json(), event_ids=[user])
+            await standings.engage(place)
+        for _ in range(2):
+            (claimed,) = await at.mailbox.claim("w", 1)
+            assert await at.admission.handle(claimed, Lease(claimed.leased_until)) == OK
+            await at.mailbox.done(claimed, "ok")
+        assert len(at.through) == 1
+        assert await standings.of(place) == "engaged"
+
+
+async def test_a12_a_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Redis) -> None:
+    """While Orion waits for one person's answer, what others say costs nothing and gets no answer, this one neither."""
+    async with door(redis_client, limits=Limits(channel=1)) as at:
+        place, ts = at.slack.ask()
+        pending = PendingQuestion(key="plan", text="Which?", user="U0ONCALL")
+        await ThreadStore(redis_client).save(place, ThreadState(pending_question=pending))
+        claimed, lease = await at.store(thread=place, ts=ts, vouched=True, addressed="follow_up")
+        async with at.budgets.counting("t", Incoming.from_json(claimed.body)):
+            at.budgets.used("t", 1)
+        await Pausing(redis_client).pause()
+        assert await at.admission.handle(claimed, lease) == OK, "nor is it kept waiting for an admin"
+        assert at.through == []
+        assert [m for m in at.slack.server.messages(place.channel, place.thread_ts) if m.get("bot_id")] == []
+        assert (await ThreadStore(redis_client).load(place)).history[-1].ts == ts
+
+
+async def test_a12_a_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -> None:
+    async with door(redis_client) as at:
+        lease = (await at.store(refused="user_refused"))[1]
+        roster = at.slack.server.workspace.roster
+        roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
+        await at.people.person(TEAM_ID, GUEST)
+        for more in ({"refused": "user_refused"}, {"user": GUEST}, {}):
+            await at.admission.tell_dead((await at.store(**more))[0], lease, str(more))
+        assert at.dead == ["{}"]
+
+
+async def test_a12_an_answer_decided_already_is_delivered_whatever_was_spent(redis_client: Redis) -> None:
+    async with door(redis_client, limits=Limits(workspace=1)) as at:
+        claimed, lease = await at.store(vouched=True)
+        letter = Incoming.from_json(claimed.body)
+        async with at.budgets.counting("t", letter):
+            at.budgets.used("t", 1)
+        await at.mailbox.mark(claimed, f"outbox:{turn_id_of(letter)}", "{}")
+        assert await at.admission.handle(claimed, lease) == OK
+        assert len(at.through) == 1
+
+
+async def test_a12_waiting_for_an_admin_is_no_far_ends_fault(redis_client: Redis) -> None:
+    async with door(redis_client) as at:
+        claimed, lease = await at.store(vouched=True)
+        old = replace(claimed, enqueued_at=claimed.enqueued_at - 7_200)
+        await Pausing(redis_client).resume()
+        await at.admission.handle(old, lease)
+        assert at.through[0].enqueued_at > claimed.enqueued_at - 60
+
+
+async def test_a12_a_withdrawn_question_is_not_told_about_pauses(redis_client: Redis) -> None:
+    async with door(redis_client) as at:
+        await Pausing(redis_client).pause()
+        claimed, lease = await at.store(vouched=True)
+        await Withdrawals(redis_client).delete(Incoming.from_json(claimed.body))
+        assert await at.admission.handle(claimed, lease) == OK
+        assert len(at.through) == 1
+
+
+async def test_a12_an_unreadable_letter_goes_on_to_who_answers(redis_client: Redis) -> None:
+    async with door(redis_client) as at:
+        await at.mailbox.enqueue(str(ThreadKey(team="T", channel="C", thread_ts="1.0")), "garbage", event_ids=["e"])
+        (claimed,) = await at.mailbox.claim("w", 1)
+        assert await at.admission.handle(claimed, Lease(claimed.leased_until)) == OK
+        await at.admission.tell_dead(claimed, Lease(claimed.leased_until), "why")
+        assert (len(at.through), at.dead) == (1, ["why"])
+
+
+async def test_f9_help_and_mute_speak_the_threads_language_or_the_persons(tmp_path: Path, redis_url: str) -> None:
+    async with orion(tmp_path, redis_url) as setting:
+        roster = setting.workspace.workspace.roster
+        roster.members["U0RELEASE"] = Member(id="U0RELEASE", name="Release manager", locale="fr-FR")
+        helped = await setting.answer_to(setting.ask(MENTION, user="U0RELEASE"))
+        assert help_text("fr") in shown(helped)
+        german = setting.ask(f"{MENTION} Wie viele Anfragen pro Minute darf ein Schlüssel stellen?")
+        await setting.answer_to(german)
+        await wait_until(lambda: idle(setting), "the turn is over")
+        statuses = [c.arguments["status"] for c in setting.workspace.calls if c.method == "assistant.threads.setStatus"]
+        assert {"denkt nach…", "durchsucht die Dokumente…"} & set(statuses)
+        muted = await setting.answer_to(setting.ask("mute", thread=german, user="U0RELEASE"), thread=german)
+        assert say("muted", "de") in shown(muted)
+
+
+async def test_a1_mute_holds_across_workers_and_restarts_until_a_mention(tmp_path: Path, redis_url: str) -> None:
+    settings = settings_in(tmp_path, redis_url)
+    async with running(settings) as setting:
+        root = setting.ask(f"{MENTION} {LIMIT}")
+        await setting.answer_to(root)
+        await setting.answer_to(setting.ask("mute", thread=root), thread=root)
+        await wait_until(lambda: idle(setting), "the word is heard")
+        async with restarted(settings, setting):
+            ignored = setting.ask("What does error FH-2002 mean?", thread=root, user="U0ONCALL")
+            again = setting.ask(f"{MENTION} What does error FH-3001 mean?", thread=root, user="U0ONCALL")
+            await setting.answer_to(again, thread=root)
+            follow_up = setting.ask("What does error FH-2002 mean?", thread=root)
+            await setting.answer_to(follow_up, thread=root)
+            assert answers(setting.workspace, ignored, root) == []
+
+
+@asynccontextmanager
+async def restarted(settings: Settings, setting: Setting) -> AsyncIterator[None]:
+    """A second Orion takes the events of the same workspace, over the same Redis; the first hears none any more."""
+    inside = settings_for(settings, setting.workspace)
+    corpus = corpus_of(inside, (HANDBOOK,), docs_url="")
+    async with open_orion(inside, corpus, concurrency=5, socket=True) as second, asyncio.TaskGroup() as group:
+        assert setting.orion.socket is not None
+        assert second.socket is not None
+        setting.orion.turns.stop()
+        turns, socket = group.create_task(second.turns.run()), group.create_task(second.socket.run())
+        await wait_until(second.socket.ready, "the second one is connected")
+        yield
+        turns.cancel()
+        socket.cancel()

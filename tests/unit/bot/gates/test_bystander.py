@@ -1,0 +1,131 @@
+"""While Orion waits for one person's answer: others are left in peace, noted, and answered if they ask (B6)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.texts.notices import notice
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import PendingQuestion, ThreadState
+from agent.thread.store import ThreadStore
+from bot.gates.bystander import Bystanders
+from bot.local.model.roster import TEAM_ID, VISITOR
+from bot.queue.lease import Lease, LeaseLost
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending
+from bot.slack.message import Incoming
+from bot.slack.users import People
+from tests.support.local_slack import local_slack
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
+from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.waiting import wait_until
+from tests.unit.bot.gates.test_access import idle, whispers
+
+ASKS = calls(("ask_user", {"question": "For which plan?", "key": "plan"}))
+DRAFT = says("<answer>What do you need it for?</answer>")
+OTHER = "U0ONCALL"
+
+
+@asynccontextmanager
+async def asked_back(home: Path, redis_url: str) -> AsyncIterator[tuple[Setting, ScriptedOpenAI, str]]:
+    """An Orion that asked its asker for the plan, its model, and the thread."""
+    async with ScriptedOpenAI(decisions=[ASKS, RESPOND, RESPOND], drafts=[DRAFT, DRAFT]) as server:
+        settings = settings_in(home, redis_url, openai_base_url=server.url, model="m")
+        async with running(settings) as setting:
+            root = setting.ask(f"{MENTION} How many requests per minute may an API key make?")
+            assert "For which plan?" in shown(await setting.answer_to(root))
+            await wait_until(lambda: idle(setting), "Orion asked back")
+            yield setting, server, root
+
+
+async def test_b6_a_bystander_neither_answers_the_open_question_nor_is_lost(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with asked_back(tmp_path, redis_url) as (setting, server, root):
+
+        async def state() -> ThreadState:
+            return await ThreadStore(redis_client).load(ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=root))
+
+        aside = [setting.ask(text, thread=root, user=OTHER) for text in ("The big plan, I think", "Or is it?")]
+        await wait_until(lambda: idle(setting), "the bystander is noted")
+        assert [answers(setting.workspace, ts, root) for ts in aside] == [[], []]
+        assert whispers(setting) == [(OTHER, notice("beside", None))]
+        waiting = await state()
+        assert [(m.user, m.addressed) for m in waiting.history[-2:]] == [(OTHER, False), (OTHER, False)]
+        assert waiting.pending_question is not None
+
+        asked = setting.ask(f"{MENTION} How many requests may a key make?", thread=root, user=OTHER)
+        assert "What do you need it for?" in shown(await setting.answer_to(asked, thread=root))
+        await wait_until(lambda: idle(setting), "the turn is over")
+        still = await state()
+        assert (still.pending_question, still.mission, still.plan) == (
+            waiting.pending_question,
+            waiting.mission,
+            waiting.plan,
+        )
+
+        reply = setting.ask("The small one", thread=root, user=VISITOR)
+        await setting.answer_to(reply, thread=root)
+        await wait_until(lambda: idle(setting), "the turn is over")
+        after = await state()
+        assert (after.answers, after.pending_question) == ({"plan": "The small one"}, None)
+        assert after.mission == waiting.mission
+        assert "The small one" in str(server.requests[-2]["messages"])
+
+
+async def test_a1_a_mere_emoji_in_a_thread_is_a_reaction_unless_it_answers_a_question(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with asked_back(tmp_path, redis_url) as (setting, _, root):
+        beside = setting.ask(":eyes:", thread=root, user=OTHER)
+        await wait_until(lambda: idle(setting), "it is left alone")
+        assert (answers(setting.workspace, beside, root), whispers(setting)) == ([], [])
+        yes = setting.ask(":+1::skin-tone-3:", thread=root)
+        await setting.answer_to(yes, thread=root)
+        place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=root)
+        await wait_until(lambda: idle(setting), "the turn is over")
+        assert (await ThreadStore(redis_client).load(place)).answers == {"plan": ":+1::skin-tone-3:"}
+        thanks = setting.ask(":tada: :raised_hands:", thread=root)
+        await wait_until(lambda: idle(setting), "it is left alone")
+        assert answers(setting.workspace, thanks, root) == []
+        more = setting.ask(":+1: and for partners?", thread=root)
+        await setting.answer_to(more, thread=root)
+
+
+async def test_b6_only_the_holder_of_the_thread_notes_and_a_whisper_may_fail(redis_client: Redis) -> None:
+    handled: list[str] = []
+
+    async def handle(claimed: Claimed, _: Lease) -> Ending:
+        handled.append(claimed.body)
+        return OK
+
+    async with local_slack() as slack:
+        place, _ = slack.ask()
+        threads, mailbox = ThreadStore(redis_client), Mailbox(redis_client)
+        pending = PendingQuestion(key="plan", text="Which?", user=VISITOR)
+        await threads.save(place, ThreadState(pending_question=pending))
+        people = People(slack.calls, redis_client)
+        bystanders = Bystanders(handle, threads=threads, people=people, delivery=slack.delivery)
+        said = Incoming(kind="question", thread=place, user=OTHER, ts="9.0", addressed="follow_up", text="Hm")
+        for number, body in enumerate((said.to_json(), "garbage")):
+            await mailbox.enqueue(str(place), body, event_ids=[f"e{number}"])
+        (claimed,) = await mailbox.claim("w", 1)
+        lease = Lease(claimed.leased_until)
+        stale = replace(claimed, fence=replace(claimed.fence, token="0"))
+        with pytest.raises(LeaseLost):
+            await bystanders.handle(stale, lease)
+        slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
+        assert [await bystanders.handle(claimed, lease) for _ in range(2)] == [OK, OK]
+        assert [m.text for m in (await threads.load(place)).history] == ["Hm"]
+        await mailbox.done(claimed, "ok")
+        (unreadable,) = await mailbox.claim("w", 1)
+        await bystanders.handle(unreadable, lease)
+        await bystanders.handle(replace(unreadable, body=replace(said, user=VISITOR).to_json()), lease)
+        assert len(handled) == 2
+        await mailbox.aclose()

@@ -1,0 +1,191 @@
+"""Ask a human: the button, what people get to see, once, and what is said where it fails (A13)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.texts.notices import notice
+from bot.delivery.blocks import HAND_OFF_ACTION
+from bot.events.interactions import HumanAsked, read_human_asked
+from bot.gates.handoff import offers_human
+from bot.local.model.roster import TEAM_ID, VISITOR, Json
+from bot.slack.message import Ignored
+from bot.timeouts import Patience
+from tests.support.fakes import THREAD
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.waiting import wait_until
+from tests.unit.bot.gates.test_access import idle, whispers
+
+UNKNOWN = "Which brand of coffee machine stands <!channel> on the third floor of the Lisbon office & why?"
+HELPERS = "C0ENGINEERING"
+
+
+@asynccontextmanager
+async def orion(
+    tmp_path: Path, redis_url: str, handoff: str, patience: Patience | None = None
+) -> AsyncIterator[Setting]:
+    async with running(settings_in(tmp_path, redis_url, handoff=handoff), patience=patience) as setting:
+        yield setting
+
+
+async def refused(setting: Setting, text: str = UNKNOWN, channel: str = CHANNEL) -> Json:
+    ts = setting.ask(f"{MENTION} {text}" if channel == CHANNEL else text, channel=channel)
+    return await setting.answer_to(ts, thread=None if channel == CHANNEL else channel, channel=channel)
+
+
+def button(message: Json) -> Json | None:
+    elements = [e for block in message.get("blocks", []) for e in block.get("elements", [])]
+    return next((e for e in elements if e.get("action_id") == HAND_OFF_ACTION), None)
+
+
+def handed(setting: Setting, channel: str = HELPERS, thread: str | None = None) -> list[Json]:
+    found = setting.workspace.messages(channel, thread)
+    return [m for m in found if (m.get("metadata") or {}).get("event_type") == "orion_hand_off"]
+
+
+def now(setting: Setting, message: Json, channel: str = CHANNEL) -> Json:
+    thread = message.get("thread_ts")
+    return next(m for m in setting.workspace.messages(channel, thread) if m["ts"] == message["ts"])
+
+
+@pytest.mark.parametrize("handoff", [HELPERS, "#engineering"])
+async def test_a13_people_in_the_channel_are_asked_once_with_question_sources_and_the_way_back(
+    tmp_path: Path, redis_url: str, handoff: str
+) -> None:
+    async with orion(tmp_path, redis_url, handoff) as setting:
+        answer = await refused(setting)
+        offered = button(answer)
+        assert offered is not None
+        assert offered["text"]["text"] == notice("ask_human", None)
+        assert offered["confirm"]["text"]["text"] == notice("hand_off_confirm", None)
+        for user in (VISITOR, "U0ONCALL", VISITOR):
+            await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION, user=user)
+        await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
+        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
+        await wait_until(lambda: idle(setting), "all clicks are seen to")
+        (post,) = handed(setting)
+        text = shown(post)
+        assert notice("hand_off_head", None, who=f"<@{VISITOR}>") in text
+        assert "coffee machine stands @channel on the third floor of the Lisbon office &amp; why?" in text
+        assert "/docs/" in text
+        assert f"/archives/{CHANNEL}/p{answer['ts'].replace('.', '')}" in text
+        assert "<!" not in text
+        standing = now(setting, answer)
+        assert (standing["text"], standing["metadata"]) == (answer["text"], answer["metadata"])
+        assert [b["type"] for b in standing["blocks"]] == [b["type"] for b in answer["blocks"]]
+        assert (VISITOR, notice("handed_off", None)) in whispers(setting)
+
+
+async def test_a13_a_user_group_is_called_into_the_thread_and_into_no_direct_chat(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with orion(tmp_path, redis_url, "S0HELPERS") as setting:
+        answer = await refused(setting)
+        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
+        await wait_until(lambda: handed(setting, CHANNEL, answer["thread_ts"]), "the group is called")
+        (post,) = handed(setting, CHANNEL, answer["thread_ts"])
+        assert shown(post).count("<!subteam^S0HELPERS>") == 2  # once for the eye, once for the notification
+        assert "<!channel>" not in shown(post)
+        assert button(await refused(setting, channel=DIRECT)) is None
+
+
+async def test_a13_without_a_place_to_ask_or_with_an_answer_there_is_no_button(tmp_path: Path, redis_url: str) -> None:
+    async with orion(tmp_path, redis_url, "") as setting:
+        assert button(await refused(setting)) is None
+    async with orion(tmp_path, redis_url, HELPERS) as setting:
+        assert button(await refused(setting, "How many requests per minute may an API key make?")) is None
+        direct = await refused(setting, channel=DIRECT)
+        await setting.workspace.click(DIRECT, direct["ts"], HAND_OFF_ACTION)
+        await wait_until(lambda: "✓" in str(button(now(setting, direct, DIRECT))), "the button says so")
+        assert len(handed(setting)) == 1
+
+
+async def test_a13_a_post_whose_reply_was_lost_is_found_and_not_made_again(tmp_path: Path, redis_url: str) -> None:
+    async with orion(tmp_path, redis_url, HELPERS) as setting:
+        answer = await refused(setting)
+        setting.workspace.faults.lose_response("chat.postMessage")
+        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
+        await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
+        assert len(handed(setting)) == 1
+
+
+@pytest.mark.parametrize("handoff", [HELPERS, "S0HELPERS"])
+async def test_a13_a_post_that_slack_carries_out_after_the_next_one_goes(
+    handoff: str, tmp_path: Path, redis_url: str
+) -> None:
+    async with orion(tmp_path, redis_url, handoff, Patience(attempt_s=0.5, first_pause_s=0.01)) as setting:
+        answer = await refused(setting)
+        place = (HELPERS, None) if handoff == HELPERS else (CHANNEL, answer["thread_ts"])
+        setting.workspace.faults.hold("chat.postMessage")
+        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
+        await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
+        (first,) = handed(setting, *place)
+        setting.workspace.faults.release()
+        await wait_until(lambda: len(handed(setting, *place)) == 2, "people are asked twice")
+        await wait_until(lambda: len(handed(setting, *place)) == 1, "the second one goes")
+        assert handed(setting, *place)[0]["ts"] == first["ts"]
+
+
+async def test_a13_a_crash_between_asking_and_noting_it_asks_once(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with orion(tmp_path, redis_url, HELPERS) as setting:
+        answer = await refused(setting)
+        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
+        await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
+        await wait_until(lambda: idle(setting), "the click is seen to")
+        for key in [k async for k in redis_client.scan_iter() if ":handed:" in k or ":seen:hand_off" in k]:
+            await redis_client.delete(key)
+        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
+        await wait_until(lambda: idle(setting), "the click is seen to")
+        assert len(handed(setting)) == 1
+
+
+async def test_a13_a_failure_is_told_in_the_thread_and_the_next_click_counts_again(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with orion(tmp_path, redis_url, "#nowhere") as setting:
+        answer = await refused(setting, "Welche Marke hat die Kaffeemaschine im dritten Stock des Lissabonner Büros?")
+        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
+        (told,) = await setting.workspace.wait_for(
+            lambda: answers(setting.workspace, answer["ts"], answer["thread_ts"]), 10
+        )
+        assert shown(told).startswith(notice("hand_off_failed", "de"))
+        assert "✓" not in str(button(now(setting, answer)))
+        await wait_until(lambda: idle(setting), "the click is seen to")
+        setting.workspace.channel(HELPERS).name = "nowhere"
+        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
+        await wait_until(lambda: handed(setting), "people are asked now")
+
+
+CLICK: Json = {
+    "user": {"id": "U1"},
+    "team": {"id": TEAM_ID},
+    "channel": {"id": "C1"},
+    "message": {"ts": "2.0", "thread_ts": "1.0"},
+    "actions": [{"value": "t1"}],
+}
+
+
+def test_a13_every_click_on_one_answer_is_the_same_letter() -> None:
+    first, second = (read_human_asked({**CLICK, "user": {"id": user}}) for user in ("U1", "U2"))
+    assert isinstance(first, HumanAsked)
+    assert isinstance(second, HumanAsked)
+    assert first.letter().event_ids == second.letter().event_ids != ()
+    assert (first.letter().kind, first.letter().ts, first.letter().text) == ("hand_off", "2.0", "t1")
+
+
+@pytest.mark.parametrize("without", ["user", "channel", "message", "actions"])
+def test_a13_half_a_click_is_ignored(without: str) -> None:
+    body: dict[str, Any] = {key: value for key, value in CLICK.items() if key != without}
+    assert isinstance(read_human_asked(body), Ignored)
+
+
+def test_a13_the_button_is_offered_where_people_can_be_asked() -> None:
+    assert [offers_human(handoff, THREAD) for handoff in ("", "S1", "C1", "#help")] == [False, True, True, True]

@@ -1,0 +1,263 @@
+"""Who may stop what, and what a stop that finds nothing says (A6, A12)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.texts.notices import notice
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import ThreadStore
+from bot.gates.access import admits
+from bot.gates.stop import LateStops, StopDesk, Stops
+from bot.local.model.roster import Member
+from bot.queue.lease import Lease
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending
+from bot.slack.message import Access, Incoming, Kind
+from bot.slack.users import KnownPeople, People, Person
+from bot.stores.stores import Memory, memory_over
+from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
+from tests.support.local_slack import local_slack
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown
+from tests.support.waiting import wait_until
+from tests.unit.bot.gates.test_access import GUEST, whispers
+from tests.unit.bot.gates.test_bystander import ASKS
+
+PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
+STOP = Incoming(kind="stop", thread=PLACE, user="U1", ts="1700000009.000000", addressed="follow_up", vouched=True)
+NOTHING = notice("nothing_runs", None)
+
+
+@asynccontextmanager
+async def hanging(tmp_path: Path, redis_url: str) -> AsyncIterator[tuple[Setting, str, asyncio.Event]]:
+    """A turn of a member that waits for the model; a guest is in the channel too."""
+    gate = asyncio.Event()
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        roster = setting.workspace.workspace.roster
+        roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
+        roster.channels[CHANNEL].members.add(GUEST)
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await server.wait_for_requests(2)
+        yield setting, ts, gate
+        gate.set()
+
+
+async def over(setting: Setting) -> bool:
+    """Whether every event was taken in and nothing waits or runs but, perhaps, the one question."""
+    events = setting.workspace.workspace.deliveries.log
+    stored = (await setting.orion.mailbox.depth()).messages
+    return all(event.acknowledged for event in events) and stored <= 1 and setting.orion.turns.in_flight <= 1
+
+
+async def test_a6_a_guest_stops_no_turn_of_a_member(tmp_path: Path, redis_url: str) -> None:
+    async with hanging(tmp_path, redis_url) as (setting, ts, gate):
+        setting.ask("stop", thread=ts, user=GUEST)
+        setting.ask(f"{MENTION} stop", thread=ts, user=GUEST)
+        await setting.workspace.wait_for(lambda: whispers(setting), 20)
+        await wait_until(lambda: over(setting), "both stops are done with")
+        setting.ask("stop", thread=ts, user=GUEST)  # by now it is known who this is
+        await wait_until(lambda: over(setting), "the third one too")
+        gate.set()
+        assert "600 requests" in shown(await setting.answer_to(ts))
+        assert whispers(setting) == [(GUEST, notice("guest", None))]
+
+
+async def test_a6_another_member_stops_it_though_slack_must_be_asked_who_that_is(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with hanging(tmp_path, redis_url) as (setting, ts, _):
+        setting.ask("stop", thread=ts, user="U0ONCALL")
+        assert shown(await setting.answer_to(ts)).startswith("Stopped")
+        assert whispers(setting) == []
+
+
+async def test_a6_a_stop_that_finds_nothing_says_so_to_its_person_alone(tmp_path: Path, redis_url: str) -> None:
+    async with hanging(tmp_path, redis_url) as (setting, ts, gate):
+        gate.set()
+        await setting.answer_to(ts)
+        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is over")
+        setting.ask("stop", thread=ts)
+        await setting.workspace.wait_for(lambda: whispers(setting), 20)
+        setting.ask("stop", channel=DIRECT)
+        await setting.workspace.wait_for(lambda: whispers(setting, DIRECT), 20)
+        assert [text for _, text in whispers(setting) + whispers(setting, DIRECT)] == [NOTHING, NOTHING]
+        setting.ask(f"{MENTION} mute", thread=ts)
+        await wait_until(lambda: over(setting), "the thread is muted")
+        setting.ask("stop", thread=ts)  # said to the others
+        await wait_until(lambda: over(setting), "the stop is done with")
+        assert len(whispers(setting)) == 1
+
+
+@pytest.mark.parametrize("channel", [CHANNEL, DIRECT])
+async def test_a6_slacks_stop_button_shows_while_a_turn_runs_and_stops_it(
+    channel: str, tmp_path: Path, redis_url: str
+) -> None:
+    gate = asyncio.Event()
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        workspace = setting.workspace.workspace
+        ts = setting.ask(f"{MENTION} {LIMIT}", channel=channel)
+        shown_at = (channel, ts)  # where the status is, and so the button
+        await setting.workspace.wait_for(lambda: session(setting, shown_at) == "processing", 20)
+        assert shown_at in workspace.threads.statuses
+        setting.workspace.stop_session(channel, ts)
+        thread = channel if channel == DIRECT else ts
+        assert shown(await setting.answer_to(ts, thread=thread, channel=channel)).startswith("Stopped")
+        await setting.workspace.wait_for(lambda: session(setting, shown_at) == "active", 20)
+        gate.set()
+        assert whispers(setting, channel) == []
+
+
+async def test_a6_a_stop_button_that_outlived_its_turn_goes_away(tmp_path: Path, redis_url: str) -> None:
+    async with hanging(tmp_path, redis_url) as (setting, ts, gate):
+        gate.set()
+        await setting.answer_to(ts)
+        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is over")
+        threads = setting.workspace.workspace.threads
+        threads.set_session((CHANNEL, ts), "processing", "")  # as a worker that was killed leaves it
+        setting.workspace.stop_session(CHANNEL, ts)
+        await setting.workspace.wait_for(lambda: session(setting, (CHANNEL, ts)) == "active", 20)
+        await setting.workspace.wait_for(lambda: whispers(setting), 20)
+
+
+async def test_a6_b6_stop_also_lets_a_question_back_be(tmp_path: Path, redis_url: str) -> None:
+    drafts = [says(DRAFTS["good"])]
+    async with (
+        ScriptedOpenAI(decisions=[ASKS, RESPOND], drafts=drafts) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await setting.answer_to(ts)
+        await wait_until(lambda: setting.orion.turns.in_flight == 0, "Orion asked back")
+        stop = setting.ask("stop", thread=ts)
+        assert shown(await setting.answer_to(stop, thread=ts)).startswith("Stopped")
+        again = setting.ask(f"{LIMIT} Please.", thread=ts)
+        await setting.answer_to(again, thread=ts)
+        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is over")
+        state = await ThreadStore(setting.orion.redis).load(ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=ts))
+        assert (state.answers, state.mission) == ({}, f"{LIMIT} Please."), "it is no answer to what was let be"
+        assert whispers(setting) == []
+
+
+def session(setting: Setting, thread: tuple[str, str]) -> str:
+    found = setting.workspace.workspace.threads.sessions.get(thread)
+    return found.status if found else ""
+
+
+@pytest.mark.parametrize(
+    ("access", "more", "known", "admitted"),
+    [
+        (Access(), {}, Person(), True),
+        (Access(), {}, None, False),
+        (Access(), {}, Person(guest=True), False),
+        (Access(allow_guests=True), {}, Person(guest=True), True),
+        (Access(), {}, Person(external=True), False),
+        (Access(allow_users=frozenset({"U1"})), {}, None, True),
+        (Access(), {"vouched": False}, Person(), False),
+        (Access(), {"vouched": False, "thread": replace(PLACE, channel="D1")}, Person(), True),
+        (Access(allow_external=True, allow_guests=True), {"vouched": False}, None, True),
+    ],
+)
+def test_a12_who_is_let_in_without_asking_slack(
+    access: Access, more: dict[str, object], known: Person | None, *, admitted: bool
+) -> None:
+    assert admits(replace(STOP, **more), access, known) is admitted  # type: ignore[arg-type]  # of the rows above
+
+
+@pytest.fixture
+async def memory(redis_client: Redis) -> AsyncIterator[Memory]:
+    mailbox = Mailbox(redis_client)
+    yield memory_over(redis_client, mailbox)
+    await mailbox.aclose()
+
+
+async def put(memory: Memory, *kinds: Kind, user: str = "U2", after: bool = False) -> None:
+    for number, kind in enumerate(kinds, 1):
+        ts = f"17000000{'9' if after else '0'}{number}.000000"
+        letter = Incoming(kind=kind, thread=PLACE, user=user, ts=ts, addressed="mention", text="q")
+        await memory.mailbox.enqueue(str(PLACE), letter.to_json(), event_ids=[ts])
+
+
+class Cancelled(list[tuple[str, str]]):
+    """What was to be interrupted."""
+
+    async def __call__(self, thread: str, reason: str, *, message_id: str) -> None:
+        assert thread == str(PLACE)
+        self.append((reason, message_id))
+
+
+async def test_a6_a_late_stop_takes_back_nothing_that_was_asked_after_it(memory: Memory) -> None:
+    cancelled = Cancelled()
+    await put(memory, "question", after=True)
+    assert not await Stops(memory, cancelled).obey(STOP)
+    assert cancelled == []
+
+
+async def test_a6_what_waits_behind_is_taken_back_and_a_deletion_goes_on(memory: Memory) -> None:
+    cancelled = Cancelled()
+    await put(memory, "delete", "question")
+    assert await Stops(memory, cancelled).obey(STOP)
+    assert cancelled == [], "the deletion at its head is no turn"
+    letters = [Incoming.from_json(one.body) for one in await memory.mailbox.stored(str(PLACE))]
+    assert [await memory.withdrawals.wanted(letter) for letter in letters] == [False, False]
+
+
+@pytest.mark.parametrize(("asker", "obeyed"), [("U1", 1), ("U2", 0)])
+async def test_a6_who_is_unknown_stops_their_own_at_once_and_others_behind_the_door(
+    memory: Memory, redis_client: Redis, asker: str, obeyed: int
+) -> None:
+    cancelled = Cancelled()
+    desk = StopDesk(Stops(memory, cancelled), memory, access=Access(), known=KnownPeople(redis_client))
+    await put(memory, "question", user=asker)
+    for _ in range(2):
+        await desk.receive(STOP)
+    assert [reason for reason, _ in cancelled] == ["stopped"] * obeyed
+    assert len(await memory.mailbox.stored(f"{PLACE}:stop")) == 1 - obeyed
+    assert (await ThreadStore(redis_client).load(PLACE)).history == ()
+
+
+async def test_a6_their_own_among_others_is_not_theirs_to_stop_alone(memory: Memory, redis_client: Redis) -> None:
+    cancelled = Cancelled()
+    desk = StopDesk(Stops(memory, cancelled), memory, access=Access(), known=KnownPeople(redis_client))
+    await put(memory, "question", user="U1")
+    await put(memory, "question", "edit", user="U2")
+    await desk.receive(STOP)
+    assert cancelled == []
+
+
+async def test_a6_a_word_to_one_person_that_fails_and_a_stop_that_dies_trouble_nobody(
+    memory: Memory, redis_client: Redis
+) -> None:
+    told: list[str] = []
+
+    async def handle(_: Claimed, __: Lease) -> Ending:
+        raise AssertionError
+
+    async def on_dead(_: Claimed, __: Lease, reason: str) -> None:
+        told.append(reason)
+
+    async with local_slack(patience_s=0.05) as slack:
+        people = People(slack.calls, redis_client)
+        stops = Stops(memory, Cancelled())
+        late = LateStops(handle, on_dead, stops=stops, memory=memory, people=people, delivery=slack.delivery)
+        await memory.mailbox.enqueue(f"{PLACE}:stop", STOP.to_json(), event_ids=["e"])
+        (claimed,) = await memory.mailbox.claim("w", 1)
+        lease = Lease(claimed.leased_until)
+        slack.server.faults.fail("chat.postEphemeral", "channel_not_found")
+        assert await late.handle(claimed, lease) == OK
+        await late.tell_dead(claimed, lease, "a stop")
+        await late.tell_dead(replace(claimed, body="no letter"), lease, "another")
+    assert told == ["another"]

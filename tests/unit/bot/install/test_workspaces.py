@@ -1,0 +1,487 @@
+"""Two workspaces in one Orion (H2, I3, I5): installed over HTTP, served each with its own token, nothing mixed up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from http.cookies import SimpleCookie
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import aiohttp
+import pytest
+from cryptography.fernet import Fernet
+from pydantic import SecretStr
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from slack_sdk.web.async_client import AsyncWebClient
+from structlog.testing import capture_logs
+
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import Fence, ThreadStore
+from bot.app import Orion, open_orion
+from bot.cli.serve import HANDBOOK
+from bot.delivery.delivery import Delivery
+from bot.documents.open import corpus_of
+from bot.errors import WrongUse
+from bot.install.connect import open_slack
+from bot.install.installations import Installation, Installations, Kept, Seal, now
+from bot.install.oauth import COOKIE, MOST_A_MINUTE, Credentials, OAuthCalls, OAuthFailed, States
+from bot.install.workspaces import Desk, InstalledWorkspaces, Reading
+from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
+from bot.queue.lease import Lease
+from bot.queue.lease import now as monotonic
+from bot.queue.queue import Claimed
+from bot.queue.worker import Ending
+from bot.servers.http import Pages, SlackDoor, build, serve
+from bot.settings import Settings
+from bot.slack.client import NotAuthorized, Workspace, open_client
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown
+from tests.support.two_teams import CLIENT_ID, CLIENT_SECRET, SECRET, TEAMS, TwoTeams, two_teams
+from tests.support.waiting import wait_until
+
+ONE, TWO = TEAMS
+KEY = Fernet.generate_key().decode()
+
+
+async def _no_checks() -> Mapping[str, bool]:
+    return {}
+
+
+async def _no_metrics() -> bytes:
+    return b""
+
+
+SILENT = Pages(checks=_no_checks, metrics=_no_metrics)
+QUESTION = f"{MENTION} How many requests may one API key send per minute?"
+
+
+def settings_for(slack_api_url: str, home: Path, redis_url: str, **more: object) -> Settings:
+    base = settings_in(home, redis_url, slack_api_url=slack_api_url, slack_client_id=CLIENT_ID)
+    secrets = {"slack_client_secret": SecretStr(CLIENT_SECRET), "encryption_keys": SecretStr(KEY)}
+    return base.model_copy(update={**secrets, **more})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    slack: TwoTeams
+    orion: Orion
+    url: str
+    browser: aiohttp.ClientSession
+
+    async def install(self, team: str) -> tuple[int, str]:
+        """What a person of ``team`` does in a browser; the last page's status and text."""
+        state = await self.begin()
+        return await self.finish(state, self.slack.grants.code(team))
+
+    async def begin(self) -> str:
+        async with self.browser.get(f"{self.url}/slack/install", allow_redirects=False) as page:
+            assert page.status == 302
+            return parse_qs(urlsplit(page.headers["Location"]).query)["state"][0]
+
+    async def finish(self, state: str, code: str) -> tuple[int, str]:
+        params = {"state": state, "code": code}
+        async with self.browser.get(f"{self.url}/slack/oauth_redirect", params=params) as page:
+            return page.status, await page.text()
+
+    def ask(self, team: str, text: str = QUESTION) -> str:
+        return self.slack.workspaces[team].post(VISITOR, CHANNEL, text)
+
+    async def answer(self, team: str, ts: str) -> str:
+        workspace = self.slack.workspaces[team]
+        found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
+        return shown(found[0])
+
+
+@asynccontextmanager
+async def served(home: Path, redis_url: str, **more: object) -> AsyncIterator[Served]:
+    async with AsyncExitStack() as stack:
+        slack = await stack.enter_async_context(two_teams())
+        settings = settings_for(slack.api_url, home, redis_url, **more)
+        corpus = corpus_of(settings, (HANDBOOK,))
+        orion = await stack.enter_async_context(open_orion(settings, corpus, concurrency=8, socket=False))
+        door = SlackDoor(app=orion.app, signing_secret=SECRET, installing=orion.installing)
+        port = await stack.enter_async_context(serve(build(Pages(checks=orion.checks, metrics=orion.metrics), door)))
+        slack.events_at(f"http://127.0.0.1:{port}/slack/events")
+        browser = await stack.enter_async_context(
+            aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))  # a browser takes an address's cookies
+        )
+        async with asyncio.TaskGroup() as group:
+            working = group.create_task(orion.turns.run())
+            try:
+                yield Served(slack=slack, orion=orion, url=f"http://127.0.0.1:{port}", browser=browser)
+            finally:
+                working.cancel()
+
+
+async def test_h2_two_workspaces_install_and_each_is_served_as_itself(
+    tmp_path: Path, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with served(tmp_path, redis_url) as place:
+        for team in TEAMS:
+            status, page = await place.install(team)
+            assert (status, page.startswith("Orion is installed.")) == (200, True)
+        first, second = place.ask(ONE), place.ask(TWO, f"{MENTION} What may a dinner cost on a business trip?")
+        assert "requests" in await place.answer(ONE, first)
+        assert "meals" in await place.answer(TWO, second)
+        for team, ts in ((ONE, second), (TWO, first)):
+            workspace = place.slack.workspaces[team]
+            assert not [m for m in workspace.messages(CHANNEL) if ts in str(m.get("metadata"))]
+        assert not any(token in caplog.text for token in place.slack.grants.tokens)
+
+
+async def test_i3_the_same_thread_id_in_two_workspaces_is_two_conversations(tmp_path: Path, redis_url: str) -> None:
+    async with served(tmp_path, redis_url) as place:
+        for team in TEAMS:
+            await place.install(team)
+        one, two = (place.slack.workspaces[team] for team in TEAMS)
+        one.workspace.log.next_ts = two.workspace.log.next_ts = iter(  # type: ignore[method-assign]  # both count alike
+            f"1790000{number:03}.000100" for number in range(500)
+        ).__next__
+        ts = place.ask(ONE)
+        await place.answer(ONE, ts)
+        threads = ThreadStore(place.orion.redis)
+        key = ThreadKey(team=ONE, channel=CHANNEL, thread_ts=ts)
+        await wait_until(lambda: _known(threads, key), "the state is saved")
+        assert not (await threads.load(replace(key, team=TWO))).history
+        two.post(VISITOR, CHANNEL, "and per hour?", None)
+        assert not answers(two, ts, ts)
+
+
+async def _known(threads: ThreadStore, key: ThreadKey) -> bool:
+    return bool((await threads.load(key)).history)
+
+
+async def test_i5_uninstalling_ends_the_service_and_deletes_the_token(tmp_path: Path, redis_url: str) -> None:
+    async with served(tmp_path, redis_url) as place:
+        await place.install(ONE)
+        workspace = place.slack.workspaces[ONE].workspace
+        subscribed = replace(workspace.setup, subscriptions=frozenset({"app_uninstalled", "tokens_revoked"}))
+        workspace.setup = subscribed
+        workspace.emit({"type": "tokens_revoked", "tokens": {"oauth": ["U1"]}}, None, "tokens_revoked")
+        await wait_until(lambda: _acknowledged(place, ONE), "the event is acknowledged")
+        assert await place.orion.redis.exists(f"orion:install:{ONE}")
+        workspace.emit({"type": "tokens_revoked", "tokens": {"bot": [BOT_USER]}}, None, "tokens_revoked")
+        await wait_until(lambda: _gone(place, ONE), "the token is deleted")
+        await place.install(ONE)
+        workspace.emit({"type": "app_uninstalled"}, None, "app_uninstalled")
+        await wait_until(lambda: _gone(place, ONE), "the token is deleted again")
+
+
+def _acknowledged(place: Served, team: str) -> bool:
+    log = place.slack.workspaces[team].workspace.deliveries.log
+    return bool(log) and all(entry.acknowledged for entry in log)
+
+
+async def _gone(place: Served, team: str) -> bool:
+    return not await place.orion.redis.exists(f"orion:install:{team}")
+
+
+async def test_i5_a_workspace_that_is_not_installed_is_acknowledged_and_not_served(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with served(tmp_path, redis_url) as place:
+        place.ask(TWO)
+        await wait_until(lambda: _acknowledged(place, TWO), "the event is acknowledged")
+        assert (await place.orion.mailbox.depth()).messages == 0
+
+
+async def test_i5_a_state_works_once(tmp_path: Path, redis_url: str) -> None:
+    async with served(tmp_path, redis_url) as place:
+        state = await place.begin()
+        cookie = next(morsel.value for morsel in place.browser.cookie_jar if morsel.key == COOKIE)
+        assert (await place.finish(state, place.slack.grants.code(ONE)))[0] == 200
+        place.browser.cookie_jar.update_cookies(SimpleCookie({COOKIE: cookie}))
+        status, page = await place.finish(state, place.slack.grants.code(TWO))
+        assert (status, "finished already" in page) == (400, True)
+        assert not await place.orion.redis.exists(f"orion:install:{TWO}")
+
+
+@pytest.mark.parametrize("brings", ["", "somebody-elses"])
+async def test_i5_a_state_works_in_its_own_browser_only(tmp_path: Path, redis_url: str, brings: str) -> None:
+    async with served(tmp_path, redis_url) as place:
+        state = await place.begin()
+        place.browser.cookie_jar.clear()
+        headers = {"Cookie": f"{COOKIE}={brings}"} if brings else {}
+        params = {"state": state, "code": place.slack.grants.code(ONE)}
+        async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=params, headers=headers) as page:
+            assert page.status == 400
+        assert await _gone(place, ONE)
+
+
+async def test_i5_the_pages_are_neither_framed_nor_kept_and_the_cookie_is_the_browsers_alone(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with served(tmp_path, redis_url) as place:
+        async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False) as page:
+            cookie = page.headers["Set-Cookie"]
+            assert urlsplit(page.headers["Location"]).path == "/oauth/v2/authorize"
+        assert all(part in cookie for part in ("HttpOnly", "SameSite=Lax", "Path=/slack/oauth_redirect"))
+        assert "Secure" not in cookie  # on this machine itself there is no TLS
+        named = {"Host": "orion.example"}
+        async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False, headers=named) as page:
+            assert "Secure" in page.headers["Set-Cookie"]
+        query = {"state": "x", "error": "<script>alert(1)</script>"}
+        async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=query) as page:
+            assert (page.status, page.content_type, "script" in await page.text()) == (400, "text/plain", False)
+            assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
+            assert (page.headers["Cache-Control"], page.headers["Referrer-Policy"]) == ("no-store", "no-referrer")
+
+
+async def test_i5_cancelled_refused_and_org_wide_install_nothing(tmp_path: Path, redis_url: str) -> None:
+    async with served(tmp_path, redis_url) as place:
+        state = await place.begin()
+        query = {"state": state, "error": "access_denied"}
+        async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=query) as page:
+            assert (page.status, "cancelled" in await page.text()) == (400, True)
+        assert await place.finish(await place.begin(), "no-such-code") == (
+            400,
+            "Nothing was installed: Slack did not accept the request. Start again at /slack/install.\n",
+        )
+        place.slack.grants.org_wide = True
+        assert "organisation" in (await place.install(ONE))[1]
+        place.slack.grants.failing = "internal_error"
+        assert (await place.install(ONE))[0] == 503
+        assert await place.orion.redis.smembers("orion:installs") == set()
+
+
+async def test_i5_a_workspace_that_is_not_allowed_gives_its_token_back(tmp_path: Path, redis_url: str) -> None:
+    async with served(tmp_path, redis_url, allow_teams=frozenset({ONE})) as place:
+        assert (await place.install(TWO))[0] == 403
+        assert place.slack.grants.revoked == [TWO]
+        assert await _gone(place, TWO)
+        assert (await place.install(ONE))[0] == 200
+
+
+async def test_i5_nobody_fills_redis_with_states(tmp_path: Path, redis_url: str) -> None:
+    async with served(tmp_path, redis_url) as place:
+        states = place.orion.installing.states if place.orion.installing else None
+        assert states is not None
+        begun = [await states.begin("browser") for _ in range(2 * MOST_A_MINUTE + 1)]
+        assert begun[-1] is None
+        async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False) as page:
+            assert page.status == 429
+
+
+async def test_i5_a_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp_path: Path, redis_url: str) -> None:
+    async with served(tmp_path, redis_url) as place, Redis(port=1, retry=Retry(NoBackoff(), 0)) as away:
+        assert place.orion.installing is not None
+        pages = replace(place.orion.installing, states=States(away))
+        async with serve(
+            build(SILENT, SlackDoor(app=place.orion.app, signing_secret=SECRET, installing=pages))
+        ) as port:
+            for path in ("install", "oauth_redirect?state=x&code=y"):
+                async with place.browser.get(f"http://127.0.0.1:{port}/slack/{path}", allow_redirects=False) as page:
+                    assert (page.status, "Wait a minute" in await page.text()) == (503, True)
+
+
+async def test_i5_a_slack_that_cannot_be_reached_is_no_refusal() -> None:
+    async with open_client("", api_url="http://127.0.0.1:1/api/") as client:
+        calls = OAuthCalls(client, Credentials(client_id=CLIENT_ID, client_secret=CLIENT_SECRET))
+        with pytest.raises(OAuthFailed) as failure:
+            await calls.exchange("code")
+    assert not failure.value.permanent
+
+
+async def test_i5_a_grant_without_a_team_is_none() -> None:
+    async with two_teams() as slack, open_client("", api_url=slack.api_url) as client:
+        calls = OAuthCalls(client, Credentials(client_id=CLIENT_ID, client_secret=CLIENT_SECRET))
+        slack.grants.codes["code"] = ""
+        with pytest.raises(OAuthFailed, match="invalid_code"):
+            await calls.exchange("code")
+        wrong = OAuthCalls(client, Credentials(client_id=CLIENT_ID, client_secret="another"))
+        with pytest.raises(OAuthFailed, match="bad_client_secret") as failure:
+            await wrong.exchange(slack.grants.code(ONE))
+        assert failure.value.permanent
+
+
+# --- tokens that run out ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    workspaces: InstalledWorkspaces
+    installations: Installations
+
+
+@asynccontextmanager
+async def replica(slack: TwoTeams, redis: Redis) -> AsyncIterator[Replica]:
+    async with open_client("", api_url=slack.api_url) as client:
+        installations = Installations(redis, Seal([KEY]))
+        oauth = OAuthCalls(client, Credentials(client_id=CLIENT_ID, client_secret=CLIENT_SECRET))
+        yield Replica(
+            workspaces=InstalledWorkspaces(installations, oauth, client, desk_of), installations=installations
+        )
+
+
+def desk_of(client: AsyncWebClient) -> Desk:
+    calls = SlackCalls(client, patience_s=0.1)
+    workspace = Workspace(client, calls)
+
+    async def handle(claimed: Claimed, lease: Lease) -> Ending:
+        raise AssertionError
+
+    async def tell_dead(claimed: Claimed, lease: Lease, reason: str) -> None:
+        raise AssertionError
+
+    async def language_of(team: str, user: str) -> str | None:
+        raise AssertionError
+
+    delivery = Delivery(calls, workspace.own)
+    return Desk(workspace=workspace, delivery=delivery, language_of=language_of, handle=handle, tell_dead=tell_dead)
+
+
+def letter(thread: str) -> tuple[Claimed, Lease]:
+    until = monotonic() + 30
+    claimed = Claimed(
+        thread=thread,
+        id="1",
+        body="{}",
+        tries=1,
+        enqueued_at=0.0,
+        leased_until=until,
+        exhausted=False,
+        fence=Fence(key="f", token="t"),
+    )
+    return claimed, Lease(until)
+
+
+async def installed(slack: TwoTeams, store: Installations, expires_at: float) -> Kept:
+    slack.grants.expires_in = 43_200
+    reply = slack.grants.issue(ONE)
+    await store.save(
+        Installation(
+            team=ONE,
+            bot_token=reply["access_token"],
+            bot_user=BOT_USER,
+            bot_id=BOT_ID,
+            refresh_token=reply["refresh_token"],
+            expires_at=expires_at,
+        )
+    )
+    kept = await store.find(ONE)
+    assert kept is not None
+    return kept
+
+
+async def test_i5_a_token_is_refreshed_once_however_many_processes_notice(redis_client: Redis) -> None:
+    async with two_teams() as slack, AsyncExitStack() as stack:
+        replicas = [await stack.enter_async_context(replica(slack, redis_client)) for _ in range(4)]
+        before = await installed(slack, replicas[0].installations, expires_at=1.0)
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(one.workspaces.of(ONE)) for one in replicas for _ in range(3)]
+        assert slack.grants.refreshes == 1
+        after = await replicas[0].installations.find(ONE)
+        assert after is not None
+        assert after.installation.bot_token != before.installation.bot_token
+        assert after.installation.expires_at > before.installation.expires_at
+        for task in asked:
+            await task.result().delivery.greet(VISITOR, "hello")
+        assert (await task.result().workspace.own()).user == BOT_USER
+
+
+async def test_i5_a_refresh_that_fails_keeps_a_token_that_still_lives(redis_client: Redis) -> None:
+    async with two_teams() as slack, replica(slack, redis_client) as one:
+        kept = await installed(slack, one.installations, expires_at=now() + 1800)
+        slack.grants.failing = "internal_error"
+        with capture_logs() as lines:
+            desk = await one.workspaces.of(ONE)
+        assert (await desk.workspace.authorize()).bot_token == kept.installation.bot_token
+        assert [line["event"] for line in lines] == ["token_not_refreshed"]
+        assert kept.installation.bot_token not in str(lines)
+
+
+@pytest.mark.parametrize(("reason", "permanent"), [("internal_error", False), ("invalid_refresh_token", True)])
+async def test_i5_a_token_that_ran_out_and_cannot_be_renewed_is_no_ack(
+    redis_client: Redis, reason: str, *, permanent: bool
+) -> None:
+    async with two_teams() as slack, replica(slack, redis_client) as one:
+        await installed(slack, one.installations, expires_at=1.0)
+        slack.grants.failing = reason
+        with pytest.raises(DeliveryFailed) as failure:
+            await one.workspaces.of(ONE)
+        assert (failure.value.reason, failure.value.permanent) == (reason, permanent)
+        with pytest.raises(NotAuthorized):
+            await one.workspaces.authorize(ONE)
+
+
+async def test_i5_a_turn_that_is_cancelled_during_a_refresh_takes_no_token_along(redis_client: Redis) -> None:
+    """The refresh token works once: Slack has used it up, whoever still waits for its reply."""
+    async with two_teams() as slack, replica(slack, redis_client) as one:
+        before = await installed(slack, one.installations, expires_at=1.0)
+        slack.grants.gate.clear()
+        async with asyncio.TaskGroup() as group:
+            turn = group.create_task(one.workspaces.of(ONE))
+            await wait_until(lambda: slack.grants.asked, "Slack has the request")
+            turn.cancel()
+        slack.grants.gate.set()
+
+        async def renewed() -> bool:
+            kept = await one.installations.find(ONE)
+            return kept is not None and kept.installation.bot_token != before.installation.bot_token
+
+        await wait_until(renewed, "the new token is kept")
+        assert slack.grants.refreshes == 1
+
+
+async def test_i5_an_installation_made_during_a_refresh_counts(redis_client: Redis) -> None:
+    async with two_teams() as slack, replica(slack, redis_client) as one:
+        await installed(slack, one.installations, expires_at=1.0)
+        slack.grants.gate.clear()
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(one.workspaces.of(ONE))
+            await wait_until(lambda: redis_client.exists(f"orion:install_lock:{ONE}"), "the refresh has begun")
+            slack.grants.expires_in = 0
+            anew = slack.grants.issue(ONE)["access_token"]
+            await one.installations.save(Installation(team=ONE, bot_token=anew, bot_user=BOT_USER, bot_id=BOT_ID))
+            slack.grants.gate.set()
+        assert (await asking.result().workspace.authorize()).bot_token == anew
+
+
+async def test_i5_letters_of_a_workspace_that_left_are_put_away(redis_client: Redis) -> None:
+    async with two_teams() as slack, replica(slack, redis_client) as one:
+        reading = Reading(one.workspaces)
+        claimed, lease = letter(f"{ONE}:C1:1.1")
+        assert (await reading.handle(claimed, lease)).verb == "ok"
+        await reading.tell_dead(claimed, lease, "reason")
+        await installed(slack, one.installations, expires_at=1.0)
+        slack.grants.failing = "internal_error"
+        assert (await reading.handle(claimed, lease)).verb == "giveback"
+        with pytest.raises(DeliveryFailed):  # kept, and told once Slack is back
+            await reading.tell_dead(claimed, lease, "reason")
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("keys", "says"), [("", "is not set"), ("short", "cannot be used")])
+async def test_i5_wrong_keys_are_refused_with_what_to_do(
+    redis_client: Redis, tmp_path: Path, keys: str, says: str
+) -> None:
+    settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", encryption_keys=SecretStr(keys))
+    with pytest.raises(WrongUse, match=says) as failure:
+        async with open_slack(settings, redis_client, desk_of, prefix="orion"):
+            raise AssertionError
+    assert "short" not in str(failure.value)
+
+
+async def test_h2_a_redis_that_is_away_does_not_keep_orion_from_starting(tmp_path: Path) -> None:
+    async with Redis(port=1, retry=Retry(NoBackoff(), 0)) as redis:
+        settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")
+        with capture_logs() as lines:
+            async with open_slack(settings, redis, desk_of, prefix="orion") as slack:
+                assert slack.installing is not None
+        assert [line["event"] for line in lines] == ["installations_not_looked_at"]
+
+
+def test_h2_a_bot_token_means_one_workspace(tmp_path: Path) -> None:
+    settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")
+    assert settings.many_workspaces
+    assert not settings.model_copy(update={"slack_bot_token": SecretStr("xoxb-1")}).many_workspaces
+    assert KEY in settings.secrets

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.local import Strictness
+from bot.local.model.errors import ApiError
+from bot.local.page.people import People
+from bot.local.workspace import Setup, Workspace
+from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal
+
+
+def refused(workspace: Workspace, method: str, **arguments: Any) -> str:
+    with pytest.raises(ApiError) as caught:
+        call(workspace, method, **arguments)
+    return caught.value.error
+
+
+async def test_a5_a_status_shows_until_the_app_speaks_in_the_thread() -> None:
+    workspace = idle()
+    root = People(workspace).post(YOU, HELP, "question")
+    call(
+        workspace,
+        "assistant.threads.setStatus",
+        channel_id=HELP,
+        thread_ts=root,
+        status="is searching",
+        loading_messages=["a", "b"],
+    )
+    assert workspace.threads.shown() == [
+        {"channel": HELP, "thread_ts": root, "status": "is searching", "loading_messages": ["a", "b"]}
+    ]
+    call(workspace, "chat.postMessage", channel="C0GENERAL", text="elsewhere")
+    assert workspace.threads.shown()
+    call(workspace, "chat.postMessage", channel=HELP, thread_ts=root, text="answer")
+    assert not workspace.threads.shown()
+
+
+async def test_a5_in_a_direct_chat_a_message_without_thread_clears_the_status() -> None:
+    workspace = idle()
+    ts = People(workspace).post(YOU, CHAT, "question")
+    call(workspace, "assistant.threads.setStatus", channel_id=CHAT, thread_ts=ts, status="is searching")
+    call(workspace, "chat.postMessage", channel=CHAT, text="answer")
+    assert not workspace.threads.shown()
+
+
+async def test_a5_a_status_goes_by_itself_or_when_set_to_nothing() -> None:
+    workspace = Workspace(Setup(strictness=Strictness(status_seconds=0.01)))
+    ts = People(workspace).post(YOU, HELP, "question")
+    call(workspace, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="is searching")
+    await workspace.feed.wait_for(lambda: not workspace.threads.statuses, 5)
+    lasting = idle()
+    ts = People(lasting).post(YOU, HELP, "question")
+    call(lasting, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="is searching")
+    call(lasting, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="")
+    assert not lasting.threads.shown()
+    assert [text for _, text in lasting.threads.status_log] == ["is searching", ""]
+    call(lasting, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="again")
+    lasting.threads.close()
+
+
+def test_a5_statuses_are_checked() -> None:
+    workspace = idle()
+    ts = People(workspace).post(YOU, HELP, "question")
+    where = {"channel_id": HELP, "thread_ts": ts}
+    method = "assistant.threads.setStatus"
+    assert refused(workspace, method, **where) == "invalid_arguments"
+    assert refused(workspace, method, **where, status="a", loading_messages=["x"] * 11) == "invalid_arguments"
+    assert refused(workspace, method, channel_id=HELP, thread_ts="1.000001", status="a") == "thread_not_found"
+    assert refused(workspace, method, channel_id="C404", thread_ts=ts, status="a") == "channel_not_found"
+
+
+def test_a10_suggested_prompts_are_for_the_chat_and_silently_nothing_with_a_thread() -> None:
+    workspace = idle()
+    prompts = [{"title": "Try", "message": "How?"}]
+    method = "assistant.threads.setSuggestedPrompts"
+    call(workspace, method, channel_id=CHAT, prompts=prompts, thread_ts="1.0")
+    assert not workspace.threads.prompts
+    call(workspace, method, channel_id=CHAT, prompts=prompts, title="Ask")
+    assert workspace.threads.prompts == {CHAT: {"title": "Ask", "prompts": prompts}}
+    assert refused(workspace, method, channel_id=CHAT, prompts=prompts * 5) == "invalid_arguments"
+    assert refused(workspace, method, channel_id=CHAT, prompts=[{"title": "x"}]) == "invalid_arguments"
+
+
+def test_a6_sessions_have_four_states_and_a_title() -> None:
+    workspace = idle()
+    ts = People(workspace).post(YOU, HELP, "question")
+    where = {"channel_id": HELP, "thread_ts": ts}
+    assert refused(workspace, "agents.sessions.rename", **where, title="early") == "session_not_found"
+    call(workspace, "agents.sessions.setStatus", **where, status="processing", title="Question")
+    call(workspace, "agents.sessions.rename", **where, title="Better")
+    call(workspace, "assistant.threads.setTitle", **where, title="Best")
+    session = workspace.threads.sessions[(HELP, ts)]
+    assert (session.status, session.title) == ("processing", "Best")
+    assert refused(workspace, "agents.sessions.setStatus", **where, status="odd") == "invalid_arguments"
+    assert (
+        refused(workspace, "agents.sessions.setStatus", **where, status="active", title="x" * 201)
+        == "invalid_arguments"
+    )
+    assert refused(workspace, "agents.sessions.rename", **where, title="x" * 201) == "invalid_arguments"
+
+
+def test_a6_a_session_without_the_stop_event_is_warned_about() -> None:
+    workspace = Workspace(Setup(subscriptions=frozenset()))
+    ts = People(workspace).post(YOU, HELP, "question")
+    answer = call(workspace, "agents.sessions.setStatus", channel_id=HELP, thread_ts=ts, status="active")
+    assert answer["warning"] == "missing_agent_session_stopped_event_subscription"
+    assert not workspace.deliveries.log
+
+
+def test_a6_the_stop_button_tells_the_thread_and_its_streams() -> None:
+    workspace = idle()
+    people = People(workspace)
+    ts = people.post(YOU, CHAT, "question")
+    stream = call(workspace, "chat.startStream", channel=CHAT, thread_ts=ts)["ts"]
+    people.stop_session(CHAT, ts)
+    event = workspace.deliveries.log[-1].event
+    assert event["type"] == "agent_session_stopped"
+    assert (event["channel"], event["thread_ts"], event["user"]) == (CHAT, ts, YOU)
+    assert event["streaming_message_ts"] == [stream]
+
+
+def test_a9_a_modal_opens_by_a_trigger_once_and_in_time() -> None:
+    workspace = idle()
+    trigger = workspace.views.new_trigger(YOU)
+    view = call(workspace, "views.open", trigger_id=trigger, view=modal())["view"]
+    assert (view["type"], view["root_view_id"], view["previous_view_id"]) == ("modal", view["id"], None)
+    assert refused(workspace, "views.open", trigger_id=trigger, view=modal()) == "exchanged_trigger_id"
+    assert refused(workspace, "views.open", trigger_id="nonsense", view=modal()) == "invalid_trigger_id"
+    assert refused(workspace, "views.open", trigger_id=workspace.views.new_trigger(YOU)) == "invalid_arguments"
+    late = Workspace(Setup(strictness=Strictness(trigger_seconds=-1)))
+    assert refused(late, "views.open", trigger_id=late.views.new_trigger(YOU), view=modal()) == "expired_trigger_id"
+
+
+def test_a9_modals_are_pushed_updated_and_closed_as_a_stack() -> None:
+    workspace = idle()
+    views = workspace.views
+    assert refused(workspace, "views.push", trigger_id=views.new_trigger(YOU), view=modal()) == "not_found"
+    first = call(workspace, "views.open", trigger_id=views.new_trigger(YOU), view=modal() | {"external_id": "x1"})[
+        "view"
+    ]
+    second = call(workspace, "views.push", trigger_id=views.new_trigger(YOU), view=modal("Second"))["view"]
+    assert (second["root_view_id"], second["previous_view_id"]) == (first["id"], first["id"])
+    changed = call(workspace, "views.update", external_id="x1", view=modal("New"), hash=first["hash"])["view"]
+    assert (changed["id"], changed["title"]["text"]) == (first["id"], "New")
+    assert refused(workspace, "views.update", view_id=first["id"], view=modal(), hash="old") == "hash_conflict"
+    assert refused(workspace, "views.update", view_id="V404", view=modal()) == "not_found"
+    assert refused(workspace, "views.update", view=modal()) == "invalid_arguments"
+    views.close(second["id"], whole_stack=True)
+    views.close("V404")
+    assert not views.open
+
+
+def test_a10_the_home_is_published_per_user_and_guarded_by_its_hash() -> None:
+    workspace = idle()
+    home = {"type": "home", "blocks": [{"type": "divider"}]}
+    first = call(workspace, "views.publish", user_id=YOU, view=home)["view"]
+    again = call(workspace, "views.publish", user_id=YOU, view=home, hash=first["hash"])["view"]
+    assert again["id"] == first["id"]
+    assert refused(workspace, "views.publish", user_id=YOU, view=home, hash="old") == "hash_conflict"
+    assert refused(workspace, "views.publish", user_id="U404", view=home) == "user_not_found"
+    People(workspace).open_home()
+    event = workspace.deliveries.log[-1].event
+    assert (event["type"], event["tab"], event["channel"], event["view"]["id"]) == (
+        "app_home_opened",
+        "home",
+        CHAT,
+        first["id"],
+    )
+    People(workspace).open_home(tab="messages")
+    assert "view" not in workspace.deliveries.log[-1].event
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": "home"},
+        {"blocks": None},
+        {"title": None},
+        {"title": {"type": "plain_text", "text": "x" * 25}},
+        {"callback_id": "x" * 256},
+        {"private_metadata": "x" * 3_001},
+        {"blocks": [{"type": "divider"}] * 101},
+        {"submit": None},
+    ],
+)
+def test_a9_views_are_checked(change: dict[str, Any]) -> None:
+    workspace = idle()
+    trigger = workspace.views.new_trigger(YOU)
+    assert refused(workspace, "views.open", trigger_id=trigger, view=modal() | change) == "invalid_arguments"

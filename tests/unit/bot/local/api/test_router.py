@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import asyncio
+
+import aiohttp
+import pytest
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.local import LENIENT, LocalWorkspace, Strictness
+from tests.support.local_echo import HELP, client_of, running
+
+
+async def refused(client: AsyncWebClient, method: str, **arguments: object) -> SlackApiError:
+    with pytest.raises(SlackApiError) as caught:
+        await client.api_call(method, json=dict(arguments))
+    return caught.value
+
+
+async def test_h1_tokens_are_asked_for_with_slacks_names() -> None:
+    async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
+        async with session.post(f"{workspace.api_url}auth.test") as answer:
+            assert (answer.status, await answer.json()) == (200, {"ok": False, "error": "not_authed"})
+        wrong = client_of(workspace, "xoxb-wrong")
+        assert (await refused(wrong, "auth.test")).response["error"] == "invalid_auth"
+        bot = client_of(workspace)
+        assert (await refused(bot, "apps.connections.open")).response["error"] == "not_allowed_token_type"
+        app = client_of(workspace, workspace.app_token)
+        assert (await refused(app, "chat.postMessage")).response["error"] == "not_allowed_token_type"
+        assert (await refused(bot, "no.such")).response["error"] == "unknown_method"
+        assert (await bot.auth_test())["bot_id"] == "B0ORION"
+
+
+async def test_h1_the_token_may_come_as_an_argument_and_scopes_are_told() -> None:
+    async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
+        url = f"{workspace.api_url}auth.test"
+        for request in (
+            session.post(url, data={"token": workspace.bot_token}),
+            session.get(f"{url}?token={workspace.bot_token}"),
+        ):
+            async with request as answer:
+                assert (await answer.json())["ok"] is True
+                assert "chat:write" in answer.headers["X-OAuth-Scopes"].split(",")
+        assert all("token" not in one.arguments for one in workspace.calls)
+
+
+async def test_h4_a_missing_scope_is_named() -> None:
+    async with running(LocalWorkspace(scopes=("chat:write",))) as workspace:
+        error = await refused(client_of(workspace), "users.info", user="U0YOU")
+        assert error.response["error"] == "missing_scope"
+        assert (error.response["needed"], error.response["provided"]) == ("users:read", "chat:write")
+
+
+async def test_h1_bodies_that_are_no_json_objects_are_refused() -> None:
+    async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {workspace.bot_token}"}
+        answers = []
+        for body in ("{", "[]", ""):
+            async with session.post(f"{workspace.api_url}auth.test", data=body, headers=headers) as answer:
+                answers.append((await answer.json()).get("error"))
+        assert answers == ["invalid_json", "json_not_object", None]
+
+
+async def test_h1_forms_query_strings_and_json_say_the_same() -> None:
+    async with running(LocalWorkspace(strictness=LENIENT)) as workspace, aiohttp.ClientSession() as session:
+        url, headers = f"{workspace.api_url}chat.postMessage", {"Authorization": f"Bearer {workspace.bot_token}"}
+        arguments = {"channel": HELP, "text": "hello", "blocks": '[{"type": "divider"}]'}
+        for request in (
+            session.post(url, data=arguments, headers=headers),
+            session.post(url, params=arguments, headers=headers),
+            session.post(url, json=arguments, headers=headers),
+        ):
+            async with request as answer:
+                assert (await answer.json())["message"]["blocks"][0]["type"] == "divider"
+        assert [one["text"] for one in workspace.messages(HELP)] == ["hello"] * 3
+
+
+async def test_h3_one_channel_takes_bursts_and_then_one_post_a_second() -> None:
+    async with running(LocalWorkspace(strictness=Strictness(post_burst=2))) as workspace:
+        client = client_of(workspace)
+        for _ in range(2):
+            await client.chat_postMessage(channel=HELP, text="hello")
+        error = await refused(client, "chat.postMessage", channel=HELP, text="hello")
+        assert (error.response.status_code, error.response["error"]) == (429, "ratelimited")
+        assert error.response.headers["Retry-After"] == "1"
+        await client.chat_postMessage(channel="C0GENERAL", text="another channel")
+        assert workspace.calls[2].status == 429
+
+
+async def test_h3_faults_strike_as_often_as_asked() -> None:
+    async with running(LocalWorkspace(strictness=LENIENT)) as workspace:
+        client = client_of(workspace)
+        workspace.faults.fail("auth.test", "fatal_error", status=503)
+        workspace.faults.rate_limit("*", retry_after=7)
+        assert (await refused(client, "auth.test")).response.status_code == 503
+        limited = await refused(client, "users.list")
+        assert limited.response.headers["Retry-After"] == "7"
+        assert (await client.auth_test())["ok"] is True
+        workspace.faults.delay("auth.test", 0.01)
+        assert (await client.auth_test())["ok"] is True
+        assert [one.error for one in workspace.calls] == ["fatal_error", "ratelimited", "", ""]
+
+
+async def test_h3_a_lost_response_has_had_its_effect_a_reset_has_not() -> None:
+    async with running(LocalWorkspace(strictness=LENIENT)) as workspace, aiohttp.ClientSession() as session:
+        headers = {"Authorization": f"Bearer {workspace.bot_token}"}
+        posted: list[int] = []
+        for fault in (workspace.faults.lose_response, workspace.faults.reset):
+            fault("chat.postMessage")
+            with pytest.raises(aiohttp.ClientConnectionError):
+                async with session.post(
+                    f"{workspace.api_url}chat.postMessage", json={"channel": HELP, "text": "once"}, headers=headers
+                ):
+                    pass
+            posted.append(len(workspace.messages(HELP)))
+        assert posted == [1, 1]
+        assert [one.error for one in workspace.calls] == ["connection_cut", "connection_cut"]
+
+
+async def test_h3_a_hanging_call_goes_on_when_released() -> None:
+    async with running(LocalWorkspace(strictness=LENIENT)) as workspace:
+        workspace.faults.hang("auth.test")
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(client_of(workspace).api_call("auth.test"))
+            await workspace.wait_for(lambda: workspace.calls)
+            assert not workspace.calls[0].done
+            await asyncio.sleep(0)
+            workspace.faults.release()
+        assert task.result()["ok"] is True
+
+
+async def test_h1_api_test_echoes() -> None:
+    async with running(LocalWorkspace()) as workspace:
+        client = client_of(workspace)
+        assert (await client.api_test(foo="bar"))["args"] == {"foo": "bar"}
+        assert (await refused(client, "api.test", error="my_error")).response["error"] == "my_error"
+
+
+async def test_h3_a_slow_server_does_what_a_caller_asked_that_is_gone() -> None:
+    async with running(LocalWorkspace(strictness=LENIENT)) as workspace:
+        workspace.faults.delay("chat.postMessage", 0.3)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await client_of(workspace).chat_postMessage(channel=HELP, text="late")
+        await workspace.wait_for(lambda: workspace.messages(HELP))
+        assert workspace.messages(HELP)[-1]["text"] == "late"

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.local import LENIENT
+from bot.local.model.errors import ApiError
+from bot.local.model.messages import MessageLog
+from bot.local.page.people import People
+from bot.local.workspace import Workspace
+from tests.support.local_echo import CHAT, HELP, YOU, call, idle
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def started(workspace: Workspace, **arguments: Any) -> str:
+    root = People(workspace).post(YOU, CHAT, "question")
+    return str(call(workspace, "chat.startStream", channel=CHAT, thread_ts=root, **arguments)["ts"])
+
+
+def text(value: str) -> dict[str, str]:
+    return {"type": "markdown_text", "text": value}
+
+
+def task(number: int, status: str, **more: str) -> dict[str, str]:
+    return {"type": "task_update", "id": f"t{number}", "title": f"Task {number}", "status": status, **more}
+
+
+def test_a5_a_stream_grows_and_ends_with_blocks_and_metadata() -> None:
+    workspace = idle()
+    ts = started(workspace, chunks=[text("**Hel")], task_display_mode="plan")
+    message = workspace.log.get(CHAT, ts)
+    assert message is not None
+    assert message.payload()["streaming_state"] == "in_progress"
+    call(workspace, "chat.appendStream", channel=CHAT, ts=ts, chunks=[text("lo**")])
+    call(workspace, "chat.appendStream", channel=CHAT, ts=ts, chunks=[task(1, "in_progress"), task(2, "pending")])
+    call(
+        workspace,
+        "chat.appendStream",
+        channel=CHAT,
+        ts=ts,
+        chunks=[task(1, "complete", output="done"), {"type": "plan_update", "title": "Plan"}],
+    )
+    call(
+        workspace,
+        "chat.appendStream",
+        channel=CHAT,
+        ts=ts,
+        chunks=[{"type": "blocks", "blocks": [{"type": "divider"}]}],
+    )
+    metadata = {"event_type": "orion_answer", "event_payload": {}}
+    answer = call(
+        workspace, "chat.stopStream", channel=CHAT, ts=ts, chunks=[text(" there")],
+        blocks=[{"type": "divider"}], metadata=metadata, session_status="active",
+    )  # fmt: skip
+    shown = answer["message"]
+    assert shown["text"] == "**Hello** there"
+    assert [block["type"] for block in shown["blocks"]] == ["plan", "markdown", "divider", "markdown", "divider"]
+    plan = shown["blocks"][0]
+    assert plan["title"] == "Plan"
+    assert [(one["task_id"], one["status"]) for one in plan["tasks"]] == [("t1", "complete"), ("t2", "pending")]
+    assert "streaming_state" not in shown
+    assert [one.status for one in workspace.threads.sessions.values()] == ["active"]
+
+
+def test_a5_tasks_stand_in_a_timeline_unless_a_plan_is_asked_for() -> None:
+    workspace = idle()
+    ts = started(workspace)
+    for chunks in (
+        [task(1, "in_progress"), task(2, "pending"), {"type": "plan_update", "title": "Plan"}],
+        [task(1, "complete"), task(2, "in_progress")],
+        [task(2, "error"), text("Done.")],
+    ):
+        call(workspace, "chat.appendStream", channel=CHAT, ts=ts, chunks=chunks)
+    message = workspace.log.get(CHAT, ts)
+    assert message is not None
+    assert message.text == "Done."
+    assert [(one["type"], one.get("title"), one.get("status")) for one in message.blocks] == [
+        ("task_card", "Task 1", "complete"), ("task_card", "Task 2", "error"), ("markdown", None, None),
+    ]  # fmt: skip
+    with pytest.raises(ApiError) as caught:
+        started(workspace, task_display_mode="list")
+    assert caught.value.error == "invalid_arguments"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [({"markdown_text": "a"}, {"chunks": [task(1, "pending")]}), ({"chunks": [text("a")]}, {"markdown_text": "b"})],
+)
+def test_a5_a_stream_takes_text_or_chunks_as_it_began(first: dict[str, Any], second: dict[str, Any]) -> None:
+    workspace = idle()
+    ts = started(workspace)
+    call(workspace, "chat.appendStream", channel=CHAT, ts=ts, **first)
+    for method in ("chat.appendStream", "chat.stopStream"):
+        with pytest.raises(ApiError) as caught:
+            call(workspace, method, channel=CHAT, ts=ts, **second)
+        assert caught.value.error == "streaming_mode_mismatch"
+    call(workspace, "chat.stopStream", channel=CHAT, ts=ts)
+
+
+def test_a5_channels_ask_who_receives_a_stream() -> None:
+    workspace = idle()
+    root = People(workspace).post(YOU, HELP, "question")
+    for given, error in (
+        ({}, "missing_recipient_team_id"),
+        ({"recipient_team_id": "T0LOCAL"}, "missing_recipient_user_id"),
+    ):
+        with pytest.raises(ApiError) as caught:
+            call(workspace, "chat.startStream", channel=HELP, thread_ts=root, **given)
+        assert caught.value.error == error
+    to = {"recipient_team_id": "T0LOCAL", "recipient_user_id": YOU}
+    assert call(workspace, "chat.startStream", channel=HELP, thread_ts=root, **to)["channel"] == HELP
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"chunks": "no json"}, "invalid_chunks"),
+        ({"chunks": [{"type": "unknown"}]}, "invalid_chunks"),
+        ({"chunks": [{"type": "task_update", "id": "1", "status": "odd"}]}, "invalid_chunks"),
+        ({"chunks": [text("a" * 12_001)]}, "msg_too_long"),
+        ({"chunks": [{"type": "task_update", "id": "1", "status": "pending"}]}, "invalid_chunks"),
+        ({"chunks": [text("a")], "markdown_text": "b"}, "cannot_provide_both_markdown_text_and_chunks"),
+        ({"chunks": [{"type": "blocks", "blocks": [{"type": "odd"}]}]}, "invalid_blocks"),
+        ({}, "no_text"),
+    ],
+)
+def test_a5_what_slack_refuses_to_append(arguments: dict[str, Any], error: str) -> None:
+    workspace = idle()
+    ts = started(workspace)
+    with pytest.raises(ApiError) as caught:
+        call(workspace, "chat.appendStream", channel=CHAT, ts=ts, **arguments)
+    assert caught.value.error == error
+
+
+def test_a5_a_stream_dies_after_five_minutes_and_can_then_be_updated() -> None:
+    workspace, clock = idle(), Clock()
+    workspace.log = MessageLog(clock)
+    ts = started(workspace, markdown_text="a")
+    with pytest.raises(ApiError) as caught:
+        call(workspace, "chat.update", channel=CHAT, ts=ts, text="b")
+    assert caught.value.error == "streaming_state_conflict"
+    clock.now += LENIENT.stream_seconds
+    with pytest.raises(ApiError) as caught:
+        call(workspace, "chat.appendStream", channel=CHAT, ts=ts, markdown_text="b")
+    assert caught.value.error == "message_not_in_streaming_state"
+    assert call(workspace, "chat.update", channel=CHAT, ts=ts, text="b", blocks=[])["text"] == "b"
+
+
+def test_a5_streams_of_others_and_odd_session_states_are_refused() -> None:
+    workspace = idle()
+    theirs = People(workspace).post(YOU, CHAT, "mine")
+    own = started(workspace)
+    cases = [({"ts": theirs}, "message_not_owned_by_app"), ({"ts": own, "session_status": "odd"}, "invalid_arguments")]
+    for arguments, error in cases:
+        with pytest.raises(ApiError) as caught:
+            call(workspace, "chat.stopStream", channel=CHAT, **arguments)
+        assert caught.value.error == error

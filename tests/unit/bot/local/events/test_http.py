@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from bot.local import LocalWorkspace, Strictness
+from bot.local.events.http import sign
+from bot.local.events.socket_mode import NotAcknowledged
+from tests.support.local_echo import CHAT, HELP, MENTION, YOU, EchoApp, running
+
+QUICK = Strictness(rates=False, ack_seconds=0.3, retry_delays=(0.0, 0.01, 0.02))
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def served(app: web.Application) -> AsyncIterator[str]:
+    """An HTTP server on a free port."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/slack/events"
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def receiver(answer: Answer) -> AsyncIterator[str]:
+    app = web.Application()
+    app.router.add_post("/slack/events", answer)
+    async with served(app) as url:
+        yield url
+
+
+async def test_h1_a_plain_bolt_app_answers_over_signed_http() -> None:
+    async with running(LocalWorkspace(signing_secret="shared")) as workspace:
+        echo = EchoApp(workspace, signing_secret="shared")
+        async with served(echo.app.server(host="127.0.0.1").web_app) as url:
+            workspace.events_url = url
+            assert await workspace.verify_events_url()
+            ts = workspace.post(YOU, HELP, f"{MENTION} over http")
+            thread = await workspace.wait_for(lambda: workspace.messages(HELP, ts)[1:])
+            assert thread[0]["text"] == "You said: over http"
+            await workspace.click(HELP, thread[0]["ts"], "open")
+            await workspace.wait_for(lambda: workspace.workspace.views.open)
+            await workspace.wait_for(lambda: all(one.acknowledged for one in workspace.workspace.deliveries.log))
+
+
+async def test_i1_a_wrong_secret_is_refused_by_the_app_and_retried() -> None:
+    async with running(LocalWorkspace(strictness=QUICK)) as workspace:
+        echo = EchoApp(workspace, signing_secret="another")
+        async with served(echo.app.server(host="127.0.0.1").web_app) as url:
+            workspace.events_url = url
+            workspace.post(YOU, CHAT, "hello")
+            (delivery,) = workspace.workspace.deliveries.log
+            await workspace.wait_for(lambda: delivery.given_up)
+            assert delivery.reasons == ["http_error"] * 4
+
+
+async def test_h1_every_request_is_signed_and_retries_say_so() -> None:
+    seen: list[tuple[bytes, dict[str, str]]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append((await request.read(), dict(request.headers)))
+        return web.Response(status=500 if len(seen) < 3 else 200)
+
+    async with running(LocalWorkspace(strictness=QUICK)) as workspace, receiver(answer) as url:
+        workspace.events_url = url
+        workspace.post(YOU, CHAT, "hello")
+        (delivery,) = workspace.workspace.deliveries.log
+        await workspace.wait_for(lambda: delivery.acknowledged)
+        assert len({body for body, _ in seen}) == 1
+        for body, headers in seen:
+            expected = sign(workspace.signing_secret, headers["X-Slack-Request-Timestamp"], body)
+            assert headers["X-Slack-Signature"] == expected
+        numbers = [(h.get("X-Slack-Retry-Num"), h.get("X-Slack-Retry-Reason")) for _, h in seen]
+        assert numbers == [(None, None), ("1", "http_error"), ("2", "http_error")]
+
+
+async def test_h1_no_retry_when_the_app_forbids_it() -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(status=500, headers={"X-Slack-No-Retry": "1"})
+
+    async with running(LocalWorkspace(strictness=QUICK)) as workspace, receiver(answer) as url:
+        workspace.events_url = url
+        workspace.post(YOU, CHAT, "hello")
+        (delivery,) = workspace.workspace.deliveries.log
+        await workspace.wait_for(lambda: delivery.given_up)
+        assert delivery.attempts == 1
+
+
+async def test_h1_redirects_time_outs_and_closed_ports_have_their_reasons() -> None:
+    async def away(request: web.Request) -> web.Response:
+        raise web.HTTPFound(location="/elsewhere")
+
+    async def never(request: web.Request) -> web.Response:
+        await asyncio.Event().wait()
+        return web.Response()
+
+    reasons: list[str] = []
+    async with running(LocalWorkspace(strictness=QUICK)) as workspace:
+        for answer in (away, never):
+            async with receiver(answer) as url:
+                workspace.events_url = url
+                with pytest.raises(NotAcknowledged) as caught:
+                    await workspace.workspace.http.send("events_api", {}, 0, "", 0.2)
+                reasons.append(caught.value.reason)
+        with pytest.raises(NotAcknowledged) as caught:
+            await workspace.workspace.http.send("events_api", {}, 0, "", 0.2)
+        reasons.append(caught.value.reason)
+    assert reasons == ["too_many_redirects", "http_timeout", "connection_failed"]
+
+
+async def test_a8_a_click_that_nobody_answers_is_not_repeated() -> None:
+    seen: list[dict[str, Any]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append(dict(await request.post()))
+        return web.Response(status=503)
+
+    async with running(LocalWorkspace(strictness=QUICK)) as workspace, receiver(answer) as url:
+        workspace.events_url = url
+        with pytest.raises(NotAcknowledged):
+            await workspace.workspace.deliveries.interaction({"type": "block_actions"})
+        assert seen == [{"payload": '{"type": "block_actions"}'}]

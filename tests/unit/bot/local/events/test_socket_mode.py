@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bot.local import LocalWorkspace, Strictness
+from bot.local.events.socket_mode import MOST_CONNECTIONS
+from tests.support.local_echo import CHAT, HELP, MENTION, YOU, client_of, echoing, running
+
+QUICK = Strictness(rates=False, ack_seconds=0.2, retry_delays=(0.0, 0.01, 0.02))
+
+
+async def test_h1_a_plain_bolt_app_answers_a_mention_in_its_thread() -> None:
+    async with running(LocalWorkspace()) as workspace, echoing(workspace) as echo:
+        ts = workspace.post(YOU, HELP, f"{MENTION} hello")
+        thread = await workspace.wait_for(lambda: workspace.messages(HELP, ts)[1:])
+        assert thread[0]["text"] == "You said: hello"
+        assert thread[0]["thread_ts"] == ts
+        assert thread[0]["bot_id"] == "B0ORION"
+        assert thread[0]["metadata"]["event_type"] == "orion_answer"
+        await workspace.wait_for(lambda: all(one.acknowledged for one in workspace.workspace.deliveries.log))
+        kinds = {event["type"] for event in echo.events}
+        assert kinds == {"app_mention", "message"}
+
+
+async def test_a3_a_mention_comes_as_two_events_with_one_ts() -> None:
+    workspace = LocalWorkspace()
+    ts = workspace.post(YOU, HELP, f"{MENTION} hello")
+    mention, message = workspace.workspace.deliveries.log
+    assert mention.event_id != message.event_id
+    assert mention.event["ts"] == message.event["ts"] == ts
+    assert mention.event["client_msg_id"] == message.event["client_msg_id"]
+    assert "channel_type" not in mention.event
+    assert message.event["channel_type"] == "channel"
+
+
+async def test_h1_a_direct_message_is_one_event_and_its_own_messages_are_sent_but_ignored() -> None:
+    async with running(LocalWorkspace()) as workspace, echoing(workspace) as echo:
+        workspace.post(YOU, CHAT, "hello there")
+        await workspace.wait_for(lambda: len(workspace.messages(CHAT)) == 2)
+        log = workspace.workspace.deliveries.log
+        await workspace.wait_for(lambda: len(log) == 2 and all(one.acknowledged for one in log))
+        assert [one.event["type"] for one in log] == ["message", "message"]
+        assert log[1].event["bot_id"] == "B0ORION"
+        assert [event["text"] for event in echo.events] == ["hello there"]
+
+
+async def test_h1_disconnect_makes_the_app_come_back_on_a_new_connection() -> None:
+    async with running(LocalWorkspace()) as workspace, echoing(workspace):
+        await workspace.workspace.sockets.disconnect()
+        await workspace.wait_for(lambda: workspace.workspace.sockets.opened == 2 and workspace.connections == 1)
+        ts = workspace.post(YOU, HELP, f"{MENTION} again")
+        await workspace.wait_for(lambda: workspace.messages(HELP, ts)[1:])
+
+
+@asynccontextmanager
+async def connected(workspace: LocalWorkspace) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    """A raw connection of our own, past its hello."""
+    answer = await client_of(workspace, workspace.app_token).apps_connections_open(app_token=workspace.app_token)
+    async with aiohttp.ClientSession() as session, session.ws_connect(answer["url"], autoping=False) as socket:
+        hello = await socket.receive_json()
+        assert hello["type"] == "hello"
+        assert hello["connection_info"] == {"app_id": "A0ORION"}
+        yield socket
+
+
+async def received(socket: aiohttp.ClientWebSocketResponse, *, ack: bool = True) -> dict[str, Any]:
+    envelope: dict[str, Any] = await socket.receive_json()
+    if ack:
+        await socket.send_json({"envelope_id": envelope["envelope_id"]})
+    return envelope
+
+
+async def test_a3_an_unacknowledged_envelope_is_sent_again_with_its_number_and_reason() -> None:
+    async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
+        workspace.post(YOU, CHAT, "hello")
+        first = await received(socket, ack=False)
+        second = await received(socket)
+        assert (first["retry_attempt"], first["retry_reason"]) == (0, "")
+        assert (second["retry_attempt"], second["retry_reason"]) == (1, "timeout")
+        assert first["payload"]["event_id"] == second["payload"]["event_id"]
+        assert first["envelope_id"] != second["envelope_id"]
+        (delivery,) = workspace.workspace.deliveries.log
+        await workspace.wait_for(lambda: delivery.acknowledged)
+        assert delivery.attempts == 2
+
+
+async def test_h1_after_three_retries_slack_gives_up() -> None:
+    async with running(LocalWorkspace(strictness=QUICK)) as workspace:
+        workspace.post(YOU, CHAT, "nobody listens")
+        (delivery,) = workspace.workspace.deliveries.log
+        await workspace.wait_for(lambda: delivery.given_up)
+        assert delivery.reasons == ["connection_failed"] * 4
+
+
+async def test_h1_each_event_goes_to_one_connection() -> None:
+    async with running(LocalWorkspace()) as workspace, connected(workspace) as one, connected(workspace) as other:
+        for text in ("a", "b"):
+            workspace.post(YOU, CHAT, text)
+        texts = {(await received(socket))["payload"]["event"]["text"] for socket in (one, other)}
+        assert texts == {"a", "b"}
+
+
+async def test_h1_a_closed_connection_hands_its_envelope_to_another_one() -> None:
+    async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
+        workspace.post(YOU, CHAT, "hello")
+        await received(socket, ack=False)
+        async with connected(workspace) as other:
+            await socket.close()
+            again = await received(other)
+            assert again["retry_reason"] == "connection_failed"
+
+
+async def test_h1_the_envelope_carries_what_slack_puts_round_an_event() -> None:
+    async with running(LocalWorkspace()) as workspace, connected(workspace) as socket:
+        workspace.post(YOU, HELP, f"{MENTION} hello")
+        payload = (await received(socket))["payload"]
+        assert payload["type"] == "event_callback"
+        assert payload["authorizations"] == [
+            {
+                "enterprise_id": None,
+                "team_id": "T0LOCAL",
+                "user_id": "U0ORION",
+                "is_bot": True,
+                "is_enterprise_install": False,
+            }
+        ]
+        assert payload["is_ext_shared_channel"] is False
+        assert {"token", "team_id", "api_app_id", "event_id", "event_time", "event_context"} <= payload.keys()
+        assert payload["event"]["blocks"][0]["elements"][0]["elements"] == [
+            {"type": "user", "user_id": "U0ORION"},
+            {"type": "text", "text": " hello"},
+        ]
+        await received(socket)
+
+
+async def test_h1_pings_come_back_with_their_payload_unless_the_socket_hangs() -> None:
+    async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
+        await socket.ping(b"sdk-ping-pong:1.5")
+        pong = await socket.receive()
+        assert (pong.type, bytes(pong.data)) == (aiohttp.WSMsgType.PONG, b"sdk-ping-pong:1.5")
+        workspace.faults.sockets_hang = True
+        await socket.ping(b"again")
+        workspace.post(YOU, CHAT, "into the void")
+        (delivery,) = workspace.workspace.deliveries.log
+        await workspace.wait_for(lambda: delivery.reasons)
+        workspace.faults.clear()
+        assert (await received(socket))["payload"]["event"]["text"] == "into the void"
+
+
+async def test_h1_nonsense_from_the_app_is_ignored() -> None:
+    async with running(LocalWorkspace()) as workspace, connected(workspace) as socket:
+        for text in ("no json", "[]", json.dumps({"envelope_id": "unknown"})):
+            await socket.send_str(text)
+        workspace.post(YOU, CHAT, "hello")
+        await received(socket)
+        (delivery,) = workspace.workspace.deliveries.log
+        await workspace.wait_for(lambda: delivery.acknowledged)
+
+
+async def test_h1_a_ticket_opens_one_connection_and_an_eleventh_is_sent_away() -> None:
+    async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
+        client = client_of(workspace, workspace.app_token)
+        urls = [
+            (await client.apps_connections_open(app_token=workspace.app_token))["url"]
+            for _ in range(MOST_CONNECTIONS + 1)
+        ]
+        sockets = [await session.ws_connect(url) for url in urls]
+        first = [(await socket.receive_json())["type"] for socket in sockets]
+        assert first == ["hello"] * MOST_CONNECTIONS + ["disconnect"]
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            await session.ws_connect(urls[0])
+        workspace.faults.refuse_sockets = True
+        fresh = await client.apps_connections_open(app_token=workspace.app_token)
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            await session.ws_connect(fresh["url"])
+
+
+async def test_a3_faults_drop_and_double_events() -> None:
+    async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
+        workspace.faults.drop_events = 1
+        workspace.post(YOU, CHAT, "lost at first")
+        assert (await received(socket))["retry_attempt"] == 1
+        workspace.faults.duplicate_events = 1
+        workspace.post(YOU, CHAT, "twice")
+        twins = [await received(socket), await received(socket)]
+        assert len({one["payload"]["event_id"] for one in twins}) == 1

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import aiohttp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.knowledge.readers.chunking import chunk_document
+from agent.knowledge.readers.reading import read_document
+from bot.local import DocsFolder, LocalWorkspace
+from bot.local.documents import document_html
+from bot.local.sanitize import safe_html, safe_link
+from tests.support.local_echo import running
+
+HANDBOOK = Path("bot/local/handbook").resolve()
+
+
+class Ids(HTMLParser):
+    """The ids and tags of a page."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.links: list[str] = []
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.ids |= {value or "" for name, value in attrs if name == "id"}
+        self.links += [value or "" for name, value in attrs if name == "href"]
+
+
+def folder(tmp_path: Path) -> DocsFolder:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a" / "one.md").write_text(
+        "---\ntag: x\n---\n# One <b>bold</b>\n\n## Part\ntext <script>alert(1)</script>\n\n## Part\n"
+    )
+    (tmp_path / "b" / "one.md").write_text("# The other one")
+    (tmp_path / "b" / "page.html").write_text(
+        '<h1 id="own">Hello There</h1><p onclick="x()">hi <a href="javascript:x">bad</a></p>'
+    )
+    (tmp_path / "b" / "notes.txt").write_text("first <line>\nsecond")
+    (tmp_path / "b" / "slides.pdf").write_bytes(b"%PDF-1.4")
+    (tmp_path / "b" / "letter.docx").write_bytes(b"PK")
+    (tmp_path / "b" / "tool.exe").write_bytes(b"MZ")
+    (tmp_path / "b" / ".hidden.md").write_text("secret")
+    (tmp_path / "secret.md").write_text("outside")
+    (tmp_path / "b" / "leak.md").symlink_to(tmp_path / "secret.md")
+    return DocsFolder(roots=(tmp_path / "a", tmp_path / "b", tmp_path / "secret.md"))
+
+
+def test_i4_only_files_inside_the_folders_are_found(tmp_path: Path) -> None:
+    docs = folder(tmp_path)
+    assert docs.find("one.md") == tmp_path / "a" / "one.md"
+    assert docs.find("b/one.md") == tmp_path / "b" / "one.md"
+    assert docs.find("secret.md") == tmp_path / "secret.md"
+    for path in ("../secret.md", "leak.md", ".hidden.md", "missing.md", "", "a", str(tmp_path / "b" / "one.md") + "x"):
+        assert docs.find(path) is None
+
+
+async def test_h1_documents_open_as_readable_pages(tmp_path: Path) -> None:
+    async with running(LocalWorkspace(folder(tmp_path))) as workspace, aiohttp.ClientSession() as session:
+        pages: dict[str, tuple[int, str, str]] = {}
+        for path in (
+            "one.md",
+            "page.html",
+            "notes.txt",
+            "slides.pdf",
+            "letter.docx",
+            "tool.exe",
+            "gone.md",
+            "..%2Fsecret.md",
+        ):
+            async with session.get(f"{workspace.url}/docs/{path}") as answer:
+                pages[path] = (answer.status, answer.content_type, await answer.text(errors="replace"))
+                assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert {path: one[:2] for path, one in pages.items()} == {
+            "one.md": (200, "text/html"),
+            "page.html": (200, "text/html"),
+            "notes.txt": (200, "text/html"),
+            "slides.pdf": (200, "application/pdf"),
+            "letter.docx": (200, "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+            "tool.exe": (415, "text/html"),
+            "gone.md": (404, "text/html"),
+            "..%2Fsecret.md": (404, "text/html"),
+        }
+        markdown = pages["one.md"][2]
+        assert {"one-bold", "part", "part-1"} <= Ids(markdown).ids
+        assert "alert(1)" not in markdown
+        assert "tag: x" not in markdown
+        html = Ids(pages["page.html"][2])
+        assert {"hello-there", "own"} <= html.ids
+        assert "onclick" not in html.attributes
+        assert '<span class="row" id="L2">second' in pages["notes.txt"][2]
+        async with session.get(f"{workspace.url}/docs/one.md") as answer:
+            assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+
+
+async def test_h1_without_a_folder_there_are_no_documents() -> None:
+    async with (
+        running(LocalWorkspace()) as workspace,
+        aiohttp.ClientSession() as session,
+        session.get(f"{workspace.url}/docs/any.md") as answer,
+    ):
+        assert answer.status == 404
+
+
+@pytest.mark.parametrize(
+    "path", sorted(HANDBOOK.rglob("*.md")) + sorted(HANDBOOK.rglob("*.html")), ids=lambda path: path.name
+)
+def test_h1_every_anchor_that_a_citation_can_use_stands_in_the_page(path: Path) -> None:
+    anchors = {chunk.anchor for chunk in chunk_document(read_document(path)) if chunk.anchor}
+    assert anchors <= Ids(document_html(path.read_text(encoding="utf-8"), path.suffix)).ids
+
+
+TAGS = [
+    *("<script>", "</script>", "<b>", "</b>", "<p onload=x>", "<a href='javascript:x'>", '<a href="x.md">'),
+    *("<img src=x onerror=y>", "<svg/onload=x>", "<iframe src=//x>", "</iframe>", "<h2>", "</h2>", "text"),
+    *("<!-- c -->", "&lt;", "<style>", "</style>", "<", "<br>", "<script/>"),
+]
+TAG_SOUP = st.lists(st.sampled_from(TAGS), max_size=14)
+
+
+@given(TAG_SOUP)
+def test_i2_no_document_brings_script_or_frames(parts: list[str]) -> None:
+    found = Ids(safe_html("".join(parts)))
+    assert not found.tags & {"script", "style", "iframe", "svg", "img", "object"}
+    assert found.attributes <= {"id", "class", "href", "rel"}
+    assert not any("javascript" in link for link in found.links)
+
+
+@pytest.mark.parametrize(
+    ("address", "kept"),
+    [
+        ("https://a.example", "https://a.example"),
+        ("other.md#part", "other.md#part"),
+        ("#part", "#part"),
+        ("java\nscript:x", ""),
+        ("data:text/html,x", ""),
+        ("//a.example", ""),
+    ],
+)
+def test_i2_links_that_may_be_followed(address: str, kept: str) -> None:
+    assert safe_link(address) == kept
+
+
+def test_h1_tables_keep_their_spans() -> None:
+    assert safe_html('<td colspan="2" rowspan="x">a</td>') == '<td colspan="2">a</td>'
+
+
+@pytest.mark.parametrize(
+    ("source", "clean"),
+    [
+        ("<p>a<b>b</p>c", "<p>a<b>b</b></p>c"),
+        ("</p>a</b>", "a"),
+        ("<hr/><script/>kept<div/>", "<hr>kept<div></div>"),
+        ("<script>x<style>y</style>z</script>after", "after"),
+        ('<img alt="a &lt; b" src="x">', '<span class="image">a &lt; b</span>'),
+        ("<blink>text</blink>", "text"),
+    ],
+)
+def test_i2_tags_are_closed_dropped_or_silenced(source: str, clean: str) -> None:
+    assert safe_html(source) == clean

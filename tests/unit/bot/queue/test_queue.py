@@ -1,0 +1,438 @@
+"""The mailbox over a real Valkey: what is stored is handled once, in order, by one holder at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.queue.lease import Lease, LeaseLost, now
+from bot.queue.queue import FAREWELLS, MAX_TRIES, SEEN_TTL_S, SOLO_TRIES, Claimed, Depth, Mailbox
+from bot.queue.scripts import BELL_TTL_S
+from tests.support.waiting import wait_until
+
+THREAD = "T1:C1:1700000000.000100"
+STRUCTURAL = "*:fence"
+
+
+@pytest.fixture
+async def mailbox(redis_client: Redis) -> AsyncIterator[Mailbox]:
+    box = Mailbox(redis_client)
+    yield box
+    await box.aclose()
+
+
+async def put(mailbox: Mailbox, body: str, thread: str = THREAD) -> None:
+    assert await mailbox.enqueue(thread, body, event_ids=[f"E-{thread}-{body}"])
+
+
+async def claim_one(mailbox: Mailbox, worker: str = "w1") -> Claimed:
+    (claimed,) = await mailbox.claim(worker, 10)
+    return claimed
+
+
+async def let_lease_run_out(redis: Redis, mailbox: Mailbox, thread: str = THREAD) -> None:
+    """The lease's end lies in the past from now on, as if its length had passed."""
+    await redis.zadd(f"{mailbox.shard_of(thread)}:lease", {thread: 1}, xx=True)
+    await redis.hset(mailbox.fence_key(thread), "until", "1")
+
+
+async def let_backoff_pass(redis: Redis, mailbox: Mailbox, thread: str = THREAD) -> None:
+    await redis.zadd(mailbox.ready_key(thread), {thread: 1}, xx=True)
+
+
+async def test_e5_messages_of_a_thread_come_one_at_a_time_in_order(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
+    no_leaked_keys.append(STRUCTURAL)
+    for body in ("one", "two", "drei 🙂\nmit Zeile"):
+        await put(mailbox, body)
+    seen = []
+    for _ in range(3):
+        claimed = await claim_one(mailbox)
+        assert await mailbox.claim("w2", 10) == []
+        seen.append(claimed.body)
+        assert await mailbox.done(claimed, "ok")
+    assert seen == ["one", "two", "drei 🙂\nmit Zeile"]
+    assert await mailbox.depth() == Depth(messages=0, leased=0, dead=0)
+
+
+async def test_e5_threads_run_side_by_side_and_take_turns(mailbox: Mailbox) -> None:
+    for thread in ("a", "b"):
+        for body in ("1", "2"):
+            await put(mailbox, body, thread)
+    first = await mailbox.claim("w", 10)
+    assert [(c.thread, c.body) for c in first] == [("a", "1"), ("b", "1")]
+    assert await mailbox.depth() == Depth(messages=4, leased=2, dead=0)
+    await mailbox.done(first[0], "ok")
+    await put(mailbox, "1", "c")
+    assert [(c.thread, c.body) for c in await mailbox.claim("w", 10)] == [("a", "2"), ("c", "1")]
+
+
+async def test_claim_respects_its_limit(mailbox: Mailbox) -> None:
+    for thread in "abcde":
+        await put(mailbox, "x", thread)
+    assert [len(await mailbox.claim("w", 2)) for _ in range(4)] == [2, 2, 1, 0]
+
+
+async def test_a3_an_event_is_stored_once_whatever_id_it_comes_under(redis_client: Redis, mailbox: Mailbox) -> None:
+    assert await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
+    assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
+    assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev2", "T:C:ts"])
+    # Ev2 was refused as a twin, so its own re-delivery is one too, even if it lost the id they share.
+    assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev2"])
+    assert (await mailbox.depth()).messages == 1
+    assert 86_000 < await redis_client.ttl(f"{mailbox.shard_of(THREAD)}:seen:Ev2") <= 86_400
+
+
+async def test_a3_the_same_id_twice_in_one_call_is_no_twin(mailbox: Mailbox) -> None:
+    assert await mailbox.enqueue(THREAD, "cut \ud83d off", event_ids=["a", "a"])
+    assert (await claim_one(mailbox)).body == "cut ? off"
+
+
+async def test_a3_a_message_that_was_answered_stays_a_duplicate(mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    await mailbox.done(await claim_one(mailbox), "ok")
+    assert not await mailbox.enqueue(THREAD, "q", event_ids=[f"E-{THREAD}-q"])
+    assert await mailbox.claim("w", 1) == []
+
+
+async def test_h3_a_dead_workers_message_goes_to_another_with_the_same_id(
+    redis_client: Redis, mailbox: Mailbox
+) -> None:
+    await put(mailbox, "q")
+    first = await claim_one(mailbox, "dies")
+    await let_lease_run_out(redis_client, mailbox)
+    second = await claim_one(mailbox, "lives")
+    assert (second.id, second.body, second.enqueued_at) == (first.id, "q", first.enqueued_at)
+    assert (first.tries, second.tries) == (1, 2)
+    assert second.fence.token != first.fence.token
+
+
+async def test_e5_the_old_holder_is_refused_everything(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    old = await claim_one(mailbox)
+    await let_lease_run_out(redis_client, mailbox)
+    new = await claim_one(mailbox)
+    lease = Lease(old.leased_until)
+    assert lease.held()
+    assert await mailbox.beat([(old, lease)]) == [old]
+    assert not lease.held()
+    assert not await mailbox.done(old, "ok")
+    assert not await mailbox.done(old, "retry")
+    with pytest.raises(LeaseLost):
+        await mailbox.mark(old, "posted", "old")
+    assert await mailbox.mark(new, "posted", "new") == "new"
+    assert await mailbox.done(new, "ok")
+
+
+async def test_e5_no_effect_after_the_lease_ran_out_even_if_nobody_took_over(
+    redis_client: Redis, mailbox: Mailbox
+) -> None:
+    await put(mailbox, "q")
+    claimed = await claim_one(mailbox)
+    await let_lease_run_out(redis_client, mailbox)
+    with pytest.raises(LeaseLost):
+        await mailbox.mark(claimed, "posted", "late")
+    assert await mailbox.marked(THREAD, "posted") is None
+    # But what did happen may still be reported: refusing it would only answer the question twice.
+    assert await mailbox.done(claimed, "ok")
+
+
+async def test_a_mark_is_written_once_and_outlives_the_holder(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    first = await claim_one(mailbox)
+    assert await mailbox.mark(first, f"posted:{first.id}", "111.1") == "111.1"
+    await let_lease_run_out(redis_client, mailbox)
+    second = await claim_one(mailbox)
+    assert await mailbox.mark(second, f"posted:{second.id}", "222.2") == "111.1"
+    assert await mailbox.marked(THREAD, f"posted:{first.id}") == "111.1"
+    assert 0 < await redis_client.ttl(mailbox.mark_key(THREAD, f"posted:{first.id}")) <= SEEN_TTL_S
+
+
+async def test_a_mark_can_stand_for_as_long_as_it_is_given(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    await mailbox.mark(await claim_one(mailbox), "posted", "111.1", ttl_s=5)
+    assert 0 < await redis_client.ttl(mailbox.mark_key(THREAD, "posted")) <= 5
+
+
+async def test_a_repeated_done_takes_no_second_message(mailbox: Mailbox) -> None:
+    await put(mailbox, "one")
+    await put(mailbox, "two")
+    claimed = await claim_one(mailbox)
+    assert await mailbox.done(claimed, "ok")
+    assert not await mailbox.done(claimed, "ok")
+    assert (await claim_one(mailbox)).body == "two"
+
+
+async def test_a_beat_keeps_the_lease(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    claimed = await claim_one(mailbox)
+    lease = Lease(now())
+    assert not lease.held()
+    await let_lease_run_out(redis_client, mailbox)
+    assert await mailbox.beat([(claimed, lease)]) == []
+    assert lease.held()
+    assert 14 < lease.left_s <= 15
+    assert await mailbox.claim("w2", 1) == []
+    lease.require()
+
+
+async def test_a_lease_runs_out_by_our_own_clock(mailbox: Mailbox) -> None:
+    lease = Lease(now() + 0.05)
+    lease.require()
+    await wait_until(lambda: not lease.held(), "the lease ran out")
+    assert lease.left_s == 0
+    with pytest.raises(LeaseLost):
+        lease.require()
+
+
+async def test_e5_retry_keeps_the_place_and_waits(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "one")
+    await put(mailbox, "two")
+    assert await mailbox.done(await claim_one(mailbox), "retry", after_s=60)
+    await put(mailbox, "three")
+    await put(mailbox, "elsewhere", "other thread")
+    assert (await claim_one(mailbox)).thread == "other thread"
+    await let_backoff_pass(redis_client, mailbox)
+    again = await claim_one(mailbox)
+    assert (again.body, again.tries) == ("one", 2)
+    await mailbox.done(again, "ok")
+    following = await claim_one(mailbox)
+    assert (following.body, following.tries) == ("two", 1)
+
+
+async def test_h3_giveback_is_free_for_anybody_at_once_and_does_not_count(mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    for _ in range(MAX_TRIES * 3):
+        claimed = await claim_one(mailbox)
+        assert (claimed.tries, claimed.exhausted) == (1, False)
+        assert await mailbox.done(claimed, "giveback")
+
+
+async def test_h3_a_message_that_kills_its_worker_is_handed_out_for_a_farewell_then_buried(
+    redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
+) -> None:
+    no_leaked_keys.append(STRUCTURAL)
+    await put(mailbox, "poison")
+    await put(mailbox, "next")
+    exhausted = []
+    for _ in range(MAX_TRIES + FAREWELLS):
+        exhausted.append((await claim_one(mailbox)).exhausted)
+        await let_lease_run_out(redis_client, mailbox)
+    assert exhausted == [False] * MAX_TRIES + [True] * FAREWELLS
+    following = await claim_one(mailbox)  # this claim buried it
+    (letter,) = await mailbox.dead_letters()
+    assert (letter.thread, letter.body, letter.tries) == (THREAD, "poison", MAX_TRIES + FAREWELLS)
+    assert letter.reason == "killed its worker each time"
+    assert (following.body, following.tries, following.exhausted) == ("next", 1, False)
+    await mailbox.done(following, "ok")
+
+
+async def test_h3_a_buried_message_that_was_the_last_leaves_nothing_behind(
+    redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
+) -> None:
+    no_leaked_keys.append(STRUCTURAL)
+    await put(mailbox, "poison")
+    for _ in range(MAX_TRIES + FAREWELLS):
+        await claim_one(mailbox)
+        await let_lease_run_out(redis_client, mailbox)
+    assert await mailbox.claim("w", 1) == []
+    assert await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
+
+
+async def test_h3_a_bystander_of_a_poisoned_message_is_not_dragged_along(redis_client: Redis, mailbox: Mailbox) -> None:
+    for thread in ("poison", "bystander"):
+        await put(mailbox, "x", thread)
+    for _ in range(MAX_TRIES - SOLO_TRIES):  # their worker dies under both each time
+        assert len(await mailbox.claim("w", 10)) == 2
+        for thread in ("poison", "bystander"):
+            await let_lease_run_out(redis_client, mailbox, thread)
+    (first,) = await mailbox.claim("w", 10)  # from now on one of them at a time
+    await put(mailbox, "x", "newcomer")
+    assert [c.thread for c in await mailbox.claim("w", 10)] == ["newcomer"]
+    (second,) = await wait_for_claim(mailbox)
+    assert {first.thread, second.thread} == {"poison", "bystander"}
+
+
+async def wait_for_claim(mailbox: Mailbox) -> list[Claimed]:
+    """What was passed over is looked at again half a second later."""
+    found: list[Claimed] = []
+
+    async def some() -> bool:
+        found.extend(await mailbox.claim("another worker", 10))
+        return bool(found)
+
+    await wait_until(some, "it was claimed")
+    return found
+
+
+async def test_h3_dead_keeps_the_message_with_its_reason(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
+    no_leaked_keys.append(STRUCTURAL)
+    await put(mailbox, "q")
+    claimed = await claim_one(mailbox)
+    assert await mailbox.done(claimed, "dead", reason="the model refused five times")
+    (letter,) = await mailbox.dead_letters()
+    assert (letter.id, letter.reason, letter.tries) == (claimed.id, "the model refused five times", 1)
+    assert await mailbox.claim("w", 1) == []
+
+
+async def test_the_bell_wakes_a_waiting_worker_and_never_piles_up(redis_client: Redis, mailbox: Mailbox) -> None:
+    for number in range(200):
+        await put(mailbox, "x", f"thread {number}")
+    bell = mailbox.bell_key()
+    assert await redis_client.llen(bell) == 64
+    assert 0 < await redis_client.ttl(bell) <= BELL_TTL_S
+    before = now()
+    await mailbox.wait(30)
+    assert now() - before < 10
+    await redis_client.delete(bell)
+    await mailbox.wait(0.01)  # nothing to hear: returns all the same
+
+
+async def test_several_shards_are_one_mailbox(redis_client: Redis) -> None:
+    box = Mailbox(redis_client, shards=3)
+    threads = [f"thread {number}" for number in range(30)]
+    for thread in threads:
+        await put(box, "x", thread)
+    assert len({box.shard_of(thread) for thread in threads}) == 3
+    claimed = [*await box.claim("w", 10), *await box.claim("w", 100)]
+    assert sorted(c.thread for c in claimed) == sorted(threads)
+    assert await box.beat([(c, Lease(0)) for c in claimed]) == []
+    assert await box.depth() == Depth(messages=30, leased=30, dead=0)
+    assert all([await box.done(c, "dead", reason="r") for c in claimed])
+    assert len(await box.dead_letters(25)) == 25
+    await box.aclose()
+
+
+async def test_two_prefixes_do_not_see_each_other(redis_client: Redis) -> None:
+    ours, theirs = Mailbox(redis_client, prefix="ours"), Mailbox(redis_client, prefix="theirs")
+    await put(ours, "q")
+    assert await theirs.claim("w", 1) == []
+    assert len(await ours.claim("w", 1)) == 1
+    await ours.aclose()
+    await theirs.aclose()
+
+
+async def test_e5_what_was_said_earlier_but_came_later_goes_before_what_waits(mailbox: Mailbox) -> None:
+    """Slack sends an event again that nobody took: by then a later question of its thread may wait already."""
+    said = {"first": "1700000000.000001", "second": "1700000000.000002", "third": "1700000000.000003"}
+    for name in ("second", "third", "first"):
+        await mailbox.enqueue("t", name, event_ids=[name], said=said[name])
+    (claimed,) = await mailbox.claim("w", 1)
+    await mailbox.enqueue("t", "too late", event_ids=["x"], said="1600000000.000000")
+    bodies = [claimed.body]
+    while await mailbox.done(claimed, "ok"):
+        found = await mailbox.claim("w", 1)
+        if not found:
+            break
+        claimed = found[0]
+        bodies.append(claimed.body)
+    assert bodies == ["first", "too late", "second", "third"]
+
+
+async def test_e5_what_was_said_at_the_same_time_stays_in_the_order_it_came(mailbox: Mailbox) -> None:
+    for body in ("first", "second"):
+        await mailbox.enqueue("t", body, event_ids=[body], said="1700000000.000001")
+    assert [claimed.body for claimed in await mailbox.claim("w", 1)] == ["first"]
+
+
+@pytest.mark.parametrize("said", ["", "soon", "1 2", "1700000000"])
+async def test_e5_a_time_that_is_none_of_slacks_orders_nothing(mailbox: Mailbox, said: str) -> None:
+    await mailbox.enqueue("t", "first", event_ids=["a"], said="1700000000.000001")
+    await mailbox.enqueue("t", "second", event_ids=["b"], said=said)
+    (claimed,) = await mailbox.claim("w", 1)
+    assert claimed.body == "first"
+
+
+async def claimed_now(mailbox: Mailbox, limit: int, worker: str = "w1") -> list[str]:
+    return [claimed.thread for claimed in await mailbox.claim(worker, limit)]
+
+
+async def test_e5_a_burst_of_one_workspace_does_not_starve_anothers_one_question(mailbox: Mailbox) -> None:
+    for number in range(1000):
+        await put(mailbox, "q", f"TBIG:{number}")
+    busy = await mailbox.claim("w1", 50)
+    await put(mailbox, "q", "TSMALL:1")
+    assert await mailbox.done(busy[0], "ok")
+    assert await claimed_now(mailbox, 1) == ["TSMALL:1"]
+
+
+async def test_e5_workspaces_take_turns_and_within_one_the_longest_waiting_thread_comes_first(mailbox: Mailbox) -> None:
+    for thread in ("T1:a", "T1:b", "T1:c", "T2:a", "T2:b", "T3:a"):
+        await put(mailbox, "q", thread)
+    assert await claimed_now(mailbox, 4) == ["T1:a", "T2:a", "T3:a", "T1:b"]
+    assert await claimed_now(mailbox, 4) == ["T2:b", "T1:c"]
+
+
+async def test_e5_who_asks_once_more_keeps_their_workspaces_place_in_the_queue(mailbox: Mailbox) -> None:
+    for thread in ("T1:a", "T1:b", "T2:a", "T3:a"):
+        await put(mailbox, "q", thread)
+    assert await claimed_now(mailbox, 1) == ["T1:a"]
+    await put(mailbox, "q", "T2:b")
+    assert await claimed_now(mailbox, 1) == ["T2:a"]
+
+
+async def test_e5_a_workspace_has_no_more_turns_at_once_than_its_share_over_all_workers(redis_client: Redis) -> None:
+    box = Mailbox(redis_client, per_team=3)
+    for thread in ("T1:a", "T1:b", "T1:c", "T1:d", "T2:a"):
+        await put(box, "q", thread)
+    first = await box.claim("w1", 2)
+    assert await claimed_now(box, 10, "w2") == ["T1:b", "T1:c"]
+    assert await claimed_now(box, 10, "w3") == []
+    assert await box.done(first[0], "retry", after_s=60)
+    assert await claimed_now(box, 10, "w3") == ["T1:d"]
+    await box.aclose()
+
+
+async def test_h3_what_an_older_version_made_ready_is_claimed_once(redis_client: Redis, mailbox: Mailbox) -> None:
+    """Before workspaces took turns there was one sorted set for all."""
+    shard = mailbox.shard_of(THREAD)
+    for thread in ("T1:waiting", "T1:leased"):
+        await put(mailbox, "q", thread)
+    assert len(await mailbox.claim("w1", 2)) == 2
+    await redis_client.delete(mailbox.ready_key(THREAD), f"{shard}:teams")
+    await redis_client.zrem(f"{shard}:lease", "T1:waiting")
+    await redis_client.zadd(f"{shard}:ready", {"T1:waiting": 1, "T1:leased": 1})
+    assert await claimed_now(mailbox, 10) == ["T1:waiting"]
+    assert not await redis_client.exists(f"{shard}:ready")
+
+
+async def test_h3_a_thread_that_an_older_worker_claimed_has_one_holder(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    await redis_client.zadd(f"{mailbox.shard_of(THREAD)}:lease", {THREAD: 9_999_999_999_999})
+    assert await claimed_now(mailbox, 10) == []
+    assert not await redis_client.exists(mailbox.ready_key(THREAD))
+
+
+async def test_a5_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_turn(mailbox: Mailbox) -> None:
+    for thread in ("T1:a", "T1:b", "T1:c", "T2:a"):
+        await put(mailbox, "q", thread)
+    assert await mailbox.waiting(for_s=60, again_s=60, limit=10) == []
+    told = await mailbox.waiting(for_s=0, again_s=60, limit=3)
+    told += await mailbox.waiting(for_s=0, again_s=60, limit=3)
+    assert [(w.thread, w.place) for w in told] == [("T1:a", 1), ("T1:b", 3), ("T1:c", 4), ("T2:a", 2)]
+    assert await mailbox.waiting(for_s=0, again_s=60, limit=3) == []
+    assert [one.id for one in await mailbox.stored("T1:a")] == [told[0].id]
+
+
+async def test_a5_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -> None:
+    for body in ("runs", "waits", "waits too"):
+        await put(mailbox, body)
+    (claimed,) = await mailbox.claim("w", 1)
+    assert await mailbox.waiting(for_s=60, again_s=60, limit=3) == []
+    (told,) = await mailbox.waiting(for_s=0, again_s=60, limit=3)
+    assert (told.body, told.place) == ("waits too", 0)
+    assert await mailbox.waiting(for_s=0, again_s=60, limit=3) == []
+    assert await mailbox.done(claimed, "ok")
+    assert [one.body for one in await mailbox.stored(THREAD)] == ["waits", "waits too"]
+
+
+async def test_a6_what_was_taken_back_while_it_rested_is_due_at_once(redis_client: Redis, mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    assert await mailbox.done(await claim_one(mailbox), "giveback", after_s=60)
+    await redis_client.delete(mailbox.bell_key())
+    await mailbox.hurry("T1:C1:nothing waits here")
+    assert await mailbox.claim("w", 1) == []
+    await mailbox.hurry(THREAD)
+    assert await redis_client.llen(mailbox.bell_key()) == 1
+    assert (await claim_one(mailbox)).body == "q"

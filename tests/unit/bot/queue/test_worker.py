@@ -1,0 +1,600 @@
+"""The worker over a real Valkey: every claimed message ends, whatever its handler does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from structlog.testing import capture_logs
+
+from bot.queue import worker as turns_module
+from bot.queue.lease import Lease, LeaseLost, now
+from bot.queue.queue import MAX_TRIES, Cancellation, Claimed, Depth, Mailbox
+from bot.queue.worker import GIVEBACK, OK, Ending, Turn, Turns, backoff, dead, retry
+from bot.redis.embedded import connect
+from tests.support.waiting import wait_until
+
+THREAD = "T1:C1:1.1"
+EMPTY = Depth(messages=0, leased=0, dead=0)
+
+Behaviour = Callable[[Claimed, Lease], Awaitable[Ending]]
+
+
+@dataclass
+class Stage:
+    """A handler whose behaviour a test chooses, and all that happened to it."""
+
+    behaviour: Behaviour | None = None
+    farewell: Callable[[], None] | None = None
+    started: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    told: list[tuple[str, str]] = field(default_factory=list)
+    leases: list[Lease] = field(default_factory=list)
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
+        self.started.append(claimed.body)
+        self.leases.append(lease)
+        if self.behaviour is not None:
+            return await self.behaviour(claimed, lease)
+        self.ended.append(claimed.body)
+        return OK
+
+    async def until_told(self, claimed: Claimed, _lease: Lease) -> Ending:
+        await self.go.wait()
+        self.ended.append(claimed.body)
+        return OK
+
+    async def on_dead(self, claimed: Claimed, _lease: Lease, reason: str) -> None:
+        if self.farewell is not None:
+            self.farewell()
+        self.told.append((claimed.body, reason))
+
+
+@pytest.fixture
+async def mailbox(redis_client: Redis) -> AsyncIterator[Mailbox]:
+    box = Mailbox(redis_client)
+    yield box
+    await box.aclose()
+
+
+@asynccontextmanager
+async def working(mailbox: Mailbox, stage: Stage, **options: Any) -> AsyncIterator[Turns]:
+    """A worker that runs while the test does, then drains."""
+    worker = Turns(mailbox, stage.handle, on_dead=stage.on_dead, **options)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(worker.run(), name="worker")
+        await wait_until(worker.listening.is_set, "the worker listens")
+        try:
+            yield worker
+        finally:
+            worker.stop()
+
+
+async def put(mailbox: Mailbox, *bodies: str, thread: str = THREAD) -> None:
+    for body in bodies:
+        assert await mailbox.enqueue(thread, body, event_ids=[f"{thread}/{body}"])
+
+
+async def hurry(redis: Redis, mailbox: Mailbox) -> None:
+    """All backoffs have passed."""
+    ready = mailbox.ready_key(THREAD)
+    for thread in await redis.zrange(ready, 0, -1):
+        await redis.zadd(ready, {str(thread): 1}, xx=True)
+        await redis.lpush(mailbox.bell_key(), 1)
+
+
+async def empty(mailbox: Mailbox) -> bool:
+    return await mailbox.depth() == EMPTY
+
+
+async def head(mailbox: Mailbox) -> str:
+    """The id of the message whose turn runs."""
+    return (await mailbox.stored(THREAD))[0].id
+
+
+async def test_e5_a_thread_is_worked_on_in_order_and_threads_side_by_side(mailbox: Mailbox) -> None:
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    await put(mailbox, "1", "2", "3")
+    await put(mailbox, "a", thread="other")
+    async with working(mailbox, stage) as worker:
+        await wait_until(lambda: len(stage.started) == 2, "both threads have a turn")
+        assert sorted(stage.started) == ["1", "a"]
+        assert worker.in_flight == 2
+        stage.go.set()
+        await wait_until(lambda: empty(mailbox), "the mailbox is empty")
+    assert [body for body in stage.ended if body != "a"] == ["1", "2", "3"]
+
+
+async def test_concurrency_is_a_limit(mailbox: Mailbox) -> None:
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    for number in range(5):
+        await put(mailbox, str(number), thread=f"thread {number}")
+    async with working(mailbox, stage, concurrency=2) as worker:
+        await wait_until(lambda: worker.in_flight == 2, "two turns run")
+        assert (await mailbox.depth()).leased == 2
+        stage.go.set()
+        await wait_until(lambda: empty(mailbox), "the mailbox is empty")
+    assert len(stage.ended) == 5
+
+
+async def test_h3_a_crash_is_logged_without_its_text_and_tried_again(redis_client: Redis, mailbox: Mailbox) -> None:
+    stage = Stage()
+
+    async def crash_once(claimed: Claimed, lease: Lease) -> Ending:
+        if claimed.tries == 1:
+            secret = "the question's own words"
+            raise KeyError(secret)
+        return OK
+
+    stage.behaviour = crash_once
+    await put(mailbox, "q")
+    with capture_logs() as logs:
+        async with working(mailbox, stage):
+            await wait_until(lambda: any(log["event"] == "turn_ended" for log in logs), "the first try ended")
+            await hurry(redis_client, mailbox)
+            await wait_until(lambda: empty(mailbox), "the mailbox is empty")
+    (crash,) = [log for log in logs if log["event"] == "turn_crashed"]
+    assert (crash["error_type"], crash["thread"], crash["tries"]) == ("KeyError", THREAD, 1)
+    assert "crash_once" in crash["places"][-1]
+    assert "own words" not in str(logs)
+    assert [log["verb"] for log in logs if log["event"] == "turn_ended"] == ["retry", "ok"]
+    assert stage.told == []
+
+
+async def test_h3_what_crashes_each_time_is_given_up_and_the_person_told(redis_client: Redis, mailbox: Mailbox) -> None:
+    stage = Stage()
+
+    async def crash(claimed: Claimed, lease: Lease) -> Ending:
+        raise ZeroDivisionError
+
+    stage.behaviour = crash
+    await put(mailbox, "poison")
+
+    async def told() -> bool:
+        await hurry(redis_client, mailbox)
+        return bool(stage.told)
+
+    async with working(mailbox, stage):
+        await wait_until(told, "the person was told")
+        await wait_until(lambda: empty_but_dead(mailbox), "the message is among the dead letters")
+    assert stage.started == ["poison"] * MAX_TRIES
+    assert stage.told == [("poison", f"no end after {MAX_TRIES} tries")]
+    (letter,) = await mailbox.dead_letters()
+    assert (letter.body, letter.reason) == ("poison", f"no end after {MAX_TRIES} tries")
+
+
+async def empty_but_dead(mailbox: Mailbox) -> bool:
+    return await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
+
+
+async def test_h3_if_nobody_can_be_told_the_message_is_buried_in_the_end(redis_client: Redis, mailbox: Mailbox) -> None:
+    stage = Stage()
+
+    def fail() -> None:
+        raise ConnectionResetError
+
+    async def give_up(claimed: Claimed, lease: Lease) -> Ending:
+        return dead("cannot be answered")
+
+    stage.behaviour, stage.farewell = give_up, fail
+    await put(mailbox, "q")
+
+    async def buried() -> bool:
+        await hurry(redis_client, mailbox)
+        return await empty_but_dead(mailbox)
+
+    async with working(mailbox, stage):
+        await wait_until(buried, "the message is among the dead letters")
+    (letter,) = await mailbox.dead_letters()
+    assert letter.reason == "crashed: ConnectionResetError"
+
+
+async def test_a_handler_decides_itself_when_to_try_again_or_give_up(redis_client: Redis, mailbox: Mailbox) -> None:
+    stage = Stage()
+
+    async def wait_then_give_up(claimed: Claimed, lease: Lease) -> Ending:
+        return retry(3600) if claimed.tries == 1 else dead("the model is gone")
+
+    stage.behaviour = wait_then_give_up
+    await put(mailbox, "q")
+    async with working(mailbox, stage) as worker:
+        await wait_until(lambda: stage.started == ["q"] and worker.in_flight == 0, "the first try is over")
+        assert await mailbox.depth() == Depth(messages=1, leased=0, dead=0)
+        await hurry(redis_client, mailbox)
+        await wait_until(lambda: empty_but_dead(mailbox), "it was given up")
+    assert stage.told == [("q", "the model is gone")]
+
+
+@pytest.mark.parametrize("where", ["here", "on another worker"])
+async def test_a6_stop_ends_the_running_turn_and_the_thread_goes_on(mailbox: Mailbox, where: str) -> None:
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    await put(mailbox, "long", "next")
+    async with working(mailbox, stage) as worker:
+        await wait_until(lambda: stage.started == ["long"], "the turn runs")
+        if where == "here":
+            await worker.cancel(THREAD, "stop", message_id=await head(mailbox))
+        else:
+            await mailbox.cancel(THREAD, "stop", message_id=await head(mailbox))
+        await wait_until(lambda: stage.started == ["long", "next"], "the thread goes on", timeout=2.5)
+        stage.go.set()
+        await wait_until(lambda: empty(mailbox), "the mailbox is empty")
+    assert stage.ended == ["next"]
+    assert [lease.stopped for lease in stage.leases] == ["stop", None]
+
+
+async def test_a6_a_stop_that_arrives_late_spares_the_next_turn(mailbox: Mailbox) -> None:
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    await put(mailbox, "long", "next")
+    async with other_ears(mailbox) as heard, working(mailbox, stage) as worker:
+        await wait_until(lambda: stage.started == ["long"], "the turn runs")
+        await worker.cancel(THREAD, "stop", message_id=await head(mailbox))
+        await wait_until(lambda: stage.started == ["long", "next"], "the thread goes on")
+        await wait_until(lambda: bool(heard), "all workers were told")
+        await worker.cancel(THREAD, "stop", message_id=heard[0].message_id)  # the same wish, late
+        stage.go.set()
+        await wait_until(lambda: empty(mailbox), "the mailbox is empty")
+    assert stage.ended == ["next"]
+    assert [lease.stopped for lease in stage.leases] == ["stop", None]
+
+
+@asynccontextmanager
+async def other_ears(mailbox: Mailbox) -> AsyncIterator[list[Cancellation]]:
+    """What every worker hears."""
+    heard: list[Cancellation] = []
+    listening = asyncio.Event()
+
+    async def listen() -> None:
+        async for wish in mailbox.cancellations(listening.set):
+            heard.append(wish)  # noqa: PERF401 - heard one by one, not all at the end
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(listen())
+        await listening.wait()
+        yield heard
+        task.cancel()
+
+
+async def test_a3_a_cancellation_may_mean_one_message_only(mailbox: Mailbox) -> None:
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    await put(mailbox, "edited", "later")
+    async with working(mailbox, stage) as worker:
+        await wait_until(lambda: stage.started == ["edited"], "the turn runs")
+        edited, later = [one.id for one in await mailbox.stored(THREAD)]
+        await worker.cancel(THREAD, "deleted", message_id=later)
+        assert worker.in_flight == 1
+        await worker.cancel(THREAD, "edited", message_id=edited)
+        await wait_until(lambda: stage.started == ["edited", "later"], "the thread goes on")
+        stage.go.set()
+    assert [lease.stopped for lease in stage.leases] == ["edited", None]
+    assert await mailbox.stored("T1:C1:9.9") == []
+
+
+async def test_h3_a_wish_that_cannot_be_understood_ends_no_worker(redis_client: Redis, mailbox: Mailbox) -> None:
+    """A newer version may say more, and anybody may say nonsense."""
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    await put(mailbox, "q")
+    async with working(mailbox, stage):
+        await wait_until(lambda: stage.started == ["q"], "the turn runs")
+        wish = {"thread": THREAD, "reason": "stopped", "message_id": await head(mailbox), "by": "U1"}
+        for told in ("garbage", "[]", '{"thread": "T1"}', json.dumps(wish)):
+            await redis_client.publish(mailbox.cancel_channel(), told)
+        await wait_until(lambda: empty(mailbox), "what was understood is obeyed")
+    assert [lease.stopped for lease in stage.leases] == ["stopped"]
+
+
+async def test_a_handler_may_clean_up_when_stopped_and_choose_its_ending(mailbox: Mailbox) -> None:
+    stage = Stage()
+
+    async def clean_up(claimed: Claimed, lease: Lease) -> Ending:
+        try:
+            await stage.go.wait()
+        except asyncio.CancelledError:
+            assert lease.stopped == "stop"
+            lease.require()
+        return dead("stopped, and said so")
+
+    stage.behaviour = clean_up
+    await put(mailbox, "q")
+    async with working(mailbox, stage) as worker:
+        await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+        await worker.cancel(THREAD, "stop", message_id=await head(mailbox))
+        await wait_until(lambda: empty_but_dead(mailbox), "the turn ended its own way")
+
+
+async def test_e5_a_turn_is_interrupted_when_somebody_else_took_its_thread(redis_client: Redis) -> None:
+    mailbox = Mailbox(redis_client, lease_s=0.4)
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    await put(mailbox, "q")
+    with capture_logs() as logs:
+        async with working(mailbox, stage) as worker:
+            await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+            await redis_client.hset(mailbox.fence_key(THREAD), "token", "somebody else's")
+            await wait_until(lambda: worker.in_flight == 0, "the turn was interrupted")
+    assert not stage.leases[0].held()
+    assert stage.ended == []
+    assert "turn_lost" in [log["event"] for log in logs]
+    assert await redis_client.hget(mailbox.fence_key(THREAD), "token") == "somebody else's"
+    await mailbox.aclose()
+
+
+async def test_h3_a_turn_longer_than_its_lease_runs_once(redis_client: Redis) -> None:
+    mailbox = Mailbox(redis_client, lease_s=0.4)
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    await put(mailbox, "q")
+    async with working(mailbox, stage), working(mailbox, stage):
+        await wait_until(lambda: stage.started == ["q"], "the turn runs")
+        asyncio.get_running_loop().call_later(1.3, stage.go.set)
+        await wait_until(lambda: empty(mailbox), "the mailbox is empty")
+    assert stage.started == ["q"]
+    assert stage.ended == ["q"]
+    await mailbox.aclose()
+
+
+async def test_e5_a_handler_that_finds_its_lease_lost_leaves_the_message_alone(mailbox: Mailbox) -> None:
+    stage = Stage()
+
+    async def find_out(claimed: Claimed, lease: Lease) -> Ending:
+        message = "found out before posting"
+        raise LeaseLost(message)
+
+    stage.behaviour = find_out
+    await put(mailbox, "q")
+    async with working(mailbox, stage) as worker:
+        await wait_until(lambda: stage.started == ["q"] and worker.in_flight == 0, "the turn is over")
+        assert await mailbox.depth() == Depth(messages=1, leased=1, dead=0)
+
+
+async def test_e5_a_lease_that_a_late_beat_brings_back_costs_no_try(mailbox: Mailbox) -> None:
+    await put(mailbox, "q")
+    (claimed,) = await mailbox.claim("worker", 1)
+    lease = Lease(now())
+    async with asyncio.TaskGroup() as group:
+        turn = Turn(claimed, lease, group.create_task(Stage().until_told(claimed, lease)))
+        turn.watch()
+        await asyncio.wait({turn.task})
+    lease.prolong(claimed.leased_until)
+    assert turn.ending(stopping=False) == GIVEBACK
+
+
+async def test_a_handler_that_cancels_itself_counts_as_crashed(mailbox: Mailbox) -> None:
+    stage = Stage()
+
+    async def cancel_itself(claimed: Claimed, lease: Lease) -> Ending:
+        raise asyncio.CancelledError
+
+    stage.behaviour = cancel_itself
+    await put(mailbox, "q")
+    with capture_logs() as logs:
+        async with working(mailbox, stage) as worker:
+            await wait_until(lambda: stage.started == ["q"] and worker.in_flight == 0, "the turn is over")
+    assert [log["verb"] for log in logs if log["event"] == "turn_ended"] == ["retry"]
+
+
+async def test_h3_drain_finishes_what_it_can_and_gives_back_the_rest(mailbox: Mailbox) -> None:
+    stage, successor = Stage(), Stage()
+    quick = asyncio.Event()
+
+    async def quick_or_slow(claimed: Claimed, lease: Lease) -> Ending:
+        await (quick if claimed.body == "quick" else stage.go).wait()
+        stage.ended.append(claimed.body)
+        return OK
+
+    stage.behaviour = quick_or_slow
+    await put(mailbox, "quick", thread="1")
+    await put(mailbox, "slow", thread="2")
+    async with working(mailbox, stage, drain_s=0.3) as worker:
+        await wait_until(lambda: worker.in_flight == 2, "both turns run")
+        worker.stop()
+        await put(mailbox, "new", thread="3")
+        quick.set()
+    assert stage.ended == ["quick"]
+    assert "new" not in stage.started
+    assert await mailbox.depth() == Depth(messages=2, leased=0, dead=0)
+    async with working(mailbox, successor):
+        await wait_until(lambda: empty(mailbox), "the successor finished")
+    assert sorted(successor.ended) == ["new", "slow"]
+
+
+async def test_h3_an_idle_worker_stops_within_a_second(mailbox: Mailbox) -> None:
+    async with asyncio.timeout(1.5):
+        async with working(mailbox, Stage()):
+            pass
+
+
+async def test_h3_ended_at_once_it_still_gives_back(mailbox: Mailbox) -> None:
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    await put(mailbox, "q")
+    worker = Turns(mailbox, stage.handle, on_dead=stage.on_dead)
+    async with asyncio.TaskGroup() as group:
+        run = group.create_task(worker.run(), name="worker")
+        await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+        run.cancel()
+    (claimed,) = await mailbox.claim("another", 1)
+    assert (claimed.body, claimed.tries) == ("q", 1)
+
+
+async def test_h3_ended_at_once_a_handler_that_resists_keeps_its_lease(
+    mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns_module, "FAREWELL_S", 0.05)  # a constant, not a function
+    stage = Stage()
+
+    async def resist(claimed: Claimed, lease: Lease) -> Ending:
+        try:
+            await stage.go.wait()
+        except asyncio.CancelledError:
+            await stage.go.wait()
+        return OK
+
+    stage.behaviour = resist
+    await put(mailbox, "q")
+    worker = Turns(mailbox, stage.handle, on_dead=stage.on_dead)
+    with capture_logs() as logs:
+        async with asyncio.TaskGroup() as group:
+            run = group.create_task(worker.run(), name="worker")
+            await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+            run.cancel()
+            await wait_until(lambda: any(log["event"] == "turn_lost" for log in logs), "it was left alone")
+            stage.go.set()
+    assert await mailbox.depth() == Depth(messages=1, leased=1, dead=0)
+
+
+async def test_a6_a_cancellation_that_was_swallowed_is_repeated(
+    mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns_module, "INSIST_S", 0.05)  # a constant, not a function
+    stage = Stage()
+
+    async def swallow_once(claimed: Claimed, lease: Lease) -> Ending:
+        with suppress(asyncio.CancelledError):
+            await stage.go.wait()
+        await stage.go.wait()
+        return OK
+
+    stage.behaviour = swallow_once
+    await put(mailbox, "q")
+    async with working(mailbox, stage) as worker:
+        await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+        await worker.cancel(THREAD, "stop", message_id=await head(mailbox))
+        await wait_until(lambda: empty(mailbox), "the turn was stopped", timeout=2.5)
+
+
+async def kill_server(redis: Redis) -> None:
+    os.kill(int((await redis.info("server"))["process_id"]), signal.SIGKILL)
+
+
+async def test_h3_a_redis_that_dies_and_comes_back_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    async with connect(tmp_path) as redis:
+        mailbox = Mailbox(redis)
+        await put(mailbox, "q", "next")
+        async with working(mailbox, stage) as worker:
+            await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+            await kill_server(redis)
+            stage.go.set()
+            await wait_until(lambda: stage.ended == ["q", "next"], "both were answered")
+            await wait_until(lambda: worker.in_flight == 0, "and reported")
+        assert await mailbox.depth() == EMPTY
+        await mailbox.aclose()
+    assert stage.started == ["q", "next"]
+
+
+@contextmanager
+def away(directory: Path) -> Iterator[None]:
+    """While inside, the embedded server is dead and cannot be started again."""
+    manifest = next((directory / "redis" / "appendonlydir").glob("*.manifest"))
+    written = manifest.read_text()
+    manifest.write_text("garbage\n")
+    yield
+    manifest.write_text(written)
+
+
+async def test_h3_e5_an_outage_longer_than_a_lease_ends_the_turn_and_another_try_answers(tmp_path: Path) -> None:
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    async with connect(tmp_path) as redis:
+        mailbox = Mailbox(redis, lease_s=0.5)
+        await put(mailbox, "q")
+        with capture_logs() as logs:
+            async with working(mailbox, stage) as worker:
+                await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+                with away(tmp_path):
+                    await kill_server(redis)
+                    await wait_until(lambda: worker.in_flight == 0, "the lease ran out")
+
+                    def noticed() -> bool:
+                        return {"redis_unavailable", "beat_failed"} <= {log["event"] for log in logs}
+
+                    await wait_until(noticed, "the outage is noticed")
+                stage.go.set()
+                await wait_until(lambda: stage.ended == ["q"], "the next try answered", 20)
+                await wait_until(lambda: empty(mailbox), "the mailbox is empty")
+        await mailbox.aclose()
+    assert {"turn_lost", "redis_back"} <= {log["event"] for log in logs}
+    assert stage.started == ["q", "q"]
+
+
+async def test_h3_stopping_while_redis_is_away_does_not_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_module, "FAREWELL_S", 0.1)  # a constant, not a function
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    async with connect(tmp_path) as redis:
+        mailbox = Mailbox(redis)
+        await put(mailbox, "q")
+        with capture_logs() as logs:
+            async with asyncio.timeout(15):
+                async with working(mailbox, stage, drain_s=0) as worker:
+                    await wait_until(lambda: worker.in_flight == 1, "the turn runs")
+                    stuck = away(tmp_path)
+                    stuck.__enter__()
+                    await kill_server(redis)
+                    worker.stop()
+        stuck.__exit__(None, None, None)
+        assert "turn_not_reported" in [log["event"] for log in logs]
+        assert (await mailbox.depth()).messages == 1
+        await mailbox.aclose()
+
+
+def test_backoff_doubles_up_to_a_minute() -> None:
+    assert [backoff(tries) for tries in (1, 2, 3, 7, 50)] == [1, 2, 4, 60, 60]
+
+
+async def test_a5_what_is_done_beside_the_turns_never_ends_them(mailbox: Mailbox) -> None:
+    stage, sweeps = Stage(), [ZeroDivisionError("secret text"), RedisConnectionError("away")]
+
+    async def sweep() -> None:
+        if sweeps:
+            raise sweeps.pop()
+
+    with capture_logs() as logs:
+        async with working(mailbox, stage, sweep=sweep, sweep_s=0.01):
+            await wait_until(lambda: not sweeps, "both failed")
+            await put(mailbox, "q")
+            await wait_until(lambda: stage.ended == ["q"], "it was handled")
+    told = [log for log in logs if log["event"].startswith("sweep")]
+    assert [(log["event"], log["error_type"]) for log in told] == [
+        ("sweep_failed", "ConnectionError"),
+        ("sweep_crashed", "ZeroDivisionError"),
+    ]
+    assert "secret" not in str(told)
+
+
+async def test_h3_a_redis_that_goes_away_under_a_turn_uses_up_no_try(redis_client: Redis, mailbox: Mailbox) -> None:
+    stage = Stage()
+    tries: list[int] = []
+
+    async def fails_first(claimed: Claimed, _lease: Lease) -> Ending:
+        tries.append(claimed.tries)
+        if len(tries) <= MAX_TRIES:
+            raise RedisConnectionError
+        return OK
+
+    stage.behaviour = fails_first
+    async with working(mailbox, stage):
+        await put(mailbox, "q")
+        while len(tries) <= MAX_TRIES:
+            await hurry(redis_client, mailbox)
+            await asyncio.sleep(0)
+    assert tries == [1] * (MAX_TRIES + 1)
+    assert await mailbox.depth() == EMPTY

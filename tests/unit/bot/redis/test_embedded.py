@@ -1,0 +1,267 @@
+"""The embedded server with real processes: one per home, found again, never lost, never shot from under a neighbour."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from structlog.testing import capture_logs
+
+from bot.queue.queue import Mailbox
+from bot.redis.embedded import EmbeddedRedisError, answers, connect, find_server, runs, server_binaries
+from bot.redis.url import impatient
+from tests.support.waiting import wait_until
+
+# A process that uses the home named first, says which server it got, and stays until its input is closed.
+USER = """
+import asyncio, pathlib, structlog, sys
+from bot.embedded_redis import connect
+
+async def main():
+    async with connect(pathlib.Path(sys.argv[1])) as redis:
+        await redis.incr("users")
+        print((await redis.info("server"))["process_id"], flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def user(home: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", USER, str(home)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        yield process
+
+
+def reported_pid(process: subprocess.Popen[str]) -> int:
+    assert process.stdout is not None
+    return int(process.stdout.readline())
+
+
+async def pid_of(redis: Redis) -> int:
+    return int((await redis.info("server"))["process_id"])
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Path]:
+    """A home; whatever server a failed test left in it is ended through a last clean leaver."""
+    yield tmp_path / "home"
+    async with connect(tmp_path / "home"):
+        pass
+
+
+async def test_h3_what_was_confirmed_is_there_again(home: Path) -> None:
+    async with connect(home) as redis:
+        await redis.set("question", "ä")
+        assert (await redis.config_get("append*"))["appendfsync"] == "always"
+        assert (await redis.config_get("maxmemory-policy"))["maxmemory-policy"] == "noeviction"
+    async with connect(home) as redis:
+        assert await redis.get("question") == "ä"
+
+
+async def test_one_server_per_home_and_only_the_last_leaver_ends_it(home: Path) -> None:
+    async with connect(home) as first:
+        pid = await pid_of(first)
+        async with connect(home) as second:
+            assert await pid_of(second) == pid
+        assert await pid_of(first) == pid
+        with user(home) as process:
+            assert reported_pid(process) == pid
+            process.communicate()
+        assert await first.get("users") == "1"
+    await wait_until(lambda: not alive(pid), "the server is gone")
+
+
+async def test_several_processes_at_once_start_one_server(home: Path) -> None:
+    with user(home) as a, user(home) as b, user(home) as c:
+        pids = {await asyncio.to_thread(reported_pid, process) for process in (a, b, c)}
+        for process in (a, b, c):
+            process.communicate()
+    assert len(pids) == 1
+
+
+async def test_h3_the_server_outlives_a_killed_parent_and_is_found_again(home: Path) -> None:
+    with user(home) as process:
+        pid = await asyncio.to_thread(reported_pid, process)
+        assert os.getpgid(pid) != os.getpgid(process.pid)  # Ctrl-C in the parent's terminal does not reach it
+        os.killpg(process.pid, signal.SIGKILL)
+    async with connect(home) as redis:
+        assert await pid_of(redis) == pid
+        assert await redis.get("users") == "1"
+
+
+async def test_h3_a_killed_server_is_started_again_with_all_that_was_confirmed(home: Path) -> None:
+    async with connect(home) as redis:
+        for number in range(100):
+            await redis.rpush("list", number)
+        os.kill(await pid_of(redis), signal.SIGKILL)
+
+        async def complete() -> bool:
+            try:
+                return await redis.llen("list") == 100
+            except RedisError:
+                return False
+
+        await wait_until(complete, "the server is back")
+
+
+async def test_h3_a_server_that_cannot_come_back_is_an_outage_not_a_crash(tmp_path: Path) -> None:
+    async with connect(tmp_path) as redis:
+        await redis.set("a", "b")
+        manifest = next((tmp_path / "redis" / "appendonlydir").glob("*.manifest"))
+        written = manifest.read_text()
+        manifest.write_text("garbage\n")
+        os.kill(await pid_of(redis), signal.SIGKILL)
+        with pytest.raises(RedisError):
+            await redis.get("a")
+        manifest.write_text(written)
+        assert await redis.get("a") == "b"
+
+
+async def test_h3_a_full_disk_takes_no_question_and_goes_on_when_there_is_room(home: Path) -> None:
+    """A limit on the size of files stands in for a disk without room; a server inherits it when it is started."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+    try:
+        async with connect(home) as redis:
+            mailbox, kept = Mailbox(redis), 0
+            with suppress(RedisError):
+                while kept < 30:
+                    await mailbox.enqueue("T:C:1", "x" * 20_000, event_ids=[str(kept)])
+                    kept += 1
+            assert 0 < kept < 30
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+            async def is_taken() -> bool:
+                with suppress(RedisError):
+                    return await mailbox.enqueue("T:C:1", "after", event_ids=["after"])
+                return False
+
+            await wait_until(is_taken, "the question is taken")
+            assert (await mailbox.depth()).messages == kept + 1
+            await mailbox.aclose()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    ("last_words", "cause"),
+    [("# Can't recover from AOF write error. Exiting...", "cannot write to its disk"), ("", "killed or crashed")],
+)
+async def test_h3_why_the_server_died_is_told(home: Path, last_words: str, cause: str) -> None:
+    async with connect(home) as redis:
+        await redis.ping()
+        os.kill(await pid_of(redis), signal.SIGKILL)
+        with (home / "redis" / "server.log").open("a") as log:
+            log.write(last_words)
+        with capture_logs() as logs:
+            assert await redis.ping()
+    (died,) = [line for line in logs if line["event"] == "embedded_redis_died"]
+    assert cause in died["cause"]
+    assert died["free_bytes"] > 0
+
+
+async def test_what_is_raised_inside_comes_out_as_it_is(home: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with connect(home):
+            raise ZeroDivisionError
+
+
+async def test_only_its_owner_reaches_it(home: Path) -> None:
+    async with connect(home) as redis:
+        assert (await redis.config_get("port"))["port"] == "0"
+        assert stat.S_IMODE((home / "redis").stat().st_mode) == 0o700
+        assert stat.S_IMODE((home / "redis" / "redis.sock").stat().st_mode) == 0o700
+
+
+async def test_a_home_too_deep_for_a_socket_gets_a_short_one_that_others_find(tmp_path: Path) -> None:
+    home = tmp_path / ("deep" * 30)
+    async with connect(home) as redis:
+        pid, socket = await pid_of(redis), Path((home / "redis" / "socket").read_text())
+        assert len(str(socket)) < 60
+        with user(home) as process:
+            assert await asyncio.to_thread(reported_pid, process) == pid
+            process.communicate()
+    assert not socket.parent.exists()
+    async with connect(home) as redis:
+        assert await redis.get("users") == "1"
+
+
+async def test_files_that_cannot_be_read_give_a_clear_error(tmp_path: Path) -> None:
+    async with connect(tmp_path) as redis:
+        await redis.set("a", "b")
+    for path in (tmp_path / "redis" / "appendonlydir").glob("*.manifest"):
+        path.write_text("garbage\n")
+    with pytest.raises(EmbeddedRedisError, match=r"ended at once\. Its last words: .*manifest"):
+        async with connect(tmp_path):
+            pass
+
+
+async def test_a_home_that_cannot_hold_the_files_gives_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "redis" / "server.log").mkdir(parents=True)
+    with pytest.raises(EmbeddedRedisError, match=r"(?s)could not be started: .*log file"):
+        async with connect(tmp_path):
+            pass
+
+
+async def test_redis_url_is_used_and_nothing_is_started(redis_url: str, redis_client: Redis, tmp_path: Path) -> None:
+    async with connect(tmp_path / "home", redis_url) as redis:
+        await redis.set("a", "b")
+    assert await redis_client.get("a") == "b"
+    assert not (tmp_path / "home").exists()
+
+
+async def test_a_named_redis_that_is_away_is_no_error_yet(tmp_path: Path) -> None:
+    async with connect(tmp_path, f"unix://{tmp_path}/nobody.sock") as redis:
+        hasty = impatient(redis, timeout_s=0.2)
+        with pytest.raises(RedisError):
+            await hasty.ping()
+        await hasty.aclose()
+    assert not await answers(tmp_path / "nobody.sock")
+
+
+def test_the_bundled_server_comes_first_and_one_on_path_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "redis-server"
+    own.write_text("#!/bin/sh\nexit 0\n")
+    own.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    bundled, on_path = server_binaries()
+    assert bundled.name == "valkey-server"
+    assert on_path == own
+    assert find_server() == bundled
+
+
+def test_a_server_that_does_not_run_here_is_passed_over(tmp_path: Path) -> None:
+    foreign, broken, good = tmp_path / "foreign", tmp_path / "broken", tmp_path / "good"
+    foreign.write_bytes(b"\x7fELF of another machine")
+    broken.write_text("#!/bin/sh\nexit 127\n")
+    good.write_text("#!/bin/sh\nexit 0\n")
+    for path in (foreign, broken, good):
+        path.chmod(0o755)
+    assert [runs(path) for path in (foreign, broken, tmp_path / "missing", good)] == [False, False, False, True]
+    assert find_server([foreign, broken, good]) == good
+    with pytest.raises(EmbeddedRedisError, match=r"apt-get install redis-server.*REDIS_URL"):
+        find_server([foreign, broken])

@@ -1,0 +1,180 @@
+"""The socket to Slack: replaced when it breaks, asked for at a pace, ready only once Slack greeted (H3)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+from aiohttp import web
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
+
+from bot.events.listeners import register
+from bot.local.events.socket_mode import MOST_CONNECTIONS
+from bot.local.server import LocalWorkspace
+from bot.servers.http import serve
+from bot.servers.socket_mode import SocketFront
+from bot.slack.client import Workspace, build_app, open_client
+from bot.slack.message import Access
+from bot.slack.web_api import SlackCalls
+from tests.support.local_slack import CHAT, Slack, local_slack
+from tests.support.waiting import wait_until
+from tests.unit.bot.events.test_listeners import PROMPT, Ledger, office
+
+
+@asynccontextmanager
+async def listening(slack: Slack, redis: Redis, ledger: Ledger) -> AsyncIterator[SocketFront]:
+    ledger.gate.set()
+    app = build_app(slack.client, slack.workspace)
+    register(app, office(slack, ledger, redis, Access()))
+    front = SocketFront(app, slack.server.app_token, ping_interval_s=0.2, first_pause_s=0.05)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(front.run())
+        yield front
+        running.cancel()
+
+
+async def test_h3_a_recycled_socket_is_replaced(redis_client: Redis) -> None:
+    async with local_slack(strictness=PROMPT) as slack:
+        ledger = Ledger()
+        async with listening(slack, redis_client, ledger) as front:
+            await wait_until(front.ready, "the socket is connected")
+            await slack.server.workspace.sockets.disconnect()
+            await wait_until(lambda: slack.server.workspace.sockets.opened >= 2, "a second socket is opened")
+            await wait_until(front.ready, "the second socket is connected")
+            slack.ask("how?", CHAT)
+            # On a slow day the ack comes late and Slack sends again: more letters, but one message.
+            await wait_until(lambda: bool(ledger.letters), "the question arrived")
+        assert not await front.ready()
+        assert len({letter.ts for letter in ledger.letters}) == 1
+
+
+async def test_h3_a_slack_that_is_away_at_the_start_is_waited_for(redis_client: Redis) -> None:
+    async with local_slack(strictness=PROMPT) as slack:
+        slack.server.faults.fail("apps.connections.open", "internal_error", times=2)
+        async with listening(slack, redis_client, Ledger()) as front:
+            assert not await front.ready()
+            await wait_until(front.ready, "the socket is connected after all")
+
+
+async def test_h2_a_socket_on_this_machine_is_opened_without_the_hosts_proxy(
+    redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with local_slack(strictness=PROMPT) as slack, listening(slack, redis_client, Ledger()) as front:
+        await wait_until(front.ready, "the socket is connected")
+
+
+@asynccontextmanager
+async def never_says_goodbye() -> AsyncIterator[str]:
+    """A Slack whose sockets greet and then answer nothing, not even a close."""
+    ports: list[int] = []
+    over = asyncio.Event()
+
+    async def open_socket(_: web.Request) -> web.Response:
+        return web.json_response({"ok": True, "url": f"ws://127.0.0.1:{ports[0]}/link"})
+
+    async def silent(request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse(autoclose=False, autoping=False)
+        await socket.prepare(request)
+        await socket.send_json({"type": "hello"})
+        await over.wait()
+        return socket
+
+    application = web.Application()
+    application.router.add_post("/api/apps.connections.open", open_socket)
+    application.router.add_get("/link", silent)
+    async with serve(application) as port:
+        ports.append(port)
+        yield f"http://127.0.0.1:{port}/api/"
+        over.set()
+
+
+async def test_h3_a_socket_that_never_says_goodbye_does_not_hold_up_the_end() -> None:
+    async with never_says_goodbye() as api_url, open_client("xoxb-1", api_url=api_url) as client:
+        front = SocketFront(build_app(client, Workspace(client, SlackCalls(client))), "xapp-1")
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(front.run())
+            await wait_until(front.ready, "the socket is connected")
+            began = time.monotonic()
+            running.cancel()
+        assert time.monotonic() - began < 4
+
+
+@asynccontextmanager
+async def crowded(workspace: LocalWorkspace) -> AsyncIterator[None]:
+    """All the sockets that Slack allows one app are taken by others, so that the app's own find no place."""
+    sockets = workspace.workspace.sockets
+    ours = list(sockets.connections)
+    url = f"{workspace.url.replace('http', 'ws')}/link/?ticket="
+    async with aiohttp.ClientSession() as session:
+        others = [await session.ws_connect(url + sockets.new_ticket()) for _ in range(MOST_CONNECTIONS - len(ours))]
+        for own in ours:
+            workspace.faults.delay("apps.connections.open", 0.3)  # it comes back, when its place is taken
+            await own.socket.close()
+            others.append(await session.ws_connect(url + sockets.new_ticket()))
+        yield
+        for other in others:
+            await other.close()
+
+
+def opened(slack: Slack) -> int:
+    return slack.made("apps.connections.open")
+
+
+async def test_h3_where_slack_has_no_place_for_a_socket_it_is_asked_at_a_pace(redis_client: Redis) -> None:
+    async with local_slack(strictness=PROMPT) as slack:
+        with capture_logs() as logs:
+            async with listening(slack, redis_client, Ledger()) as front:
+                await wait_until(front.ready, "the socket is connected")
+                async with crowded(slack.server):
+                    before = opened(slack)
+                    await wait_until(lambda: opened(slack) >= before + 4, "it asks again and again")
+                    assert not await front.ready()
+                await wait_until(front.ready, "there is a place again", 20)
+        waits = [line["wait_s"] for line in logs if line["event"] == "slack_socket_waits"]
+        assert waits[:4] == [0.05, 0.1, 0.2, 0.4], "longer each time, until Slack greets"
+        assert "too_many_websockets" in [line["reason"] for line in logs if line["event"] == "slack_socket_dropped"]
+
+
+async def test_h4_a_refused_app_token_is_told_by_its_reason(redis_client: Redis) -> None:
+    async with local_slack(strictness=PROMPT) as slack:
+        slack.server.faults.fail("apps.connections.open", "invalid_auth", times=1)
+        with capture_logs() as logs:
+            async with listening(slack, redis_client, Ledger()) as front:
+                await wait_until(front.ready, "the socket is connected after all")
+        (told,) = [line for line in logs if line["event"] == "slack_socket_refused"]
+        assert told["reason"] == "invalid_auth"
+        assert "SLACK_APP_TOKEN" in told["remedy"]
+
+
+async def test_h3_waiting_for_a_socket_does_not_hold_up_the_end(redis_client: Redis) -> None:
+    async with local_slack(strictness=PROMPT) as slack:
+        slack.server.faults.fail("apps.connections.open", "internal_error", times=99)
+        front = SocketFront(build_app(slack.client, slack.workspace), "xapp-1", ping_interval_s=0.05, first_pause_s=60)
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(front.run())
+            with capture_logs() as logs:
+                await wait_until(lambda: bool(logs), "it waits")
+            began = time.monotonic()
+            running.cancel()
+        assert time.monotonic() - began < 4
+
+
+async def test_g1_no_text_in_any_library_line(redis_client: Redis, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with local_slack(strictness=PROMPT) as slack:
+        ledger = Ledger(closed=1)
+        async with listening(slack, redis_client, ledger) as front:
+            await wait_until(front.ready, "the socket is connected")
+            slack.ask("confidential words", CHAT)
+            await wait_until(lambda: bool(ledger.letters), "the question arrived")
+    assert "confidential" not in caplog.text
+    assert slack.server.bot_token not in caplog.text
+    assert slack.server.app_token not in caplog.text

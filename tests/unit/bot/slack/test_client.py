@@ -1,0 +1,79 @@
+"""The Bolt app and its connections: H2 (proxy, one workspace), H3 (sockets that break), G1 (silent libraries)."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.client import NotAuthorized, build_app, library_logger, open_client, proxy_for
+from bot.slack.web_api import DeliveryFailed
+from tests.support.local_slack import local_slack
+
+
+async def test_h2_loopback_never_goes_through_a_proxy() -> None:
+    async with open_client("xoxb-1", api_url="http://127.0.0.1:1/api/") as client:
+        assert client.proxy is None
+    async with local_slack() as slack:
+        slack.client.proxy = None
+        app = build_app(slack.client, slack.workspace)
+        assert (app.client.proxy, app.client.base_url) == (None, slack.server.api_url)
+
+
+async def test_h2_the_hosts_proxy_and_its_exceptions_are_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "intern.example")
+    assert proxy_for("https://slack.com/api/") == "http://proxy.example:3128"
+    assert proxy_for("https://slack.intern.example/api/") is None
+    assert proxy_for("http://127.0.0.1:8765/api/") is None
+    assert proxy_for("wss://wss-primary.slack.com/link/?ticket=1") == "http://proxy.example:3128"
+    assert proxy_for("ws://127.0.0.1:8765/link/") is None
+    async with open_client("xoxb-1", api_url="http://localhost:1/api/") as client:
+        assert client.proxy is None
+
+
+async def test_h2_orion_asks_once_who_it_is() -> None:
+    async with local_slack() as slack:
+        first = await slack.workspace.identity()
+        assert await slack.workspace.identity() is first
+        assert (first.team, first.own.user, first.own.bot) == ("T0LOCAL", "U0ORION", "B0ORION")
+        assert (await slack.workspace.own()).user == "U0ORION"
+        result = await slack.workspace.authorize()
+        assert (result.bot_user_id, result.bot_token) == ("U0ORION", slack.server.bot_token)
+        assert slack.made("auth.test") == 1
+
+
+async def test_h3_a_refused_token_is_an_error_not_a_silent_ack() -> None:
+    async with local_slack() as slack:
+        slack.server.faults.fail("auth.test", "invalid_auth", times=2)
+        with pytest.raises(NotAuthorized, match="invalid_auth"):
+            await slack.workspace.authorize()
+        with pytest.raises(DeliveryFailed, match="invalid_auth"):
+            await slack.workspace.identity()
+
+
+async def test_a3_the_client_repeats_nothing_by_itself() -> None:
+    async with local_slack() as slack:
+        slack.server.faults.lose_response("chat.postMessage")
+        slack.server.faults.fail("chat.postMessage", "ratelimited", status=429, retry_after=1)
+        assert slack.client.retry_handlers == []
+        assert isinstance(slack.client, AsyncWebClient)
+
+
+def test_g1_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixture) -> None:
+    logger = library_logger()
+    assert library_logger().filters == logger.filters
+    with caplog.at_level(logging.ERROR, logger=logger.name):
+        logger.warning("confidential %s", "words")
+        try:
+            int("confidential words")
+        except ValueError:
+            logger.exception("confidential %s", "words")
+        logger.error("confidential words")
+    assert [record.getMessage() for record in caplog.records] == [
+        "slack library: ValueError in test_slack_app.test_g1_the_libraries_lines_lose_their_texts",
+        "slack library: error in test_slack_app.test_g1_the_libraries_lines_lose_their_texts",
+    ]
+    assert "confidential" not in caplog.text

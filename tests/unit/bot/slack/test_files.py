@@ -1,0 +1,363 @@
+"""Files fetched from Slack over real HTTP: what is read, what is refused, and what a person is told.
+
+The far end is the local workspace, or a small server that misbehaves as Slack and networks do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from redis.asyncio import Redis
+
+from agent.texts.file_words import file_words
+from agent.thread.conversation import AttachedFile, ThreadKey
+from bot.local.model.roster import TEAM_ID, VISITOR
+from bot.slack.client import open_client
+from bot.slack.files import MOST_BYTES, MOST_FILES, Attachments, no_files
+from bot.slack.history import ThreadReader
+from bot.slack.message import Incoming
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
+from tests.support.orion_running import DIRECT, MENTION, Setting, running, settings_in, shown
+
+TOKEN = "xoxb-far-end"
+LETTER = Incoming(
+    kind="question",
+    thread=ThreadKey(team="T1", channel="C1", thread_ts="5.000001"),
+    user="U1",
+    ts="5.000001",
+    addressed="mention",
+    files="unknown",
+)
+Reply = dict[str, Any]
+"""What ``web.Response`` is made of."""
+PAGE = b"<html><body>Please sign in to Slack to see this file, it is not the file.</body></html>"
+
+
+@dataclass(kw_only=True)
+class FarEnd:
+    """A server with one message; each of its files is answered by what a test puts there."""
+
+    files: list[dict[str, Any]] = field(default_factory=list)
+    replies: dict[str, Reply | float] = field(default_factory=dict)
+    tokens: list[str] = field(default_factory=list)
+    url: str = ""
+
+    def offer(self, name: str, reply: Reply | float, **more: Any) -> None:
+        """A file; a number is the seconds that its server stays silent."""
+        address = f"{self.url}/files/{name}"
+        self.files.append({"id": f"F{len(self.files)}", "name": name, "url_private_download": address, **more})
+        self.replies[name] = reply
+
+    async def message(self, _request: web.Request) -> web.Response:
+        return web.json_response({"ok": True, "messages": [{"ts": LETTER.ts, "text": "", "files": self.files}]})
+
+    async def file(self, request: web.Request) -> web.Response:
+        self.tokens.append(request.headers.get("Authorization", ""))
+        reply = self.replies[request.match_info["name"]]
+        if isinstance(reply, float):
+            await asyncio.sleep(reply)
+            return web.Response()
+        return web.Response(**reply)
+
+
+@asynccontextmanager
+async def far_end(*, fetch_s: float = 10.0) -> AsyncIterator[tuple[FarEnd, Attachments]]:
+    there = FarEnd()
+    app = web.Application()
+    app.add_routes(
+        [web.get("/api/conversations.replies", there.message), web.get("/files/{name}", there.file)],
+    )
+    async with TestServer(app) as server:
+        there.url = str(server.make_url("")).rstrip("/")
+        async with open_client(TOKEN, api_url=f"{there.url}/api/") as client:
+            calls = SlackCalls(client, patience_s=0.1, first_pause_s=0.01)
+
+            async def nobody() -> Any:
+                raise AssertionError
+
+            yield there, Attachments(client, calls, ThreadReader(calls, nobody), fetch_s=fetch_s)
+
+
+def attachments(slack: Slack) -> Attachments:
+    return Attachments(slack.client, slack.calls, slack.reader)
+
+
+def letter(ts: str, channel: str = CHANNEL, thread_ts: str = "", **more: Any) -> Incoming:
+    place = ThreadKey(team=TEAM_ID, channel=channel, thread_ts=thread_ts or ts)
+    fields: dict[str, Any] = {"files": "unknown", **more}
+    return Incoming(kind="question", thread=place, user=VISITOR, ts=ts, addressed="mention", **fields)
+
+
+def named(read: tuple[AttachedFile, ...]) -> list[tuple[str, bool]]:
+    return [(file.name, file.opening) for file in read]
+
+
+async def test_a11_the_files_of_a_mention_are_looked_up_and_read() -> None:
+    async with local_slack() as slack:
+        named = [
+            ("notes.md", b"# Launch\n\nOn 3 March.\n", ""),
+            ("run.py", b"print('walrus')\n", "text/x-python"),
+            ("table", b'{"price": 40}', "application/json"),
+            ("page.html", b"<html><body><p>Price: 40 euros</p><script>x()</script></body></html>", "text/html"),
+            ("photo.png", b"\x89PNG", "image/png"),
+        ]
+        files = [slack.server.add_file(VISITOR, name, data, kind) for name, data, kind in named]
+        ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=files)
+        read = await attachments(slack).of(letter(ts), {})
+        assert [(file.name, file.trouble) for file in read] == [
+            ("notes.md", ""), ("run.py", ""), ("table", ""), ("page.html", ""), ("photo.png", "form"),
+        ]  # fmt: skip
+        assert "On 3 March." in read[0].text
+        assert (read[1].text.strip(), read[2].text) == ("print('walrus')", '{"price": 40}')
+        assert "40 euros" in read[3].text
+        assert "x()" not in read[3].text
+
+
+async def test_a11_files_of_a_question_in_a_thread_come_before_those_at_its_top() -> None:
+    async with local_slack() as slack:
+        first, second = (slack.server.add_file(VISITOR, name, b"Forty euros.") for name in ("a.txt", "b.txt"))
+        root = slack.server.post(VISITOR, CHANNEL, "look", files=[first])
+        reply = slack.server.post(VISITOR, CHANNEL, f"{MENTION} and?", root, files=[second])
+        bare = slack.server.post(VISITOR, CHANNEL, f"{MENTION} so?", root)
+        again = slack.server.post(VISITOR, CHANNEL, f"{MENTION} this one", root, files=[first])
+        chat = slack.server.post(VISITOR, CHAT, "", files=[first])
+        reader = attachments(slack)
+        assert named(await reader.of(letter(reply, thread_ts=root), {})) == [("b.txt", False), ("a.txt", True)]
+        assert named(await reader.of(letter(bare, thread_ts=root), {})) == [("a.txt", True)]
+        assert named(await reader.of(letter(again, thread_ts=root), {})) == [("a.txt", False)], "the same file once"
+        assert named(await reader.of(letter(root), {})) == [("a.txt", False)]
+        assert slack.made("conversations.replies") == 4, "one call brings both messages"
+        assert [file.name for file in await reader.of(letter(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
+
+
+async def test_a11_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read() -> None:
+    async with local_slack() as slack:
+        file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
+        root = slack.server.post(VISITOR, CHANNEL, "look", files=[file])
+        reply = slack.server.post(VISITOR, CHANNEL, "and?", root)
+        asked, reader = letter(reply, thread_ts=root, files="none"), attachments(slack)
+        read = await slack.reader.conversation(asked.thread, before=reply)
+        before = slack.made("conversations.replies")
+        assert named(await reader.of(asked, read.first)) == [("a.txt", True)]
+        assert await reader.of(asked, {}) == ()
+        assert slack.made("conversations.replies") == before
+        assert named(await reader.of(asked, None)) == [("a.txt", True)]
+        assert slack.server.calls[-1].arguments["latest"] == root, "asked for by its own ts: no server has to add it"
+        assert slack.made("conversations.replies") == before + 1
+
+
+async def test_a11_without_files_nothing_is_asked_of_slack() -> None:
+    async with local_slack() as slack:
+        assert await attachments(slack).of(letter("1.000001", files="none"), {}) == ()
+        assert slack.server.calls == []
+        assert await no_files(LETTER, {}) == ()
+
+
+async def test_a11_of_a_place_that_cannot_be_read_only_what_an_event_told_is_known() -> None:
+    """A Slack that is away is waited for."""
+    async with local_slack(patience_s=0.05) as slack:
+        ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?")
+        slack.server.faults.fail("conversations.replies", "missing_scope", times=1)
+        assert await attachments(slack).of(letter(ts), {}) == ()
+        slack.server.faults.fail("conversations.replies", "missing_scope", times=2)
+        assert await attachments(slack).of(letter(ts, files="some"), {}) == (AttachedFile(name="", trouble="away"),)
+        assert await attachments(slack).of(letter(ts, files="none"), None) == ()
+        slack.server.faults.fail("conversations.replies", "internal_error", times=100)
+        with pytest.raises(DeliveryFailed):
+            await attachments(slack).of(letter(ts), {})
+
+
+async def test_a11_the_limit_holds_for_the_question_and_the_top_of_its_thread_together() -> None:
+    async with far_end() as (there, reader):
+        for number in range(4):
+            there.offer(f"{number}.txt", {"text": "Forty euros."})
+        above = {"ts": "4.000001", "files": [{**there.files[0], "id": f"A{number}"} for number in range(3)]}
+        read = await reader.of(replace(LETTER, thread=replace(LETTER.thread, thread_ts="4.000001")), above)
+        assert [(file.opening, file.trouble) for file in read] == [
+            *[(False, "")] * 4, (True, ""), (True, "many"), (True, "many"),
+        ]  # fmt: skip
+
+
+async def test_a11_more_files_than_are_read_are_named() -> None:
+    async with far_end() as (there, reader):
+        for number in range(MOST_FILES + 2):
+            there.offer(f"{number}.txt", {"text": "Forty euros."})
+        read = await reader.of(LETTER, {})
+        assert [file.trouble for file in read] == [""] * MOST_FILES + ["many"] * 2
+        assert set(there.tokens) == {f"Bearer {TOKEN}"}
+
+
+def moved(to: str) -> Reply:
+    return {"status": 302, "headers": {"Location": to}}
+
+
+def page(**more: Any) -> tuple[Reply, dict[str, Any]]:
+    return {"body": PAGE, "content_type": "text/html"}, more
+
+
+TROUBLES: list[tuple[str, Reply | float, dict[str, Any], str]] = [
+    ("login.txt", *page(mimetype="text/plain"), "not_allowed"),
+    ("login.html", *page(mimetype="text/html", size=7), "not_allowed"),
+    ("right.html", *page(mimetype="text/html", size=len(PAGE)), ""),
+    ("forbidden.txt", {"status": 403}, {}, "not_allowed"),
+    ("gone.txt", {"status": 404}, {}, "away"),
+    ("loop.txt", moved("/files/loop.txt"), {}, "not_allowed"),
+    ("off.txt", moved("http://127.0.0.2:1/steal"), {}, "elsewhere"),
+    ("grown.txt", {"body": b"x" * (MOST_BYTES + 1)}, {}, "big"),
+    ("big.txt", {"text": "never asked for"}, {"size": MOST_BYTES + 1}, "big"),
+    ("silent.txt", 60.0, {}, "away"),
+    ("empty.txt", {}, {}, "unreadable"),
+    ("binary.txt", {"body": b"\0\1\2" * 50}, {}, "unreadable"),
+    ("broken.pdf", {"body": b"%PDF-1.4 nothing"}, {}, "unreadable"),
+    ("scan", {"body": b"%PDF-1.4 nothing"}, {"mimetype": "application/pdf"}, "unreadable"),
+    ("archive.zip", {"body": b"PK"}, {"mimetype": "application/zip"}, "form"),
+    ("old.txt", {"text": "x"}, {"mode": "tombstone"}, "away"),
+    ("drive.txt", {"text": "x"}, {"url_private_download": "https://drive.example/doc"}, "elsewhere"),
+    ("file.txt", {"text": "x"}, {"url_private_download": "file:///etc/hosts"}, "elsewhere"),
+    ("none.txt", {"text": "x"}, {"url_private_download": 7}, "elsewhere"),
+    ("strange.txt", {"text": "x"}, {"url_private_download": "https://[::1"}, "away"),
+    ("slack.txt", {"text": "x"}, {"url_private_download": "https://files.slack.com/a"}, "elsewhere"),
+    ("asked.txt", {"text": "x"}, {"file_access": "check_file_info"}, "away"),
+]  # fmt: skip
+
+
+async def test_a11_whatever_is_wrong_with_a_file_is_its_trouble() -> None:
+    async with far_end(fetch_s=0.5) as (there, reader):
+        for name, reply, more, trouble in TROUBLES:
+            there.files.clear()
+            there.offer(name, reply, **more)
+            (file,) = await reader.of(LETTER, {})
+            assert (file.name, file.trouble) == (name, trouble), name
+            assert bool(file.text) == (not trouble)
+
+
+async def test_i4_slacks_hosts_get_the_token_only_where_the_api_is_slacks_and_only_over_tls() -> None:
+    async with local_slack() as slack:
+        slack.client.base_url = "https://slack.com/api/"
+        reader = attachments(slack)
+        good = ("https://files.slack.com/f", "https://acme.slack.com/f", "https://slack-files.com/f")
+        bad = ("http://files.slack.com/f", "https://files.slack.com.evil.example/f", "https://evilslack.com/f")
+        assert [url for url in (*good, *bad) if reader.allowed(url)] == list(good)
+
+
+async def test_a11_a_file_of_another_organisation_is_asked_for_by_its_id() -> None:
+    async with local_slack() as slack:
+        file_id = slack.server.add_file(VISITOR, "plan.txt", b"Forty euros.")
+        ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?", files=[file_id])
+        message = slack.server.workspace.log.get(CHANNEL, ts)
+        assert message is not None
+        message.files = [{"id": file_id, "file_access": "check_file_info"}]
+        assert await attachments(slack).of(letter(ts), {}) == (AttachedFile(name="plan.txt", text="Forty euros."),)
+        slack.server.faults.fail("files.info", "missing_scope", times=1)
+        assert [file.trouble for file in await attachments(slack).of(letter(ts), {})] == ["not_allowed"]
+
+
+@pytest.fixture
+async def setting(tmp_path: Path, redis_url: str, redis_client: Redis) -> AsyncIterator[Setting]:
+    async with running(settings_in(tmp_path, redis_url)) as made:
+        yield made
+
+
+async def test_a11_files_are_answered_from_end_to_end(setting: Setting) -> None:
+    """A mention with a question, a mention and a direct message of nothing but a file, one that cannot be read."""
+    workspace = setting.workspace
+    plan = workspace.add_file(VISITOR, "offsite.md", b"# Offsite\n\nThe walrus offsite takes place in Turin.\n")
+    photo = workspace.add_file(VISITOR, "photo.png", b"\x89PNG")
+    asked = workspace.post(VISITOR, CHANNEL_HELP, f"{MENTION} Where is the walrus offsite?", files=[plan, photo])
+    bare = workspace.post(VISITOR, CHANNEL_HELP, MENTION, files=[plan])
+    direct = workspace.post(VISITOR, DIRECT, "", files=[plan])
+    answer = shown(await setting.answer_to(asked))
+    assert "The walrus offsite takes place in Turin." in answer
+    assert "offsite.md" in answer
+    assert file_words("form", "en", name="photo.png") in answer
+    assert "walrus offsite takes place in Turin" in shown(await setting.answer_to(bare))
+    assert "walrus offsite takes place in Turin" in shown(
+        await setting.answer_to(direct, thread=DIRECT, channel=DIRECT)
+    )
+
+
+CHANNEL_HELP = "C0HELP"
+
+
+async def test_a11_a_mention_of_nothing_is_still_greeted(setting: Setting) -> None:
+    ts = setting.ask(MENTION)
+    greeted = await setting.workspace.wait_for(
+        lambda: [m for m in setting.workspace.messages("C0HELP", ts) if m.get("bot_id")], 20
+    )
+    assert "mute" in greeted[0]["text"]
+
+
+LOG = b"""2026-11-20 02:14:07 walrus backup started on vault-3
+2026-11-20 02:31:44 walrus backup failed: disk quota of 40 GB exceeded
+2026-11-20 02:32:10 pager told Priya
+"""
+
+
+async def test_a11_a_file_at_the_top_of_a_thread_is_read_for_the_questions_under_it(setting: Setting) -> None:
+    """A colleague posts a log and a photo; whoever asks under it means the log. What was not read is said once."""
+    workspace = setting.workspace
+    files = [workspace.add_file("U0ONCALL", name, data) for name, data in (("night.log", LOG), ("photo.png", b"\x89"))]
+    root = workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=files)
+    asked = setting.ask(f"{MENTION} why did the walrus backup fail?", thread=root)
+    first = shown(await setting.answer_to(asked, thread=root))
+    assert "disk quota of 40 GB exceeded" in first
+    assert "night.log" in first
+    assert file_words("form", "en", name="photo.png") in first
+    further = setting.ask("Who was told by the pager?", thread=root)
+    second = shown(await setting.answer_to(further, thread=root))
+    assert "pager told Priya" in second
+    assert "photo.png" not in second
+
+
+@pytest.mark.parametrize("text", ["what does this log say?", "what does the log say?", "can you summarise this?"])
+async def test_a11_a_log_at_the_top_can_be_asked_for_as_a_whole(setting: Setting, text: str) -> None:
+    log = setting.workspace.add_file("U0ONCALL", "night.log", LOG)
+    root = setting.workspace.post("U0ONCALL", CHANNEL_HELP, "", files=[log])
+    asked = setting.ask(f"{MENTION} {text}", thread=root)
+    assert "walrus backup started on vault-3" in shown(await setting.answer_to(asked, thread=root))
+
+
+async def test_a11_a_thread_under_a_direct_message_knows_its_file(setting: Setting) -> None:
+    workspace = setting.workspace
+    log = workspace.add_file(VISITOR, "night.log", LOG)
+    root = workspace.post(VISITOR, DIRECT, "Keep this for me.", files=[log])
+    await setting.answer_to(root, thread=DIRECT, channel=DIRECT)
+    before = [call.method for call in workspace.calls].count("conversations.replies")
+    asked = setting.ask("Why did the walrus backup fail?", thread=root, channel=DIRECT)
+    answer = shown(await setting.answer_to(asked, thread=root, channel=DIRECT))
+    assert "disk quota of 40 GB exceeded" in answer
+    assert [call.method for call in workspace.calls].count("conversations.replies") == before + 1, "read once"
+
+
+async def test_a11_a_file_that_was_taken_away_from_the_top_is_not_answered_from(setting: Setting) -> None:
+    workspace = setting.workspace
+    log = workspace.add_file("U0ONCALL", "night.log", LOG)
+    root = workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=[log])
+    asked = setting.ask(f"{MENTION} why did the walrus backup fail?", thread=root)
+    await setting.answer_to(asked, thread=root)
+    workspace.delete(CHANNEL_HELP, root)
+    further = setting.ask("Who was told by the pager?", thread=root)
+    assert "Priya" not in shown(await setting.answer_to(further, thread=root))
+
+
+async def test_a3_an_edited_question_is_asked_of_the_file_at_the_top_again(setting: Setting) -> None:
+    log = setting.workspace.add_file("U0ONCALL", "night.log", LOG)
+    root = setting.workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=[log])
+    asked = setting.ask(f"{MENTION} why did the walrus backup fail?", thread=root)
+    first = await setting.answer_to(asked, thread=root)
+    setting.workspace.edit(CHANNEL_HELP, asked, f"{MENTION} who was told by the pager?")
+
+    def changed() -> dict[str, Any] | None:
+        found = [m for m in setting.workspace.messages(CHANNEL_HELP, root) if m["ts"] == first["ts"]]
+        return found[0] if found and "pager told Priya" in shown(found[0]) else None
+
+    assert "night.log" in shown(await setting.workspace.wait_for(changed, 20))

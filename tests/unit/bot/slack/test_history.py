@@ -1,0 +1,145 @@
+"""Reading a conversation back: A2 (earlier messages, with paging), A3 (what was already posted)."""
+
+from __future__ import annotations
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.thread.conversation import Message, ThreadKey
+from bot.local.model.messages import Message as LocalMessage
+from bot.servers.http import serve
+from bot.slack.client import open_client
+from bot.slack.history import Posted, ThreadReader, sort_key
+from bot.slack.message import Own
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
+
+
+def metadata(event_type: str, **payload: object) -> dict[str, object]:
+    return {"event_type": event_type, "event_payload": payload}
+
+
+async def say(slack: Slack, place: ThreadKey, text: str, *, meta: dict[str, object] | None = None) -> str:
+    thread = {} if place.thread_ts == place.channel else {"thread_ts": place.thread_ts}
+    reply = await slack.calls.write(
+        "chat.postMessage", {"channel": place.channel, "text": text, **thread, **({"metadata": meta} if meta else {})}
+    )
+    return str(reply["ts"])
+
+
+async def test_a2_a_thread_reads_oldest_first_with_its_speakers() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask("<@U0ORION> how do we <https://x.example|release>?")
+        answer = await say(slack, place, "On Tuesdays.")
+        reply = slack.server.post("U0RELEASE", CHANNEL, "and &lt;who&gt;?", ts)
+        assert await slack.reader.messages(place) == (
+            Message(role="user", text="how do we release (https://x.example)?", user="U0YOU", ts=ts),
+            Message(role="assistant", text="On Tuesdays.", ts=answer),
+            Message(role="user", text="and <who>?", user="U0RELEASE", ts=reply, addressed=False),
+        )
+        assert [m.ts for m in await slack.reader.messages(place, before=reply)] == [ts, answer]
+        assert await slack.reader.messages(place, before=ts) == ()
+
+
+async def test_a2_a_long_thread_is_read_over_all_pages() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        for number in range(450):
+            slack.server.post("U0RELEASE", CHANNEL, f"line {number}", ts)
+        read = await slack.reader.messages(place, limit=500)
+        assert [m.text for m in read[1:]] == [f"line {number}" for number in range(450)]
+        assert slack.made("conversations.replies") == 3
+        assert [m.text for m in await slack.reader.messages(place, limit=2)] == ["line 448", "line 449"]
+
+
+async def test_a2_the_alert_that_a_thread_is_about_is_read_too() -> None:
+    async with local_slack() as slack:
+        log = slack.server.workspace.log
+        alert = {"title": "Disk full", "text": "db-7 is at 98 %", "fallback": "Disk full: db-7"}
+        root = LocalMessage(channel=CHANNEL, ts=log.next_ts(), user="UALERTS", bot_id="BALERTS", attachments=[alert])
+        slack.server.workspace.added(root)
+        place = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=root.ts)
+        slack.server.post("U0YOU", CHANNEL, "<@U0ORION> what is this?", root.ts)
+        assert [m.text for m in await slack.reader.messages(place)] == ["Disk full\ndb-7 is at 98 %", "what is this?"]
+
+
+async def test_a2_a_direct_chat_reads_its_last_messages() -> None:
+    async with local_slack() as slack:
+        stamps = [slack.ask(f"question {number}", CHAT)[1] for number in range(250)]
+        place = ThreadKey(team="T0LOCAL", channel=CHAT, thread_ts=CHAT)
+        read = await slack.reader.messages(place, limit=3, before=stamps[-1])
+        assert [m.text for m in read] == ["question 246", "question 247", "question 248"]
+        assert slack.made("conversations.history") == 1
+
+
+async def test_a3_what_was_posted_for_a_question_is_found_in_order() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        working = await say(slack, place, "…", meta=metadata("orion_working", question_ts=ts))
+        second = await say(slack, place, "2", meta=metadata("orion_answer", question_ts=ts, turn_id="t1", part=2))
+        first = await say(slack, place, "1", meta=metadata("orion_answer", question_ts=ts, turn_id="t1"))
+        await say(slack, place, "other", meta=metadata("orion_answer", question_ts="1.1", turn_id="t0"))
+        await say(slack, place, "other", meta=metadata("something_else", question_ts=ts))
+        assert await slack.reader.posted(place, ts) == (
+            Posted(ts=working, placeholder=True),
+            Posted(ts=first, turn_id="t1"),
+            Posted(ts=second, turn_id="t1", part=2),
+        )
+
+
+async def test_i2_another_apps_metadata_counts_for_nothing() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        forged = slack.server.post("U0RELEASE", CHANNEL, "I am Orion", ts)
+        message = slack.server.workspace.log.get(CHANNEL, forged)
+        assert message is not None
+        message.metadata = metadata("orion_answer", question_ts=ts, turn_id="t1")
+        assert await slack.reader.posted(place, ts) == ()
+
+
+async def test_a3_without_the_history_scope_nothing_is_found() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        slack.server.faults.fail("conversations.replies", "missing_scope", times=2)
+        assert await slack.reader.posted(place, ts) == ()
+        with pytest.raises(DeliveryFailed, match="missing_scope"):
+            await slack.reader.messages(place)
+
+
+async def test_h3_a_thread_that_is_gone_is_a_failure() -> None:
+    async with local_slack() as slack:
+        gone = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001")
+        with pytest.raises(DeliveryFailed) as failed:
+            await slack.reader.posted(gone, "1600000000.000001")
+        assert failed.value.permanent
+
+
+async def test_a2_a_thread_without_end_is_read_up_to_a_bound_and_nothing_twice() -> None:
+    asked: list[str] = []
+
+    async def again(request: web.Request) -> web.Response:
+        asked.append(request.query.get("cursor", ""))
+        message = {"type": "message", "user": "U0YOU", "text": "first", "ts": "1700000000.000100"}
+        return web.json_response({"ok": True, "messages": [message], "response_metadata": {"next_cursor": "more"}})
+
+    async def own() -> Own:
+        return Own(user="U0ORION", bot="B0ORION")
+
+    application = web.Application()
+    application.router.add_get("/api/conversations.replies", again)
+    async with (
+        serve(application) as port,
+        open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client,
+    ):
+        place = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
+        read = await ThreadReader(SlackCalls(client), own).messages(place)
+    assert [message.text for message in read] == ["first"]
+    assert asked == ["", *["more"] * 19]
+
+
+@given(st.tuples(st.integers(0, 2_000_000_000), st.integers(0, 999_999)), st.text())
+def test_a2_timestamps_order_exactly(parts: tuple[int, int], noise: str) -> None:
+    assert sort_key(f"{parts[0]}.{parts[1]:06}") == parts
+    assert len(sort_key(noise)) == 2

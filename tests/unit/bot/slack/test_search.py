@@ -1,0 +1,190 @@
+"""Slack's real-time search, through a whole Orion in a workspace that grants it or does not (D3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.thread.conversation import ThreadKey
+from agent.thread.state import ThreadState
+from agent.thread.store import ThreadStore
+from agent.tools.builtin.slack_search import ORIGIN, Said, SlackSearchFailed, SlackSearchTool, permalinks_only
+from bot.local.model.limits import LENIENT
+from bot.local.model.roster import TEAM_ID
+from bot.local.server import LocalWorkspace
+from bot.local.workspace import SCOPES, SEARCH_SCOPE
+from bot.slack.client import open_client
+from bot.slack.manifest import manifest
+from bot.slack.message import Access, Incoming, Own, read
+from bot.slack.search import SlackSearching, no_tools
+from bot.slack.web_api import SlackCalls
+from bot.stores.outbox import Entry
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
+from tests.support.orion_running import MENTION, Setting, running, settings_in, shown
+from tests.support.waiting import wait_until
+from verification.types import Answer, Source
+
+NEWS = "The canteen moves to building nine on Monday."
+ANSWER = "<answer>The canteen moves to building nine on Monday [1].</answer>"
+SEARCH = calls(("slack_search", {"query": "canteen building"}))
+
+
+@asynccontextmanager
+async def workspace(*scopes: str) -> AsyncIterator[LocalWorkspace]:
+    opened = LocalWorkspace(strictness=LENIENT, scopes=(*SCOPES, *scopes))
+    await opened.start()
+    try:
+        yield opened
+    finally:
+        await opened.stop()
+
+
+@asynccontextmanager
+async def orion(inside: LocalWorkspace, redis_url: str, home: Path, server: ScriptedOpenAI) -> AsyncIterator[Setting]:
+    empty = home / "docs"
+    empty.mkdir()
+    settings = settings_in(home, redis_url, openai_base_url=server.url, model="m")
+    async with running(settings, docs=empty, inhabited=inside) as setting:
+        yield setting
+
+
+def offered(server: ScriptedOpenAI) -> list[str]:
+    """The tools of the first decision."""
+    return [one["function"]["name"] for one in server.requests[0]["tools"]]
+
+
+async def test_d3_a_question_is_answered_from_slack_and_only_the_link_is_kept(
+    redis_url: str, redis_client: Redis, tmp_path: Path
+) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[SEARCH, RESPOND], drafts=[says(ANSWER)]) as server,
+        workspace(SEARCH_SCOPE) as inside,
+        orion(inside, redis_url, tmp_path, server) as setting,
+    ):
+        said = setting.workspace.post("U0PEOPLE", "C0GENERAL", NEWS)
+        ts = setting.ask(f"{MENTION} Where does the canteen move?")
+        answer = await setting.answer_to(ts)
+        link = f"{inside.url}/archives/C0GENERAL/p{said.replace('.', '')}"
+        assert link in shown(answer)
+        (call,) = [one for one in inside.calls if one.method == "assistant.search.context"]
+        assert call.arguments["channel_types"] == ["public_channel"]
+        assert call.error == ""
+        place = ThreadKey(team=TEAM_ID, channel="C0HELP", thread_ts=ts)
+        threads = ThreadStore(redis_client)
+
+        async def kept() -> tuple[Source, ...]:
+            return (await threads.load(place)).sources
+
+        await wait_until(kept, "the state is saved")
+        (source,) = await kept()
+        assert (source.title, source.text, source.url) == ("A message in Slack", "", link)
+    assert "slack_search" in offered(server)
+
+
+async def test_d3_without_the_grant_there_is_no_tool(redis_url: str, tmp_path: Path) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says("<answer>Hello there, how can I help?</answer>")]) as server,
+        workspace() as inside,
+        orion(inside, redis_url, tmp_path, server) as setting,
+    ):
+        await setting.answer_to(setting.ask(f"{MENTION} hello"))
+    assert "slack_search" not in offered(server)
+    assert "search" in offered(server)
+
+
+def letter(ts: str = "1.0", **more: Any) -> Incoming:
+    place = ThreadKey(team="T1", channel="C0HELP", thread_ts=ts)
+    return Incoming(kind="question", thread=place, user="U1", ts=ts, addressed="mention", text="?", **more)
+
+
+async def test_d3_a_grant_is_asked_for_once_and_a_refusal_is_remembered() -> None:
+    async with workspace(SEARCH_SCOPE) as inside:
+        now = [0.0]
+        async with open_client(inside.bot_token, api_url=inside.api_url) as client:
+            searching = SlackSearching(client, SlackCalls(client), clock=lambda: now[0])
+            assert await searching.tools(letter()) == ()
+            (tool,) = await searching.tools(letter(action_token="t"))
+            await searching.tools(letter(action_token="t"))
+            assert [one.method for one in inside.calls] == ["auth.test"]
+            stale = await tool.run("1", {"query": "canteen"})
+            assert (stale.ok, stale.error) == (False, "Slack's search gave no answer.")
+            inside.faults.missing.add("assistant.search.context")
+            refused = await tool.run("1", {"query": "canteen"})
+            assert refused.error == "The workspace does not let Orion search."
+            assert await searching.tools(letter(action_token="t")) == ()
+            now[0] = 4000.0
+            assert len(await searching.tools(letter(action_token="t"))) == 1
+    assert await no_tools(letter()) == ()
+
+
+async def test_d3_what_is_found_is_public_said_by_people_and_not_the_question() -> None:
+    async with workspace(SEARCH_SCOPE) as inside, open_client(inside.bot_token, api_url=inside.api_url) as client:
+        inside.post_as_other_app("C0GENERAL", "canteen by a machine")
+        inside.post("U0PEOPLE", "C0GENERAL", f"{NEWS} See <https://a.example/x|the plan> &amp; map")
+        asked = inside.post("U0VISITOR", "C0HELP", "Which canteen?")
+        token = next(iter(inside.workspace.action_tokens))
+        (tool,) = await SlackSearching(client, SlackCalls(client)).tools(letter(asked, action_token=token))
+        found = await tool.run("1", {"query": "Which canteen"})
+    (source,) = found.sources
+    assert source.text == f"{NEWS} See the plan (https://a.example/x) & map"
+    assert source.title.endswith(" in #general")
+    assert source.origin == ORIGIN
+    assert source.updated_at.startswith("20")
+
+
+@pytest.mark.parametrize(
+    ("more", "token"),
+    [
+        ({"action_token": "a"}, "a"),
+        ({"assistant_thread": {"action_token": "b"}}, "b"),
+        ({"action_token": "x" * 9999}, ""),
+        ({"action_token": 5}, ""),
+        ({}, ""),
+    ],
+    ids=["event", "thread", "long", "number", "none"],
+)
+def test_d3_the_token_comes_with_the_event_and_is_not_stored_with_the_letter(more: dict[str, Any], token: str) -> None:
+    event = {"type": "app_mention", "channel": "C1", "user": "U1", "ts": "1.0", "text": "<@U0> hi", **more}
+    found = read({"team_id": "T1", "event_id": "Ev1", "event": event}, Own(user="U0"), Access())
+    assert isinstance(found, Incoming)
+    assert found.action_token == token
+    assert Incoming.from_json(found.to_json()) == replace(found, action_token="")
+
+
+async def test_d3_nothing_found_and_a_failure_are_results() -> None:
+    async def nothing(_query: str, _limit: int) -> list[Said]:
+        return []
+
+    async def away(_query: str, _limit: int) -> list[Said]:
+        raise SlackSearchFailed("away")
+
+    found = await SlackSearchTool(nothing).run("1", {"query": "x"})
+    assert (found.ok, found.content) == (True, "Nobody wrote of it.")
+    assert (await SlackSearchTool(away).run("1", {"query": "x"})).error == "away"
+
+
+def test_d3_only_permalinks_may_be_kept() -> None:
+    private = Source(id=1, title="Ada in #general", url="https://s.example/p1", text="words", origin=ORIGIN)
+    page = Source(id=2, title="Page", text="words")
+    assert permalinks_only([private, page]) == (
+        Source(id=1, title="A message in Slack", url="https://s.example/p1", origin=ORIGIN),
+        page,
+    )
+    answer = Answer(text="a", chunks=("a",), sources=(private, page))
+    stored = json.loads(Entry(outcome="answered", answer=answer, state=ThreadState()).to_json())
+    assert [source["text"] for source in stored["answer"]["sources"]] == ["", "words"]
+
+
+def test_d3_the_manifest_asks_for_search_only_when_told() -> None:
+    def scopes(**more: Any) -> list[str]:
+        return list(manifest(**more)["oauth_config"]["scopes"]["bot"])
+
+    assert SEARCH_SCOPE not in scopes()
+    assert set(scopes(slack_search=True)) - set(scopes()) == {SEARCH_SCOPE}

@@ -1,0 +1,108 @@
+"""Who somebody is to this workspace: what Slack says is read strictly, kept for an hour, and never guessed (A12)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.local.model.roster import TEAM_ID, Channel, Member, seeded
+from bot.local.server import LocalWorkspace
+from bot.slack.users import People, Person, read_person, reads_elsewhere
+from bot.slack.web_api import DeliveryFailed
+from tests.support.local_slack import CHANNEL, Slack, local_slack
+
+
+def people_of(slack: Slack, redis: Redis) -> People:
+    return People(slack.calls, redis)
+
+
+@pytest.mark.parametrize(
+    ("told", "person"),
+    [
+        ({"team_id": "T1", "locale": "de-DE"}, Person(language="de")),
+        ({"team_id": "T1", "is_restricted": True}, Person(guest=True)),
+        ({"team_id": "T1", "is_restricted": True, "is_ultra_restricted": True}, Person(guest=True)),
+        ({"team_id": "T9"}, Person(external=True)),
+        ({"team_id": "T1", "is_stranger": True}, Person(external=True)),
+        ({"team_id": "T9", "enterprise_user": {"teams": ["T1", "T9"]}}, Person()),
+        ({"team_id": "T9", "enterprise_user": {"teams": "T1"}}, Person(external=True)),
+        ({}, Person()),
+    ],
+)
+def test_a12_an_account_is_read_as_slack_describes_it(told: dict[str, Any], person: Person) -> None:
+    assert read_person(told, "T1") == person
+
+
+@pytest.mark.parametrize(
+    ("told", "elsewhere"),
+    [
+        ({"is_ext_shared": True}, True),
+        ({"is_pending_ext_shared": True}, True),
+        ({"is_shared": True}, True),
+        ({"is_shared": True, "is_org_shared": True}, False),
+        ({"is_shared": True, "is_org_shared": True, "is_ext_shared": True}, True),
+        ({}, False),
+    ],
+)
+def test_a12_a_channel_shared_within_our_own_organisation_is_ours(told: dict[str, Any], *, elsewhere: bool) -> None:
+    assert reads_elsewhere(told) is elsewhere
+
+
+async def test_a12_slack_is_asked_once_an_hour(redis_client: Redis, no_leaked_keys: list[str]) -> None:
+    roster = seeded()
+    roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
+    roster.channels["C0PARTNER"] = Channel(id="C0PARTNER", name="partner", members={"U0ORION"}, is_ext_shared=True)
+    async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
+        people = people_of(slack, redis_client)
+        assert await people.known(TEAM_ID, "U0GUEST") is None
+        for _ in range(3):
+            assert (await people.person(TEAM_ID, "U0GUEST")).guest
+            assert await people.is_shared(TEAM_ID, "C0PARTNER")
+            assert not await people.is_shared(TEAM_ID, CHANNEL)
+        assert (slack.made("users.info"), slack.made("conversations.info")) == (1, 2)
+        assert await people_of(slack, redis_client).known(TEAM_ID, "U0GUEST") == Person(guest=True, language="en")
+
+
+@pytest.mark.parametrize(
+    "stored", ['{"guest": true, "external": false, "language": "en", "new": [1]}', "{}", "[1]", "garbage"]
+)
+async def test_h3_what_another_version_wrote_of_a_person_crashes_no_turn(redis_client: Redis, stored: str) -> None:
+    roster = seeded()
+    roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
+    async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
+        people = people_of(slack, redis_client)
+        await redis_client.set(people.person_key(TEAM_ID, "U0GUEST"), stored, ex=60)
+        assert await people.person(TEAM_ID, "U0GUEST") == Person(guest=True, language="en")
+
+
+async def test_a12_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis) -> None:
+    async with local_slack() as slack:
+        people = people_of(slack, redis_client)
+        assert (await people.person(TEAM_ID, "U0ELSEWHERE")).external
+        assert await people.is_shared(TEAM_ID, "C0ELSEWHERE")
+        assert await redis_client.exists(people.channel_key(TEAM_ID, "C0ELSEWHERE")) == 0
+
+
+@pytest.mark.parametrize(("error", "permanent"), [("missing_scope", True), ("internal_error", False)])
+async def test_a12_a_failing_look_is_no_guess(redis_client: Redis, error: str, *, permanent: bool) -> None:
+    async with local_slack(patience_s=0.05) as slack:
+        people = people_of(slack, redis_client)
+        for method, look in (("users.info", people.person), ("conversations.info", people.is_shared)):
+            for _ in range(1 if permanent else 9):
+                slack.server.faults.fail(method, error)
+            with pytest.raises(DeliveryFailed) as failed:
+                await look(TEAM_ID, CHANNEL)
+            assert failed.value.permanent is permanent
+            assert await redis_client.dbsize() == 0
+
+
+async def test_a12_a_thing_is_told_once_a_day_unless_it_could_not_be(redis_client: Redis) -> None:
+    async with local_slack() as slack:
+        people = people_of(slack, redis_client)
+        assert [await people.tell_now(TEAM_ID, "U1", "guest") for _ in range(3)] == [True, False, False]
+        assert await people.tell_now(TEAM_ID, "U2", "guest")
+        await people.not_told(TEAM_ID, "U1", "guest")
+        assert await people.tell_now(TEAM_ID, "U1", "guest")
+        assert 0 < await redis_client.ttl(people.told_key(TEAM_ID, "U1", "guest")) <= 86_400

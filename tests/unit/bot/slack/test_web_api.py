@@ -1,0 +1,269 @@
+"""Calling Slack with patience: H3 (an outage is waited out), A3 (nothing is posted twice)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+from structlog.testing import capture_logs
+
+from agent.model.circuit_breaker import CircuitBreaker
+from bot.local.model.limits import LENIENT
+from bot.local.server import LocalWorkspace
+from bot.servers.http import serve
+from bot.slack.client import open_client
+from bot.slack.web_api import DeliveryFailed, Reply, SlackCalls
+from tests.support.local_slack import CHANNEL, local_slack, running
+
+
+def post(text: str = "hello") -> dict[str, str]:
+    return {"channel": CHANNEL, "text": text}
+
+
+async def test_h3_retry_after_is_obeyed() -> None:
+    async with local_slack() as slack:
+        slack.server.faults.rate_limit("chat.postMessage", retry_after=1)
+        began = time.monotonic()
+        await slack.calls.write("chat.postMessage", post())
+        assert time.monotonic() - began >= 1.0
+        assert len(slack.server.messages(CHANNEL)) == 1
+
+
+@pytest.mark.parametrize(("error", "status"), [("internal_error", 200), ("fatal_error", 500), ("", 503)])
+async def test_h3_slacks_own_trouble_is_waited_out(error: str, status: int) -> None:
+    async with local_slack() as slack:
+        slack.server.faults.fail("chat.postMessage", error, times=3, status=status)
+        await slack.calls.write("chat.postMessage", post())
+        assert slack.made("chat.postMessage") == 4
+
+
+async def test_h3_a_final_error_is_not_repeated() -> None:
+    async with local_slack() as slack:
+        with pytest.raises(DeliveryFailed) as failed:
+            await slack.calls.write("chat.postMessage", {"channel": "C0NOWHERE", "text": "hello"})
+        assert (failed.value.reason, failed.value.permanent) == ("channel_not_found", True)
+        assert slack.made("chat.postMessage") == 1
+
+
+async def test_h3_patience_ends() -> None:
+    async with local_slack(patience_s=0.2) as slack:
+        slack.server.faults.fail("chat.postMessage", times=1000)
+        with pytest.raises(DeliveryFailed) as failed:
+            await slack.calls.write("chat.postMessage", post())
+        assert (failed.value.reason, failed.value.permanent) == ("internal_error", False)
+
+
+async def test_h3_a_wait_longer_than_patience_is_not_begun() -> None:
+    async with local_slack(patience_s=5) as slack:
+        slack.server.faults.rate_limit("chat.postMessage", retry_after=30)
+        began = time.monotonic()
+        with pytest.raises(DeliveryFailed, match="ratelimited"):
+            await slack.calls.write("chat.postMessage", post())
+        assert time.monotonic() - began < 4  # neither the 30 s asked for nor the 5 s of its patience
+
+
+async def test_a3_what_may_have_happened_is_looked_for_before_it_is_repeated() -> None:
+    async with local_slack() as slack:
+        slack.server.faults.lose_response("chat.postMessage")
+
+        async def look() -> Reply | None:
+            return {"ts": slack.server.messages(CHANNEL)[0]["ts"]}
+
+        reply = await slack.calls.write("chat.postMessage", post(), look=look)
+        assert [message["ts"] for message in slack.server.messages(CHANNEL)] == [reply["ts"]]
+
+
+async def test_a3_what_did_not_happen_is_repeated() -> None:
+    async with local_slack() as slack:
+        slack.server.faults.reset("chat.postMessage", times=2)
+        looks: list[int] = []
+
+        async def look() -> Reply | None:
+            looks.append(len(slack.server.messages(CHANNEL)))
+            return None
+
+        await slack.calls.write("chat.postMessage", post(), look=look)
+        assert (looks, len(slack.server.messages(CHANNEL))) == ([0, 0], 1)
+
+
+async def test_a3_what_may_have_happened_is_looked_for_also_after_a_later_attempt_that_did_not() -> None:
+    async with (
+        running(LocalWorkspace(strictness=LENIENT)) as server,
+        open_client(server.bot_token, api_url=server.api_url) as client,
+    ):
+        calls = SlackCalls(client, attempt_s=0.2, first_pause_s=0.01)
+        server.faults.hold("chat.postMessage")
+        server.faults.rate_limit("chat.postMessage", retry_after=1)
+        looks: list[int] = []
+
+        async def look() -> Reply | None:
+            found = server.messages(CHANNEL)
+            looks.append(len(found))
+            server.faults.release()  # carried out while the second attempt waits
+            return found[0] if found else None
+
+        await calls.write("chat.postMessage", post(), look=look)
+        assert (looks, len(server.messages(CHANNEL))) == ([0, 1], 1)
+
+
+async def test_e5_the_lease_is_checked_before_each_attempt() -> None:
+    async with local_slack() as slack:
+        slack.server.faults.fail("chat.postMessage", times=5)
+        checks: list[int] = []
+
+        def lease_check() -> None:
+            checks.append(slack.made("chat.postMessage"))
+            if len(checks) == 3:
+                message = "lost"
+                raise PermissionError(message)
+
+        with pytest.raises(PermissionError, match="lost"):
+            await slack.calls.write("chat.postMessage", post(), lease_check=lease_check)
+        assert checks == [0, 1, 2]
+
+
+async def test_h3_a_call_that_hangs_is_given_up_and_repeated() -> None:
+    async with (
+        running(LocalWorkspace(strictness=LENIENT)) as server,
+        open_client(server.bot_token, api_url=server.api_url) as client,
+    ):
+        calls = SlackCalls(client, attempt_s=0.2, first_pause_s=0.01)
+        server.faults.hang("auth.test")
+        assert (await calls.read("auth.test"))["user_id"] == "U0ORION"
+
+
+async def test_a5_a_call_made_once_is_not_repeated() -> None:
+    async with local_slack() as slack:
+        slack.server.faults.fail("views.open", times=2)
+        with pytest.raises(DeliveryFailed, match="internal_error"):
+            await slack.calls.once("views.open", {})
+        assert slack.made("views.open") == 1
+
+
+async def test_h3_a_slack_that_is_not_there_is_waited_for() -> None:
+    async with open_client("xoxb-1", api_url="http://127.0.0.1:9/api/") as client:
+        with pytest.raises(DeliveryFailed) as failed:
+            await SlackCalls(client, patience_s=0.1, first_pause_s=0.01).read("auth.test")
+        assert not failed.value.permanent
+
+
+@asynccontextmanager
+async def answering(body: str, status: int, content_type: str) -> AsyncIterator[SlackCalls]:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=body, status=status, content_type=content_type)
+
+    application = web.Application()
+    application.router.add_route("*", "/api/{method}", answer)
+    async with (
+        serve(application) as port,
+        open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client,
+    ):
+        yield SlackCalls(client, patience_s=0.1, first_pause_s=0.01)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "content_type", "reason", "permanent"),
+    [
+        ("<html>bad gateway</html>", 502, "text/html", "http_502", False),
+        ("upstream gone", 503, "text/plain", "http_503", False),
+        ("{not json", 500, "application/json", "http_500", False),
+        ("<html>proxy</html>", 200, "text/html", "http_200", True),
+        ('{"ok": false}', 200, "application/json", "http_200", True),
+    ],
+)
+async def test_h3_a_proxys_page_is_no_answer(
+    body: str, status: int, content_type: str, reason: str, *, permanent: bool
+) -> None:
+    async with answering(body, status, content_type) as calls:
+        with pytest.raises(DeliveryFailed) as failed:
+            await calls.read("auth.test")
+        assert (failed.value.reason, failed.value.permanent) == (reason, permanent)
+
+
+async def test_g1_waiting_logs_the_method_and_never_the_text() -> None:
+    async with local_slack() as slack:
+        slack.server.faults.fail("chat.postMessage")
+        with capture_logs() as lines:
+            await slack.calls.write("chat.postMessage", post("confidential words"))
+    assert [{k: v for k, v in line.items() if k != "wait_s"} for line in lines] == [
+        {
+            "event": "slack_call_waits",
+            "log_level": "warning",
+            "method": "chat.postMessage",
+            "reason": "internal_error",
+        }
+    ]
+
+
+async def test_h3_a_slack_that_keeps_failing_gets_one_call_at_a_time_until_it_is_back() -> None:
+    async with local_slack() as slack:
+        breaker = CircuitBreaker("slack", failures=3, first_pause_s=0.05)
+        calls = SlackCalls(slack.client, patience_s=0.04, first_pause_s=0.01, breaker=breaker)
+        slack.server.faults.fail("chat.postMessage", status=503, times=3)
+        for _ in range(2):
+            with pytest.raises(DeliveryFailed) as failed:
+                await calls.write("chat.postMessage", post())
+        assert (failed.value.reason, failed.value.permanent) == ("left_alone", False)
+        assert slack.made("chat.postMessage") == 3
+        assert breaker.is_open
+        patient = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
+        await patient.write("chat.postMessage", post())
+        assert slack.made("chat.postMessage") == 4
+        assert not breaker.is_open
+
+
+@pytest.mark.parametrize("error", ["channel_not_found", "ratelimited"])
+async def test_h3_a_slack_that_says_no_is_there(error: str) -> None:
+    async with local_slack() as slack:
+        breaker = CircuitBreaker("slack", failures=1)
+        calls = SlackCalls(slack.client, patience_s=0.0, first_pause_s=0.01, breaker=breaker)
+        slack.server.faults.fail("chat.postMessage", error)
+        with pytest.raises(DeliveryFailed):
+            await calls.write("chat.postMessage", post())
+        assert not breaker.is_open
+
+
+async def test_h3_a_call_that_was_cancelled_leaves_the_probe_to_the_next() -> None:
+    async with local_slack() as slack:
+        breaker = CircuitBreaker("slack", failures=1, first_pause_s=0.001)
+        calls = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
+        breaker.failed()
+        await asyncio.sleep(0.01)
+        slack.server.faults.hang("chat.postMessage")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await calls.write("chat.postMessage", post())
+        slack.server.faults.clear()
+        await calls.write("chat.postMessage", post())
+        assert not breaker.is_open
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "doubts"),
+    [("internal_error", 200, 1), ("", 503, 1), ("ratelimited", 429, 0), ("channel_not_found", 200, 0)],
+)
+async def test_e5_only_what_slack_may_still_carry_out_is_doubted(error: str, status: int, doubts: int) -> None:
+    heard: list[None] = []
+
+    async def doubted() -> None:
+        heard.append(None)
+
+    async with local_slack(patience_s=0.0) as slack:
+        slack.server.faults.fail("chat.postMessage", error, status=status)
+        with pytest.raises(DeliveryFailed):
+            await slack.calls.write("chat.postMessage", post(), doubted=doubted)
+    assert len(heard) == doubts
+
+
+async def test_e5_a_slack_that_cannot_be_reached_carries_nothing_out() -> None:
+    async def doubted() -> None:
+        pytest.fail("no connection was opened")
+
+    async with open_client("xoxb-1", api_url="http://127.0.0.1:9/api/") as client:
+        calls = SlackCalls(client, patience_s=0.0, first_pause_s=0.01)
+        with pytest.raises(DeliveryFailed):
+            await calls.write("chat.postMessage", post(), doubted=doubted)

@@ -1,0 +1,144 @@
+"""Tokens a day: counted while they are used, in one step, never lost with a turn that ends badly (A12)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
+
+from agent.thread.conversation import ThreadKey
+from bot.slack.message import Incoming
+from bot.stores.budgets import Budgets, Holder, Limits, in_words
+from tests.support.waiting import wait_until
+
+NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC).timestamp()
+
+
+def letter(user: str = "U1", channel: str = "C1", team: str = "T1") -> Incoming:
+    place = ThreadKey(team=team, channel=channel, thread_ts="1.0")
+    return Incoming(kind="question", thread=place, user=user, ts="1.0", addressed="mention")
+
+
+def budgets(redis: Redis, limits: Limits, now: float = NOON) -> Budgets:
+    return Budgets(redis, limits, clock=lambda: now)
+
+
+async def spend(purse: Budgets, tokens: int, of: Incoming) -> None:
+    async with purse.counting("t", of):
+        purse.used("t", tokens)
+
+
+@pytest.mark.parametrize(
+    ("limits", "holder"),
+    [
+        (Limits(user=100), "user"),
+        (Limits(channel=100), "channel"),
+        (Limits(workspace=100), "workspace"),
+        (Limits(user=100, channel=100, workspace=100), "user"),
+        (Limits(user=101, channel=101, workspace=101), None),
+        (Limits(user=100, admins=frozenset({"U1"})), None),
+        (Limits(user=100, channel=100, admins=frozenset({"U1"})), "channel"),
+        (Limits(), None),
+    ],
+)
+async def test_a12_a_used_up_budget_is_named(
+    redis_client: Redis, no_leaked_keys: list[str], limits: Limits, holder: Holder | None
+) -> None:
+    purse = budgets(redis_client, limits)
+    assert await purse.exhausted(letter()) is None
+    await spend(purse, 100, letter())
+    assert await purse.exhausted(letter()) == holder
+
+
+async def test_a12_others_and_tomorrow_are_another_matter(redis_client: Redis) -> None:
+    limits = Limits(user=10, channel=10)
+    purse = budgets(redis_client, limits)
+    await spend(purse, 10, letter())
+    assert await purse.exhausted(letter(user="U2")) == "channel"
+    assert await purse.exhausted(letter(channel="C2")) == "user"
+    assert await purse.exhausted(letter(user="U2", channel="C2")) is None
+    assert await purse.exhausted(letter(team="T2")) is None
+    assert purse.renewed_in_s == 12 * 3600
+    assert await budgets(redis_client, limits, NOON + purse.renewed_in_s - 1).exhausted(letter()) == "user"
+    assert await budgets(redis_client, limits, NOON + purse.renewed_in_s).exhausted(letter()) is None
+
+
+async def test_a12_what_a_killed_worker_used_is_counted_already(redis_client: Redis) -> None:
+    """Each call is written down when it ends, not when the turn does: nothing but the turn itself is lost."""
+    purse = budgets(redis_client, Limits(user=1_000))
+    async with purse.counting("t", letter()):
+        for total in (300, 600):
+            purse.used("t", 300)
+
+            async def written(total: int = total) -> bool:
+                return await redis_client.hget(purse.key("T1"), "user:U1") == str(total)
+
+            await wait_until(written, "the call is counted")
+    purse.used("t", 999)
+    assert await redis_client.hgetall(purse.key("T1")) == {"user:U1": "600", "channel:C1": "600", "workspace": "600"}
+
+
+@pytest.mark.parametrize("end", [ValueError("a bug"), asyncio.CancelledError()])
+async def test_a12_a_turn_that_ends_badly_costs_what_it_used(redis_client: Redis, end: BaseException) -> None:
+    purse = budgets(redis_client, Limits(user=50))
+
+    async def turn() -> None:
+        async with purse.counting("t", letter()):
+            purse.used("t", 50)
+            raise end
+
+    with pytest.raises(type(end)):
+        await turn()
+    assert await purse.exhausted(letter()) == "user"
+
+
+async def test_a12_many_turns_at_once_lose_no_token(redis_client: Redis) -> None:
+    purse = budgets(redis_client, Limits(workspace=1))
+
+    async def turn(number: int) -> None:
+        with suppress(ValueError):
+            async with purse.counting(f"t{number}", letter(user=f"U{number % 3}")):
+                for _ in range(5):
+                    purse.used(f"t{number}", 7)
+                    await asyncio.sleep(0)
+                if number % 2:
+                    raise ValueError
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(30):
+            group.create_task(turn(number))
+    assert await redis_client.hget(purse.key("T1"), "workspace") == str(30 * 5 * 7)
+
+
+async def test_a12_a_turn_that_ends_late_takes_nothing_from_its_next_try(redis_client: Redis) -> None:
+    """A worker that lost a lease may claim the question again before the first try has cleaned up."""
+    purse = budgets(redis_client, Limits(user=10))
+    async with AsyncExitStack() as second:
+        async with purse.counting("t", letter()):
+            await second.enter_async_context(purse.counting("t", letter()))
+        purse.used("t", 10)
+    assert await purse.exhausted(letter()) == "user"
+
+
+async def test_a12_a_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:
+    async with Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:
+        purse = budgets(nobody, Limits(user=1))
+        with capture_logs() as logs:
+            await spend(purse, 5, letter())
+    assert {line["event"] for line in logs} == {"tokens_not_counted"}
+
+
+@given(st.integers(min_value=0, max_value=86_400))
+def test_a12_the_time_left_is_said_in_hours_and_minutes(seconds: int) -> None:
+    words = in_words(seconds)
+    parts = [int(word) for word in words.split() if word.isdecimal()]
+    minutes = parts[0] * 60 + parts[1] if len(parts) == 2 else parts[0]
+    assert abs(minutes * 60 - seconds) <= 60
+    assert minutes >= 1

@@ -1,0 +1,71 @@
+"""The record of a turn: where its time went, what each attempt was like."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import count
+
+from redis.asyncio import Redis
+
+from agent.budget import Usage
+from agent.outcome import Answered, Cancelled
+from agent.turn.events import Done, ModelEnd, ModelStart, Thinking, ToolEnd, ToolStart, Verification
+from bot.stores.turn_records import Recorder, TurnRecords
+from tests.support.fakes import LIMITS, question
+from verification.types import Answer, Repair, Source, Verdict, Violation
+
+VERDICT = Verdict(
+    passed=False,
+    text="t",
+    repairs=(Repair(kind="bold", count=2),),
+    violations=(Violation(rule="cites_sources", severity="error", words="w", detail="d", remedy="r"),),
+)
+
+
+def recorded(tool: str = "search") -> Recorder:
+    ticks = count()
+    recorder = Recorder(clock=lambda: float(next(ticks)))
+    for event in (
+        ToolStart(call_id="a", tool=tool, input={}),
+        ToolEnd(call_id="a", tool=tool, ok=True, content=""),
+        ModelStart(phase="write", model="m", attempt=1),
+        Thinking(text="hm"),
+        ModelEnd(phase="write", output="o", usage=Usage(model_calls=1), attempt=1),
+        Verification(attempt=1, draft="draft", verdict=VERDICT),
+        Done(outcome="answered", usage=Usage(model_calls=1, prompt_tokens=3, completion_tokens=4)),
+    ):
+        recorder(event)
+    return recorder
+
+
+def test_f7_record_holds_attempts_timings_and_usage() -> None:
+    answer = Answer(text="a", chunks=("a",), sources=(LIMITS,), verified=True, attempts=1)
+    record = recorded().record(question(), Answered(answer=answer), turn_id="t1", model="m")
+    assert set(record["timings_ms"]) == {"search", "write", "verify"}
+    assert record["usage"]["tokens"] == 7
+    assert record["verified"] is True
+    assert record["sources"] == [{"id": 0, "title": LIMITS.title, "url": LIMITS.url, "updated_at": ""}]
+    assert [(a["attempt"], a["draft"], a["passed"]) for a in record["attempts"]] == [(1, "draft", False)]
+    assert record["attempts"][0]["repairs"] == [{"kind": "bold", "count": 2}]
+    assert record["attempts"][0]["violations"] == [asdict(VERDICT.violations[0])]
+
+
+def test_d3_of_what_slacks_search_found_a_record_keeps_the_link() -> None:
+    found = Source(id=1, title="Ann in #tea", url="https://slack.example/p1", text="words", origin="tool:slack_search")
+    answer = Answer(text="a [1]", chunks=("a",), sources=(found,), verified=True, attempts=1)
+    record = recorded("slack_search").record(question(), Answered(answer=answer), turn_id="t1", model="m")
+    assert record["attempts"][0]["violations"] == [{**asdict(VERDICT.violations[0]), "detail": "", "remedy": ""}]
+    assert [(source["title"], source["url"]) for source in record["sources"]] == [("A message in Slack", found.url)]
+
+
+def test_a_cancelled_turn_has_a_record_without_an_answer() -> None:
+    record = Recorder().record(question(), Cancelled(), turn_id="t1", model="m")
+    assert (record["outcome"], record["answer"], record["sources"]) == ("cancelled", "", [])
+
+
+async def test_a9_records_are_kept_and_expire(redis_client: Redis) -> None:
+    records = TurnRecords(redis_client)
+    await records.save({"turn_id": "t1", "answer": "ä"})
+    assert await records.load("t1") == {"turn_id": "t1", "answer": "ä"}
+    assert await records.load("t2") is None
+    assert await redis_client.ttl(records.key("t1")) > 0

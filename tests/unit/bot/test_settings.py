@@ -1,0 +1,118 @@
+"""Settings are read once at the door and refuse what makes no sense."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.settings import SettingsError, load_settings, read_settings, unknown_names, unread_lines
+from tests.support.orion_command import variables
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_h1_nothing_set_is_the_keyless_engine() -> None:
+    settings = load_settings()
+    assert not settings.uses_server
+    assert settings.index_path == Path(".orion/knowledge.sqlite3")
+
+
+def test_lists_folders_and_switches_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORION_LINK_HOSTS", "a.example, b.example")
+    monkeypatch.setenv("ORION_DOCS", "one:two")
+    monkeypatch.setenv("ORION_TRACE_CONTENT", "off")
+    assert not load_settings(port=None).streams
+    monkeypatch.setenv("ORION_STREAMS", "on")
+    settings = load_settings(port=None)
+    assert settings.streams
+    assert settings.link_hosts == {"a.example", "b.example"}
+    assert settings.docs == (Path("one"), Path("two"))
+    assert not settings.trace_content
+
+
+def test_what_is_empty_is_not_set_but_a_switch_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in variables():
+        monkeypatch.setenv(name, " ")
+    settings = load_settings()
+    assert settings.trace_content is False
+    for name in variables():
+        monkeypatch.delenv(name)
+    unset = load_settings()
+    assert settings == unset.model_copy(update={"trace_content": False})
+    assert (unset.home, unset.port, unset.slack_api_url) == (Path(".orion"), 3000, "https://slack.com/api/")
+
+
+def test_a_dotenv_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("ORION_GENERAL=refuse\nORION_PORT=4000\n")
+    settings = load_settings(port=5000)
+    assert settings.general == "refuse"
+    assert settings.port == 5000
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("ORION_PORT", "abc", "ORION_PORT must be a whole number, not 'abc'"),
+        ("ORION_PORT", "70000", "ORION_PORT must be at most 65535, not '70000'"),
+        ("ORION_CATCH_UP_S", "soon", "ORION_CATCH_UP_S must be a number, not 'soon'"),
+        ("ORION_MAX_ATTEMPTS", "0", "ORION_MAX_ATTEMPTS must be at least 1, not '0'"),
+        ("ORION_GENERAL", "maybe", "ORION_GENERAL must be 'label' or 'refuse', not 'maybe'"),
+        ("ORION_STREAMS", "perhaps", "ORION_STREAMS must be on or off, not 'perhaps'"),
+        (
+            "ORION_LINK_HOSTS",
+            "wiki.example.com https://x.example",
+            "ORION_LINK_HOSTS must be hosts such as wiki.example.com, without https://, a path or a *,",
+        ),
+        ("ORION_LINK_HOSTS", "*.example.com", "ORION_LINK_HOSTS must be hosts such as"),
+        ("ORION_DEBUG", "perhaps", "ORION_DEBUG must be on or off, not 'perhaps'"),
+        ("ORION_SEARXNG_URL", "hello", "ORION_SEARXNG_URL must be an address such as"),
+    ],
+)
+def test_wrong_value_names_the_variable_in_plain_words(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as refused:
+        load_settings()
+    assert f"  {said}" in str(refused.value)
+    assert "Value error" not in str(refused.value)
+
+
+def test_h4_what_is_right_is_read_beside_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text("ORION_GENERAL=refuse\nORION_PORT=abc\n")
+    monkeypatch.setenv("ORION_MAX_ATTEMPTS", "9")
+    settings, faults = read_settings()
+    assert list(faults) == ["ORION_PORT", "ORION_MAX_ATTEMPTS"]
+    assert (settings.general, settings.port, settings.max_attempts) == ("refuse", 3000, 3)
+
+
+def test_h4_a_dotenv_that_is_no_text_leaves_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_bytes(b"\xff\xfe\x00")
+    monkeypatch.setenv("ORION_GENERAL", "refuse")
+    settings, faults = read_settings()
+    assert settings.general == "refuse"
+    assert list(faults) == [".env"]
+    assert unread_lines() == []
+    assert unknown_names() == {}
+    monkeypatch.setenv("ORION_PORT", "abc")
+    with pytest.raises(SettingsError, match=r"(?s)\.env is no text.*ORION_PORT must be a whole number"):
+        read_settings()
+
+
+def test_h4_lines_that_are_not_understood_are_known_by_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert unread_lines() == []
+    (tmp_path / ".env").write_text("# a remark\nORION_GENERAL=refuse\nhello there\n=x\nexport ORION_PORT=4000\n")
+    assert unread_lines() == [3, 4]
+    assert load_settings().port == 4000
+    assert caplog.text == ""
+
+
+def test_i6_secrets_are_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-123-secret")
+    settings = load_settings()
+    assert "xoxb-123-secret" not in repr(settings)
+    assert "xoxb-123-secret" in settings.secrets

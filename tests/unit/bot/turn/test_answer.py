@@ -1,0 +1,562 @@
+"""One letter from claim to delivery, interrupted wherever it hurts: the answer stands once, or its person is told.
+
+The mailbox is a real one in Valkey, Slack is the local workspace, the model is scripted: what goes wrong goes wrong
+there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from structlog.testing import capture_logs
+
+from agent.budget import Budget
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.types import IndexReport
+from agent.model.protocol import ModelError
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import ThreadStore
+from agent.turn.progress import Policy
+from bot.delivery.delivery import Ticket
+from bot.events.catch_up import Served
+from bot.events.enqueue import Reception
+from bot.gates.stop import Cancel, StopDesk, Stops
+from bot.queue.lease import Lease, LeaseLost
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending
+from bot.slack.message import Access, Incoming
+from bot.slack.users import KnownPeople
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.stores.cancellations import Withdrawals
+from bot.stores.stores import Memory, memory_over
+from bot.turn.answer import Answering
+from bot.turn.duplicates import LOOKS_S, Doubts, read_unsettled
+from bot.turn.engine import Engine
+from bot.turn.job import turn_id_of
+from bot.turn.observer import open_observers
+from tests.support.fakes import LIMITS, PassageTool, ScriptedModel
+from tests.support.local_slack import CHANNEL, Slack, local_slack
+from tests.support.orion_running import settings_in
+from tests.support.waiting import wait_until
+from verification.types import Answer
+
+GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
+ASKED = "How many requests may a key send a minute?"
+
+
+@dataclass(kw_only=True)
+class Desk:
+    """Everything round one Answering, and the hands to hold a letter."""
+
+    slack: Slack
+    model: ScriptedModel
+    memory: Memory
+    answering: Answering
+    cancelled: list[tuple[str, str, str]]
+    redis: Redis
+    resting: list[str] = field(default_factory=list)
+
+    async def store(self, ts: str, place: ThreadKey, **more: Any) -> Incoming:
+        keys = (f"msg:{place.team}:{place.channel}:{ts}",) if not more else ()
+        usual = {"kind": "question", "addressed": "mention", "text": ASKED, "event_ts": ts, "user": "U0YOU"}
+        fields: dict[str, Any] = {**usual, **more}
+        letter = Incoming(thread=place, ts=ts, event_ids=keys, **fields)
+        await self.reception.receive(letter)
+        return letter
+
+    @property
+    def mailbox(self) -> Mailbox:
+        return self.memory.mailbox
+
+    @property
+    def threads(self) -> ThreadStore:
+        return self.memory.threads
+
+    @property
+    def withdrawals(self) -> Withdrawals:
+        return self.memory.withdrawals
+
+    @property
+    def reception(self) -> Reception:
+        async def cancel(thread: str, reason: str, *, message_id: str) -> None:
+            self.cancelled.append((thread, reason, message_id))
+
+        return self.reception_with(cancel)
+
+    def reception_with(self, cancel: Cancel, served: Served | None = None) -> Reception:
+        stop_desk = StopDesk(Stops(self.memory, cancel), self.memory, access=Access(), known=KnownPeople(self.redis))
+        return Reception(self.memory, cancel, stop_desk=stop_desk, served=served)
+
+    async def claim(self) -> tuple[Claimed, Lease]:
+        """A person's letter; those that ask for a second look rest until ``settled``."""
+        (claimed,) = await self.mailbox.claim("w", 1)
+        while read_unsettled(claimed.body):
+            self.resting.append(claimed.thread)
+            await self.mailbox.done(claimed, "giveback", after_s=600)
+            (claimed,) = await self.mailbox.claim("w", 1)
+        return claimed, Lease(claimed.leased_until)
+
+    async def handle(self) -> Ending:
+        claimed, lease = await self.claim()
+        ending = await self.answering.handle(claimed, lease)
+        assert await self.mailbox.done(claimed, ending.verb, after_s=0, reason=ending.reason)
+        return ending
+
+    async def interrupt(self, when: Callable[[], object], *, stop: str = "") -> Ending | None:
+        """Handle a letter and cancel it at a moment; ``stop`` is a person's reason. None: given back."""
+        claimed, lease = await self.claim()
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(self.answering.handle(claimed, lease))
+            await wait_until(when, "the moment to interrupt")
+            if stop:
+                letter = Incoming.from_json(claimed.body)
+                await self.withdrawals.stop(replace(letter, event_ts="9999999999.000000"))
+                lease.stop(stop)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        ending = None if task.cancelled() else task.result()
+        await self.mailbox.done(claimed, ending.verb if ending else "giveback")
+        return ending
+
+    def said(self, place: ThreadKey) -> list[str]:
+        thread = None if place.thread_ts == place.channel else place.thread_ts
+        return [m["text"] for m in self.slack.server.messages(place.channel, thread) if m.get("bot_id")]
+
+
+@asynccontextmanager
+async def desk(
+    tmp_path: Path,
+    redis: Redis,
+    drafts: list[Any],
+    *,
+    pause_s: float = 0.01,
+    patience_s: float = 20,
+    attempt_s: float = 15.0,
+) -> AsyncIterator[Desk]:
+    model = ScriptedModel(drafts)
+    mailbox = Mailbox(redis)
+    async with local_slack() as slack, open_observers(settings_in(tmp_path, ""), redis) as observers:
+        delivery = type(slack.delivery)(
+            SlackCalls(
+                slack.client,
+                patience_s=patience_s,
+                attempt_s=attempt_s,
+                first_pause_s=pause_s,
+                breaker=slack.breaker,
+            ),
+            slack.workspace.own,
+            doubted=Doubts(mailbox).note,
+        )
+        index = SqliteIndex.open(tmp_path / "index")
+        engine = Engine(
+            model=model,
+            tools={"search": PassageTool(LIMITS)},
+            index=index,
+            policy=Policy(),
+            budget=Budget(),
+            report=IndexReport(),
+        )
+        memory = memory_over(redis, mailbox)
+        answering = Answering(engine, delivery, memory=memory, observers=observers)
+        yield Desk(
+            slack=slack,
+            model=model,
+            memory=memory,
+            answering=answering,
+            cancelled=[],
+            redis=redis,
+        )
+        await mailbox.aclose()
+        index.close()
+
+
+async def test_h3_given_back_after_slack_took_the_post_it_stands_once(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD], pause_s=10) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.lose_response("chat.postMessage")
+        assert await at.interrupt(lambda: at.said(place)) is None
+        assert await at.handle() == OK
+        assert len(at.said(place)) == 1
+        assert len(at.model.written) == 1
+
+
+async def test_h3_crashed_before_the_post_the_decided_answer_is_delivered_not_made_again(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD, "<answer>Another text [1].</answer>"]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.hang("chat.postMessage")
+        assert await at.interrupt(lambda: at.slack.made("chat.postMessage")) is None
+        at.slack.server.faults.clear()
+        assert await at.handle() == OK
+        assert len(at.model.written) == 1
+        assert "120 requests" in at.said(place)[0]
+        state = await at.threads.load(place)
+        assert state.history[-1].role == "assistant"
+
+
+async def test_a6_a_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.delay("assistant.threads.setStatus", 2.0, times=99)
+        assert await at.interrupt(lambda: at.said(place), stop="stopped") == OK
+        assert ["120 requests" in text for text in at.said(place)] == [True]
+        assert (await at.threads.load(place)).history != ()
+
+
+async def test_a6_a_question_that_still_waits_is_stopped_too_and_once(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        letter = await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
+        (question,) = await at.mailbox.stored(str(place))
+        assert at.cancelled == [(str(place), "stopped", question.id)]
+        assert await at.handle() == OK
+        assert [text[:7] for text in at.said(place)] == ["Stopped"]
+        assert at.model.decided == []
+        await at.reception.receive(letter)
+        assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
+
+
+async def test_h3_a_question_stored_but_not_acknowledged_is_served_when_slack_sends_it_again(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    """Its thread must be among those that are looked into after an absence."""
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        letter = await at.store(ts, place)  # and then Redis went away, or the process died
+        served = Served(redis_client)
+
+        async def cancel(thread: str, reason: str, *, message_id: str) -> None:
+            raise AssertionError((thread, reason, message_id))
+
+        await at.reception_with(cancel, served).receive(letter)
+        assert await served.latest(9) == [place]
+
+
+async def test_a6_a_stop_that_redis_cut_short_counts_when_slack_sends_it_again(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        refused = ["once"]
+
+        async def cancel(thread: str, reason: str, *, message_id: str) -> None:
+            if refused:
+                raise RedisConnectionError(refused.pop())
+            at.cancelled.append((thread, reason, message_id))
+
+        reception = at.reception_with(cancel)
+        said = at.slack.server.post("U0YOU", CHANNEL, "stop", ts)
+        stop = Incoming(kind="stop", thread=place, user="U0YOU", ts=said, addressed="direct", event_ids=("evt:T1:1",))
+        with pytest.raises(RedisConnectionError):
+            await reception.receive(stop)
+        for _ in range(2):
+            await reception.receive(stop)
+        (question,) = await at.mailbox.stored(str(place))
+        assert at.cancelled == [(str(place), "stopped", question.id)]
+
+
+async def test_a6_a_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client: Redis) -> None:
+    never = ModelError("LLMError", "away")
+    async with desk(tmp_path, redis_client, [never]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        gate = asyncio.Event()
+
+        class Waiting(ScriptedModel):
+            async def decide(self, context: Any) -> Any:
+                self.decided.append(context)
+                await gate.wait()
+
+        waiting = Waiting()
+        at.answering._engine = Engine(
+            model=waiting,
+            tools={},
+            index=at.answering._engine.index,
+            policy=Policy(),
+            budget=Budget(),
+            report=IndexReport(),
+        )
+        assert await at.interrupt(lambda: waiting.decided, stop="stopped") == OK
+        assert len(at.said(place)) == 1
+        assert at.said(place)[0].startswith("Stopped")
+
+
+async def test_a3_a_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        await at.store(ts, place, kind="delete", text="")
+        ((thread, reason, message_id),) = at.cancelled
+        assert (thread, reason) == (str(place), "deleted")
+        assert message_id
+        assert await at.handle() == OK
+        assert await at.handle() == OK
+        assert at.said(place) == []
+        assert at.model.decided == []
+
+
+async def test_h3_a_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        at.answering._delivery._calls._patience_s = 0.05  # its own patience, shortened
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
+        for _ in range(8):
+            ending = await at.handle()
+            assert ending.verb == "giveback"
+            assert ending.after_s > 0
+        at.slack.server.faults.clear()
+        assert await at.handle() == OK
+        assert len(at.model.written) == 1
+        assert "120 requests" in at.said(place)[0]
+
+
+@pytest.mark.parametrize("how", ["edited after Redis was lost", "a dead letter tried again days later"])
+async def test_a3_a_question_that_comes_again_from_elsewhere_is_answered_in_place(
+    tmp_path: Path, redis_client: Redis, how: str
+) -> None:
+    """Nothing in Redis tells that an answer stands, and it is the letter's first try: only Slack knows."""
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        edited = how.startswith("edited")
+        place, ts = at.slack.ask()
+        if not edited:
+            ts = f"{float(ts) - 3 * 86_400:.6f}"
+        old = Answer(text="Ask again.", chunks=("Ask again.",), sources=(), verified=True, attempts=1)
+        await at.slack.delivery.answer(place, old, Ticket(question_ts=ts, turn_id="before"))
+        await at.store(ts, place, **({"edited_ts": f"{float(ts) + 60:.6f}"} if edited else {}))
+        assert await at.handle() == OK
+        (said,) = at.said(place)
+        assert "120 requests" in said
+
+
+async def test_h3_a_model_that_is_away_is_waited_for(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [ModelError("LLMError", "away"), GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        assert (await at.handle()).verb == "giveback"
+        assert at.said(place) == []
+        assert await at.handle() == OK
+        assert "120 requests" in at.said(place)[0]
+
+
+async def test_h3_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        letter = await at.store(ts, place)
+        claimed, lease = await at.claim()
+        await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+        assert turn_id_of(letter)[:12] in at.said(place)[0]
+
+        other, second = at.slack.ask()
+        await at.store(second, other)
+        await at.mailbox.done(claimed, "dead")
+        claimed, lease = await at.claim()
+        assert await at.answering.handle(claimed, lease) == OK
+        await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+        assert ["120 requests" in text for text in at.said(other)] == [True]
+
+
+async def test_h3_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_can_be_told(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [], patience_s=0.05) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        claimed, lease = await at.claim()
+        at.slack.server.faults.fail("conversations.replies", "internal_error", times=100)
+        with pytest.raises(DeliveryFailed):
+            await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+        at.slack.server.faults.clear()
+        await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+        assert len(at.said(place)) == 1
+
+
+async def test_a5_without_statuses_the_answer_is_the_last_word(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=99)
+        at.slack.server.faults.delay("chat.update", 0.05)
+        assert await at.handle() == OK
+        assert ["120 requests" in text for text in at.said(place)] == [True]
+
+
+@pytest.mark.parametrize("body", ["", "{}", '{"kind": "question"}', "[1]"])
+async def test_an_unreadable_letter_is_given_up_and_nobody_crashes(
+    body: str, tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        await at.mailbox.enqueue("T:C:1", body, event_ids=["x"])
+        claimed, lease = await at.claim()
+        assert (await at.answering.handle(claimed, lease)).verb == "dead"
+        await at.answering.tell_dead(claimed, lease, "unreadable letter")
+        assert at.slack.server.messages(CHANNEL) == []
+
+
+async def test_e5_a_question_that_slack_brings_late_goes_before_what_waits(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, first = at.slack.ask()
+        second = at.slack.server.post("U0YOU", CHANNEL, "and a day?", first)
+        await at.store(second, place)
+        await at.store(first, place)
+        claimed, _ = await at.claim()
+        assert Incoming.from_json(claimed.body).ts == first
+
+
+async def test_a2_a_question_that_came_after_a_later_one_is_remembered_once(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    """The later one, first in work, read the thread and found the earlier one in it."""
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, first = at.slack.ask()
+        second = at.slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and in the evening?", first)
+        for ts in (second, first):
+            await at.store(ts, place)
+            assert await at.handle() == OK
+        asked = [m.ts for m in (await at.threads.load(place)).history if m.role == "user"]
+        assert asked == [second, first]
+
+
+async def lose(at: Desk, claimed: Claimed, lease: Lease) -> None:
+    """The lease runs out, here and in Redis: the next claim takes the thread over."""
+    lease.lose()
+    await at.redis.zadd(f"{at.mailbox.shard_of(claimed.thread)}:lease", {claimed.thread: 1}, xx=True)
+
+
+async def settled(at: Desk) -> None:
+    """Every letter that asks for a second look is done, without its wait."""
+    at.answering._settling._looks_s = (0.0,)
+    for thread in at.resting:
+        await at.mailbox.hurry(thread)
+    while letters := await at.mailbox.claim("w", 9):
+        for claimed in letters:
+            assert await at.answering.handle(claimed, Lease(claimed.leased_until)) == OK
+            assert await at.mailbox.done(claimed, "ok")
+
+
+async def test_e5_a_worker_that_stood_still_after_its_claim_starts_no_turn(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        claimed, lease = await at.claim()
+        await lose(at, claimed, lease)
+        with capture_logs() as logged, pytest.raises(LeaseLost):
+            await at.answering.handle(claimed, lease)
+        assert logged == []
+        assert await at.handle() == OK
+
+
+async def taken_over_while_it_posts(at: Desk, place: ThreadKey) -> None:
+    """The first worker hangs in its post and loses the thread; the second answers; then the first post lands too."""
+    claimed, lease = await at.claim()
+    at.slack.server.faults.hang("chat.postMessage")
+
+    async def frozen() -> None:
+        with pytest.raises(LeaseLost):
+            await at.answering.handle(claimed, lease)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(frozen())
+        await wait_until(lambda: at.slack.made("chat.postMessage"), "the first worker posts")
+        await lose(at, claimed, lease)
+        assert await at.handle() == OK
+        at.slack.server.faults.release()
+
+
+async def test_e5_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_deleted(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        await taken_over_while_it_posts(at, place)
+        assert len(at.said(place)) == 2, "Slack has no key that would refuse the second"
+        first = at.slack.server.messages(place.channel, place.thread_ts)[1]["ts"]
+        await settled(at)
+        ((kept, text),) = [(m["ts"], m["text"]) for m in at.slack.server.messages(place.channel, ts) if m.get("bot_id")]
+        assert kept == first
+        assert "120 requests" in text
+        assert at.slack.server.workspace.threads.statuses == {}
+
+
+async def test_e5_a_second_look_waits_and_deletes_nothing_that_is_right(tmp_path: Path, redis_client: Redis) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        claimed, lease = await at.claim()
+        await lose(at, claimed, lease)
+        assert await at.handle() == OK
+        (letter,) = await at.mailbox.claim("w", 9)
+        ending = await at.answering.handle(letter, Lease(letter.leased_until))
+        assert ending.verb == "giveback"
+        assert 0 < ending.after_s <= LOOKS_S[0]
+        assert await at.mailbox.done(letter, "giveback")
+        await settled(at)
+        assert len(at.said(place)) == 1
+
+
+async def test_a5_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Path, redis_client: Redis) -> None:
+    """The answer was decided, the worker died; the status, or the placeholder, must not stay beside it."""
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.hang("chat.postMessage")
+        assert await at.interrupt(lambda: at.slack.made("chat.postMessage")) is None
+        at.slack.server.faults.clear()
+        await at.slack.delivery.status(place, "is thinking…")
+        for _ in range(2):  # two workers died one after the other, each with a placeholder of its own
+            ticket = Ticket(question_ts=ts)
+            await type(at.slack.delivery)(at.slack.calls, at.slack.workspace.own).placeholder(place, "_busy_", ticket)
+        assert await at.handle() == OK
+        assert ["120 requests" in text for text in at.said(place)] == [True]
+        assert at.slack.server.workspace.threads.statuses == {}
+
+
+async def test_a3_what_a_dead_worker_showed_goes_when_the_question_was_taken_back(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        letter = await at.store(ts, place)
+        await at.slack.delivery.status(place, "is thinking…")
+        await at.slack.delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        claimed, lease = await at.claim()
+        await lose(at, claimed, lease)
+        await at.withdrawals.delete(letter)
+        assert await at.handle() == OK
+        assert at.said(place) == []
+        assert at.slack.server.workspace.threads.statuses == {}
+
+
+@pytest.mark.parametrize(("error", "verb"), [("channel_not_found", "ok"), ("internal_error", "giveback")])
+async def test_e5_a_second_look_that_slack_refuses_is_repeated_if_that_may_help(
+    error: str, verb: str, tmp_path: Path, redis_client: Redis
+) -> None:
+    async with desk(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        claimed, lease = await at.claim()
+        await lose(at, claimed, lease)
+        assert await at.handle() == OK
+        at.answering._settling._looks_s = (0.0,)
+        at.answering._delivery._calls._patience_s = 0.05  # its own patience, shortened
+        at.slack.server.faults.fail("conversations.replies", error, times=99)
+        (letter,) = await at.mailbox.claim("w", 9)
+        assert (await at.answering.handle(letter, Lease(letter.leased_until))).verb == verb

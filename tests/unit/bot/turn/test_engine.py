@@ -1,0 +1,189 @@
+"""What a turn needs is opened from the settings, and closed again."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.sources.git import GitSource
+from agent.knowledge.types import IndexReport, KnowledgeAwayError
+from agent.model.openai import OpenAIModel
+from agent.model.protocol import PASSING
+from agent.outcome import Answered, Failed
+from agent.quoting.model import ExtractiveModel
+from agent.thread.conversation import Question, ThreadKey
+from agent.thread.state import ThreadState
+from bot.documents.open import corpus_of, open_index
+from bot.errors import WrongUse
+from bot.settings import Settings
+from bot.turn.engine import open_engine, open_model
+from tests.support.orion_command import LIMITS, QUESTION
+from tests.support.orion_running import settings_in
+from tests.support.paths import ROOT
+
+
+def docs_in(folder: Path, text: str = LIMITS) -> Path:
+    folder.mkdir()
+    (folder / "limits.md").write_text(text)
+    return folder
+
+
+async def test_engine_answers_from_its_documents(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, "", docs=(docs_in(tmp_path / "docs"),), docs_url="https://wiki.example")
+    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
+    async with open_engine(settings, corpus_of(settings)) as engine:
+        assert engine.report.added == 1
+        outcome, _ = await engine.run(question, ThreadState(), emit=lambda _: None)
+    assert isinstance(outcome, Answered)
+    assert outcome.answer.sources[0].url.startswith("https://wiki.example/limits.md")
+
+
+async def test_settings_reach_policy_and_budget(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, "", max_attempts=2, general="refuse", link_hosts=frozenset({"a.example"}))
+    async with open_engine(settings, corpus_of(settings)) as engine:
+        assert engine.budget.attempts == 2
+        assert (engine.policy.general, engine.policy.link_hosts) == ("refuse", frozenset({"a.example"}))
+        assert "llm_generate" not in engine.tools
+
+
+async def test_d1_a_server_brings_the_generating_tool(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, "", openai_base_url="http://127.0.0.1:9/v1")
+    async with open_engine(settings, corpus_of(settings)) as engine:
+        assert isinstance(engine.model, OpenAIModel)
+        assert "llm_generate" in engine.tools
+
+
+async def test_h1_without_a_server_orion_quotes(tmp_path: Path) -> None:
+    async with open_model(settings_in(tmp_path, "")) as model:
+        assert isinstance(model, ExtractiveModel)
+
+
+async def test_named_folders_get_an_index_of_their_own(tmp_path: Path) -> None:
+    """Trying a folder out does not empty the index that a running Orion serves from."""
+    served, tried = docs_in(tmp_path / "served"), docs_in(tmp_path / "tried", "# Other\n\nWords.")
+    settings = settings_in(tmp_path / "home", "", docs=(served,))
+    corpora = [corpus_of(settings), corpus_of(settings, [tried]), corpus_of(settings, [tried], "http://127.0.0.1:1")]
+    assert len({corpus.index_path for corpus in corpora}) == 3
+    assert corpora[1] == corpus_of(settings, [tried])
+    for corpus in corpora:
+        async with open_index(corpus):
+            pass
+    async with open_index(corpora[0]) as (index, report):
+        assert report.unchanged == 1
+        assert [document.title for document in index.documents()] == ["Limits"]
+
+
+async def test_d2_repositories_are_indexed_beside_the_folders(tmp_path: Path) -> None:
+    here = ROOT
+    settings = settings_in(tmp_path / "home", "", docs=(docs_in(tmp_path / "docs"),))
+    entries = frozenset({f"{tmp_path}/nowhere", f"{here}@HEAD:docs/decisions/"})
+    corpus = corpus_of(settings.model_copy(update={"git_docs": entries, "git_docs_url": "https://git.example/b"}))
+    assert set(corpus.sources) == {
+        GitSource(repository=tmp_path / "nowhere", url="https://git.example/b"),
+        GitSource(repository=here, folder="docs/decisions", url="https://git.example/b"),
+    }
+    assert corpus_of(settings, [tmp_path / "docs"]).sources == ()
+    wrong = settings.model_copy(update={"git_docs": frozenset({"a@b@c"})})
+    with pytest.raises(WrongUse, match="FOLDER@REF"):
+        corpus_of(wrong)
+    only = settings.model_copy(update={"docs": (), "git_docs": frozenset({f"{tmp_path}/nowhere"})})
+    async with open_index(corpus_of(only)) as (index, report):
+        assert index.documents() == ()
+        assert len(report.failed) == 1
+
+
+async def test_d2_exports_are_indexed_too(tmp_path: Path) -> None:
+    export = tmp_path / "export"
+    export.mkdir()
+    (export / "channels.json").write_text('[{"id": "C0OPS", "name": "ops"}]')
+    settings = settings_in(tmp_path / "home", "", slack_exports=(export,), slack_exports_url="https://acme.slack.com")
+    corpus = corpus_of(settings)
+    assert [source.key for source in corpus.sources] == [f"slack:{export}"]
+    async with open_index(corpus) as (_, report):
+        assert report == IndexReport()
+
+
+async def test_without_folders_the_index_is_taken_as_it_is(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path / "home", "", docs=(docs_in(tmp_path / "docs"),))
+    async with open_index(corpus_of(settings)):
+        pass
+    async with open_index(corpus_of(settings.model_copy(update={"docs": ()}))) as (index, report):
+        assert len(index.documents()) == 1
+        assert report.added == report.removed == 0
+
+
+@pytest.mark.parametrize("name", ["nowhere", "docs/limits.md"])
+def test_what_is_no_folder_is_refused(name: str, tmp_path: Path) -> None:
+    docs_in(tmp_path / "docs")
+    with pytest.raises(WrongUse, match="is no folder"):
+        corpus_of(settings_in(tmp_path, ""), [tmp_path / name])
+
+
+@pytest.mark.parametrize("home", ["limits.md", "limits.md/deeper"])
+async def test_place_that_cannot_be_written_is_told(home: str, tmp_path: Path) -> None:
+    docs = docs_in(tmp_path / "docs")
+    settings = settings_in(docs / home, "", docs=(docs,))
+    with pytest.raises(WrongUse, match="Name another folder in ORION_HOME"):
+        async with open_engine(settings, corpus_of(settings)):
+            pass
+
+
+def away(tmp_path: Path, **options: object) -> Settings:
+    """Settings that name a PostgreSQL where none is."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"postgresql://orion:hunter2@127.0.0.1:{closed.getsockname()[1]}/orion"
+    return settings_in(tmp_path, "", knowledge_url=SecretStr(url), **options)
+
+
+async def test_h5_the_shared_index_is_used_where_one_is_named(tmp_path: Path, postgres_url: str) -> None:
+    docs = docs_in(tmp_path / "docs")
+    settings = settings_in(tmp_path / "home", "", docs=(docs,), knowledge_url=SecretStr(postgres_url))
+    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
+    async with open_engine(settings, corpus_of(settings)) as engine:
+        assert (engine.report.added, engine.shared) == (1, True)
+        outcome, _ = await engine.run(question, ThreadState(), emit=lambda _: None)
+        assert isinstance(engine.index, PostgresIndex)
+        await asyncio.to_thread(engine.index.erase)
+    assert isinstance(outcome, Answered)
+    assert not settings.index_path.exists()
+    assert corpus_of(settings, [docs]).database == ""
+
+
+async def test_h3_while_the_shared_index_is_away_no_question_is_answered_with_nothing_found(tmp_path: Path) -> None:
+    settings = away(tmp_path / "home", docs=(docs_in(tmp_path / "docs"),))
+    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
+    async with open_engine(settings, corpus_of(settings)) as engine:
+        assert [name for name, _ in engine.report.failed] == ["ORION_KNOWLEDGE_URL"]
+        outcome, _ = await engine.run(question, ThreadState(), emit=lambda _: None)
+        greeted, _ = await engine.run(replace(question, text="Hello!"), ThreadState(), emit=lambda _: None)
+    assert isinstance(outcome, Failed)
+    assert (outcome.reason, outcome.reason in PASSING) == ("KnowledgeAwayError", True)
+    assert "could not search the documents" in outcome.answer.text
+    assert isinstance(greeted, Answered)
+
+
+async def test_h3_the_shared_index_that_is_away_is_told_to_commands(tmp_path: Path) -> None:
+    settings = away(tmp_path)
+    with pytest.raises(KnowledgeAwayError):
+        async with open_index(corpus_of(settings)):
+            pass
+    wrong = settings.model_copy(update={"knowledge_url": SecretStr("postgresql://x:hunter2@[half")})
+    with pytest.raises(WrongUse, match="no address of a PostgreSQL") as raised:
+        async with open_index(corpus_of(wrong)):
+            pass
+    assert "hunter2" not in str(raised.value)
+
+
+async def test_index_that_is_a_folder_is_told(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, "")
+    settings.index_path.mkdir()
+    with pytest.raises(WrongUse, match="cannot be written"):
+        async with open_index(corpus_of(settings)):
+            pass

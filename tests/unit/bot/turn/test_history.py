@@ -1,0 +1,108 @@
+"""What was said in a thread before a question: A2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
+from tests.integration.test_interruptions import done
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, running, shown
+from tests.support.waiting import wait_until
+
+ANSWERS = [says(DRAFTS["good"])] * 3
+
+
+async def settled(setting: Setting) -> None:
+    await wait_until(lambda: done(setting), "all is said")
+
+
+async def test_a2_a_mention_knows_what_was_said_to_others_since(tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=ANSWERS) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await setting.answer_to(ts)
+        setting.ask("<@U0ONCALL> we settled on the Lisbon plan", thread=ts)
+        setting.ask(f"{MENTION} mute", thread=ts)
+        await settled(setting)
+        setting.ask("And Ben pays for the pastries.", thread=ts)
+        await settled(setting)
+        before = len(server.requests)
+        again = setting.ask(f"{MENTION} {LIMIT}", thread=ts)
+        await setting.answer_to(again, thread=ts)
+        asked = [json.dumps(body, default=str) for body in server.requests[before:]]
+        assert all("Lisbon plan" in body and "pastries" in body for body in asked)
+        assert all(body.count("Lisbon plan") <= 2 for body in asked), "once as talk, once as a source"
+        await settled(setting)
+        last = setting.ask(f"{MENTION} {LIMIT}", thread=ts)
+        await setting.answer_to(last, thread=ts)
+        assert json.dumps(server.requests[-1], default=str).count("pastries") <= 2, "it is remembered once"
+
+
+@pytest.mark.parametrize("remembered", [False, True])
+async def test_a2_a_thread_that_slack_does_not_let_it_read_is_no_reason_not_to_answer(
+    tmp_path: Path, redis_url: str, *, remembered: bool
+) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=ANSWERS) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        root = setting.ask("Good morning.")
+        if remembered:
+            first = setting.ask(f"{MENTION} {LIMIT}", thread=root)
+            await setting.answer_to(first, thread=root)
+            await settled(setting)
+        setting.workspace.faults.fail("conversations.replies", "missing_scope", times=100)
+        ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
+        answer = await setting.answer_to(ts, thread=root)
+        assert "600 requests" in shown(answer)
+
+
+@pytest.mark.parametrize("call", ["can you answer this?", "any idea?", "?"])
+async def test_a2_whoever_calls_orion_under_a_question_means_that_question(
+    call: str, tmp_path: Path, redis_url: str
+) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=ANSWERS) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        root = setting.ask("How many requests may one API key send per minute?", user="U0ONCALL")
+        ts = setting.ask(f"{MENTION} {call}", thread=root)
+        assert "600 requests" in shown(await setting.answer_to(ts, thread=root))
+        assert "600 requests a minute" in json.dumps(server.requests[0], default=str), "found by the first search"
+
+
+@pytest.mark.parametrize("way", ["edit", "ask"])
+async def test_a6_after_a_first_question_that_was_stopped_the_thread_above_is_read_all_the_same(
+    way: str, tmp_path: Path, redis_url: str
+) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=ANSWERS) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        workspace = setting.workspace
+        log = workspace.add_file("U0ONCALL", "night.log", b"walrus backup failed: disk quota of 40 GB exceeded\n")
+        photo = workspace.add_file("U0ONCALL", "photo.png", b"\x89")
+        root = workspace.post("U0ONCALL", CHANNEL, "We settled on the Lisbon plan.", files=[log, photo])
+        workspace.faults.hang("conversations.replies")
+        ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
+        await wait_until(lambda: "conversations.replies" in [call.method for call in workspace.calls], "it reads")
+        setting.ask("stop", thread=root)
+        assert "Stopped." in shown(await setting.answer_to(ts, thread=root))
+        if way == "edit":
+            workspace.edit(CHANNEL, ts, f"{MENTION} {LIMIT} Please.")
+        else:
+            ts = setting.ask(f"{MENTION} {LIMIT} Please.", thread=root)
+        await wait_until(
+            lambda: any("600 requests" in shown(found) for found in answers(workspace, ts, root)), "answered"
+        )
+        (answer,) = (found for found in answers(workspace, ts, root) if "600 requests" in shown(found))
+        assert "photo.png" in shown(answer), "what was not read is said"
+        asked = [json.dumps(body, default=str) for body in server.requests]
+        assert asked
+        assert all("Lisbon plan" in body and "disk quota" in body for body in asked)

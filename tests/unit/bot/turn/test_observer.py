@@ -1,0 +1,40 @@
+"""Who watches a turn sees what the agent tells (G2, G3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import SecretStr
+from redis.asyncio import Redis
+
+from agent.budget import Usage
+from agent.thread.conversation import Question, ThreadKey
+from agent.turn.events import ModelEnd, ModelStart
+from bot.documents.open import corpus_of
+from bot.turn.engine import open_engine
+from bot.turn.observer import open_observers
+from tests.support.langfuse_receiver import LangfuseReceiver
+from tests.support.orion_running import settings_in
+
+QUESTION = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text="How many?", ts="1")
+SPENT = Usage(model_calls=1, prompt_tokens=7, completion_tokens=3)
+
+
+async def test_g2_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path: Path, redis_client: Redis) -> None:
+    async with LangfuseReceiver() as receiver:
+        settings = settings_in(
+            tmp_path,
+            "",
+            langfuse_public_key="pk-lf-observing",
+            langfuse_secret_key=SecretStr("sk-lf-observing"),
+            langfuse_host=receiver.url,
+        )
+        async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
+            with all_.turn(QUESTION, "0" * 31 + "7", engine) as listen:
+                listen(ModelStart(phase="write", model="m", attempt=1))
+                listen(ModelEnd(phase="write", output="120 [1]", usage=SPENT, prompt="system:\nAnswer from [1]."))
+        write = next(span for span in receiver.spans if span.name == "write")
+        assert write.trace_id == "0" * 31 + "7"
+        assert (write["input"], write["output"]) == ("system:\nAnswer from [1].", "120 [1]")
+        page = all_.metrics.render()[0].decode()
+        assert 'orion_model_calls_total{error="",phase="write"} 1.0' in page

@@ -1,0 +1,156 @@
+"""Who waits for a free place sees how soon it is their turn, once, and not a moment longer than they wait (A5)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Delivery, Ticket
+from bot.local.model.roster import TEAM_ID
+from bot.queue.queue import Mailbox
+from bot.slack.message import Incoming
+from bot.slack.web_api import DeliveryFailed
+from bot.turn.queue_position import BEHIND, Queueing, QueuePace
+from bot.turn.status import working
+from tests.support.local_slack import CHAT, Slack, local_slack
+from tests.unit.bot.turn.test_status import shown
+
+AT_ONCE = QueuePace(noticeable_s=0, again_s=60)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    slack: Slack
+    mailbox: Mailbox
+    queueing: Queueing
+
+    async def asked(self, text: str = "how do we release?", *, channel: str = "C0GENERAL") -> Incoming:
+        place, ts = self.slack.ask(text, channel)
+        return await self.stored(place, ts)
+
+    async def stored(self, place: ThreadKey, ts: str) -> Incoming:
+        letter = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention")
+        await self.mailbox.enqueue(str(place), letter.to_json(), event_ids=[ts])
+        return letter
+
+
+@asynccontextmanager
+async def scene(redis: Redis) -> AsyncIterator[Scene]:
+    async with local_slack() as slack:
+
+        async def delivery_of(team: str) -> Delivery:
+            if team != TEAM_ID:
+                reason = "not_installed"
+                raise DeliveryFailed(reason, permanent=True)
+            return slack.delivery
+
+        mailbox = Mailbox(redis)
+        yield Scene(slack=slack, mailbox=mailbox, queueing=Queueing(mailbox, delivery_of, pace=AT_ONCE))
+        await mailbox.aclose()
+
+
+def placeholders(slack: Slack, place: ThreadKey) -> list[str]:
+    messages = slack.server.messages(place.channel, place.thread_ts)
+    return [m["text"] for m in messages if (m.get("metadata") or {}).get("event_type") == "orion_working"]
+
+
+async def test_a5_who_waits_behind_a_full_pool_sees_their_number_once(redis_client: Redis) -> None:
+    async with scene(redis_client) as on:
+        for _ in range(3):
+            await on.asked()
+        await on.queueing.sweep()
+        await on.queueing.sweep()
+        assert shown(on.slack) == [f"is busy: you are number {number} in the queue…" for number in (1, 2, 3)]
+
+
+async def test_f9_who_waits_reads_their_number_in_the_language_they_asked_in(redis_client: Redis) -> None:
+    async with scene(redis_client) as on:
+        place, ts = on.slack.ask()
+        asked = "Wie viele Anfragen pro Minute darf ein Schlüssel stellen?"
+        letter = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text=asked)
+        await on.mailbox.enqueue(str(place), letter.to_json(), event_ids=[ts])
+        await on.queueing.sweep()
+        assert shown(on.slack) == ["ist beschäftigt: Du bist Nummer 1 in der Schlange…"]
+
+
+async def test_a5_the_number_makes_way_for_the_turn(redis_client: Redis) -> None:
+    async with scene(redis_client) as on:
+        letter = await on.asked()
+        await on.queueing.sweep()
+        (claimed,) = await on.mailbox.claim("w", 1)
+        async with working(on.slack.delivery, letter.thread, Ticket(question_ts=letter.ts)):
+            await on.slack.server.wait_for(lambda: shown(on.slack)[-1] == "is thinking…")
+        assert await on.mailbox.done(claimed, "ok")
+        await on.queueing.sweep()
+        assert shown(on.slack)[-1] == ""
+
+
+@pytest.mark.parametrize("channel", ["C0GENERAL", CHAT])
+async def test_a5_a_message_behind_a_running_turn_says_that_it_waits_also_after_a_restart(
+    redis_client: Redis, channel: str
+) -> None:
+    async with scene(redis_client) as on:
+        first = await on.asked(channel=channel)
+        await on.mailbox.claim("a worker that dies with all it knows", 1)
+        await on.stored(first.thread, f"{float(first.ts) + 1:.6f}")
+        await on.queueing.sweep()
+        assert shown(on.slack) == [BEHIND]
+
+
+async def test_a5_a_word_that_comes_too_late_is_taken_back(redis_client: Redis) -> None:
+    async with scene(redis_client) as on:
+        await on.asked()
+        (waiting,) = await on.mailbox.waiting(for_s=0, again_s=1, limit=1)
+        (claimed,) = await on.mailbox.claim("w", 1)
+        assert await on.mailbox.done(claimed, "ok")
+        await on.queueing.tell(waiting, Incoming.from_json(waiting.body))
+        assert shown(on.slack) == ["is busy: you are number 1 in the queue…", ""]
+
+
+async def test_a5_without_statuses_one_message_stands_in_and_goes_with_the_turn(redis_client: Redis) -> None:
+    async with scene(redis_client) as on:
+        on.slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=100)
+        letter = await on.asked()
+        (waiting,) = await on.mailbox.waiting(for_s=0, again_s=1, limit=1)
+        await on.queueing.tell(waiting, letter)
+        await on.queueing.tell(waiting, letter)
+        assert placeholders(on.slack, letter.thread) == ["_Orion is busy: you are number 1 in the queue…_"]
+        async with working(on.slack.delivery, letter.thread, Ticket(question_ts=letter.ts)):
+            await on.slack.server.wait_for(lambda: placeholders(on.slack, letter.thread) == ["_Orion is thinking…_"])
+        assert placeholders(on.slack, letter.thread) == []
+
+
+async def test_a5_what_is_no_question_is_not_told(redis_client: Redis) -> None:
+    async with scene(redis_client) as on:
+        place, ts = on.slack.ask()
+        letter = Incoming(kind="delete", thread=place, user="U0YOU", ts=ts, addressed="mention")
+        await on.mailbox.enqueue(str(place), letter.to_json(), event_ids=["a"])
+        await on.mailbox.enqueue("T1:C1:1.0", "no letter", event_ids=["b"])
+        await on.stored(ThreadKey(team="TELSEWHERE", channel="C1", thread_ts="1.0"), "1.0")
+        await on.queueing.sweep()
+        assert shown(on.slack) == []
+
+
+async def test_a12_who_is_refused_is_not_told_that_it_is_their_turn_soon(redis_client: Redis) -> None:
+    async with scene(redis_client) as on:
+        place, ts = on.slack.ask()
+        letter = Incoming(
+            kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", refused="user_refused"
+        )
+        await on.mailbox.enqueue(str(place), letter.to_json(), event_ids=["a"])
+        await on.queueing.sweep()
+        assert shown(on.slack) == []
+
+
+async def test_a5_a_slack_that_is_away_holds_nobody_up(redis_client: Redis) -> None:
+    async with scene(redis_client) as on:
+        await on.asked()
+        await on.asked()
+        on.slack.server.faults.fail("assistant.threads.setStatus", "internal_error", times=1)
+        await on.queueing.sweep()
+        assert "is busy: you are number 2 in the queue…" in shown(on.slack)

@@ -1,0 +1,140 @@
+"""A far end is away: the person sees it within seconds; a question's patience begins with the failure (H3, A5)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.outcome import Failed, OutOfBudget
+from agent.turn.replies import plain_answer
+from bot.delivery.delivery import Ticket
+from bot.queue.lease import Lease
+from bot.queue.queue import Mailbox
+from bot.slack.message import Incoming
+from bot.timeouts import Patience
+from bot.turn.job import Work, turn_id_of
+from bot.turn.retry_later import WaitingOut
+from bot.turn.status import DOCUMENTS_AWAY, LATE, MODEL_AWAY, working
+from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
+from tests.integration.test_failures import QUICK
+from tests.support.local_slack import Slack, local_slack
+from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, fails, says
+from tests.support.orion_running import MENTION, Setting, running, shown
+from tests.support.waiting import wait_until
+
+DOWN = Failed(answer=plain_answer("away"), reason="LLMError")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """One question in our hands."""
+
+    slack: Slack
+    mailbox: Mailbox
+    work: Work
+    waiting: WaitingOut
+
+
+@asynccontextmanager
+async def desk(redis: Redis) -> AsyncIterator[Desk]:
+    async with local_slack() as slack:
+        mailbox = Mailbox(redis)
+        place, ts = slack.ask()
+        letter = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text="How?")
+        await mailbox.enqueue(str(place), letter.to_json(), event_ids=[ts])
+        (claimed,) = await mailbox.claim("w", 1)
+        work = Work(claimed=claimed, lease=Lease(claimed.leased_until), letter=letter, turn_id=turn_id_of(letter))
+        yield Desk(slack=slack, mailbox=mailbox, work=work, waiting=WaitingOut(mailbox, Patience(model_s=180)))
+        await mailbox.aclose()
+
+
+def statuses(setting: Setting) -> list[str]:
+    calls = [c for c in setting.workspace.calls if c.method == "assistant.threads.setStatus"]
+    return [str(call.arguments["status"]) for call in calls]
+
+
+async def test_h3_time_in_a_queue_takes_nothing_from_the_models_patience(redis_client: Redis) -> None:
+    async with desk(redis_client) as at:
+        queued = replace(at.work, claimed=replace(at.work.claimed, enqueued_at=time.time() - 7_200))
+        assert await at.waiting.pause_s(queued, DOWN) == 2.0
+        assert await at.waiting.since(queued) == 0.0
+
+
+async def test_h3_the_model_is_waited_for_from_its_first_failure_on(redis_client: Redis) -> None:
+    async with desk(redis_client) as at:
+        place, ticket = at.work.place, Ticket(question_ts=at.work.letter.ts)
+        async with working(at.slack.delivery, place, ticket) as status:
+            ending = await at.waiting.rest(at.work, status, DOWN, 2.0)
+        assert (ending.verb, ending.after_s) == ("giveback", 2.0)
+        first = await at.waiting.since(at.work)
+        assert abs(first - time.time()) < 60
+        key = at.mailbox.mark_key(at.work.claimed.thread, at.work.waits)
+        asked = replace(at.work, claimed=replace(at.work.claimed, enqueued_at=time.time() - 7_200))
+        await redis_client.set(key, time.time() - 90)
+        assert 29 < (await at.waiting.pause_s(asked, DOWN) or 0) < 35
+        await redis_client.set(key, time.time() - 179)
+        assert await at.waiting.pause_s(asked, DOWN) is None
+        resumed = replace(asked, claimed=replace(asked.claimed, enqueued_at=time.time() - 3))
+        assert await at.waiting.pause_s(resumed, DOWN) == 2.0, "an admin's pause lay between"
+
+
+@pytest.mark.parametrize("written", ["1", "soon"])
+async def test_h3_what_an_older_version_wrote_counts_from_when_it_was_asked(redis_client: Redis, written: str) -> None:
+    async with desk(redis_client) as at:
+        await redis_client.set(at.mailbox.mark_key(at.work.claimed.thread, at.work.waits), written)
+        assert await at.waiting.since(at.work) == at.work.claimed.enqueued_at
+
+
+async def test_h3_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> None:
+    async with desk(redis_client) as at:
+        for outcome in (
+            Failed(answer=DOWN.answer, reason="AuthenticationError"),
+            OutOfBudget(answer=DOWN.answer, reason="tokens"),
+            replace(DOWN, retry_after_s=999.0),
+        ):
+            assert await at.waiting.pause_s(at.work, outcome) is None
+
+
+async def test_a5_documents_that_are_away_are_called_so(redis_client: Redis) -> None:
+    async with desk(redis_client) as at:
+        place, ticket = at.work.place, Ticket(question_ts=at.work.letter.ts)
+        async with working(at.slack.delivery, place, ticket) as status:
+            await at.waiting.rest(at.work, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
+        told = [c.arguments["status"] for c in at.slack.server.calls if c.method == "assistant.threads.setStatus"]
+        assert told[-1] == DOCUMENTS_AWAY
+
+
+async def test_a5_a_silent_model_is_shown_while_it_is_silent_and_after(tmp_path: Path, redis_url: str) -> None:
+    """Nobody waits for the model's time-out to learn what Orion waits for; on the next try the status stays."""
+    # The silence is told a second after the first status: the call has to hang for longer on a busy machine too.
+    patience = replace(QUICK, late_s=0.05, model=replace(QUICK.model, reply=4.0))
+    async with (
+        ScriptedOpenAI(decisions=[HANGS, fails(500), fails(500), RESPOND], drafts=[says(DRAFTS["good"])]) as server,
+        running(with_server(tmp_path, redis_url, server), patience=patience) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await wait_until(lambda: LATE in statuses(setting), "the silence is shown")
+        assert len(server.requests) == 1, "while the first call still hangs"
+        await wait_until(lambda: MODEL_AWAY in statuses(setting), "the failure is shown")
+        assert "600 requests" in shown(await setting.answer_to(ts))
+        after = statuses(setting)[statuses(setting).index(MODEL_AWAY) :]
+        assert "is thinking…" not in after
+
+
+async def test_a5_a_status_is_shown_while_the_message_is_looked_up_for_files(tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        setting.workspace.faults.hang("conversations.replies")
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await wait_until(lambda: statuses(setting) == ["is thinking…"], "a status is shown")
+        assert server.requests == []
+        setting.workspace.faults.release()
+        assert "600 requests" in shown(await setting.answer_to(ts))

@@ -1,0 +1,317 @@
+"""A stream that nobody ended, and whoever comes next: one message in the end, whatever was known (H3, A6, F10)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.thread.conversation import ThreadKey
+from bot.delivery.delivery import Ticket
+from bot.delivery.stream import AnswerStream, Audience, Streams, streaming
+from bot.local.model.messages import MessageLog
+from bot.local.model.roster import TEAM_ID
+from bot.queue.worker import OK
+from bot.slack.web_api import DeliveryFailed
+from bot.turn.answer import Answering
+from bot.turn.duplicates import put_in_order
+from tests.support.fakes import ScriptedModel
+from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
+from tests.support.waiting import wait_until
+from tests.unit.agent.turn.test_live import Slow
+from tests.unit.bot.local.api.test_streams import Clock
+from tests.unit.bot.turn.test_answer import Desk, desk, settled
+from verification.types import Answer
+
+ANSWER = Answer(text="Each key may send 120 requests.", chunks=("Each key may send 120 requests.",), verified=True)
+START = "chat.startStream"
+GOOD = "<answer>Each key may send 120 requests a minute [1].\n\nAbove that the API answers with error 429 [1].</answer>"
+
+
+async def begun(slack: Slack, place: ThreadKey, text: str = "") -> str:
+    """A stream as a dead worker leaves it."""
+    to = {"recipient_team_id": TEAM_ID, "recipient_user_id": "U0YOU"}
+    body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
+    ts = str((await slack.calls.write("chat.startStream", body))["ts"])
+    if text:
+        await slack.calls.write("chat.appendStream", {"channel": place.channel, "ts": ts, "markdown_text": text})
+    return ts
+
+
+def own(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
+    return [m for m in slack.server.messages(CHANNEL, place.thread_ts) if m.get("bot_id")]
+
+
+@pytest.mark.parametrize("text", ["", "Each **key**"])
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("ended", [True, False])
+async def test_h3_the_next_answer_takes_a_stream_over(text: str, *, known: bool, ended: bool) -> None:
+    async with local_slack() as slack:
+        place, asked = slack.ask()
+        ts = await begun(slack, place, text)
+        if ended:
+            await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
+        ticket = Ticket(question_ts=asked, turn_id="t" * 32, streamed=ts if known else "")
+        answered = await slack.delivery.answer(place, ANSWER, ticket)
+        found = {message["ts"]: message["text"] for message in own(slack, place)}
+        if text and ended and not known:
+            assert found == {ts: text, answered: ANSWER.text}  # nothing tells it from an answer any more
+        else:
+            assert found == {ts: ANSWER.text}
+
+
+async def test_h3_a_stream_beside_an_answer_goes() -> None:
+    async with local_slack() as slack:
+        place, asked = slack.ask()
+        first = await slack.delivery.answer(place, ANSWER, Ticket(question_ts=asked, turn_id="t" * 32))
+        await begun(slack, place, "Each")
+        await slack.delivery.answer(place, ANSWER, Ticket(question_ts=asked, turn_id="t" * 32, streamed=""))
+        assert [message["ts"] for message in own(slack, place)] == [first]
+
+
+async def test_h3_what_a_frozen_worker_began_late_is_found_when_the_thread_is_looked_at_again() -> None:
+    async with local_slack() as slack:
+        clock = Clock()
+        slack.server.workspace.log = MessageLog(clock)
+        clock.now = time.time() - 60
+        place, asked = slack.ask()
+        first = await slack.delivery.answer(place, ANSWER, Ticket(question_ts=asked, turn_id="t" * 32))
+        await begun(slack, place)
+        clock.now = time.time()
+        others = {await begun(slack, place, "Another turn of the thread"), await begun(slack, place)}
+        await put_in_order(slack.delivery, place, "0000000001.000000")
+        assert len(own(slack, place)) == 4  # no answer to that question: nothing is touched
+        await put_in_order(slack.delivery, place, asked)
+        assert {message["ts"] for message in own(slack, place)} == {first} | others
+
+
+async def test_h3_a_stream_that_its_turn_ends_meanwhile_is_no_blank_one() -> None:
+    """The first piece of an answer can wait for Slack longer than a blank stream is left alone."""
+    async with local_slack() as slack:
+        clock = Clock()
+        slack.server.workspace.log = MessageLog(clock)
+        clock.now = time.time() - 60
+        place, asked = slack.ask()
+        await slack.delivery.answer(place, ANSWER, Ticket(question_ts=asked, turn_id="t" * 32))
+        stream, _ = stream_in(slack, place, Streams(slack.calls))
+        await stream.show("Two.", "Two.")
+        clock.now = time.time()
+        slack.server.faults.delay("chat.stopStream", 0.3)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(put_in_order(slack.delivery, place, asked))
+            await wait_until(lambda: slack.made("chat.stopStream"), "it is about to be ended")
+            assert await stream.close("Two.", [], {"event_type": "orion_answer", "event_payload": {}})
+        assert [message["text"] for message in own(slack, place)] == [ANSWER.text, "Two."]
+
+
+async def test_a6_what_was_shown_stands_under_the_note_that_it_was_stopped() -> None:
+    async with local_slack() as slack:
+        place, asked = slack.ask()
+        ts = await begun(slack, place, "Each key")
+        ticket = Ticket(question_ts=asked, turn_id="t" * 32, streamed=ts)
+        assert await slack.delivery.end_streams(place, ticket, "Stopped.")
+        (message,) = own(slack, place)
+        assert [block["type"] for block in message["blocks"]] == ["markdown", "context"]
+        assert message["metadata"]["event_payload"] == {"question_ts": asked, "turn_id": "", "verified": False}
+        assert not await slack.delivery.end_streams(place, ticket, "Stopped.")  # it is ended
+
+
+async def test_a6_a_dead_stream_says_that_it_was_stopped() -> None:
+    async with local_slack() as slack:
+        place, asked = slack.ask()
+        ts = await begun(slack, place, "Each key")
+        await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
+        ticket = Ticket(question_ts=asked, turn_id="t" * 32, streamed=ts)
+        assert await slack.delivery.end_streams(place, ticket, "Stopped.")
+        assert [(m["ts"], m["text"]) for m in own(slack, place)] == [(ts, "Stopped.")]
+
+
+async def test_a3_a_stream_waits_for_the_next_answer_or_goes() -> None:
+    async with local_slack() as slack:
+        place, asked = slack.ask()
+        ts = await begun(slack, place, "Each key")
+        ticket = Ticket(question_ts=asked, streamed=ts)
+        assert not await slack.delivery.end_streams(place, ticket)
+        (posted,) = await slack.reader.posted(place, asked)
+        assert (posted.ts, posted.placeholder) == (ts, True)
+        other = await begun(slack, place, "Each key")
+        await slack.delivery.drop_streams(place, replace(ticket, streamed=other))
+        assert [message["ts"] for message in own(slack, place)] == [ts]
+
+
+def stream_in(slack: Slack, place: ThreadKey, streams: Streams) -> tuple[AnswerStream, list[str]]:
+    noted: list[str] = []
+
+    async def note(ts: str = "") -> None:
+        noted.append(ts)
+
+    audience = Audience(place=place, user="U0YOU", lease_check=lambda: None)
+    return AnswerStream(streams=streams, audience=audience, before=note, note=note), noted
+
+
+async def test_h3_a_start_is_noted_before_and_its_ts_right_after() -> None:
+    async with local_slack() as slack:
+        place, _ = slack.ask()
+        stream, noted = stream_in(slack, place, Streams(slack.calls))
+        stream.began = lambda: noted.append("began")
+        assert await stream.show("One.", "One.")
+        assert noted == ["", stream.ts, "began"]
+
+
+async def test_f10_pieces_are_sent_together_where_slack_may_not_be_told_yet() -> None:
+    async with local_slack() as slack:
+        place, _ = slack.ask()
+        stream, _ = stream_in(slack, place, Streams(slack.calls, each_s=0.2))
+        async with streaming(stream):
+            for text in ("One.", "Two.", "Three."):
+                await stream.show(text, text)
+                await wait_until(lambda: slack.made("chat.appendStream") >= 1, "the first is sent")
+            await wait_until(lambda: "Three." in own(slack, place)[0]["text"], "all are sent")
+        assert slack.made("chat.appendStream") == 2
+        assert own(slack, place)[0]["text"] == "One.\n\nTwo.\n\nThree."
+
+
+async def test_f10_a_limited_piece_is_sent_again_after_a_while() -> None:
+    async with local_slack() as slack:
+        place, _ = slack.ask()
+        stream, _ = stream_in(slack, place, Streams(slack.calls, each_s=0.01, limited_s=0.2))
+        slack.server.faults.rate_limit("chat.appendStream", retry_after=3_600)
+        async with streaming(stream):
+            await stream.show("One.", "One.")
+            await wait_until(lambda: slack.made("chat.appendStream") == 1, "it was refused")
+            await stream.show("Two.", "Two.")
+            await wait_until(lambda: "Two." in own(slack, place)[0]["text"], "all is sent")
+        assert own(slack, place)[0]["text"] == "One.\n\nTwo."
+
+
+async def test_f10_who_refused_is_asked_again_only_after_a_while() -> None:
+    async with local_slack() as slack:
+        streams = Streams(slack.calls, missing_s=0.05, limited_s=3_600)
+        place = slack.ask()[0]
+        elsewhere, chat = replace(place, channel="C0OTHER"), ThreadKey(team=TEAM_ID, channel=CHAT, thread_ts=CHAT)
+        assert not streams.may_be_tried(chat)
+        streams.refused(place, "channel_type_not_supported")
+        assert (streams.may_be_tried(place), streams.may_be_tried(elsewhere)) == (False, True)
+        streams.refused(place, "unknown_method")
+        assert not streams.may_be_tried(elsewhere)
+        await wait_until(lambda: streams.may_be_tried(place), "it is tried again")
+        streams.refused(place, "ratelimited")
+        assert not streams.may_be_tried(elsewhere)
+
+
+async def test_h3_slack_away_at_the_end_is_told_to_whoever_delivers() -> None:
+    async with local_slack(patience_s=0.05) as slack:
+        place, _ = slack.ask()
+        stream, _ = stream_in(slack, place, Streams(slack.calls))
+        await stream.show("One.", "One.")
+        slack.server.faults.fail("chat.stopStream", times=50)
+        with pytest.raises(DeliveryFailed):
+            await stream.close("One.", [], {"event_type": "orion_answer", "event_payload": {}})
+
+
+def answering(at: Desk, model: ScriptedModel | None = None, call_s: float = 5.0) -> Answering:
+    """The same parts, with streams."""
+    before = at.answering
+    return Answering(
+        replace(before._engine, model=model or at.model),
+        before._delivery,
+        memory=at.memory,
+        observers=before._observers,
+        streams=Streams(at.slack.calls, call_s=call_s),
+    )
+
+
+@asynccontextmanager
+async def with_streams(tmp_path: Path, redis: Redis, drafts: list[Any]) -> AsyncIterator[Desk]:
+    """Answering over streams, letter by letter."""
+    async with desk(tmp_path, redis, drafts) as at:
+        at.answering = answering(at)
+        yield at
+
+
+@pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
+async def test_h3_a_turn_cut_off_in_mid_stream_is_finished_in_its_message(
+    method: str, tmp_path: Path, redis_client: Redis
+) -> None:
+    async with with_streams(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.delay(method, 1.0)
+        usual = at.answering
+        if method != "chat.stopStream":  # the model is waited for meanwhile
+            at.answering = answering(at, model=Slow([GOOD[:-20]]))
+        assert await at.interrupt(lambda: at.slack.made(method)) is None
+        at.answering = usual
+        await wait_until(lambda: all(call.done for call in at.slack.server.calls), "Slack carried it out")
+        assert await at.handle() == OK
+        (message,) = own(at.slack, place)
+        assert message["metadata"]["event_payload"]["turn_id"]
+        assert "streaming_state" not in message
+        assert str(message["blocks"]).count("120 requests") == 1
+
+
+async def test_a6_a_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Path, redis_client: Redis) -> None:
+    async with with_streams(tmp_path, redis_client, [GOOD]) as at:
+        at.answering = answering(at, model=Slow([GOOD[:-20]]))
+        place, ts = at.slack.ask()
+        letter = await at.store(ts, place)
+        assert await at.interrupt(lambda: "120 requests" in str(own(at.slack, place))) is None
+        await at.withdrawals.stop(replace(letter, event_ts="9999999999.000000"))
+        assert await at.handle() == OK
+        (message,) = own(at.slack, place)
+        assert ["120 requests" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]
+
+
+async def test_f10_a_bot_without_an_account_gets_a_post(tmp_path: Path, redis_client: Redis) -> None:
+    """Slack takes only people for a stream's recipients; its refusal would take streams from the whole channel."""
+    async with with_streams(tmp_path, redis_client, [GOOD, GOOD]) as at:
+        for user, starts in (("B0ALERTS", 0), ("U0YOU", 1)):
+            place, ts = at.slack.ask()
+            await at.store(ts, place, user=user)
+            assert await at.handle() == OK
+            assert at.slack.made(START) == starts
+            assert "120 requests" in str(own(at.slack, place))
+
+
+@pytest.mark.parametrize("stops", [False, True])
+async def test_h3_a_stream_that_begins_when_nobody_waits_for_it_any_more_goes(
+    tmp_path: Path, redis_client: Redis, *, stops: bool
+) -> None:
+    """Slack was slower than a start may take, and began it all the same, under the answer."""
+    async with with_streams(tmp_path, redis_client, [GOOD]) as at:
+        clock = Clock()
+        at.slack.server.workspace.log = MessageLog(clock)
+        clock.now = time.time() - 60
+        at.answering = answering(at, call_s=30.0 if stops else 0.1)
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.slack.server.faults.delay(START, 1.0)
+        if stops:
+            assert await at.interrupt(lambda: at.slack.made(START), stop="stopped") == OK
+        else:
+            assert await at.handle() == OK
+        (answer,) = own(at.slack, place)
+        await wait_until(lambda: len(own(at.slack, place)) > 1, "the stream began")
+        clock.now = time.time()
+        await settled(at)
+        assert [message["ts"] for message in own(at.slack, place)] == [answer["ts"]]
+
+
+async def test_h3_a_letter_given_up_tells_so_in_its_stream(tmp_path: Path, redis_client: Redis) -> None:
+    async with with_streams(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        at.answering = answering(at, model=Slow([GOOD[:-20]]))
+        at.slack.server.faults.hang("chat.appendStream")
+        assert await at.interrupt(lambda: at.slack.made("chat.appendStream")) is None
+        claimed, lease = await at.claim()
+        await at.answering.tell_dead(claimed, lease, "bug")
+        (message,) = own(at.slack, place)
+        assert "streaming_state" not in message

@@ -1,0 +1,104 @@
+"""The dashboard in Langfuse: made once, of the very names that traces carry; what goes wrong is a sentence (G2)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from observability.langfuse import tracing
+from observability.langfuse.dashboards import CHARTS, DashboardsError, Made, make_dashboard
+from tests.support.langfuse_dashboards import LangfuseDashboards
+from tests.support.orion_command import Terminal, opened
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    yield from opened(tmp_path, capsys, monkeypatch)
+
+
+@pytest.fixture
+def langfuse() -> Iterator[LangfuseDashboards]:
+    with LangfuseDashboards() as there:
+        yield there
+
+
+def make(there: LangfuseDashboards, key: str = "sk-1") -> Made:
+    return make_dashboard(public_key="pk-1", secret_key=key, host=there.url + "/")
+
+
+def test_g2_the_dashboard_is_made_with_every_chart_on_it(langfuse: LangfuseDashboards) -> None:
+    made = make(langfuse)
+    assert (len(made.added), made.kept, made.url) == (len(CHARTS), [], f"{langfuse.url}/project/p1/dashboards/d0")
+    (board,) = langfuse.boards
+    assert [tile["widgetId"] for tile in board["definition"]["widgets"]] == [w["id"] for w in langfuse.widgets]
+    assert len({widget["name"] for widget in langfuse.widgets}) == len(CHARTS)
+
+
+def test_g2_a_second_time_nothing_is_made(langfuse: LangfuseDashboards) -> None:
+    make(langfuse)
+    langfuse.widgets[0]["chartType"] = "NUMBER"  # its owner likes it better so
+    again = make(langfuse)
+    assert (again.added, len(again.kept), len(langfuse.widgets), len(langfuse.boards)) == (
+        [],
+        len(CHARTS),
+        len(CHARTS),
+        1,
+    )
+    assert langfuse.widgets[0]["chartType"] == "NUMBER"
+
+
+def test_g2_what_an_interrupted_run_left_undone_is_done(langfuse: LangfuseDashboards) -> None:
+    make(langfuse)
+    del langfuse.widgets[-1]
+    del langfuse.boards[0]["definition"]["widgets"][-2:]
+    again = make(langfuse)
+    assert again.added == [chart.title for chart in CHARTS[-2:]]
+    assert len(langfuse.widgets) == len(langfuse.boards[0]["definition"]["widgets"]) == len(CHARTS)
+
+
+@pytest.mark.parametrize("name", sorted({name for chart in CHARTS for name in chart.names}))
+def test_g2_charts_read_what_traces_carry(name: str) -> None:
+    phases = {"decide", "write", "judge"}  # the names that `model_start` documents
+    source = inspect.getsource(tracing)
+    assert f'"{name}"' in source or (name in phases and f"``{name}``" in source)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (403, b"", "may not make dashboards"),
+        (404, b"", "4.59 or newer"),
+        (429, b"", "try again in a minute"),
+        (500, b"", "it answered 500"),
+        (0, b"<html>", "not as Langfuse does"),
+        (0, b"[]", "not as Langfuse does"),
+        (0, b"{}", "not as Langfuse does"),
+    ],
+)
+def test_g2_what_langfuse_refuses_is_told(langfuse: LangfuseDashboards, status: int, body: bytes, said: str) -> None:
+    langfuse.status, langfuse.body = status, body
+    with pytest.raises(DashboardsError, match=said):
+        make(langfuse)
+
+
+def test_g2_wrong_keys_and_a_host_that_is_away_are_told(langfuse: LangfuseDashboards) -> None:
+    with pytest.raises(DashboardsError, match="refuses LANGFUSE_PUBLIC_KEY"):
+        make(langfuse, "sk-2")
+    with pytest.raises(DashboardsError, match=r"cannot be reached \(ConnectError\)"):
+        make_dashboard(public_key="pk-1", secret_key="sk-1", host="http://127.0.0.1:9")
+
+
+def test_g2_the_command_says_where_the_dashboard_is(terminal: Terminal, langfuse: LangfuseDashboards) -> None:
+    without = terminal.orion("dashboards")
+    assert (without.code, "Set LANGFUSE_PUBLIC_KEY" in without.err) == (2, True)
+    terminal.set(LANGFUSE_PUBLIC_KEY="pk-1", LANGFUSE_SECRET_KEY="sk-1", LANGFUSE_HOST=langfuse.url)
+    made = terminal.orion("dashboards")
+    assert made.code == 0
+    assert "added  pass rate" in made.out
+    assert f"has {len(CHARTS)} charts: {langfuse.url}/project/p1/dashboards/d0" in made.out
+    langfuse.status = 404
+    refused = terminal.orion("dashboards")
+    assert (refused.code, "4.59 or newer" in refused.err) == (1, True)

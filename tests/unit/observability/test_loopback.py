@@ -1,0 +1,71 @@
+"""One answer to "is it this machine?" for Slack, the model and the traces (H2)."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from agent.model.openai import OpenAIModel, Timeouts
+from agent.model.protocol import ModelError
+from agent.tools.builtin.web import WebSearchFailed, open_searxng
+from observability.loopback import is_loopback, trusted_at
+from tests.support.tls_server import behind_tls, certificate
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost:11434/v1",
+        "http://LOCALHOST",
+        "http://slack.localhost:3000/api/",
+        "https://127.0.0.1/api/",
+        "http://127.8.8.8",
+        "http://[::1]:3000",
+    ],
+)
+def test_h2_this_machine_is_known_by_name_and_by_address(url: str) -> None:
+    assert is_loopback(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://slack.com/api/",
+        "https://cloud.langfuse.com",
+        "http://localhost.example.com",
+        "http://192.168.0.1",
+        "http://0.0.0.0",
+        "http://[::1",
+        "localhost",
+        "",
+    ],
+)
+def test_h2_anything_else_is_elsewhere(url: str) -> None:
+    assert not is_loopback(url)
+
+
+def test_h2_elsewhere_each_client_trusts_as_it_does_by_itself() -> None:
+    assert trusted_at("https://slack.com/api/") is True
+    assert trusted_at("http://127.0.0.1:8000") is True
+    assert isinstance(trusted_at("https://localhost:8000"), ssl.SSLContext)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_h2_a_server_on_this_machine_is_trusted_as_the_host_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
+) -> None:
+    file, asked = certificate(tmp_path), list[str]()
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    with behind_tls(file, asked) as host:
+        model = OpenAIModel(base_url=f"{host}/v1", api_key="", model="m", timeouts=Timeouts(retries=0))
+        with pytest.raises(ModelError):  # its reply is empty
+            await model.generate("x", max_tokens=1, temperature=0.0)
+        await model.aclose()
+        async with open_searxng(host) as searxng:
+            with pytest.raises(WebSearchFailed):  # as above
+                await searxng.search("x")
+    paths = [path.partition("?")[0] for path in asked]
+    assert paths == (["/v1/chat/completions", "/search"] if trusted else [])

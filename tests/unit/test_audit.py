@@ -1,0 +1,56 @@
+"""`make audit` says which packages were answered for, and never that all is well when nobody answered (I7)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.audit import CLEAN, UNKNOWN, VULNERABLE, main
+
+SOUND: dict[str, Any] = {"name": "sound", "version": "1.0", "vulns": []}
+FAULTY: dict[str, Any] = {
+    "name": "faulty",
+    "version": "2.0",
+    "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.1"]}, {"id": "PYSEC-2", "fix_versions": []}],
+}
+SKIPPED: dict[str, Any] = {"name": "strange", "skip_reason": "strange (3.0) is not known there"}
+
+
+def auditor(folder: Path, *packages: dict[str, Any], out: str | None = None, err: str = "") -> str:
+    """A program in the place of pip-audit that answers so."""
+    said = json.dumps({"dependencies": packages, "fixes": []}) if out is None else out
+    program = folder / "pip-audit"
+    program.write_text(f"#!{sys.executable}\nimport sys\nprint({said!r})\nsys.exit({err!r} or 1)\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_i7_all_answered_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["requirements/runtime.txt"], auditor(tmp_path, SOUND)) == CLEAN
+    assert "no known vulnerability in 1 packages" in capsys.readouterr().out
+
+
+def test_i7_vulnerabilities_are_named_and_weigh_most(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["requirements/runtime.txt"], auditor(tmp_path, SOUND, FAULTY, SKIPPED)) == VULNERABLE
+    out = capsys.readouterr().out
+    assert "faulty 2.0: PYSEC-1, mended in 2.1" in out
+    assert "faulty 2.0: PYSEC-2, mended in no version yet" in out
+    assert "NOT AUDITED: strange (3.0)" in out
+
+
+def test_i7_nobody_answered_is_not_all_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["requirements/runtime.txt"], auditor(tmp_path, *[SKIPPED] * 5)) == UNKNOWN
+    out = capsys.readouterr().out
+    assert "and 2 more" in out
+    assert "no known vulnerability" not in out
+    assert "where there is a network" in out
+
+
+@pytest.mark.parametrize("out", ["", "hello", "[]", "{}"])
+def test_i7_no_network_is_told(out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["requirements/runtime.txt"], auditor(tmp_path, out=out, err="ConnectionError: no route")) == UNKNOWN
+    assert "was not reached (ConnectionError: no route)" in capsys.readouterr().out
