@@ -1,8 +1,4 @@
-"""The composition root: settings become clients, clients become Orion; everything closes in reverse order.
-
-Promises: nothing is a module global, each part is made once and handed to whoever needs it. Must never hold logic of
-its own beyond putting parts together.
-"""
+"""The composition root: settings become clients, clients become Orion; everything closes in reverse order."""
 
 from __future__ import annotations
 
@@ -31,20 +27,20 @@ from bot.documents.figures import knowledge_figures
 from bot.documents.sync import Syncing
 from bot.documents.vectors import vectors_meanwhile
 from bot.events.admin_commands import AdminChat
-from bot.events.catch_up import CatchingUp, Door, Served
-from bot.events.enqueue import Reception
+from bot.events.catch_up import CatchingUp, Intake, Served
+from bot.events.enqueue import Enqueuer
 from bot.events.interactions import Feedback
-from bot.events.listeners import Listeners, Office, register
+from bot.events.listeners import Listeners, Services, register
 from bot.gates.access import Admission
-from bot.gates.allowance import Allowance, Means
+from bot.gates.allowance import Allowance, PauseAndBudgets
 from bot.gates.bystander import Bystanders
 from bot.gates.handoff import HandingOff, Helpers, offers_human
 from bot.gates.newer_schema import NewerVersions
 from bot.gates.recall import Recalling
-from bot.gates.stop import Cancel, LateStops, StopDesk, Stops
+from bot.gates.stop import Cancel, EarlyStops, LateStops, Stops
 from bot.install.connect import open_slack
 from bot.install.oauth import InstallPages
-from bot.install.workspaces import DeliveryOf, Desk, Reading, Workspaces, delivery_of, heed_uninstalling, language_of
+from bot.install.workspaces import DeliveryOf, Reading, TeamBot, Workspaces, delivery_of, heed_uninstalling, language_of
 from bot.queue.queue import Mailbox
 from bot.queue.worker import DRAIN_S, Handle, OnDead, Turns
 from bot.redis.connect import open_redis
@@ -58,11 +54,11 @@ from bot.slack.search import SlackSearching
 from bot.slack.users import KnownPeople, People
 from bot.stores.budgets import Budgets, Limits
 from bot.stores.pause import Pausing
-from bot.stores.stores import Memory, memory_over
+from bot.stores.stores import Stores, stores_over
 from bot.stores.turn_records import TurnRecords
-from bot.timeouts import Patience
-from bot.turn.answer import Answering, Asker
-from bot.turn.duplicates import Doubts
+from bot.timeouts import TurnTimeouts
+from bot.turn.answer import Answering, WorkspaceLookups
+from bot.turn.duplicates import PendingChecks
 from bot.turn.engine import Engine, open_engine
 from bot.turn.observer import Observers, open_observers
 from bot.turn.queue_position import Queueing
@@ -168,54 +164,51 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     prefix: str = "orion",
     drain_s: float = DRAIN_S,
     mailbox_over: Callable[..., Mailbox] = Mailbox,
-    patience: Patience | None = None,
+    timeouts: TurnTimeouts | None = None,
 ) -> AsyncIterator[Orion]:
     """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do.
 
     ``prefix`` keeps the questions and threads of one workspace apart from another's in the same Redis.
     ``drain_s`` is how long running turns may go on once Orion was asked to end. ``mailbox_over`` makes the mailbox of a
-    Redis and a ``prefix`` (another length of leases, say). ``patience`` is how long far ends are waited for.
+    Redis and a ``prefix`` (another length of leases, say). ``timeouts`` is how long far ends are waited for.
     """
-    patience = patience or Patience()
+    timeouts = timeouts or TurnTimeouts()
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(open_redis(settings))
-        engine = await _engine(stack, settings, corpus, patience)
+        engine = await _engine(stack, settings, corpus, timeouts)
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace)
         stack.push_async_callback(mailbox.aclose)
-        memory, means = memory_over(redis, mailbox, prefix=prefix), _means(settings, redis, prefix=prefix)
-        observers.tokens_used = means.budgets.used
-        desks = _Desks(
-            redis=redis, engine=engine, observers=observers, access=_access(settings), memory=memory, means=means,
-            prompts=prompts, prefix=prefix, settings=settings, patience=patience, circuits=[engine.breaker],
+        stores = stores_over(redis, mailbox, prefix=prefix)
+        pause_and_budgets = _pause_and_budgets(settings, redis, prefix=prefix)
+        observers.tokens_used = pause_and_budgets.budgets.used
+        team_bots = _TeamBots(
+            redis=redis, engine=engine, observers=observers, access=_access(settings), stores=stores,
+            pause_and_budgets=pause_and_budgets, prompts=prompts, prefix=prefix, settings=settings, timeouts=timeouts,
+            circuits=[engine.breaker],
         )  # fmt: skip
-        slack = await stack.enter_async_context(open_slack(settings, redis, desks.open, prefix=prefix))
+        slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
         reading, delivery = Reading(slack.workspaces), delivery_of(slack.workspaces)
         turns = Turns(
-            mailbox, NewerVersions(reading.handle, memory.threads).handle, on_dead=reading.tell_dead,
+            mailbox, NewerVersions(reading.handle, stores.threads).handle, on_dead=reading.tell_dead,
             concurrency=max(1, concurrency), drain_s=drain_s, sweep=Queueing(mailbox, delivery).sweep,
         )  # fmt: skip
         app = build_app(slack.client, slack.workspaces)
         if slack.installations is not None:
             heed_uninstalling(app, slack.installations)
-        listeners = register(app, desks.office(settings.admins, slack.workspaces, turns.cancel))
-        front = _socket_front(app, settings, patience) if socket else None
-        door = _door(front, listeners, delivery)
+        listeners = register(app, team_bots.services(settings.admins, slack.workspaces, turns.cancel))
+        front = _socket_front(app, settings, timeouts) if socket else None
+        intake = _intake(front, listeners, delivery)
         yield Orion(
-            redis=redis,
-            engine=engine,
-            mailbox=mailbox,
-            turns=turns,
-            observers=observers,
-            records=observers.records,
+            redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers, records=observers.records,
             app=app,
             socket=front,
-            catching_up=CatchingUp(redis, door, prefix=prefix, recent_s=settings.catch_up_s),
-            circuits=desks.circuits,
+            catching_up=CatchingUp(redis, intake, prefix=prefix, recent_s=settings.catch_up_s),
+            circuits=team_bots.circuits,
             installing=slack.installing,
-            pausing=means.pausing,
+            pausing=pause_and_budgets.pausing,
             syncing=_syncing(settings, corpus, engine, observers),
-        )
+        )  # fmt: skip
 
 
 def _syncing(settings: Settings, corpus: Corpus, engine: Engine, observers: Observers) -> Syncing | None:
@@ -232,50 +225,50 @@ def _syncing(settings: Settings, corpus: Corpus, engine: Engine, observers: Obse
     )
 
 
-async def _engine(stack: AsyncExitStack, settings: Settings, corpus: Corpus, patience: Patience) -> Engine:
+async def _engine(stack: AsyncExitStack, settings: Settings, corpus: Corpus, timeouts: TurnTimeouts) -> Engine:
     """What answers; vectors that its index still lacks are made meanwhile."""
-    engine = await stack.enter_async_context(open_engine(settings, corpus, patience))
+    engine = await stack.enter_async_context(open_engine(settings, corpus, timeouts))
     await stack.enter_async_context(vectors_meanwhile(engine.meaning))
     return engine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Desks:
+class _TeamBots:
     """What every workspace's desk is made of. ``circuits`` grows with each desk."""
 
     redis: Redis
     engine: Engine
     observers: Observers
     access: Access
-    memory: Memory
-    means: Means
+    stores: Stores
+    pause_and_budgets: PauseAndBudgets
     prompts: Sequence[Mapping[str, str]]
     prefix: str
     settings: Settings
-    patience: Patience
+    timeouts: TurnTimeouts
     circuits: list[CircuitBreaker]
 
-    def open(self, client: AsyncWebClient) -> Desk:
+    def open(self, client: AsyncWebClient) -> TeamBot:
         """A desk over one workspace's client."""
-        memory, circuit = self.memory, self.patience.breaker("slack")
+        stores, circuit = self.stores, self.timeouts.breaker("slack")
         self.circuits.append(circuit)
-        calls = self.patience.calls(client, circuit, self.observers.slack_trouble)
+        calls = self.timeouts.calls(client, circuit, self.observers.slack_trouble)
         workspace = Workspace(client, calls)
-        delivery = Delivery(calls, workspace.own, prompts=self.prompts, doubted=Doubts(memory.mailbox).note)
+        delivery = Delivery(calls, workspace.own, prompts=self.prompts, maybe_posted=PendingChecks(stores.mailbox).note)
         people = People(calls, self.redis, prefix=self.prefix)
-        asker = Asker(
+        lookups = WorkspaceLookups(
             offers_human=partial(offers_human, self.settings.handoff),
             language_of=people.language,
             files_of=Attachments(client, calls, delivery.reader).of,
-            tools_of=SlackSearching(client, calls, token_of=memory.tokens.of).tools,
+            tools_of=SlackSearching(client, calls, token_of=stores.tokens.of).tools,
         )
         answering = Answering(
-            self.engine, delivery, memory=memory, observers=self.observers, asker=asker, patience=self.patience,
-            streams=Streams(calls, call_s=min(5.0, self.patience.attempt_s)) if self.settings.streams else None,
+            self.engine, delivery, stores=stores, observers=self.observers, lookups=lookups, timeouts=self.timeouts,
+            streams=Streams(calls, call_s=min(5.0, self.timeouts.attempt_s)) if self.settings.streams else None,
         )  # fmt: skip
         helpers = Helpers(handoff=self.settings.handoff, calls=calls, workspace=workspace, delivery=delivery)
         handle, tell_dead = self._way_to(answering, helpers, people)
-        return Desk(
+        return TeamBot(
             workspace=workspace,
             delivery=delivery,
             language_of=people.speaks,
@@ -284,44 +277,50 @@ class _Desks:
         )
 
     def _way_to(self, answering: Answering, helpers: Helpers, people: People) -> tuple[Handle, OnDead]:
-        """What a letter meets before it is answered, from the last to the first."""
-        memory, delivery = self.memory, helpers.delivery
+        """What a message meets before it is answered, from the last to the first."""
+        stores, delivery = self.stores, helpers.delivery
         handing_off = HandingOff(
             answering.handle, answering.tell_dead,
-            helpers=helpers, mailbox=memory.mailbox, records=self.observers.records, redis=self.redis,
+            helpers=helpers, mailbox=stores.mailbox, records=self.observers.records, redis=self.redis,
         )  # fmt: skip
-        allowance = Allowance(handing_off.handle, means=self.means, memory=memory, people=people, delivery=delivery)
-        bystanders = Bystanders(allowance.handle, threads=memory.threads, people=people, delivery=delivery)
+        allowance = Allowance(
+            handing_off.handle,
+            pause_and_budgets=self.pause_and_budgets,
+            stores=stores,
+            people=people,
+            delivery=delivery,
+        )
+        bystanders = Bystanders(allowance.handle, threads=stores.threads, people=people, delivery=delivery)
         late_stops = LateStops(
             bystanders.handle, handing_off.tell_dead,
-            stops=Stops(memory, memory.mailbox.cancel), memory=memory, people=people, delivery=delivery,
+            stops=Stops(stores, stores.mailbox.cancel), stores=stores, people=people, delivery=delivery,
         )  # fmt: skip
         admission = Admission(
             late_stops.handle, late_stops.tell_dead,
-            access=self.access, memory=memory, people=people, delivery=delivery,
+            access=self.access, stores=stores, people=people, delivery=delivery,
         )  # fmt: skip
         recalling = Recalling(
-            admission.handle, admission.tell_dead, standings=memory.standings, reader=delivery.reader
+            admission.handle, admission.tell_dead, thread_modes=stores.thread_modes, reader=delivery.reader
         )  # fmt: skip
         return recalling.handle, recalling.tell_dead
 
-    def office(self, admins: frozenset[str], workspaces: Workspaces, cancel: Cancel) -> Office:
+    def services(self, admins: frozenset[str], workspaces: Workspaces, cancel: Cancel) -> Services:
         """What the listeners of all workspaces hand things to."""
         delivery = delivery_of(workspaces)
-        memory, known = self.memory, KnownPeople(self.redis, prefix=self.prefix)
-        stop_desk = StopDesk(Stops(memory, cancel), memory, access=self.access, known=known)
+        stores, known = self.stores, KnownPeople(self.redis, prefix=self.prefix)
+        early_stops = EarlyStops(Stops(stores, cancel), stores, access=self.access, known=known)
         served = Served(self.redis, prefix=self.prefix)
-        reception = Reception(memory, cancel, stop_desk=stop_desk, served=served)
+        enqueuer = Enqueuer(stores, cancel, early_stops=early_stops, served=served)
         admin_chat = AdminChat(
-            reception.receive,
+            enqueuer.receive,
             admins=admins,
-            pausing=self.means.pausing,
-            withdrawals=self.memory.withdrawals,
+            pausing=self.pause_and_budgets.pausing,
+            cancellations=self.stores.cancellations,
             delivery_of=delivery,
         )
-        return Office(
+        return Services(
             access=self.access,
-            standings=self.memory.standings,
+            thread_modes=self.stores.thread_modes,
             store=admin_chat.receive,
             feedback=self._judged,
             record=self.observers.records.load,
@@ -336,26 +335,28 @@ class _Desks:
 
     async def _figures(self) -> HomeFigures:
         found = await home_figures(self.engine, self.observers)
-        return replace(found, paused=await self.means.pausing.now() is not None)
+        return replace(found, paused=await self.pause_and_budgets.pausing.now() is not None)
 
 
-def _socket_front(app: AsyncApp, settings: Settings, patience: Patience) -> SocketFront:
-    return SocketFront(app, settings.slack_app_token.get_secret_value(), first_pause_s=patience.socket_pause_s)
+def _socket_front(app: AsyncApp, settings: Settings, timeouts: TurnTimeouts) -> SocketFront:
+    return SocketFront(app, settings.slack_app_token.get_secret_value(), first_pause_s=timeouts.socket_pause_s)
 
 
-def _door(front: SocketFront | None, listeners: Listeners, delivery: DeliveryOf) -> Door:
+def _intake(front: SocketFront | None, listeners: Listeners, delivery: DeliveryOf) -> Intake:
     async def listening() -> bool:
         return front is None or await front.ready()
 
     async def reader_of(team: str) -> ThreadReader:
         return (await delivery(team)).reader
 
-    return Door(listening=listening, take=listeners.take, reader_of=reader_of)
+    return Intake(listening=listening, take=listeners.take, reader_of=reader_of)
 
 
-def _means(settings: Settings, redis: Redis, *, prefix: str) -> Means:
+def _pause_and_budgets(settings: Settings, redis: Redis, *, prefix: str) -> PauseAndBudgets:
     """When Orion may answer, and how much."""
-    return Means(pausing=Pausing(redis, prefix=prefix), budgets=Budgets(redis, _limits(settings), prefix=prefix))
+    return PauseAndBudgets(
+        pausing=Pausing(redis, prefix=prefix), budgets=Budgets(redis, _limits(settings), prefix=prefix)
+    )
 
 
 def _access(settings: Settings) -> Access:

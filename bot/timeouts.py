@@ -16,7 +16,7 @@ from bot.slack.web_api import SlackCalls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class TurnTimeouts:
     """Seconds, all of them but ``failures``.
 
     ``model_s``: how long a model (or the documents' database) that is away is waited for, from its first failure on,

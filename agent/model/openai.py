@@ -1,10 +1,4 @@
-"""The model behind any server that speaks OpenAI's chat completions. The only importer of ``openai``.
-
-Promises: whatever the far end does comes out as a ``ModelError`` whose text holds no prompt and no reply. What may pass
-is tried again after the pause the server asks for, if it is short; a server that keeps failing is left alone for a
-while. A server without tool calling, or one that refuses an option, is asked again without it, once, and that is
-remembered. A loopback server is never reached through a proxy.
-"""
+"""The model behind any server that speaks OpenAI's chat completions. Every failure of the far end becomes a ``ModelError``."""
 
 from __future__ import annotations
 
@@ -15,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 import httpx2
@@ -40,20 +35,17 @@ from agent.model.protocol import (
 )
 from observability.loopback import is_loopback, trusted_at
 
-WRITE_TEMPERATURE = 0.3
-JUDGE_TEMPERATURE = 0.0
+WRITE_TEMPERATURE, JUDGE_TEMPERATURE = 0.3, 0.0
 T = TypeVar("T")
 Body = dict[str, Any]
 log = structlog.get_logger()
 
-LONGEST_WAIT_S = 10.0
-"""A pause that the server asks for is waited for within a call up to here; a longer one is up to whoever called."""
+LONGEST_WAIT_S = 10.0  # of a pause that the server asks for; a longer one is up to the caller
 
 _TOO_LONG = re.compile(r"context.{0,12}(?:length|window|size)|maximum context|too (?:many tokens|long)", re.IGNORECASE)
 _ABOUT_TOOLS = re.compile(r"tool|function", re.IGNORECASE)
 # Options that some servers refuse and that can be done without; the first two also go when a refusal names none.
 _OPTIONS = ("stream_options", "response_format", "temperature", "max_tokens")
-_PAYMENT_REQUIRED = 402
 _STATUS_KINDS: dict[int, ModelErrorKind] = {
     400: "ConfigurationError",
     401: "AuthenticationError",
@@ -390,7 +382,7 @@ def _kind(error: openai.APIStatusError) -> ModelErrorKind:
     code = _code(error)
     if error.status_code in {400, 422} and _TOO_LONG.search(f"{code} {error.message}"):
         return "TokenLimitError"
-    if "insufficient_quota" in code or error.status_code == _PAYMENT_REQUIRED:
+    if "insufficient_quota" in code or error.status_code == HTTPStatus.PAYMENT_REQUIRED:
         return "QuotaError"
     if "content_filter" in code or "content_policy" in code:
         return "RefusalError"

@@ -23,7 +23,7 @@ from agent.tools.builtin.knowledge import AWAY
 from agent.turn.crash_log import log_crash
 from agent.turn.events import ModelEnd, ModelStart, Thinking, Token, Verification
 from agent.turn.judging import examined, kept_of
-from agent.turn.live import Showing, says_not_found
+from agent.turn.live import LiveAnswer, says_not_found
 from agent.turn.progress import Progress
 from agent.turn.replies import Label, failed_knowledge, failed_verification, out_of_budget, refused, shown
 from observability.logging import Length
@@ -100,7 +100,7 @@ def _kept(progress: Progress) -> str:
     return progress.showing.kept if progress.showing else ""
 
 
-def _stage(progress: Progress) -> Showing | None:
+def _stage(progress: Progress) -> LiveAnswer | None:
     """Where this answer can be seen while it grows: not where all of it must be known before any may be shown."""
     model = progress.model
     whole_first = progress.judge is not None or model.quotes_only or not progress.sources
@@ -150,7 +150,7 @@ async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
     return await _ended(progress, showing, reader) if showing else reader.draft
 
 
-async def _ended(progress: Progress, showing: Showing, reader: DraftReader) -> str:
+async def _ended(progress: Progress, showing: LiveAnswer, reader: DraftReader) -> str:
     """The answer to be judged, its last block shown; a draft without its tag is judged before any of it is."""
     if says_not_found(reader.draft):
         return reader.draft
@@ -159,7 +159,9 @@ async def _ended(progress: Progress, showing: Showing, reader: DraftReader) -> s
     return showing.whole(reader.draft)
 
 
-async def _grow(progress: Progress, showing: Showing, reader: DraftReader, typed: tuple[tuple[str, str], ...]) -> bool:
+async def _grow(
+    progress: Progress, showing: LiveAnswer, reader: DraftReader, typed: tuple[tuple[str, str], ...]
+) -> bool:
     """Show what is complete now. False when the draft is lost."""
     if not showing.due("".join(text for kind, text in typed if kind == "answer")):
         return True

@@ -46,7 +46,7 @@ class Stage(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Showing:
+class LiveAnswer:
     """One answer on its way to the stage. ``shown`` is what stands there and may stay, over all attempts.
 
     ``failed`` is the answer up to the end of the block that failed the rules in this attempt; empty while none has.

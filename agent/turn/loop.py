@@ -28,7 +28,7 @@ from agent.tools.tool import Tool, ToolResult, call_tool, walled
 from agent.turn.crash_log import log_crash
 from agent.turn.drafting import answer, draft_of, shown_so_far
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
-from agent.turn.live import Showing, Stage
+from agent.turn.live import LiveAnswer, Stage
 from agent.turn.mission import change_plan, close_steps, ensure_plan, meet_message
 from agent.turn.plan_view import reveal
 from agent.turn.progress import Policy, Progress, Save, keep_in_memory
@@ -71,7 +71,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         policy=policy or Policy(),
         save=save,
         judge=judge,
-        showing=Showing(stage=stage) if stage else None,
+        showing=LiveAnswer(stage=stage) if stage else None,
     )
     try:
         async with asyncio.timeout(budget.deadline_s):

@@ -20,7 +20,7 @@ from agent.thread.conversation import Message, Question
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.tools.tool import Tool, ToolResult
 from agent.turn.events import Emit, StateUpdated, StepSeen
-from agent.turn.live import Showing
+from agent.turn.live import LiveAnswer
 from verification.types import Source
 
 log = structlog.get_logger()
@@ -65,7 +65,7 @@ class Progress:
     policy: Policy = field(default_factory=Policy)
     save: Save = keep_in_memory
     judge: Judge | None = None
-    showing: Showing | None = None
+    showing: LiveAnswer | None = None
     used: Usage = field(default_factory=Usage)
     results: list[ToolResult] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)

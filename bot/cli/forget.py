@@ -104,7 +104,7 @@ class Forgetting:
     async def person(self, user: str) -> Forgotten:
         """What is kept of a person: their questions, what was said to them, what they pressed, what they spent."""
         found, named = Forgotten(), re.compile(rf"(?<![A-Z0-9]){re.escape(user)}(?![A-Z0-9])")
-        await self._letters(found, lambda letter, _: letter.user == user)
+        await self._messages(found, lambda incoming, _: incoming.user == user)
         chats: set[str] = set()
         async for key in self._keys():
             if key.kind in _TEXTS and named.search(await self._text(key)):
@@ -125,7 +125,7 @@ class Forgetting:
         """What is kept of a thread, named by ``team:channel:ts`` or by a message's link. Raises ``WrongUse``."""
         found = Forgotten()
         for thread in await self._named(reference):
-            await self._letters(found, lambda _, place, wanted=thread: place == wanted)  # type: ignore[misc]  # bound now
+            await self._messages(found, lambda _, place, wanted=thread: place == wanted)  # type: ignore[misc]  # bound now
             await self._notes(thread, found)
             quoted = f'"thread": "{thread}"'
             async for key in self._keys():
@@ -147,7 +147,7 @@ class Forgetting:
         known = {":".join(key.about.split(":")[:3]) async for key in self._keys() if key.kind in {*_KINDS, "mb"}}
         return sorted(thread for thread in known if thread.endswith(ends))
 
-    async def _letters(self, found: Forgotten, wanted: Callable[[Incoming, str], bool]) -> None:
+    async def _messages(self, found: Forgotten, wanted: Callable[[Incoming, str], bool]) -> None:
         """Questions that wait, run or were given up."""
         async for key in self._keys():
             if key.kind == "mb":
@@ -162,7 +162,7 @@ class Forgetting:
                         found.counts["dead letters"] += int(await self._redis.xdel(key.name, entry_id))
 
     async def _drop_letter(self, key: Key, entry: str, found: Forgotten) -> None:
-        """Take a letter out; one that is being worked on is cancelled, and its end waited for."""
+        """Take a message out; one that is being worked on is cancelled, and its end waited for."""
         tag, cancelled = key.name.partition("}")[0] + "}", False
         try:
             async with asyncio.timeout(self._patience_s):
@@ -204,11 +204,11 @@ class Forgetting:
 
 
 def _wants(wanted: Callable[[Incoming, str], bool], entry: str, thread: str) -> bool:
-    """Whether a stored letter is meant; one that cannot be read belongs to its thread alone."""
+    """Whether a stored message is meant; one that cannot be read belongs to its thread alone."""
     try:
-        letter = Incoming.from_json(split_entry(entry)[2])
+        incoming = Incoming.from_json(split_entry(entry)[2])
     except ValueError:
-        letter = Incoming(
+        incoming = Incoming(
             kind="help", thread=ThreadKey(team="", channel="", thread_ts=""), user="", ts="", addressed="follow_up"
         )
-    return wanted(letter, thread)
+    return wanted(incoming, thread)

@@ -31,7 +31,7 @@ from bot.documents.open import corpus_of, known_documents
 from bot.errors import WrongUse
 from bot.local.documents import DocsFolder
 from bot.local.server import LocalWorkspace
-from bot.servers.http import Pages, SlackDoor, build, page_routes
+from bot.servers.http import Pages, SlackEndpoint, build, page_routes
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
 from bot.slack.client import open_client
@@ -52,7 +52,7 @@ _REFUSED = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy 
 
 
 @dataclass(slots=True)
-class Inhabitant:
+class LocalOrion:
     """The Orion in a local workspace, as the workspace's server asks for it: before there is one, too."""
 
     orion: Orion | None = None
@@ -90,8 +90,10 @@ async def serve(settings: Settings, *, mode: str, host: str, concurrency: int) -
                 open_orion(settings, corpus, concurrency=concurrency, socket=socket)
             )
             secret = settings.slack_signing_secret.get_secret_value()
-            door = None if socket else SlackDoor(app=orion.app, signing_secret=secret, installing=orion.installing)
-            await stack.enter_async_context(_pages(orion, host, settings.port, door))
+            intake = (
+                None if socket else SlackEndpoint(app=orion.app, signing_secret=secret, installing=orion.installing)
+            )
+            await stack.enter_async_context(_pages(orion, host, settings.port, intake))
             await run_until_stopped(orion, stopping, work=concurrency > 0)
 
 
@@ -131,7 +133,7 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
     corpus_of(settings, folders)  # refuses folders that are not there before anything opens
     with heeding_signals() as stopping:
         async with AsyncExitStack() as stack:
-            inside = Inhabitant()
+            inside = LocalOrion()
             examples = EXAMPLES if folders == (HANDBOOK,) else ()
             workspace = LocalWorkspace(DocsFolder(roots=folders), inside.record, examples=examples)
             workspace.routes = page_routes(inside.pages())
@@ -217,11 +219,11 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
 
 
 @asynccontextmanager
-async def _pages(orion: Orion, host: str, port: int, door: SlackDoor | None = None) -> AsyncIterator[int]:
+async def _pages(orion: Orion, host: str, port: int, intake: SlackEndpoint | None = None) -> AsyncIterator[int]:
     pages = Pages(checks=orion.checks, metrics=orion.metrics, paused=orion.paused, left_alone=orion.left_alone)
     async with AsyncExitStack() as stack:
         try:
-            bound = await stack.enter_async_context(serve_pages(build(pages, door), host=host, port=port))
+            bound = await stack.enter_async_context(serve_pages(build(pages, intake), host=host, port=port))
         except OSError as error:
             message = f"Port {port} on {host} cannot be opened ({_why(error)}). Choose another with --port."
             raise WrongUse(message) from None

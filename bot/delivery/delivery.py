@@ -39,7 +39,7 @@ Note = Callable[[ThreadKey, str], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ticket:
+class AnswerKey:
     """Which question of which turn an answer belongs to: the identity that makes it unique in Slack.
 
     ``may_exist`` is False only on the first try of a new question: then nothing can have been posted and the look is
@@ -71,7 +71,7 @@ async def _unnoted(_place: ThreadKey, _question_ts: str) -> None:
 class Delivery:
     """Delivers to one workspace. ``identity`` tells who Orion is there; ``today`` is the date that ages count from.
 
-    ``doubted`` hears which question's place to look at again: Slack may carry out later what it gave no reply to.
+    ``maybe_posted`` hears which question's place to look at again: Slack may carry out later what it gave no reply to.
     """
 
     def __init__(
@@ -81,14 +81,14 @@ class Delivery:
         today: Callable[[], date] = today_utc,
         *,
         prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
-        doubted: Note = _unnoted,
+        maybe_posted: Note = _unnoted,
     ) -> None:
         self._calls = calls
         self._reader = ThreadReader(calls, identity)
         self.sessions = AgentSessions(calls)
         self._today = today
         self._prompts = prompts
-        self._doubted = doubted
+        self._maybe_posted = maybe_posted
         self._placeholders: dict[tuple[ThreadKey, str], Posted] = {}
 
     @property
@@ -96,7 +96,7 @@ class Delivery:
         """Reads the same workspace's conversations."""
         return self._reader
 
-    async def answer(self, place: ThreadKey, answer: Answer, ticket: Ticket) -> str:
+    async def answer(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> str:
         """Posts the answer, or brings what stands there already up to date. Returns the ts of its first message.
 
         Raises:
@@ -104,35 +104,39 @@ class Delivery:
         """
         frame = Frame(
             today=self._today(),
-            turn_id=ticket.turn_id,
-            marks=ticket.marks,
-            language=ticket.language,
-            ask_human=ticket.ask_human,
+            turn_id=answer_key.turn_id,
+            marks=answer_key.marks,
+            language=answer_key.language,
+            ask_human=answer_key.ask_human,
         )
-        placeholder = self._placeholders.pop((place, ticket.question_ts), None)
-        if ticket.stream and await self._closed(ticket.stream, answer, frame, ticket):
+        placeholder = self._placeholders.pop((place, answer_key.question_ts), None)
+        if answer_key.stream and await self._closed(answer_key.stream, answer, frame, answer_key):
             for posted in _only(placeholder):
-                await self._delete(place.channel, posted.ts, ticket.lease_check)
-            return ticket.stream.ts
+                await self._delete(place.channel, posted.ts, answer_key.lease_check)
+            return answer_key.stream.ts
         posts = render(answer, frame)
-        found = await self._reader.posted(place, ticket.question_ts, ticket.streamed) if ticket.may_exist else ()
+        found = (
+            await self._reader.posted(place, answer_key.question_ts, answer_key.streamed)
+            if answer_key.may_exist
+            else ()
+        )
         # A placeholder is taken over only where no answer stands yet; one that a dead worker left goes at the end.
-        standing = tuple(p for p in found if not p.placeholder) or first_to_take(found) or _only(placeholder)
-        taken = seats(standing, len(posts), ticket.turn_id)
+        thread_mode = tuple(p for p in found if not p.placeholder) or first_to_take(found) or _only(placeholder)
+        taken = seats(thread_mode, len(posts), answer_key.turn_id)
         stamps: list[str] = []
         for number, (post, seat) in enumerate(zip(posts, taken, strict=True), 1):
-            metadata = _metadata(ticket, verified=answer.verified, number=number)
-            stamps.append(await self._place(place, metadata, post, ticket, _only(seat)))
-        left = [posted for posted in found if posted.placeholder and posted not in standing]
-        for surplus in (*(posted for posted in standing if posted not in taken), *left):
-            await self._remove(place, surplus, ticket)
-        ticket.lease_check()  # what was posted without the thread is somebody else's to count, and to look at again
-        _log.info("answer_delivered", messages=len(posts), updated=len(standing), verified=answer.verified)
+            metadata = _metadata(answer_key, verified=answer.verified, number=number)
+            stamps.append(await self._place(place, metadata, post, answer_key, _only(seat)))
+        left = [posted for posted in found if posted.placeholder and posted not in thread_mode]
+        for surplus in (*(posted for posted in thread_mode if posted not in taken), *left):
+            await self._remove(place, surplus, answer_key)
+        answer_key.lease_check()  # what was posted without the thread is somebody else's to count, and to look at again
+        _log.info("answer_delivered", messages=len(posts), updated=len(thread_mode), verified=answer.verified)
         return stamps[0]
 
     async def say(self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease) -> str:
         """Posts one of Orion's own messages (help, muted, stopped), once for this question. Returns its ts."""
-        return await self.answer(place, own_words(text), Ticket(question_ts=question_ts, lease_check=lease_check))
+        return await self.answer(place, own_words(text), AnswerKey(question_ts=question_ts, lease_check=lease_check))
 
     async def notify(self, place: ThreadKey, text: str, about: str, lease_check: LeaseCheck = no_lease) -> None:
         """Posts something of Orion's own that is no answer, once for what it is ``about``: the answer comes later."""
@@ -144,21 +148,21 @@ class Delivery:
             metadata = {"event_type": NOTICE_EVENT, "event_payload": {"about": about}}
             quiet = {"text": text, "metadata": metadata, "unfurl_links": False, "unfurl_media": False}
             body = {**_address(place), **quiet}
-            noted = partial(self._doubted, place, about.partition(":")[0])
-            await self._calls.write("chat.postMessage", body, lease_check=lease_check, look=look, doubted=noted)
+            noted = partial(self._maybe_posted, place, about.partition(":")[0])
+            await self._calls.write("chat.postMessage", body, lease_check=lease_check, look=look, maybe_posted=noted)
 
     async def withdraw(self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease) -> int:
         """Deletes the answer to a question that was deleted. Returns how many messages went."""
-        standing = await self._reader.posted(place, question_ts)
-        for posted in standing:
+        thread_mode = await self._reader.posted(place, question_ts)
+        for posted in thread_mode:
             await self._delete(place.channel, posted.ts, lease_check)
-        return len(standing)
+        return len(thread_mode)
 
-    async def take_away(self, place: ThreadKey, posted: Posted, ticket: Ticket) -> bool:
+    async def take_away(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> bool:
         """Deletes one message. False where it is a stream that its turn, which lives, ended as an answer meanwhile."""
-        if posted.stream and not await self._handed_over(place.channel, posted, ticket):
+        if posted.stream and not await self._handed_over(place.channel, posted, answer_key):
             return False
-        await self._delete(place.channel, posted.ts, ticket.lease_check)
+        await self._delete(place.channel, posted.ts, answer_key.lease_check)
         return True
 
     async def status(
@@ -180,43 +184,43 @@ class Delivery:
         lease_check()
         await self._calls.once("assistant.threads.setStatus", {**body, **extra})
 
-    async def placeholder(self, place: ThreadKey, text: str, ticket: Ticket) -> None:
+    async def placeholder(self, place: ThreadKey, text: str, answer_key: AnswerKey) -> None:
         """Shows what Orion does right now where there is no status: a message that the answer will take over."""
-        key = (place, ticket.question_ts)
+        key = (place, answer_key.question_ts)
         said = {"text": text, "blocks": [section(text)]}  # it may name a plan's step: no host in it becomes a link
         if (known := self._placeholders.get(key)) is not None:
             body = {"channel": place.channel, "ts": known.ts, **said}
-            await self._calls.write("chat.update", body, lease_check=ticket.lease_check)
+            await self._calls.write("chat.update", body, lease_check=answer_key.lease_check)
             return
-        metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": ticket.question_ts}}
-        reply = await self._post(place, {**said, "metadata": metadata}, ticket, lambda posted: posted.placeholder)
+        metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": answer_key.question_ts}}
+        reply = await self._post(place, {**said, "metadata": metadata}, answer_key, lambda posted: posted.placeholder)
         self._placeholders[key] = Posted(ts=str(reply.get("ts", "")), placeholder=True)
 
-    async def drop_placeholders(self, place: ThreadKey, ticket: Ticket) -> None:
+    async def drop_placeholders(self, place: ThreadKey, answer_key: AnswerKey) -> None:
         """Takes away what placeholder no answer took over, also one whose post was cut off by a cancellation."""
-        self._placeholders.pop((place, ticket.question_ts), None)
-        for posted in await self._reader.posted(place, ticket.question_ts):
+        self._placeholders.pop((place, answer_key.question_ts), None)
+        for posted in await self._reader.posted(place, answer_key.question_ts):
             if posted.placeholder:
-                await self._delete(place.channel, posted.ts, ticket.lease_check)
+                await self._delete(place.channel, posted.ts, answer_key.lease_check)
 
-    async def end_streams(self, place: ThreadKey, ticket: Ticket, note: str = "") -> bool:
+    async def end_streams(self, place: ThreadKey, answer_key: AnswerKey, note: str = "") -> bool:
         """Ends what nobody ended: with a ``note`` under what was shown, else for the next answer to take over.
 
         Whether the note was said.
         """
-        streams = [p for p in await self._reader.posted(place, ticket.question_ts, ticket.streamed) if p.stream]
+        streams = [p for p in await self._reader.posted(place, answer_key.question_ts, answer_key.streamed) if p.stream]
         for posted in streams:
             if not note:
-                await self._handed_over(place.channel, posted, ticket)
-            elif not await self._stopped(place, posted, ticket, note):
-                await self.answer(place, own_words(note), replace(ticket, turn_id="", streamed=posted.ts))
+                await self._handed_over(place.channel, posted, answer_key)
+            elif not await self._stopped(place, posted, answer_key, note):
+                await self.answer(place, own_words(note), replace(answer_key, turn_id="", streamed=posted.ts))
         return bool(note and streams)
 
-    async def drop_streams(self, place: ThreadKey, ticket: Ticket, *, wordless: bool = False) -> None:
+    async def drop_streams(self, place: ThreadKey, answer_key: AnswerKey, *, wordless: bool = False) -> None:
         """Takes away what was streamed for a question; ``wordless``: only where no word of an answer stands."""
-        for posted in await self._reader.posted(place, ticket.question_ts, ticket.streamed):
+        for posted in await self._reader.posted(place, answer_key.question_ts, answer_key.streamed):
             if posted.stream and (posted.wordless or not wordless):
-                await self._remove(place, posted, ticket)
+                await self._remove(place, posted, answer_key)
 
     async def thank(self, place: ThreadKey, user: str, text: str) -> None:
         """Says something that only this person sees."""
@@ -243,34 +247,39 @@ class Delivery:
         await self._calls.once("assistant.threads.setSuggestedPrompts", body)
 
     async def _place(
-        self, place: ThreadKey, metadata: Mapping[str, Any], post: Post, ticket: Ticket, standing: Sequence[Posted]
+        self,
+        place: ThreadKey,
+        metadata: Mapping[str, Any],
+        post: Post,
+        answer_key: AnswerKey,
+        thread_mode: Sequence[Posted],
     ) -> str:
         """Puts one message where it belongs: leaves it, updates it, or posts it."""
-        for known in standing:
-            await self._handed_over(place.channel, known, ticket)
+        for known in thread_mode:
+            await self._handed_over(place.channel, known, answer_key)
             # An answer of this very turn was complete when it was posted; only a button press carries no turn.
-            if ticket.turn_id and known.turn_id == ticket.turn_id:
+            if answer_key.turn_id and known.turn_id == answer_key.turn_id:
                 return known.ts
-            if await self._updated({"channel": place.channel, "metadata": metadata}, post, known.ts, ticket):
+            if await self._updated({"channel": place.channel, "metadata": metadata}, post, known.ts, answer_key):
                 return known.ts
-            await self._delete(place.channel, known.ts, ticket.lease_check)
+            await self._delete(place.channel, known.ts, answer_key.lease_check)
         part = metadata["event_payload"].get("part", 1)
         reply = await self._with_blocks(
             post,
             lambda blocks: self._post(
                 place,
                 {"metadata": metadata, "text": post.text, **blocks},
-                ticket,
-                lambda posted: not posted.placeholder and (posted.part, posted.turn_id) == (part, ticket.turn_id),
+                answer_key,
+                lambda posted: not posted.placeholder and (posted.part, posted.turn_id) == (part, answer_key.turn_id),
             ),
         )
         return str(reply.get("ts", ""))
 
-    async def _updated(self, body: Mapping[str, Any], post: Post, ts: str, ticket: Ticket) -> bool:
+    async def _updated(self, body: Mapping[str, Any], post: Post, ts: str, answer_key: AnswerKey) -> bool:
         async def update(blocks: Mapping[str, Any]) -> Reply:
             text = _shortened(post.text) if blocks["blocks"] else post.text
             whole = {**body, "ts": ts, "text": text, **blocks}
-            return await self._calls.write("chat.update", whole, lease_check=ticket.lease_check)
+            return await self._calls.write("chat.update", whole, lease_check=answer_key.lease_check)
 
         try:
             await self._with_blocks(post, update)
@@ -293,38 +302,38 @@ class Delivery:
         return await send({"blocks": []})
 
     async def _post(
-        self, place: ThreadKey, said: Mapping[str, Any], ticket: Ticket, is_it: Callable[[Posted], bool]
+        self, place: ThreadKey, said: Mapping[str, Any], answer_key: AnswerKey, is_it: Callable[[Posted], bool]
     ) -> Reply:
         async def look() -> Reply | None:
-            standing = await self._reader.posted(place, ticket.question_ts)
-            return next(({"ts": posted.ts} for posted in standing if is_it(posted)), None)
+            thread_mode = await self._reader.posted(place, answer_key.question_ts)
+            return next(({"ts": posted.ts} for posted in thread_mode if is_it(posted)), None)
 
         body = {**_address(place), **said, "unfurl_links": False, "unfurl_media": False}
-        noted = partial(self._doubted, place, ticket.question_ts)
+        noted = partial(self._maybe_posted, place, answer_key.question_ts)
         return await self._calls.write(
-            "chat.postMessage", body, lease_check=ticket.lease_check, look=look, doubted=noted
+            "chat.postMessage", body, lease_check=answer_key.lease_check, look=look, maybe_posted=noted
         )
 
-    async def _closed(self, stream: AnswerStream, answer: Answer, frame: Frame, ticket: Ticket) -> bool:
+    async def _closed(self, stream: AnswerStream, answer: Answer, frame: Frame, answer_key: AnswerKey) -> bool:
         """Whether the stream could be ended as this answer."""
         blocks = under_stream(answer, frame)
-        whole = await stream.close(answer.text, blocks, _metadata(ticket, verified=answer.verified))
+        whole = await stream.close(answer.text, blocks, _metadata(answer_key, verified=answer.verified))
         if whole:
-            ticket.lease_check()
+            answer_key.lease_check()
             _log.info("answer_delivered", messages=1, updated=0, verified=answer.verified, streamed=True)
         return whole
 
-    async def _stopped(self, place: ThreadKey, posted: Posted, ticket: Ticket, note: str) -> bool:
+    async def _stopped(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey, note: str) -> bool:
         """End a stream with a note under it, as the answer to its question. False where it is a stream no longer."""
-        metadata = _metadata(replace(ticket, turn_id=""), verified=False)
+        metadata = _metadata(replace(answer_key, turn_id=""), verified=False)
         body = {"channel": place.channel, "ts": posted.ts, "blocks": [context([note])], "metadata": metadata}
-        return await self._end(body, ticket.lease_check)
+        return await self._end(body, answer_key.lease_check)
 
-    async def _handed_over(self, channel: str, posted: Posted, ticket: Ticket) -> bool:
+    async def _handed_over(self, channel: str, posted: Posted, answer_key: AnswerKey) -> bool:
         """End a stream as a placeholder: while it grows nobody can update it. False where it is a stream no longer."""
-        metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": ticket.question_ts}}
+        metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": answer_key.question_ts}}
         body = {"channel": channel, "ts": posted.ts, "metadata": metadata}
-        return posted.stream and await self._end(body, ticket.lease_check)
+        return posted.stream and await self._end(body, answer_key.lease_check)
 
     async def _end(self, body: Mapping[str, Any], lease_check: LeaseCheck) -> bool:
         try:
@@ -336,9 +345,9 @@ class Delivery:
             return False
         return True
 
-    async def _remove(self, place: ThreadKey, posted: Posted, ticket: Ticket) -> None:
-        await self._handed_over(place.channel, posted, ticket)
-        await self._delete(place.channel, posted.ts, ticket.lease_check)
+    async def _remove(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> None:
+        await self._handed_over(place.channel, posted, answer_key)
+        await self._delete(place.channel, posted.ts, answer_key.lease_check)
 
     async def _delete(self, channel: str, ts: str, lease_check: LeaseCheck) -> None:
         try:
@@ -353,8 +362,8 @@ def _address(place: ThreadKey) -> dict[str, Any]:
     return {"channel": place.channel} if is_direct(place) else {"channel": place.channel, "thread_ts": place.thread_ts}
 
 
-def _metadata(ticket: Ticket, *, verified: bool, number: int = 1) -> dict[str, Any]:
-    payload = {"question_ts": ticket.question_ts, "turn_id": ticket.turn_id, "verified": verified}
+def _metadata(answer_key: AnswerKey, *, verified: bool, number: int = 1) -> dict[str, Any]:
+    payload = {"question_ts": answer_key.question_ts, "turn_id": answer_key.turn_id, "verified": verified}
     part = {"part": number} if number > 1 else {}
     return {"event_type": ANSWER_EVENT, "event_payload": {**payload, **part}}
 

@@ -15,14 +15,14 @@ _BLANK_S: Final = 10
 """Seconds after which a stream that shows nothing has been left by whoever began it."""
 
 
-def seats(standing: Sequence[Posted], parts: int, turn_id: str) -> list[Posted | None]:
+def seats(thread_mode: Sequence[Posted], parts: int, turn_id: str) -> list[Posted | None]:
     """For each part the message it belongs in: its own if this turn posted it already, else one that may be updated.
 
     An older note of Orion's before a turn's own parts ("Orion is paused") must not shift them.
     """
     own: dict[int, Posted] = {}
     others: list[Posted] = []
-    for posted in standing:
+    for posted in thread_mode:
         if turn_id and posted.turn_id == turn_id:
             own.setdefault(posted.part, posted)
         else:

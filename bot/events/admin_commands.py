@@ -15,7 +15,7 @@ from agent.texts.notices import notice
 from bot.install.workspaces import DeliveryOf
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.cancellations import Withdrawals
+from bot.stores.cancellations import Cancellations
 from bot.stores.pause import Pausing
 
 log = structlog.get_logger()
@@ -24,14 +24,14 @@ _PAUSE: Final = "pause"
 _RESUME: Final = "resume"
 
 
-def ordered(letter: Incoming, admins: frozenset[str]) -> tuple[str, str]:
-    """The order (``pause`` or ``resume``) and an admin's reason; two empty texts where the letter is none.
+def ordered(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
+    """The order (``pause`` or ``resume``) and an admin's reason; two empty texts where the message is none.
 
     ``pause: REASON`` gives a reason; anything longer without the colon is a question.
     """
-    if letter.kind != "question" or letter.user not in admins or letter.channel_type != "im":
+    if incoming.kind != "question" or incoming.user not in admins or incoming.channel_type != "im":
         return "", ""
-    word, colon, reason = letter.text.partition(":")
+    word, colon, reason = incoming.text.partition(":")
     order = word.strip(" .!`").casefold()
     if order == _PAUSE:
         return order, reason.strip()
@@ -47,29 +47,29 @@ class AdminChat:
         *,
         admins: frozenset[str],
         pausing: Pausing,
-        withdrawals: Withdrawals,
+        cancellations: Cancellations,
         delivery_of: DeliveryOf,
     ) -> None:
         self._store = store
         self._admins = admins
         self._pausing = pausing
-        self._withdrawals = withdrawals
+        self._cancellations = cancellations
         self._delivery_of = delivery_of
 
-    async def receive(self, letter: Incoming) -> None:
+    async def receive(self, incoming: Incoming) -> None:
         """Obey, or store. Raises ``RedisError`` when neither could be done."""
-        order, reason = ordered(letter, self._admins)
+        order, reason = ordered(incoming, self._admins)
         if not order:
-            await self._store(letter)
-        elif not await self._withdrawals.heard(letter):
+            await self._store(incoming)
+        elif not await self._cancellations.heard(incoming):
             await (self._pausing.pause(reason) if order == _PAUSE else self._pausing.resume())
-            if await self._withdrawals.note_heard(letter):
+            if await self._cancellations.note_heard(incoming):
                 log.info("admin_order", order=order)
-                await self._confirm(letter, order)
+                await self._confirm(incoming, order)
 
-    async def _confirm(self, letter: Incoming, order: str) -> None:
+    async def _confirm(self, incoming: Incoming, order: str) -> None:
         try:
-            delivery = await self._delivery_of(letter.thread.team)
-            await delivery.greet(letter.user, notice("paused_now" if order == _PAUSE else "resumed_now", None))
+            delivery = await self._delivery_of(incoming.thread.team)
+            await delivery.greet(incoming.user, notice("paused_now" if order == _PAUSE else "resumed_now", None))
         except DeliveryFailed as failure:
             log.warning("notice_not_delivered", reason=failure.reason)

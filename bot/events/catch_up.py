@@ -77,7 +77,7 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class Intake:
     """Where messages come in. ``listening`` tells whether events can arrive right now, ``take`` is what an event does.
 
     ``reader_of`` reads a team's conversations and raises ``DeliveryFailed`` for one that is not served.
@@ -97,14 +97,14 @@ class CatchingUp:
     def __init__(
         self,
         redis: Redis,
-        door: Door,
+        intake: Intake,
         *,
         prefix: str = "orion",
         recent_s: float = RECENT_S,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._redis = redis
-        self._door = door
+        self._intake = intake
         self._prefix = prefix
         self._recent_s = recent_s
         self._clock = clock
@@ -134,7 +134,7 @@ class CatchingUp:
             RedisError: nothing was noted.
             DeliveryFailed: Slack is away; nothing was noted, so the next beat looks again.
         """
-        if not await self._door.listening():
+        if not await self._intake.listening():
             return
         now = self._clock()
         if await self._away_s(now) < AWAY_S:
@@ -180,7 +180,7 @@ class CatchingUp:
 
     async def _in_place(self, place: ThreadKey, oldest: str) -> int:
         """Take what people said there since ``oldest`` (a ts) and nobody answered. Returns how many messages."""
-        reader = await self._door.reader_of(place.team)
+        reader = await self._intake.reader_of(place.team)
         own = await reader.own()
         said = [one for one in await reader.since(place, oldest) if sort_key(string(one, "ts")) >= sort_key(oldest)]
         answered = {question for one in said if (question := _answered_by(one, own))}
@@ -189,7 +189,7 @@ class CatchingUp:
             ts = string(message, "ts")
             if ts not in answered:
                 count += 1
-                await self._door.take(_envelope(place, message, own), own)
+                await self._intake.take(_envelope(place, message, own), own)
             if is_direct(place) and message.get("reply_count"):
                 count += await self._in_place(replace(place, thread_ts=ts), oldest)
         return count

@@ -44,8 +44,8 @@ class HumanAsked:
     place: ThreadKey
     ts: str
 
-    def letter(self) -> Incoming:
-        """The click as a letter to its thread: the same one for every click on this answer."""
+    def incoming(self) -> Incoming:
+        """The click as a message to its thread: the same one for every click on this answer."""
         keys = (f"hand_off:{self.place.team}:{self.turn_id}",)
         return Incoming(
             kind="hand_off",

@@ -1,4 +1,4 @@
-"""Bolt listeners: a payload goes to intake, the letter to the store, and only then does Slack get its ack.
+"""Bolt listeners: a payload goes to intake, the message to the store, and only then does Slack get its ack.
 
 Promises: every event and click that Slack may send has a listener, for an unhandled one is sent again; what could not
 be stored is not acknowledged, so Slack sends it again too. The app must run with ``process_before_response``: without
@@ -26,7 +26,7 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.views import TRY_ACTION, HomeFigures
 from bot.events import interactions as clicks
 from bot.redis.url import plain_cause
-from bot.slack.message import Access, Addressed, Ignored, Incoming, Kind, Own, Refused, Standing, read, settle
+from bot.slack.message import Access, Addressed, Ignored, Incoming, Kind, Own, Refused, ThreadMode, read, settle
 from bot.slack.payload import string
 from bot.slack.web_api import DeliveryFailed
 from verification.text.language import detect
@@ -43,10 +43,10 @@ _ENGAGING: Mapping[Addressed, Collection[Kind]] = {
 _log = structlog.get_logger()
 
 
-class Standings(Protocol):
+class ThreadModes(Protocol):
     """Where Orion stands in each thread; kept by the store."""
 
-    async def of(self, thread: ThreadKey) -> Standing:
+    async def of(self, thread: ThreadKey) -> ThreadMode:
         """The thread's standing."""
 
     async def engage(self, thread: ThreadKey) -> None:
@@ -57,15 +57,15 @@ class Standings(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Office:
+class Services:
     """What the listeners hand things to. ``store`` and ``feedback`` return when the thing is durable, or raise.
 
     ``delivery_of`` finds where a team's posts go, ``language_of`` what a person of a team uses Slack in. ``count``
-    hears what became of each event: its letter's kind once stored, or why it was ignored.
+    hears what became of each event: its message's kind once stored, or why it was ignored.
     """
 
     access: Access
-    standings: Standings
+    thread_modes: ThreadModes
     store: Callable[[Incoming], Awaitable[object]]
     feedback: Callable[[clicks.Feedback], Awaitable[object]]
     record: Callable[[str], Awaitable[Mapping[str, Any] | None]]
@@ -75,7 +75,7 @@ class Office:
     count: Callable[[str], None]
 
 
-def register(app: AsyncApp, office: Office) -> Listeners:
+def register(app: AsyncApp, services: Services) -> Listeners:
     """Gives the app its listeners, which it returns.
 
     Raises:
@@ -84,7 +84,7 @@ def register(app: AsyncApp, office: Office) -> Listeners:
     if not app.process_before_response:
         message = "the app must run with process_before_response, else events are acknowledged before they are stored"
         raise ValueError(message)
-    listeners = Listeners(office)
+    listeners = Listeners(services)
     app.event("app_home_opened")(listeners.home_opened)
     app.event(_ANY)(listeners.said)
     app.action(FEEDBACK_ACTION)(listeners.feedback_given)
@@ -100,8 +100,8 @@ def register(app: AsyncApp, office: Office) -> Listeners:
 class Listeners:
     """One method per thing that arrives."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     async def said(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """Any event: a question, an edit, a deletion, a stop; all others are ignored by name."""
@@ -109,35 +109,35 @@ class Listeners:
 
     async def take(self, body: dict[str, Any], own: Own) -> None:
         """What an event does, also one that was never sent but looked up. Returns when it is durable, or raises."""
-        found = read(body, own, self._office.access)
+        found = read(body, own, self._services.access)
         if isinstance(found, Refused):
             found = found.to_be_told()
         elif isinstance(found, Incoming):
-            found = settle(found, await self._office.standings.of(found.thread))
+            found = settle(found, await self._services.thread_modes.of(found.thread))
         if isinstance(found, Ignored):
             _log.debug("event_ignored", reason=found.reason)
-            self._office.count(found.reason)
+            self._services.count(found.reason)
             return
-        await self._office.store(found)
+        await self._services.store(found)
         await self._note(found)
-        self._office.count(found.refused or found.kind)
+        self._services.count(found.refused or found.kind)
         about = {"thread": str(found.thread), "ts": found.ts, "kind": found.kind, "addressed": found.addressed}
         _log.info("event_stored", **about, text_length=len(found.text))
 
-    async def _note(self, letter: Incoming) -> None:
-        """The thread's new standing, noted after the letter is stored: a repeated event must be read as the first."""
-        if letter.refused:
+    async def _note(self, incoming: Incoming) -> None:
+        """The thread's new standing, noted after the message is stored: a repeated event must be read as the first."""
+        if incoming.refused:
             return
-        if letter.kind == "mute":
-            await self._office.standings.mute(letter.thread)
-        elif letter.kind in _ENGAGING[letter.addressed]:
-            await self._office.standings.engage(letter.thread)
+        if incoming.kind == "mute":
+            await self._services.thread_modes.mute(incoming.thread)
+        elif incoming.kind in _ENGAGING[incoming.addressed]:
+            await self._services.thread_modes.engage(incoming.thread)
 
     async def feedback_given(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
         """A feedback button: stored, then acknowledged, thanked where only they see it."""
         found = clicks.read_feedback(body)
         if isinstance(found, clicks.Feedback):
-            await self._office.feedback(found)
+            await self._services.feedback(found)
             thanks = say("thanks", await self._language(found.turn_id))
             place, user = found.place, found.user
             await self._politely(context, lambda delivery: delivery.thank(place, user, thanks))
@@ -145,23 +145,23 @@ class Listeners:
 
     async def _language(self, turn_id: str) -> str | None:
         """The language of the question that was answered; None when its record is gone."""
-        return detect(string(await self._office.record(turn_id), "question"))
+        return detect(string(await self._services.record(turn_id), "question"))
 
     async def trust_asked(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
         """The trust button: the stored record, as a modal."""
         found = clicks.read_trust(body)
         if isinstance(found, clicks.TrustClick):
-            record, trigger = await self._office.record(found.turn_id), found.trigger_id
+            record, trigger = await self._services.record(found.turn_id), found.trigger_id
             language = detect(string(record, "question")) or await self._speaks(context, found.user)
             await self._politely(context, lambda delivery: delivery.open_trust(trigger, record, language))
         await ack()
 
     async def human_asked(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        """The button for people: a letter like any other, so that they are asked once whatever happens."""
+        """The button for people: a message like any other, so that they are asked once whatever happens."""
         found = clicks.read_human_asked(body)
-        if isinstance(found, clicks.HumanAsked) and not self._office.access.refusal(found.user, found.place.channel):
-            await self._office.store(found.letter())
-            self._office.count("hand_off")
+        if isinstance(found, clicks.HumanAsked) and not self._services.access.refusal(found.user, found.place.channel):
+            await self._services.store(found.incoming())
+            self._services.count("hand_off")
         await ack()
 
     async def try_pressed(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
@@ -177,7 +177,7 @@ class Listeners:
         if isinstance(found, Ignored):
             return
         if found.tab == "home":
-            user, figures = found.user, await self._office.figures()
+            user, figures = found.user, await self._services.figures()
             language = await self._speaks(context, user)
             await self._politely(context, lambda delivery: delivery.publish_home(user, figures, language))
         else:
@@ -188,7 +188,7 @@ class Listeners:
         """What a person uses Slack in; None where Slack does not tell, or not soon: a click has to be acknowledged."""
         try:
             async with asyncio.timeout(_ASKED_S):
-                return await self._office.language_of(context.team_id or "", user)
+                return await self._services.language_of(context.team_id or "", user)
         except (DeliveryFailed, TimeoutError) as failure:
             reason = failure.reason if isinstance(failure, DeliveryFailed) else "slow"
             _log.warning("language_unknown", reason=reason)
@@ -208,6 +208,6 @@ class Listeners:
     async def _politely(self, context: AsyncBoltContext, gesture: Callable[[Delivery], Awaitable[None]]) -> None:
         """A gesture that may fail: it is no reason for Slack to send the click again."""
         try:
-            await gesture(await self._office.delivery_of(context.team_id or ""))
+            await gesture(await self._services.delivery_of(context.team_id or ""))
         except DeliveryFailed as failure:
             _log.warning("gesture_failed", reason=failure.reason)

@@ -18,7 +18,7 @@ from bot.queue.worker import OK, Ending, Handle, OnDead, dead, later
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People, Person
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import Memory
+from bot.stores.stores import Stores
 from bot.turn.job import asks, gate_wait_s, stored_s_ago, where_whispered
 
 log = structlog.get_logger()
@@ -43,42 +43,42 @@ class Admission:
     """Stands before whoever answers (``handle``, ``on_dead``) in one workspace."""
 
     def __init__(  # noqa: PLR0913 - the parts of one way, each named at the call
-        self, handle: Handle, on_dead: OnDead, *, access: Access, memory: Memory, people: People, delivery: Delivery
+        self, handle: Handle, on_dead: OnDead, *, access: Access, stores: Stores, people: People, delivery: Delivery
     ) -> None:
         self._handle = handle
         self._on_dead = on_dead
         self._access = access
-        self._memory = memory
+        self._stores = stores
         self._people = people
         self._delivery = delivery
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Let the letter through, tell its person why not, or let it wait until Slack says who they are."""
-        letter = Incoming.in_body(claimed.body)
-        if letter is None or letter.kind == "delete":
+        """Let the message through, tell its person why not, or let it wait until Slack says who they are."""
+        incoming = Incoming.in_body(claimed.body)
+        if incoming is None or incoming.kind == "delete":
             return await self._handle(claimed, lease)
         try:
-            refusal = letter.refused or await self._refusal(letter)
+            refusal = incoming.refused or await self._refusal(incoming)
         except DeliveryFailed as failure:
-            return await self._not_known(claimed, letter, failure)
+            return await self._not_known(claimed, incoming, failure)
         if refusal:
-            await self._turn_away(letter, refusal)
+            await self._turn_away(incoming, refusal)
             return OK
-        if letter.addressed == "mention" and asks(letter) and await self._memory.withdrawals.wanted(letter):
-            await self._memory.standings.confirm(letter.thread)
+        if incoming.addressed == "mention" and asks(incoming) and await self._stores.cancellations.wanted(incoming):
+            await self._stores.thread_modes.confirm(incoming.thread)
         return await self._handle(claimed, lease)
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """Tell the person that the letter was given up, if Orion may talk to them."""
-        letter = Incoming.in_body(claimed.body)
-        if letter is not None and (letter.refused or await self._known_refusal(letter)):
+        """Tell the person that the message was given up, if Orion may talk to them."""
+        incoming = Incoming.in_body(claimed.body)
+        if incoming is not None and (incoming.refused or await self._known_refusal(incoming)):
             return
         await self._on_dead(claimed, lease, reason)
 
-    async def _refusal(self, letter: Incoming) -> str:
-        """Why this letter gets no answer, or an empty text. Raises ``DeliveryFailed`` where Slack does not tell."""
-        access, team, channel = self._access, letter.thread.team, letter.thread.channel
-        if not (access.allow_external or letter.vouched or channel.startswith("D")):
+    async def _refusal(self, incoming: Incoming) -> str:
+        """Why this message gets no answer, or an empty text. Raises ``DeliveryFailed`` where Slack does not tell."""
+        access, team, channel = self._access, incoming.thread.team, incoming.thread.channel
+        if not (access.allow_external or incoming.vouched or channel.startswith("D")):
             try:
                 if await self._people.is_shared(team, channel):
                     return "external_channel"
@@ -86,53 +86,53 @@ class Admission:
                 if not failure.permanent:
                     raise
                 return "unknown_channel"
-        if not must_be_known(letter, access):
+        if not must_be_known(incoming, access):
             return ""
         try:
-            return refusal_of(await self._people.person(team, letter.user), access)
+            return refusal_of(await self._people.person(team, incoming.user), access)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
             log.warning("person_cannot_be_known", reason=failure.reason)
             return "unknown_person"
 
-    async def _known_refusal(self, letter: Incoming) -> str:
+    async def _known_refusal(self, incoming: Incoming) -> str:
         """As far as it was found out already."""
-        known = await self._people.known(letter.thread.team, letter.user)
-        return refusal_of(known, self._access) if known and must_be_known(letter, self._access) else ""
+        known = await self._people.known(incoming.thread.team, incoming.user)
+        return refusal_of(known, self._access) if known and must_be_known(incoming, self._access) else ""
 
-    async def _not_known(self, claimed: Claimed, letter: Incoming, failure: DeliveryFailed) -> Ending:
-        """Slack does not tell who this is: the letter waits, and in the end is given up."""
+    async def _not_known(self, claimed: Claimed, incoming: Incoming, failure: DeliveryFailed) -> Ending:
+        """Slack does not tell who this is: the message waits, and in the end is given up."""
         log.warning("person_not_known_yet", thread=claimed.thread, reason=failure.reason)
         waited = stored_s_ago(claimed)
         if waited > KNOWN_WITHIN_S:
             return dead("nobody could tell who asked")
         if waited > TOLD_AFTER_S:
-            await self._whisper_once(letter, "checking", letter.ts)
+            await self._whisper_once(incoming, "checking", incoming.ts)
         return later(gate_wait_s(claimed))
 
-    async def _turn_away(self, letter: Incoming, refusal: str) -> None:
-        log.info("person_turned_away", reason=refusal, kind=letter.kind)
-        subject = f"{refusal}:{letter.thread.channel}" if refusal in _OF_CHANNELS else refusal
-        if letter.addressed != "follow_up":  # whoever did not speak to Orion is not spoken to
-            await self._whisper_once(letter, _REFUSALS.get(refusal, "unknown_person"), subject)
-        if letter.refused or letter.thread.channel.startswith("D"):
+    async def _turn_away(self, incoming: Incoming, refusal: str) -> None:
+        log.info("person_turned_away", reason=refusal, kind=incoming.kind)
+        subject = f"{refusal}:{incoming.thread.channel}" if refusal in _OF_CHANNELS else refusal
+        if incoming.addressed != "follow_up":  # whoever did not speak to Orion is not spoken to
+            await self._whisper_once(incoming, _REFUSALS.get(refusal, "unknown_person"), subject)
+        if incoming.refused or incoming.thread.channel.startswith("D"):
             return
-        if letter.kind == "stop":
+        if incoming.kind == "stop":
             return
-        if letter.addressed == "mention" and not (await self._memory.threads.load(letter.thread)).history:
-            await self._memory.standings.disengage(letter.thread)
-        elif letter.kind == "mute":
-            await self._memory.standings.engage(letter.thread)
+        if incoming.addressed == "mention" and not (await self._stores.threads.load(incoming.thread)).history:
+            await self._stores.thread_modes.disengage(incoming.thread)
+        elif incoming.kind == "mute":
+            await self._stores.thread_modes.engage(incoming.thread)
 
-    async def _whisper_once(self, letter: Incoming, name: Notice, subject: str) -> None:
+    async def _whisper_once(self, incoming: Incoming, name: Notice, subject: str) -> None:
         """To this person alone, once a day; one that Slack did not take may be tried the next time."""
-        team, user = letter.thread.team, letter.user
+        team, user = incoming.thread.team, incoming.user
         if not await self._people.tell_now(team, user, subject):
             return
         try:
             await self._delivery.thank(
-                where_whispered(letter), user, notice(name, await self._people.spoken_by(letter))
+                where_whispered(incoming), user, notice(name, await self._people.spoken_by(incoming))
             )
         except DeliveryFailed as failure:
             log.warning("notice_not_delivered", reason=failure.reason)
@@ -140,17 +140,17 @@ class Admission:
                 await self._people.not_told(team, user, subject)
 
 
-def must_be_known(letter: Incoming, access: Access) -> bool:
+def must_be_known(incoming: Incoming, access: Access) -> bool:
     """Whether it matters who this is. An allowed bot (``B…``) has no account, a person on the list is meant."""
     everybody = access.allow_guests and access.allow_external
-    return not (everybody or letter.user.startswith("B") or letter.user in access.allow_users)
+    return not (everybody or incoming.user.startswith("B") or incoming.user in access.allow_users)
 
 
-def admits(letter: Incoming, access: Access, known: Person | None) -> bool:
+def admits(incoming: Incoming, access: Access, known: Person | None) -> bool:
     """Whether this person is let in as far as it can be told without Slack: what it must tell first counts as no."""
-    if not (access.allow_external or letter.vouched or letter.thread.channel.startswith("D")):
+    if not (access.allow_external or incoming.vouched or incoming.thread.channel.startswith("D")):
         return False
-    if not must_be_known(letter, access):
+    if not must_be_known(incoming, access):
         return True
     return known is not None and not refusal_of(known, access)
 

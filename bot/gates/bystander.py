@@ -41,48 +41,48 @@ class Bystanders:
         self._delivery = delivery
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Note what was said beside an open question, or let the letter through."""
-        letter = _follow_up(claimed)
-        if letter is None:
+        """Note what was said beside an open question, or let the message through."""
+        incoming = _follow_up(claimed)
+        if incoming is None:
             return await self._handle(claimed, lease)
-        state = await self._threads.load(letter.thread)
-        beside = waits_for_another(state, letter.user)
-        if only_emoji(letter) and (beside or state.pending_question is None):
+        state = await self._threads.load(incoming.thread)
+        beside = waits_for_another(state, incoming.user)
+        if only_emoji(incoming) and (beside or state.pending_question is None):
             log.info("reaction_left_alone", thread=claimed.thread)
             return OK
         if not beside:
             return await self._handle(claimed, lease)
-        if all(message.ts != letter.ts for message in state.history):
-            await self._note(claimed, letter, state)
-            await self._tell_once(letter)
-        log.info("bystander_noted", thread=claimed.thread, text_length=len(letter.text))
+        if all(message.ts != incoming.ts for message in state.history):
+            await self._note(claimed, incoming, state)
+            await self._tell_once(incoming)
+        log.info("bystander_noted", thread=claimed.thread, text_length=len(incoming.text))
         return OK
 
-    async def _note(self, claimed: Claimed, letter: Incoming, state: ThreadState) -> None:
-        said = Message(role="user", text=letter.text, user=letter.user, ts=letter.ts, addressed=False)
+    async def _note(self, claimed: Claimed, incoming: Incoming, state: ThreadState) -> None:
+        said = Message(role="user", text=incoming.text, user=incoming.user, ts=incoming.ts, addressed=False)
         try:
-            await self._threads.save(letter.thread, remember(state, said), fence=claimed.fence)
+            await self._threads.save(incoming.thread, remember(state, said), fence=claimed.fence)
         except StateFenced:
             raise LeaseLost from None
         except StateNotSaved as error:
             log.warning("state_save_failed", reason=type(error).__name__)
 
-    async def _tell_once(self, letter: Incoming) -> None:
+    async def _tell_once(self, incoming: Incoming) -> None:
         """How to be answered, where only they see it, once a day and thread."""
-        team, user, subject = letter.thread.team, letter.user, f"beside:{letter.thread.thread_ts}"
+        team, user, subject = incoming.thread.team, incoming.user, f"beside:{incoming.thread.thread_ts}"
         if await self._people.tell_now(team, user, subject):
             try:
-                await self._delivery.thank(letter.thread, user, notice("beside", detect(letter.text)))
+                await self._delivery.thank(incoming.thread, user, notice("beside", detect(incoming.text)))
             except DeliveryFailed as failure:
                 log.info("notice_not_delivered", reason=failure.reason)
 
 
-def only_emoji(letter: Incoming) -> bool:
+def only_emoji(incoming: Incoming) -> bool:
     """Whether a message is but a reaction. Slack writes every emoji as ``:name:``."""
-    return letter.files == "none" and _EMOJI.fullmatch(letter.text) is not None
+    return incoming.files == "none" and _EMOJI.fullmatch(incoming.text) is not None
 
 
 def _follow_up(claimed: Claimed) -> Incoming | None:
-    """The letter if it is a question nobody addressed to Orion."""
-    letter = Incoming.in_body(claimed.body)
-    return letter if letter and letter.kind == "question" and letter.addressed == "follow_up" else None
+    """The message if it is a question nobody addressed to Orion."""
+    incoming = Incoming.in_body(claimed.body)
+    return incoming if incoming and incoming.kind == "question" and incoming.addressed == "follow_up" else None

@@ -34,7 +34,7 @@ from bot.slack.message import Incoming, Own
 from bot.slack.payload import mapping, objects, string
 from bot.slack.web_api import DeliveryFailed, Reply, SlackCalls
 from bot.stores.turn_records import TurnRecords
-from bot.turn.duplicates import Doubts
+from bot.turn.duplicates import PendingChecks
 from verification.text.language import detect
 from verification.types import Source
 
@@ -60,13 +60,13 @@ class Handover:
 
     claimed: Claimed
     lease: Lease
-    letter: Incoming
+    incoming: Incoming
     record: Mapping[str, Any]
 
     @property
     def turn_id(self) -> str:
         """The turn whose answer was pressed."""
-        return self.letter.text
+        return self.incoming.text
 
     @property
     def since(self) -> str:
@@ -104,12 +104,12 @@ class HandingOff:
         self._channel = ""
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Ask people, or hand the letter on."""
-        letter = _click(claimed)
-        if letter is None:
+        """Ask people, or hand the message on."""
+        incoming = _click(claimed)
+        if incoming is None:
             return await self._handle(claimed, lease)
-        record = await self._records.load(letter.text) or {}
-        click = Handover(claimed=claimed, lease=lease, letter=letter, record=record)
+        record = await self._records.load(incoming.text) or {}
+        click = Handover(claimed=claimed, lease=lease, incoming=incoming, record=record)
         try:
             await self._hand_off(click)
         except DeliveryFailed as failure:
@@ -121,11 +121,11 @@ class HandingOff:
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """A click that was given up is told as one that failed."""
-        letter = _click(claimed)
-        if letter is None:
+        incoming = _click(claimed)
+        if incoming is None:
             await self._on_dead(claimed, lease, reason)
         else:
-            await self._tell_failed(Handover(claimed=claimed, lease=lease, letter=letter, record={}))
+            await self._tell_failed(Handover(claimed=claimed, lease=lease, incoming=incoming, record={}))
 
     async def _hand_off(self, click: Handover) -> None:
         name = f"handed:{click.turn_id}"
@@ -138,11 +138,11 @@ class HandingOff:
             await self._change_button(click)
         with suppress(DeliveryFailed):
             text = notice("handed_off", click.language)
-            await self._helpers.delivery.thank(click.letter.thread, click.letter.user, text)
+            await self._helpers.delivery.thank(click.incoming.thread, click.incoming.user, text)
 
     async def _place(self, click: Handover) -> ThreadKey:
         """Where people are asked: the thread itself for a user group, else the channel. Raises ``DeliveryFailed``."""
-        handoff, thread = self._helpers.handoff, click.letter.thread
+        handoff, thread = self._helpers.handoff, click.incoming.thread
         if handoff.startswith("S"):
             return thread
         if not handoff.startswith("#"):
@@ -173,13 +173,13 @@ class HandingOff:
             body,
             lease_check=click.lease.require,
             look=lambda: self._find(click, place),
-            doubted=partial(Doubts(self._mailbox).note, place, click.since),
+            maybe_posted=partial(PendingChecks(self._mailbox).note, place, click.since),
         )
 
     async def _content(self, click: Handover, place: ThreadKey) -> tuple[list[Block], str]:
         """Who asks, what, where, and what was found: each escaped, so that nothing in it calls anybody."""
-        group, letter = self._helpers.handoff.startswith("S"), click.letter
-        head = notice("hand_off_head", click.language, who=f"<@{letter.user}>")
+        group, incoming = self._helpers.handoff.startswith("S"), click.incoming
+        head = notice("hand_off_head", click.language, who=f"<@{incoming.user}>")
         if group:
             head = f"<!subteam^{self._helpers.handoff}> {head}"
         asked = _CUT_ENTITY.sub("", escape(string(click.record, "question"))[:_LONGEST_QUESTION])
@@ -188,38 +188,40 @@ class HandingOff:
             blocks.append(section(asked))
         if near := _sources(click):
             blocks.append(context([say("nearest", click.language), *near], click.language))
-        if place.channel != letter.thread.channel:
-            where = link(await self._permalink(letter), notice("hand_off_where", click.language))
+        if place.channel != incoming.thread.channel:
+            where = link(await self._permalink(incoming), notice("hand_off_where", click.language))
             blocks.append(section(where))
         return blocks, clipped([head, asked], _LONGEST_QUESTION + 200, click.language).rstrip()
 
-    async def _permalink(self, letter: Incoming) -> str:
-        found = await self._helpers.calls.read("chat.getPermalink", channel=letter.thread.channel, message_ts=letter.ts)
+    async def _permalink(self, incoming: Incoming) -> str:
+        found = await self._helpers.calls.read(
+            "chat.getPermalink", channel=incoming.thread.channel, message_ts=incoming.ts
+        )
         return string(found, "permalink")
 
     async def _change_button(self, click: Handover) -> None:
         """The answer as it stands, its button saying that people were asked."""
-        letter = click.letter
-        params: dict[str, Any] = {"channel": letter.thread.channel, "oldest": letter.ts, "latest": letter.ts}
-        if not is_direct(letter.thread):
-            params["ts"] = letter.thread.thread_ts
-        method = "conversations.history" if is_direct(letter.thread) else "conversations.replies"
+        incoming = click.incoming
+        params: dict[str, Any] = {"channel": incoming.thread.channel, "oldest": incoming.ts, "latest": incoming.ts}
+        if not is_direct(incoming.thread):
+            params["ts"] = incoming.thread.thread_ts
+        method = "conversations.history" if is_direct(incoming.thread) else "conversations.replies"
         reply = await self._helpers.calls.read(method, inclusive="true", include_all_metadata="true", **params)
-        answer = next((m for m in objects(reply, "messages") if string(m, "ts") == letter.ts), {})
+        answer = next((m for m in objects(reply, "messages") if string(m, "ts") == incoming.ts), {})
         blocks = [_asked(block, notice("human_asked", click.language)) for block in objects(answer, "blocks")]
         if blocks and blocks != list(objects(answer, "blocks")):
             kept = {"text": string(answer, "text"), "metadata": dict(mapping(answer, "metadata"))}
-            body = {"channel": letter.thread.channel, "ts": letter.ts, "blocks": blocks, **kept}
+            body = {"channel": incoming.thread.channel, "ts": incoming.ts, "blocks": blocks, **kept}
             await self._helpers.calls.write("chat.update", body, lease_check=click.lease.require)
 
     async def _tell_failed(self, click: Handover) -> None:
         """In the thread; and the next click counts again."""
-        letter = click.letter
-        for event_id in letter.event_ids:
+        incoming = click.incoming
+        for event_id in incoming.event_ids:
             await self._redis.delete(self._mailbox.seen_key(click.claimed.thread, event_id))
         with suppress(DeliveryFailed):
             text = notice("hand_off_failed", click.language)
-            await self._helpers.delivery.say(letter.thread, text, letter.ts, click.lease.require)
+            await self._helpers.delivery.say(incoming.thread, text, incoming.ts, click.lease.require)
 
 
 async def channel_named(calls: SlackCalls, name: str) -> str:
@@ -264,9 +266,9 @@ async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
 
 
 def _click(claimed: Claimed) -> Incoming | None:
-    """The letter if it is a click on the button; what cannot be read is left to whoever answers."""
-    letter = Incoming.in_body(claimed.body)
-    return letter if letter and letter.kind == "hand_off" else None
+    """The message if it is a click on the button; what cannot be read is left to whoever answers."""
+    incoming = Incoming.in_body(claimed.body)
+    return incoming if incoming and incoming.kind == "hand_off" else None
 
 
 def _is_hand_off(message: Mapping[str, Any], own: Own, turn_id: str) -> bool:

@@ -1,6 +1,6 @@
 """Two versions of Orion side by side: what a newer one wrote is left to a newer one (H3).
 
-Promises: a letter or a thread's state of a newer schema than ours goes back to its place, uncounted, until a newer
+Promises: a message or a thread's state of a newer schema than ours goes back to its place, uncounted, until a newer
 worker takes it. Where none does for a quarter of an hour (a deploy that was taken back), it is read as far as it can
 be, so that no question waits for ever. Must never write over a newer state before that.
 """
@@ -19,7 +19,7 @@ from agent.thread.store import ThreadStore
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
 from bot.queue.worker import Ending, Handle, later
-from bot.slack.message import LETTER_SCHEMA
+from bot.slack.message import MESSAGE_SCHEMA
 
 log = structlog.get_logger()
 
@@ -36,11 +36,11 @@ class NewerVersions:
         self._clock = clock
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Answer the letter, unless it or its thread was written by a newer version. Raises ``RedisError``."""
-        letter, state = letter_schema(claimed.body), await self._threads.schema(claimed.thread)
-        if letter <= LETTER_SCHEMA and state <= SCHEMA:
+        """Answer the message, unless it or its thread was written by a newer version. Raises ``RedisError``."""
+        incoming, state = message_schema(claimed.body), await self._threads.schema(claimed.thread)
+        if incoming <= MESSAGE_SCHEMA and state <= SCHEMA:
             return await self._handle(claimed, lease)
-        about = {"thread": claimed.thread, "message_id": claimed.id, "letter_schema": letter, "state_schema": state}
+        about = {"thread": claimed.thread, "message_id": claimed.id, "letter_schema": incoming, "state_schema": state}
         if self._clock() - claimed.enqueued_at > PATIENCE_S:
             log.warning("newer_schema_read_as_far_as_known", **about)
             return await self._handle(claimed, lease)
@@ -48,8 +48,8 @@ class NewerVersions:
         return later(AGAIN_S)
 
 
-def letter_schema(body: str) -> int:
-    """Which schema a letter says it has; 1, the first, where it says nothing that can be read."""
+def message_schema(body: str) -> int:
+    """Which schema a message says it has; 1, the first, where it says nothing that can be read."""
     try:
         fields = json.loads(body)
     except ValueError:

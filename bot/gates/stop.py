@@ -27,7 +27,7 @@ from bot.slack.history import sort_key
 from bot.slack.message import Access, Incoming
 from bot.slack.users import KnownPeople, People
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import Memory
+from bot.stores.stores import Stores
 from bot.turn.job import where_whispered
 from verification.text.language import detect
 
@@ -48,132 +48,132 @@ class Cancel(Protocol):
 class Stops:
     """Obeys stops. Every method raises ``RedisError``."""
 
-    def __init__(self, memory: Memory, cancel: Cancel) -> None:
-        self._memory = memory
+    def __init__(self, stores: Stores, cancel: Cancel) -> None:
+        self._stores = stores
         self._cancel = cancel
 
-    async def located(self, letter: Incoming) -> Incoming:
+    async def located(self, incoming: Incoming) -> Incoming:
         """The stop, in the conversation whose turn it means.
 
         At the top of a direct chat Slack's button names the question as if it were a thread; its turn is the chat's.
         """
-        thread = letter.thread
+        thread = incoming.thread
         chat = replace(thread, thread_ts=thread.channel)
-        if letter.text or not thread.channel.startswith("D") or thread == chat:
-            return letter
-        letters = [Incoming.in_body(one.body) for one in await self._memory.mailbox.stored(str(chat))]
-        asked_there = any(one is not None and one.ts == thread.thread_ts for one in letters)
-        return replace(letter, thread=chat) if asked_there else letter
+        if incoming.text or not thread.channel.startswith("D") or thread == chat:
+            return incoming
+        messages = [Incoming.in_body(one.body) for one in await self._stores.mailbox.stored(str(chat))]
+        asked_there = any(one is not None and one.ts == thread.thread_ts for one in messages)
+        return replace(incoming, thread=chat) if asked_there else incoming
 
-    async def obey(self, letter: Incoming) -> bool:
+    async def obey(self, incoming: Incoming) -> bool:
         """Take back all that was asked in the thread before; whether there was anything."""
-        thread, mailbox = str(letter.thread), self._memory.mailbox
-        await self._memory.withdrawals.stop(letter)
+        thread, mailbox = str(incoming.thread), self._stores.mailbox
+        await self._stores.cancellations.stop(incoming)
         stored = await mailbox.stored(thread)
-        if not any(_taken_back(one, letter) for one in stored):
+        if not any(_taken_back(one, incoming) for one in stored):
             return False
-        if _taken_back(stored[0], letter):
+        if _taken_back(stored[0], incoming):
             await self._cancel(thread, STOPPED, message_id=stored[0].id)
         await mailbox.hurry(thread)
         return True
 
 
 def turn_at_head(stored: list[Stored]) -> tuple[str, Incoming] | None:
-    """The id and letter of the turn that runs or rests in a thread, if its first message is one."""
-    letter = Incoming.in_body(stored[0].body) if stored else None
-    return (stored[0].id, letter) if letter and letter.kind in _TURNS else None
+    """The id and message of the turn that runs or rests in a thread, if its first message is one."""
+    incoming = Incoming.in_body(stored[0].body) if stored else None
+    return (stored[0].id, incoming) if incoming and incoming.kind in _TURNS else None
 
 
 def _taken_back(stored: Stored, stop: Incoming) -> bool:
-    letter = Incoming.in_body(stored.body)
-    return letter is not None and letter.kind in _TURNS and _said(letter) < _said(stop)
+    incoming = Incoming.in_body(stored.body)
+    return incoming is not None and incoming.kind in _TURNS and _said(incoming) < _said(stop)
 
 
-def _said(letter: Incoming) -> tuple[int, int]:
-    return sort_key(letter.event_ts or letter.ts)
+def _said(incoming: Incoming) -> tuple[int, int]:
+    return sort_key(incoming.event_ts or incoming.ts)
 
 
-class StopDesk:
+class EarlyStops:
     """Before the ack: a stop is obeyed at once if its person is known to be let in, else it is stored."""
 
-    def __init__(self, stops: Stops, memory: Memory, *, access: Access, known: KnownPeople) -> None:
+    def __init__(self, stops: Stops, stores: Stores, *, access: Access, known: KnownPeople) -> None:
         self._stops = stops
-        self._memory = memory
+        self._stores = stores
         self._access = access
         self._known = known
 
-    async def receive(self, letter: Incoming) -> None:
+    async def receive(self, incoming: Incoming) -> None:
         """Returns when the stop is obeyed or durable. Raises ``RedisError``."""
-        withdrawals = self._memory.withdrawals
-        if await withdrawals.heard(letter):
+        cancellations = self._stores.cancellations
+        if await cancellations.heard(incoming):
             return
-        stop = await self._stops.located(letter)
+        stop = await self._stops.located(incoming)
         if not (await self._may_stop(stop) and await self._stops.obey(stop)):
             # In a mailbox of its own: behind the turn that it is to stop it would come too late.
             keys = stop.event_ids or (f"stop:{stop.thread}:{stop.event_ts or stop.ts}",)
-            await self._memory.mailbox.enqueue(f"{stop.thread}:stop", stop.to_json(), event_ids=keys)
-        await withdrawals.note_heard(letter)
+            await self._stores.mailbox.enqueue(f"{stop.thread}:stop", stop.to_json(), event_ids=keys)
+        await cancellations.note_heard(incoming)
 
-    async def _may_stop(self, letter: Incoming) -> bool:
+    async def _may_stop(self, incoming: Incoming) -> bool:
         """Whether this person is known to be let in: by the lists, or by what Slack said lately."""
-        letters = [Incoming.in_body(one.body) for one in await self._memory.mailbox.stored(str(letter.thread))]
-        if {one.user for one in letters if one and one.kind in _TURNS} == {letter.user}:
+        messages = [Incoming.in_body(one.body) for one in await self._stores.mailbox.stored(str(incoming.thread))]
+        if {one.user for one in messages if one and one.kind in _TURNS} == {incoming.user}:
             return True  # it is all their own
-        known = await self._known.known(letter.thread.team, letter.user)
-        return admits(letter, self._access, known)
+        known = await self._known.known(incoming.thread.team, incoming.user)
+        return admits(incoming, self._access, known)
 
 
 class LateStops:
     """Stands before whoever answers (``handle``, ``on_dead``), behind the door: a stop that had to be stored."""
 
     def __init__(  # noqa: PLR0913 - the parts of one way, each named at the call
-        self, handle: Handle, on_dead: OnDead, *, stops: Stops, memory: Memory, people: People, delivery: Delivery
+        self, handle: Handle, on_dead: OnDead, *, stops: Stops, stores: Stores, people: People, delivery: Delivery
     ) -> None:
         self._handle = handle
         self._on_dead = on_dead
         self._stops = stops
-        self._memory = memory
+        self._stores = stores
         self._people = people
         self._delivery = delivery
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Obey the stop, or tell its person alone that nothing runs; hand any other letter on."""
-        letter = Incoming.in_body(claimed.body)
-        if letter is None or letter.kind != "stop":
+        """Obey the stop, or tell its person alone that nothing runs; hand any other message on."""
+        incoming = Incoming.in_body(claimed.body)
+        if incoming is None or incoming.kind != "stop":
             return await self._handle(claimed, lease)
-        obeyed = await self._stops.obey(letter)
-        if not (obeyed or letter.text):  # a button that outlived its turn
-            await self._delivery.sessions.end(letter.thread, letter.ts, lease.require)
-        if not obeyed and await self._is_for_us(letter) and not await self._let_be(letter, lease):
-            text = notice("nothing_runs", await self._people.language(letter.thread.team, letter.user))
+        obeyed = await self._stops.obey(incoming)
+        if not (obeyed or incoming.text):  # a button that outlived its turn
+            await self._delivery.sessions.end(incoming.thread, incoming.ts, lease.require)
+        if not obeyed and await self._is_for_us(incoming) and not await self._let_be(incoming, lease):
+            text = notice("nothing_runs", await self._people.language(incoming.thread.team, incoming.user))
             try:
-                await self._delivery.thank(where_whispered(letter), letter.user, text)
+                await self._delivery.thank(where_whispered(incoming), incoming.user, text)
             except DeliveryFailed as failure:
                 log.info("notice_not_delivered", reason=failure.reason)
         return OK
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Of a stop that was given up nobody is told: what it was to stop has long ended."""
-        letter = Incoming.in_body(claimed.body)
-        if letter is None or letter.kind != "stop":
+        incoming = Incoming.in_body(claimed.body)
+        if incoming is None or incoming.kind != "stop":
             await self._on_dead(claimed, lease, reason)
 
-    async def _let_be(self, letter: Incoming, lease: Lease) -> bool:
+    async def _let_be(self, incoming: Incoming, lease: Lease) -> bool:
         """Whether Orion waited for an answer here: it does so no longer, and says so."""
-        memory = self._memory
-        state = await memory.threads.load(letter.thread)
-        if state.pending_question is None or await memory.mailbox.stored(str(letter.thread)):
+        stores = self._stores
+        state = await stores.threads.load(incoming.thread)
+        if state.pending_question is None or await stores.mailbox.stored(str(incoming.thread)):
             return False  # what was said after the stop goes on
         try:
-            await memory.threads.save(letter.thread, let_be(state))
+            await stores.threads.save(incoming.thread, let_be(state))
         except StateNotSaved as error:
-            log.warning("state_save_failed", thread=str(letter.thread), reason=type(error).__name__)
+            log.warning("state_save_failed", thread=str(incoming.thread), reason=type(error).__name__)
             return False
         text = say("stopped", detect(state.pending_question.text))
         with suppress(DeliveryFailed):
-            await self._delivery.say(letter.thread, text, letter.ts, lease.require)
+            await self._delivery.say(incoming.thread, text, incoming.ts, lease.require)
         return True
 
-    async def _is_for_us(self, letter: Incoming) -> bool:
+    async def _is_for_us(self, incoming: Incoming) -> bool:
         """In a muted thread the word is said to others, unless it names Orion."""
-        return letter.addressed == "mention" or await self._memory.standings.of(letter.thread) != "muted"
+        return incoming.addressed == "mention" or await self._stores.thread_modes.of(incoming.thread) != "muted"

@@ -19,7 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.errors import WrongUse
 from bot.install.installations import BadKey, Installations, Seal
 from bot.install.oauth import Credentials, InstallPages, OAuthCalls, States
-from bot.install.workspaces import InstalledWorkspaces, OneWorkspace, OpenDesk, Workspaces
+from bot.install.workspaces import InstalledWorkspaces, OneWorkspace, OpenTeamBot, Workspaces
 from bot.settings import Settings
 from bot.slack.client import open_client
 
@@ -42,12 +42,14 @@ class Slack:
 
 
 @asynccontextmanager
-async def open_slack(settings: Settings, redis: Redis, open_desk: OpenDesk, *, prefix: str) -> AsyncIterator[Slack]:
+async def open_slack(
+    settings: Settings, redis: Redis, open_team_bot: OpenTeamBot, *, prefix: str
+) -> AsyncIterator[Slack]:
     """What ``SLACK_BOT_TOKEN`` opens, else what workspaces installed. Raises ``WrongUse``."""
     if not settings.many_workspaces:
         token = settings.slack_bot_token.get_secret_value()
         async with open_client(token, api_url=settings.slack_api_url) as client:
-            yield Slack(client=client, workspaces=OneWorkspace(open_desk(client)))
+            yield Slack(client=client, workspaces=OneWorkspace(open_team_bot(client)))
         return
     installations = Installations(redis, seal_of(settings), prefix=prefix)
     await _seal_anew(installations)
@@ -57,7 +59,7 @@ async def open_slack(settings: Settings, redis: Redis, open_desk: OpenDesk, *, p
         calls = OAuthCalls(client, credentials)
         yield Slack(
             client=client,
-            workspaces=InstalledWorkspaces(installations, calls, client, open_desk),
+            workspaces=InstalledWorkspaces(installations, calls, client, open_team_bot),
             installations=installations,
             installing=InstallPages(
                 credentials=credentials,

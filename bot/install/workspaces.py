@@ -41,7 +41,7 @@ LanguageOf = Callable[[str, str], Awaitable[str | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class TeamBot:
     """All that serves one workspace. ``language_of`` asks what a person (team, user) uses Slack in."""
 
     workspace: Workspace
@@ -51,13 +51,13 @@ class Desk:
     tell_dead: OnDead
 
 
-OpenDesk = Callable[[AsyncWebClient], Desk]
+OpenTeamBot = Callable[[AsyncWebClient], TeamBot]
 
 
 class Workspaces(Protocol):
     """Finds the desk of a team."""
 
-    async def of(self, team: str) -> Desk:
+    async def of(self, team: str) -> TeamBot:
         """The team's desk. Raises ``DeliveryFailed`` when the team is not served, or cannot be right now."""
 
     async def authorize(self, team: str | None) -> AuthorizeResult | None:
@@ -67,31 +67,31 @@ class Workspaces(Protocol):
 class OneWorkspace:
     """The workspace that ``SLACK_BOT_TOKEN`` belongs to."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, team_bot: TeamBot) -> None:
+        self._team_bot = team_bot
 
-    async def of(self, team: str) -> Desk:  # noqa: ARG002 - there is but one
+    async def of(self, team: str) -> TeamBot:  # noqa: ARG002 - there is but one
         """The one desk."""
-        return self._desk
+        return self._team_bot
 
     async def authorize(self, team: str | None = None) -> AuthorizeResult:
         """As its token says."""
-        return await self._desk.workspace.authorize(team)
+        return await self._team_bot.workspace.authorize(team)
 
 
 class InstalledWorkspaces:
     """Every workspace with an installation. ``client`` is copied for each, its connections are shared."""
 
     def __init__(
-        self, installations: Installations, oauth: OAuthCalls, client: AsyncWebClient, open_desk: OpenDesk
+        self, installations: Installations, oauth: OAuthCalls, client: AsyncWebClient, open_team_bot: OpenTeamBot
     ) -> None:
         self._installations = installations
         self._oauth = oauth
         self._client = client
-        self._open_desk = open_desk
-        self._desks: dict[str, Desk] = {}
+        self._open_team_bot = open_team_bot
+        self._team_bots: dict[str, TeamBot] = {}
 
-    async def of(self, team: str) -> Desk:
+    async def of(self, team: str) -> TeamBot:
         """The team's desk, with the token that stands in Redis right now.
 
         Raises:
@@ -99,23 +99,25 @@ class InstalledWorkspaces:
         """
         kept = await self._installations.find(team) if team else None
         if kept is None:
-            self._desks.pop(team, None)
+            self._team_bots.pop(team, None)
             raise DeliveryFailed(NOT_INSTALLED, permanent=True)
         found = (await self._fresh(kept)).installation
-        desk = self._desks.get(team) or self._desks.setdefault(team, self._open_desk(self._client_for(found)))
+        team_bot = self._team_bots.get(team) or self._team_bots.setdefault(
+            team, self._open_team_bot(self._client_for(found))
+        )
         own = Own(user=found.bot_user, bot=found.bot_id)
-        desk.workspace.adopt(found.bot_token, Identity(team=team, own=own))
-        return desk
+        team_bot.workspace.adopt(found.bot_token, Identity(team=team, own=own))
+        return team_bot
 
     async def authorize(self, team: str | None) -> AuthorizeResult | None:
         """As the team's installation says."""
         try:
-            desk = await self.of(team or "")
+            team_bot = await self.of(team or "")
         except DeliveryFailed as failure:
             if failure.reason == NOT_INSTALLED:
                 return None
             raise NotAuthorized(failure.reason) from None
-        return await desk.workspace.authorize(team)
+        return await team_bot.workspace.authorize(team)
 
     def _client_for(self, found: Installation) -> AsyncWebClient:
         shared = self._client
@@ -147,12 +149,12 @@ class InstalledWorkspaces:
     async def _renewed(self, team: str) -> Kept | None:
         """Under the lock: renew, unless another process just did. What was installed anew meanwhile counts."""
         async with self._installations.refreshing(team):
-            standing = await self._installations.find(team)
-            if standing is None or not _ending(standing.installation, RENEW_BEFORE_S):
-                return standing
-            renewed = await self._oauth.refreshed(standing.installation)
+            thread_mode = await self._installations.find(team)
+            if thread_mode is None or not _ending(thread_mode.installation, RENEW_BEFORE_S):
+                return thread_mode
+            renewed = await self._oauth.refreshed(thread_mode.installation)
             _log.info("token_refreshed", team=team)
-            return await self._installations.replace(standing, renewed) or await self._installations.find(team)
+            return await self._installations.replace(thread_mode, renewed) or await self._installations.find(team)
 
 
 def _ending(found: Installation, within_s: float) -> bool:
@@ -160,34 +162,34 @@ def _ending(found: Installation, within_s: float) -> bool:
 
 
 class Reading:
-    """Hands each claimed letter to the desk of its team."""
+    """Hands each claimed message to the desk of its team."""
 
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """As the desk does. A letter of a workspace that is served no longer is put away."""
+        """As the desk does. A message of a workspace that is served no longer is put away."""
         try:
-            desk = await self._workspaces.of(team_of(claimed))
+            team_bot = await self._workspaces.of(team_of(claimed))
         except DeliveryFailed as failure:
             _log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
             return OK if failure.permanent else later(AGAIN_S)
-        return await desk.handle(claimed, lease)
+        return await team_bot.handle(claimed, lease)
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """As the desk does, where there is one. Raises ``DeliveryFailed`` where Slack is away."""
         try:
-            desk = await self._workspaces.of(team_of(claimed))
+            team_bot = await self._workspaces.of(team_of(claimed))
         except DeliveryFailed as failure:
             _log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
             if not failure.permanent:
-                raise  # the letter is kept, and its person told by a later try
+                raise  # the message is kept, and its person told by a later try
             return
-        await desk.tell_dead(claimed, lease, reason)
+        await team_bot.tell_dead(claimed, lease, reason)
 
 
 def team_of(claimed: Claimed) -> str:
-    """The team in a letter's thread: the part before the first colon, which no id holds."""
+    """The team in a message's thread: the part before the first colon, which no id holds."""
     return claimed.thread.partition(":")[0]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from redis.asyncio import Redis
 
 from agent.thread.store import shards_of
-from bot.queue.scripts import Bell, script, shard_tags, split_entry
+from bot.queue.scripts import Wakeup, script, shard_tags, split_entry
 
 Fate = Literal["retry", "drop"]
 
@@ -43,7 +43,7 @@ class DeadLetters:
     def __init__(self, redis: Redis, *, prefix: str = "orion", shards: int | None = None) -> None:
         self._redis = redis
         self._tags = shard_tags(prefix, shards or shards_of(redis))
-        self._bell = Bell(redis, prefix=prefix, shards=len(self._tags))
+        self._wakeup = Wakeup(redis, prefix=prefix, shards=len(self._tags))
         self._dead = script(redis, "dead")
 
     async def newest(self, limit: int = 100) -> list[DeadLetter]:
@@ -60,8 +60,8 @@ class DeadLetters:
         shard = int(found["shard"] or 0) if found else len(self._tags)
         if found is None or shard >= len(self._tags):
             return False
-        arguments = [found["place"], fate, self._bell.ttl_in_scripts]
-        return await self._bell.answered(await self._dead(keys=[self._tags[shard]], args=arguments))
+        arguments = [found["place"], fate, self._wakeup.ttl_in_scripts]
+        return await self._wakeup.answered(await self._dead(keys=[self._tags[shard]], args=arguments))
 
     def _named(self, shard: int, entry_id: str) -> str:
         """Two shards can give the same id."""

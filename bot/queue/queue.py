@@ -27,7 +27,7 @@ from redis.exceptions import RedisError
 from agent.thread.store import Fence, hash_tag, shards_of, team_of
 from bot.queue.dead_letters import DeadLetter, DeadLetters
 from bot.queue.lease import Lease, LeaseLost, heed_cancellation, now
-from bot.queue.scripts import Bell, script, shard_tags, split_entry
+from bot.queue.scripts import Wakeup, script, shard_tags, split_entry
 from bot.redis.replication import Replication
 from bot.redis.url import impatient
 
@@ -134,7 +134,7 @@ class Mailbox:
         )
         self._beat = script(self._beats, "beat")
         self._tags = shard_tags(prefix, self._shards)
-        self._bell = Bell(redis, prefix=prefix, shards=self._shards)
+        self._wakeup = Wakeup(redis, prefix=prefix, shards=self._shards)
         self._replication = Replication(redis)
         self._first_shard = 0
 
@@ -148,7 +148,7 @@ class Mailbox:
 
     def bell_key(self) -> str:
         """The list on which a worker waits for news."""
-        return self._bell.key
+        return self._wakeup.key
 
     def cancel_channel(self) -> str:
         """Where wishes to cancel are told to all workers."""
@@ -180,8 +180,8 @@ class Mailbox:
         # Half an emoji in a cut text has no UTF-8 form; refusing it would have Slack send it for ever.
         text = body.encode("utf-8", "replace") if isinstance(body, str) else body
         message_id = f"{said}/{uuid.uuid4().hex}" if _SAID.fullmatch(said) else uuid.uuid4().hex
-        arguments: list[str | bytes | int] = [thread, message_id, text, SEEN_TTL_S, self._bell.ttl_in_scripts, *ids]
-        stored = await self._bell.answered(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
+        arguments: list[str | bytes | int] = [thread, message_id, text, SEEN_TTL_S, self._wakeup.ttl_in_scripts, *ids]
+        stored = await self._wakeup.answered(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
         await self._replication.confirm(self.shard_of(thread))
         return stored
 
@@ -271,9 +271,9 @@ class Mailbox:
             reason,
             DEAD_KEPT,
             DEAD_TTL_S,
-            self._bell.ttl_in_scripts,
+            self._wakeup.ttl_in_scripts,
         ]
-        return await self._bell.answered(await self._done(keys=[shard], args=[claimed.thread, token, *ending]))
+        return await self._wakeup.answered(await self._done(keys=[shard], args=[claimed.thread, token, *ending]))
 
     async def mark(self, claimed: Claimed, name: str, value: str, *, ttl_s: int = MARK_TTL_S) -> str:
         """Write down once that an effect happened; returns the value that stands, ours or an earlier one.
@@ -284,11 +284,11 @@ class Mailbox:
         """
         key = f"{claimed.thread}:{name}"
         arguments: list[str | bytes | int] = [claimed.thread, claimed.fence.token, key, value, ttl_s]
-        standing = await self._mark(keys=[self.shard_of(claimed.thread)], args=arguments)
-        if standing is None:
+        thread_mode = await self._mark(keys=[self.shard_of(claimed.thread)], args=arguments)
+        if thread_mode is None:
             message = f"the mark {name} was refused"
             raise LeaseLost(message)
-        return str(standing)
+        return str(thread_mode)
 
     async def marked(self, thread: str, name: str) -> str | None:
         """The value of a mark, None if there is none."""
@@ -306,7 +306,7 @@ class Mailbox:
     async def hurry(self, thread: str) -> None:
         """A message of this thread that waits for a later try is due now: somebody took it back."""
         if await self._redis.zadd(self.ready_key(thread), {thread: 1}, xx=True, lt=True, ch=True):
-            await self._bell.ring()
+            await self._wakeup.ring()
 
     async def cancellations(self, listening: Callable[[], None]) -> AsyncIterator[Cancellation]:
         """What ``cancel`` said, on whatever worker, from when ``listening`` is called. Raises ``RedisError``."""
@@ -322,7 +322,7 @@ class Mailbox:
 
     async def wait(self, timeout_s: float) -> None:
         """Return when there may be news, after ``timeout_s`` at the latest."""
-        await self._bell.wait(timeout_s)
+        await self._wakeup.wait(timeout_s)
 
     async def waiting(self, *, for_s: float, again_s: float, limit: int) -> list[Waiting]:
         """What has waited for ``for_s``, to be claimed or behind a running turn; each is told once in ``again_s``."""

@@ -36,7 +36,7 @@ def split_entry(entry: str) -> tuple[str, float, str]:
     return message_id, int(stored_ms) / 1000, body
 
 
-class Bell:
+class Wakeup:
     """One list that idle workers wait on. With one shard the scripts ring it in the same step as the change.
 
     With several, one command cannot wait on lists of several nodes: then all shards share a list with a tag of its own,

@@ -49,7 +49,7 @@ class Pages:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackDoor:
+class SlackEndpoint:
     """Slack's side of HTTP mode. ``clock`` gives seconds since 1970; a body must be there within ``body_s``.
 
     ``installing`` are the pages by which workspaces install Orion, where they may.
@@ -62,14 +62,14 @@ class SlackDoor:
     installing: InstallPages | None = None
 
 
-def build(pages: Pages, door: SlackDoor | None = None) -> web.Application:
+def build(pages: Pages, intake: SlackEndpoint | None = None) -> web.Application:
     """The web application: three pages, and Slack's door where there is one."""
     application = web.Application(client_max_size=LARGEST_BODY)
     application.add_routes(page_routes(pages))
-    if door is not None:
-        application.router.add_post(EVENTS_PATH, partial(_slack_events, door))
-        if door.installing is not None:
-            application.add_routes(door.installing.routes())
+    if intake is not None:
+        application.router.add_post(EVENTS_PATH, partial(_slack_events, intake))
+        if intake.installing is not None:
+            application.add_routes(intake.installing.routes())
     return application
 
 
@@ -96,15 +96,15 @@ async def serve(application: web.Application, *, host: str = "127.0.0.1", port: 
         await runner.cleanup()
 
 
-def signed(door: SlackDoor, headers: Mapping[str, str], body: bytes) -> bool:
+def signed(intake: SlackEndpoint, headers: Mapping[str, str], body: bytes) -> bool:
     """Whether Slack signed exactly these bytes, and within the last five minutes."""
     stamp = headers.get("X-Slack-Request-Timestamp", "")
     # Only plain digits: anything else would make int() raise, or be signed in a form Slack never sends.
     if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= 12):  # noqa: PLR2004 - good until the year 33658
         return False
-    if abs(door.clock() - int(stamp)) > _WINDOW_S:
+    if abs(intake.clock() - int(stamp)) > _WINDOW_S:
         return False
-    expected = hmac.new(door.signing_secret.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256)
+    expected = hmac.new(intake.signing_secret.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256)
     given = headers.get("X-Slack-Signature", "").encode("utf-8", "replace")
     return hmac.compare_digest(b"v0=" + expected.hexdigest().encode(), given)
 
@@ -128,19 +128,19 @@ class _Front:
         return web.Response(body=await self._pages.metrics(), headers={"Content-Type": _METRICS_TYPE})
 
 
-async def _slack_events(door: SlackDoor, request: web.Request) -> web.Response:
+async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Response:
     try:
-        async with asyncio.timeout(door.body_s):
+        async with asyncio.timeout(intake.body_s):
             body = await request.read()  # 413 above client_max_size
     except TimeoutError:
         return web.Response(status=408)
-    if not signed(door, request.headers, body):
+    if not signed(intake, request.headers, body):
         _log.warning("slack_signature_refused", body_length=len(body))
         return web.Response(status=401)
     asked = _read(body, request.headers)
     if asked is None:
         return web.Response(status=400)
-    return await to_aiohttp_response(await door.app.async_dispatch(asked))
+    return await to_aiohttp_response(await intake.app.async_dispatch(asked))
 
 
 def _read(body: bytes, headers: Mapping[str, str]) -> AsyncBoltRequest | None:

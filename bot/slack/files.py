@@ -49,14 +49,14 @@ class Unfetched(Exception):  # noqa: N818 - an outcome that the caller turns int
         self.trouble: FileTrouble = trouble
 
 
-async def no_files(_letter: Incoming, _first: Mapping[str, Any] | None) -> tuple[AttachedFile, ...]:
+async def no_files(_incoming: Incoming, _first: Mapping[str, Any] | None) -> tuple[AttachedFile, ...]:
     """Nothing is attached to any question, nor to what opened its thread."""
     return ()
 
 
-def opened_with(files: tuple[AttachedFile, ...], letter: Incoming) -> bool:
+def opened_with(files: tuple[AttachedFile, ...], incoming: Incoming) -> bool:
     """Whether the thread's first message has files that the next question may be about: read, or away just now."""
-    opens = letter.ts == letter.thread.thread_ts
+    opens = incoming.ts == incoming.thread.thread_ts
     return any((file.opening or opens) and file.trouble in {"", "away", "many"} for file in files)
 
 
@@ -71,8 +71,8 @@ class Attachments:
         self._reader = reader
         self._fetch_s = fetch_s
 
-    async def of(self, letter: Incoming, first: Mapping[str, Any] | None) -> tuple[AttachedFile, ...]:
-        """The files of the letter's message, then those of its thread's first one, as far as they can be read.
+    async def of(self, incoming: Incoming, first: Mapping[str, Any] | None) -> tuple[AttachedFile, ...]:
+        """The files of the message's message, then those of its thread's first one, as far as they can be read.
 
         ``first`` is that one as Slack has it; empty where it is of no interest, None where it has to be looked up.
 
@@ -81,11 +81,11 @@ class Attachments:
                 known, but that there is a file may be).
         """
         asked: Mapping[str, Any] = {}
-        if letter.files == "none" and first is None:
-            first, _ = await self._looked_up(letter.thread, letter.thread.thread_ts)
-        elif letter.files != "none":
-            asked, above = await self._looked_up(letter.thread, letter.ts)
-            if letter.files == "some" and not asked:
+        if incoming.files == "none" and first is None:
+            first, _ = await self._looked_up(incoming.thread, incoming.thread.thread_ts)
+        elif incoming.files != "none":
+            asked, above = await self._looked_up(incoming.thread, incoming.ts)
+            if incoming.files == "some" and not asked:
                 return (AttachedFile(name="", trouble="away"),)  # the event told of it, and kept no name
             first = above or first or {}
         own = list(objects(asked, "files"))

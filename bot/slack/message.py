@@ -1,4 +1,4 @@
-"""Which Slack events count, and as what. Pure: an event goes in, a letter to store or a reason to ignore it comes out.
+"""Which Slack events count, and as what. Pure: an event goes in, a message to store or a reason to ignore it comes out.
 
 ``read`` decides all that the payload alone can tell; ``settle`` decides the rest from the thread's standing. Neither
 ever raises, whatever JSON arrives: what cannot be understood is ``Ignored("malformed")``.
@@ -20,7 +20,7 @@ from bot.slack.text import plain_text
 
 Kind = Literal["question", "help", "stop", "mute", "edit", "delete", "hand_off"]
 Addressed = Literal["mention", "direct", "follow_up"]
-Standing = Literal["unknown", "engaged", "muted", "lost"]
+ThreadMode = Literal["unknown", "engaged", "muted", "lost"]
 Files = Literal["none", "some", "unknown"]
 
 # Joins, topics, pins, bot_message and the rest say nothing to Orion; these three are a person speaking.
@@ -29,8 +29,8 @@ _TS = re.compile(r"\d{1,20}(\.\d{1,10})?")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _USER_MENTION = re.compile(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>")
 _GROUP_MENTION = re.compile(r"<!(?:subteam\^|here|channel|everyone)")
-LETTER_SCHEMA = 1
-"""Grows when an older Orion could no longer make sense of a letter; new fields with a default need no new number."""
+MESSAGE_SCHEMA = 1
+"""Grows when an older Orion could no longer make sense of a message; new fields with a default need no new number."""
 _LONGEST_TOKEN = 4_000
 _CHANNEL_TYPES = {"D": "im", "G": "group"}
 
@@ -78,13 +78,13 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
-    """A letter to a thread's mailbox. ``text`` is plain: Orion's mention stripped, entities and links decoded.
+    """A message to a thread's mailbox. ``text`` is plain: Orion's mention stripped, entities and links decoded.
 
-    ``ts`` is the message the letter is about; ``edited_ts`` tells versions of it apart. ``event_ids`` are the keys
-    under which a second delivery of the same thing is known. ``event_ts`` orders letters. ``unproven`` says that nobody
-    remembers whether Orion was addressed in the thread: Slack must be asked first. ``refused`` says why this person is
-    to be told that they get no answer; ``vouched`` that the event itself said whether its channel is shared. ``files``
-    says whether the message has any: of a mention no event tells.
+    ``ts`` is the message it is about; ``edited_ts`` tells versions of it apart; ``event_ts`` orders messages.
+    ``event_ids`` are the keys under which a second delivery of the same thing is known. ``unproven``: nobody remembers
+    whether Orion was addressed in the thread, so Slack must be asked first. ``refused`` says why this person gets no
+    answer. ``vouched``: the event itself said whether its channel is shared. ``files``: the message has files (of a
+    mention no event tells).
     """
 
     kind: Kind
@@ -105,22 +105,22 @@ class Incoming:
     action_token: str = ""
 
     def question(self) -> Question:
-        """The letter as the agent's question."""
+        """The message as the agent's question."""
         return Question(thread=self.thread, user=self.user, text=self.text, ts=self.ts, mentioned=self.mentioned)
 
     def to_json(self) -> str:
         """One line of JSON that ``from_json`` reads back, without the token: that is kept apart, for minutes."""
         fields = asdict(replace(self, action_token=""))
         fields["mentioned"] = sorted(self.mentioned)
-        fields["schema"] = LETTER_SCHEMA
+        fields["schema"] = MESSAGE_SCHEMA
         return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, body: str) -> Incoming:
-        """Reads a stored letter; unknown fields of a newer version are left out.
+        """Reads a stored message; unknown fields of a newer version are left out.
 
         Raises:
-            ValueError: the body is no letter.
+            ValueError: the body is no message.
         """
         try:
             fields = json.loads(body)
@@ -135,7 +135,7 @@ class Incoming:
 
     @classmethod
     def in_body(cls, body: str) -> Incoming | None:
-        """The letter that a message of the mailbox is; None where it is anything else."""
+        """The message that a message of the mailbox is; None where it is anything else."""
         try:
             return cls.from_json(body)
         except ValueError:
@@ -144,20 +144,20 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(Ignored):
-    """A letter of somebody, or from somewhere, that gets no answer. It is not to be stored as it is."""
+    """A message of somebody, or from somewhere, that gets no answer. It is not to be stored as it is."""
 
-    letter: Incoming
+    incoming: Incoming
 
     def to_be_told(self) -> Incoming | Ignored:
-        """A letter without its text to whoever tells the person so; a message that did not address Orion is none."""
-        letter = self.letter
-        if letter.addressed == "follow_up" or letter.kind not in {"question", "help"}:
+        """A message without its text to whoever tells the person so; a message that did not address Orion is none."""
+        incoming = self.incoming
+        if incoming.addressed == "follow_up" or incoming.kind not in {"question", "help"}:
             return Ignored(reason=self.reason)
-        return replace(letter, refused=self.reason, text="", mentioned=frozenset(), action_token="")
+        return replace(incoming, refused=self.reason, text="", mentioned=frozenset(), action_token="")
 
 
 def read(envelope: object, own: Own, access: Access) -> Incoming | Ignored:
-    """An Events API envelope as a letter, or why it is ignored. Follow-ups still need ``settle``."""
+    """An Events API envelope as a message, or why it is ignored. Follow-ups still need ``settle``."""
     event = mapping(envelope, "event")
     kind = string(event, "type")
     if kind == "agent_session_stopped":
@@ -173,23 +173,23 @@ def read(envelope: object, own: Own, access: Access) -> Incoming | Ignored:
     return found if isinstance(found, Ignored) else _checked(envelope, found, access)
 
 
-def settle(letter: Incoming, standing: Standing) -> Incoming | Ignored:
+def settle(incoming: Incoming, thread_mode: ThreadMode) -> Incoming | Ignored:
     """What only the thread's standing can tell: follow-ups count where Orion was addressed and not muted.
 
     An edit that mentions Orion where it was never addressed is a first question: nothing was asked before. A question
     in a thread that may have been lost with an earlier Redis counts until Slack says otherwise.
     """
-    if letter.addressed == "mention":
-        first = letter.kind == "edit" and standing in {"unknown", "lost"}
-        return replace(letter, kind="question") if first else letter
-    if letter.addressed == "follow_up" and standing == "lost" and letter.kind == "question":
-        return replace(letter, unproven=True)
-    if letter.addressed == "follow_up" and standing in {"unknown", "lost"}:
+    if incoming.addressed == "mention":
+        first = incoming.kind == "edit" and thread_mode in {"unknown", "lost"}
+        return replace(incoming, kind="question") if first else incoming
+    if incoming.addressed == "follow_up" and thread_mode == "lost" and incoming.kind == "question":
+        return replace(incoming, unproven=True)
+    if incoming.addressed == "follow_up" and thread_mode in {"unknown", "lost"}:
         return Ignored(reason="not_addressed")
     # An edit goes on: it may be of a question that was answered before (``bot.turn.answer`` knows).
-    if standing == "muted" and letter.kind in {"question", "help", "mute"}:
+    if thread_mode == "muted" and incoming.kind in {"question", "help", "mute"}:
         return Ignored(reason="muted")
-    return letter
+    return incoming
 
 
 def _team(envelope: object) -> str:
@@ -198,33 +198,33 @@ def _team(envelope: object) -> str:
     return string(ours, "team_id") or string(envelope, "team_id")
 
 
-def _checked(envelope: object, letter: Incoming, access: Access) -> Incoming | Ignored:
+def _checked(envelope: object, incoming: Incoming, access: Access) -> Incoming | Ignored:
     """Fills in the team and the keys, and refuses what access forbids."""
-    team, thread = _team(envelope), letter.thread
-    ids = (team, thread.channel, letter.user)
-    if not all(map(_ID.fullmatch, ids)) or not _TS.fullmatch(letter.ts):
+    team, thread = _team(envelope), incoming.thread
+    ids = (team, thread.channel, incoming.user)
+    if not all(map(_ID.fullmatch, ids)) or not _TS.fullmatch(incoming.ts):
         return Ignored(reason="malformed")
     if thread.thread_ts != thread.channel and not _TS.fullmatch(thread.thread_ts):
         return Ignored(reason="malformed")
     keys = [f"evt:{team}:{event_id}"] if (event_id := string(envelope, "event_id")) else []
-    if key := _message_key(team, letter):
+    if key := _message_key(team, incoming):
         keys.append(key)
     shared = mapping(envelope).get("is_ext_shared_channel")
     vouched = isinstance(shared, bool)
-    letter = replace(letter, thread=replace(thread, team=team), event_ids=tuple(keys), vouched=vouched)
+    incoming = replace(incoming, thread=replace(thread, team=team), event_ids=tuple(keys), vouched=vouched)
     if shared and not access.allow_external:
-        return Refused(reason="external_channel", letter=letter)
-    if refusal := access.refusal(letter.user, thread.channel):
-        return Refused(reason=refusal, letter=letter)
-    return letter
+        return Refused(reason="external_channel", incoming=incoming)
+    if refusal := access.refusal(incoming.user, thread.channel):
+        return Refused(reason=refusal, incoming=incoming)
+    return incoming
 
 
-def _message_key(team: str, letter: Incoming) -> str:
+def _message_key(team: str, incoming: Incoming) -> str:
     """The key both events of one mention share; a button press has none."""
-    if letter.kind == "stop" and not letter.text:
+    if incoming.kind == "stop" and not incoming.text:
         return ""
-    version = "deleted" if letter.kind == "delete" else letter.edited_ts
-    return ":".join(filter(None, ("msg", team, letter.thread.channel, letter.ts, version)))
+    version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
+    return ":".join(filter(None, ("msg", team, incoming.thread.channel, incoming.ts, version)))
 
 
 def _stopped(event: Mapping[str, Any]) -> Incoming:
@@ -242,16 +242,16 @@ def _spoken(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ig
     """A message as it was first said, or an ``app_mention``."""
     if string(event, "subtype") not in _SPOKEN and not _allowed_bot(event, access):
         return Ignored(reason="subtype")
-    letter = _letter(event, event, own, access)
-    if isinstance(letter, Ignored):
-        return letter
-    if letter.addressed == "follow_up" and letter.kind != "stop":
-        if letter.mentioned or _GROUP_MENTION.search(string(event, "text")):
+    incoming = _incoming(event, event, own, access)
+    if isinstance(incoming, Ignored):
+        return incoming
+    if incoming.addressed == "follow_up" and incoming.kind != "stop":
+        if incoming.mentioned or _GROUP_MENTION.search(string(event, "text")):
             return Ignored(reason="to_somebody_else")
         if not string(event, "thread_ts"):
             return Ignored(reason="not_addressed")
-    twin = string(event, "type") == "message" and letter.channel_type in {"channel", "group"}
-    return Ignored(reason="twin_of_mention") if twin and letter.addressed == "mention" else letter
+    twin = string(event, "type") == "message" and incoming.channel_type in {"channel", "group"}
+    return Ignored(reason="twin_of_mention") if twin and incoming.addressed == "mention" else incoming
 
 
 def _changed(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
@@ -263,12 +263,12 @@ def _changed(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | I
         return Ignored(reason="not_an_edit")
     if before and string(before, "text") == string(message, "text"):
         return Ignored(reason="not_an_edit")
-    letter = _letter(event, message, own, access)
-    if isinstance(letter, Incoming) and letter.kind == "edit" and _asked_for_help(before, own):
-        if letter.addressed == "follow_up" and (letter.mentioned or _GROUP_MENTION.search(string(message, "text"))):
+    incoming = _incoming(event, message, own, access)
+    if isinstance(incoming, Incoming) and incoming.kind == "edit" and _asked_for_help(before, own):
+        if incoming.addressed == "follow_up" and (incoming.mentioned or _GROUP_MENTION.search(string(message, "text"))):
             return Ignored(reason="to_somebody_else")
-        return replace(letter, kind="question" if letter.text else "help")
-    return letter
+        return replace(incoming, kind="question" if incoming.text else "help")
+    return incoming
 
 
 def _asked_for_help(message: Mapping[str, Any], own: Own) -> bool:
@@ -280,11 +280,11 @@ def _asked_for_help(message: Mapping[str, Any], own: Own) -> bool:
 def _deleted(
     event: Mapping[str, Any], gone: Mapping[str, Any], ts: str, own: Own, access: Access
 ) -> Incoming | Ignored:
-    letter = _letter(event, {**gone, "ts": ts}, own, access)
-    return letter if isinstance(letter, Ignored) else replace(letter, kind="delete", edited_ts="", text="")
+    incoming = _incoming(event, {**gone, "ts": ts}, own, access)
+    return incoming if isinstance(incoming, Ignored) else replace(incoming, kind="delete", edited_ts="", text="")
 
 
-def _letter(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
+def _incoming(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
     """``event`` says where, ``message`` says what: one and the same but for edits and deletions."""
     if reason := _not_a_person(message, own, access):
         return Ignored(reason=reason)
@@ -339,7 +339,7 @@ def _addressed(event: Mapping[str, Any], named: frozenset[str], own: Own, channe
 
 
 def _channel_type(event: Mapping[str, Any]) -> str:
-    # app_mention comes without a channel_type: the first letter of the id tells.
+    # app_mention comes without a channel_type: the first message of the id tells.
     return string(event, "channel_type") or _CHANNEL_TYPES.get(string(event, "channel")[:1], "channel")
 
 

@@ -32,12 +32,12 @@ _NOT_GRANTED: Final = frozenset(
 )
 
 
-async def _its_own(letter: Incoming) -> str:
-    """The token that the letter itself brought."""
-    return letter.action_token
+async def _its_own(incoming: Incoming) -> str:
+    """The token that the message itself brought."""
+    return incoming.action_token
 
 
-async def no_tools(_letter: Incoming) -> tuple[Tool, ...]:
+async def no_tools(_incoming: Incoming) -> tuple[Tool, ...]:
     """No question brings a tool of its own."""
     return ()
 
@@ -60,12 +60,12 @@ class SlackSearching:
         self._granted = False
         self._known_until = 0.0
 
-    async def tools(self, letter: Incoming) -> tuple[Tool, ...]:
+    async def tools(self, incoming: Incoming) -> tuple[Tool, ...]:
         """The tool for this question, or none."""
-        token = await self._token_of(letter)
+        token = await self._token_of(incoming)
         if not token or not await self._grants():
             return ()
-        return (SlackSearchTool(self._finder(letter, token)),)
+        return (SlackSearchTool(self._finder(incoming, token)),)
 
     async def _grants(self) -> bool:
         """Whether the workspace gave Orion the scope; asked once in a while. A Slack that is away has not."""
@@ -77,7 +77,7 @@ class SlackSearching:
     def _remember(self, *, granted: bool, for_s: float) -> None:
         self._granted, self._known_until = granted, self._clock() + for_s
 
-    def _finder(self, letter: Incoming, token: str) -> Find:
+    def _finder(self, incoming: Incoming, token: str) -> Find:
         async def find(query: str, limit: int) -> Sequence[Said]:
             body = {
                 "query": query,
@@ -96,13 +96,13 @@ class SlackSearching:
                 msg = "Slack's search gave no answer."
                 raise SlackSearchFailed(msg) from failure
             found = objects(mapping(reply, "results"), "messages")
-            return [_said(message) for message in found if _is_evidence(message, letter)][:limit]
+            return [_said(message) for message in found if _is_evidence(message, incoming)][:limit]
 
         return find
 
 
-def _is_evidence(message: Mapping[str, Any], letter: Incoming) -> bool:
-    here = (string(message, "channel_id"), string(message, "message_ts")) == (letter.thread.channel, letter.ts)
+def _is_evidence(message: Mapping[str, Any], incoming: Incoming) -> bool:
+    here = (string(message, "channel_id"), string(message, "message_ts")) == (incoming.thread.channel, incoming.ts)
     linked = string(message, "permalink").startswith("https://") or string(message, "permalink").startswith("http://")
     return linked and not here and not message.get("is_author_bot") and bool(string(message, "content").strip())
 

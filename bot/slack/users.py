@@ -81,9 +81,9 @@ class People(KnownPeople):
         known = await self.known(team, user)
         return known.language if known else None
 
-    async def spoken_by(self, letter: Incoming) -> str | None:
-        """What the letter is written in; where it has no text, what its person uses Slack in."""
-        return detect(letter.text) if letter.text else await self.language(letter.thread.team, letter.user)
+    async def spoken_by(self, incoming: Incoming) -> str | None:
+        """What the message is written in; where it has no text, what its person uses Slack in."""
+        return detect(incoming.text) if incoming.text else await self.language(incoming.thread.team, incoming.user)
 
     async def speaks(self, team: str, user: str) -> str | None:
         """What this person uses Slack in; Slack is asked where that is not known. Raises as ``person`` does."""

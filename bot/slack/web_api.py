@@ -25,7 +25,7 @@ from bot.slack.payload import string
 Reply = Mapping[str, Any]
 Look = Callable[[], Awaitable[Reply | None]]
 LeaseCheck = Callable[[], None]
-Doubted = Callable[[], Awaitable[object]]
+OnMaybePosted = Callable[[], Awaitable[object]]
 
 # Slack's own trouble: the same call may succeed later. Every other error is final.
 _PASSING: Final = frozenset(
@@ -115,11 +115,11 @@ class SlackCalls:
         *,
         lease_check: LeaseCheck = no_lease,
         look: Look | None = None,
-        doubted: Doubted = _let_be,
+        maybe_posted: OnMaybePosted = _let_be,
     ) -> Reply:
         """Calls a changing method. ``look`` finds what an attempt without a reply may have done.
 
-        ``doubted`` hears of each attempt that Slack may still carry out, before the next one, also when cancelled.
+        ``maybe_posted`` hears of each attempt that Slack may still carry out, before the next one, also when cancelled.
 
         Raises:
             DeliveryFailed: a final error, or patience ran out.
@@ -129,7 +129,7 @@ class SlackCalls:
             lambda: self._guarded(method, lambda: self._client.api_call(method, json=dict(body))),
             lease_check=lease_check,
             look=look,
-            doubted=doubted,
+            maybe_posted=maybe_posted,
         )
 
     async def once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
@@ -150,7 +150,7 @@ class SlackCalls:
         *,
         lease_check: LeaseCheck = no_lease,
         look: Look | None = None,
-        doubted: Doubted = _let_be,
+        maybe_posted: OnMaybePosted = _let_be,
     ) -> Reply:
         clock = asyncio.get_running_loop()
         deadline, pause = clock.time() + self._patience_s, self._first_pause_s
@@ -160,12 +160,12 @@ class SlackCalls:
             try:
                 found = await attempt()
             except asyncio.CancelledError:
-                await doubted()
+                await maybe_posted()
                 raise
             if not isinstance(found, _Trouble):
                 return found
             if found.passing and found.doubt:
-                await doubted()
+                await maybe_posted()
             wait = pause if found.retry_after_s is None else found.retry_after_s
             if not found.passing or clock.time() + wait > deadline:
                 raise DeliveryFailed(found.reason, permanent=not found.passing)

@@ -38,9 +38,9 @@ class Limits:
     workspace: int = 0
     admins: frozenset[str] = frozenset()
 
-    def of(self, letter: Incoming) -> dict[Holder, int]:
-        """The limits that bind this letter."""
-        personal = 0 if letter.user in self.admins else self.user
+    def of(self, incoming: Incoming) -> dict[Holder, int]:
+        """The limits that bind this message."""
+        personal = 0 if incoming.user in self.admins else self.user
         found: dict[Holder, int] = {"user": personal, "channel": self.channel, "workspace": self.workspace}
         return {holder: limit for holder, limit in found.items() if limit}
 
@@ -49,7 +49,7 @@ class Limits:
 class Meter:
     """What one turn has used and nobody has written down yet."""
 
-    letter: Incoming
+    incoming: Incoming
     unwritten: int = 0
     open: bool = True
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -76,14 +76,14 @@ class Budgets:
         """Seconds until the next day of UTC begins."""
         return DAY_S - int(self._clock()) % DAY_S
 
-    async def exhausted(self, letter: Incoming) -> Holder | None:
-        """Whose budget is used up, if any that binds this letter is. Raises ``RedisError``."""
-        limits = self._limits.of(letter)
+    async def exhausted(self, incoming: Incoming) -> Holder | None:
+        """Whose budget is used up, if any that binds this message is. Raises ``RedisError``."""
+        limits = self._limits.of(incoming)
         if not limits:
             return None
         holders = list(limits)
-        fields = [_field(holder, letter) for holder in holders]
-        used = await self._redis.hmget(self.key(letter.thread.team), fields)
+        fields = [_field(holder, incoming) for holder in holders]
+        used = await self._redis.hmget(self.key(incoming.thread.team), fields)
         return next((holder for holder, n in zip(holders, used, strict=True) if int(n or 0) >= limits[holder]), None)
 
     def used(self, turn_id: str, tokens: int) -> None:
@@ -94,9 +94,9 @@ class Budgets:
             meter.news.set()
 
     @asynccontextmanager
-    async def counting(self, turn_id: str, letter: Incoming) -> AsyncIterator[None]:
+    async def counting(self, turn_id: str, incoming: Incoming) -> AsyncIterator[None]:
         """Write down what the turn uses for as long as the block runs, and at its end what is left."""
-        meter = self._meters[turn_id] = Meter(letter=letter)
+        meter = self._meters[turn_id] = Meter(incoming=incoming)
         try:
             async with beside() as group:
                 group.create_task(self._write_always(meter), name="tokens")
@@ -121,11 +121,11 @@ class Budgets:
         tokens, meter.unwritten = meter.unwritten, 0
         if not tokens:
             return
-        key = self.key(meter.letter.thread.team)
+        key = self.key(meter.incoming.thread.team)
         try:
             async with self._redis.pipeline(transaction=True) as pipe:
                 for holder in ("user", "channel", "workspace"):
-                    pipe.hincrby(key, _field(holder, meter.letter), tokens)
+                    pipe.hincrby(key, _field(holder, meter.incoming), tokens)
                 pipe.expire(key, KEPT_S)
                 await pipe.execute()
         except RedisError as error:
@@ -133,12 +133,12 @@ class Budgets:
             _log.warning("tokens_not_counted", error_type=type(error).__name__, tokens=tokens)
 
 
-def _field(holder: Holder, letter: Incoming) -> str:
+def _field(holder: Holder, incoming: Incoming) -> str:
     match holder:
         case "user":
-            return f"user:{letter.user}"
+            return f"user:{incoming.user}"
         case "channel":
-            return f"channel:{letter.thread.channel}"
+            return f"channel:{incoming.thread.channel}"
         case "workspace":
             return "workspace"
 

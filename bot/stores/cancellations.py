@@ -15,7 +15,7 @@ from bot.slack.message import Incoming
 KEPT_S = 86_400
 
 
-class Withdrawals:
+class Cancellations:
     """Stops and deletions, by thread."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
@@ -30,38 +30,38 @@ class Withdrawals:
         """Where it stands that a message is gone."""
         return f"{self._prefix}:gone:{thread}:{ts}"
 
-    async def heard(self, letter: Incoming) -> bool:
-        """Whether this letter was obeyed before: a stop that Slack sends again must not stop a later turn."""
-        return bool(await self._redis.exists(self._heard_key(letter)))
+    async def heard(self, incoming: Incoming) -> bool:
+        """Whether this message was obeyed before: a stop that Slack sends again must not stop a later turn."""
+        return bool(await self._redis.exists(self._heard_key(incoming)))
 
-    async def note_heard(self, letter: Incoming) -> bool:
+    async def note_heard(self, incoming: Incoming) -> bool:
         """It was obeyed; whether for the first time. Noted afterwards: what Redis cut short has to be done again."""
-        return bool(await self._redis.set(self._heard_key(letter), "1", nx=True, ex=KEPT_S))
+        return bool(await self._redis.set(self._heard_key(incoming), "1", nx=True, ex=KEPT_S))
 
-    def _heard_key(self, letter: Incoming) -> str:
-        keys = letter.event_ids or (f"ts:{letter.thread}:{letter.event_ts}",)
+    def _heard_key(self, incoming: Incoming) -> str:
+        keys = incoming.event_ids or (f"ts:{incoming.thread}:{incoming.event_ts}",)
         return f"{self._prefix}:heard:{keys[0]}"
 
-    async def stop(self, letter: Incoming) -> None:
+    async def stop(self, incoming: Incoming) -> None:
         """Everything asked in this thread before the stop wants no answer."""
-        await self._redis.set(self.stop_key(letter.thread), letter.event_ts or letter.ts, ex=KEPT_S)
+        await self._redis.set(self.stop_key(incoming.thread), incoming.event_ts or incoming.ts, ex=KEPT_S)
 
-    async def delete(self, letter: Incoming) -> None:
+    async def delete(self, incoming: Incoming) -> None:
         """This question is gone."""
-        await self._redis.set(self.gone_key(letter.thread, letter.ts), "1", ex=KEPT_S)
+        await self._redis.set(self.gone_key(incoming.thread, incoming.ts), "1", ex=KEPT_S)
 
-    async def wanted(self, letter: Incoming) -> bool:
+    async def wanted(self, incoming: Incoming) -> bool:
         """Whether this question still wants an answer."""
-        return not (await self.gone(letter) or await self.stopped_at(letter))
+        return not (await self.gone(incoming) or await self.stopped_at(incoming))
 
-    async def stopped_at(self, letter: Incoming) -> str:
+    async def stopped_at(self, incoming: Incoming) -> str:
         """The ts of the stop that came after this question; empty where none did."""
-        stop = await self._redis.get(self.stop_key(letter.thread))
-        return str(stop) if stop and sort_key(letter.event_ts or letter.ts) < sort_key(str(stop)) else ""
+        stop = await self._redis.get(self.stop_key(incoming.thread))
+        return str(stop) if stop and sort_key(incoming.event_ts or incoming.ts) < sort_key(str(stop)) else ""
 
-    async def gone(self, letter: Incoming) -> bool:
+    async def gone(self, incoming: Incoming) -> bool:
         """Whether this question was deleted."""
-        return await self.is_gone(letter.thread, letter.ts)
+        return await self.is_gone(incoming.thread, incoming.ts)
 
     async def is_gone(self, thread: ThreadKey, ts: str) -> bool:
         """Whether the message of this ts was deleted."""

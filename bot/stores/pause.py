@@ -44,8 +44,8 @@ class Pausing:
 
     async def pause(self, reason: str = "") -> Pause:
         """Pause from now on. One that holds already goes on as it began, with the new reason."""
-        standing = await self.now()
-        since = standing.since if standing else self._clock()
+        thread_mode = await self.now()
+        since = thread_mode.since if thread_mode else self._clock()
         pause = Pause(since=since, reason=" ".join(reason.split())[:REASON_MOST])
         await self._redis.set(self.key(), json.dumps({"since": pause.since, "reason": pause.reason}))
         return pause

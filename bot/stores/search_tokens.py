@@ -1,4 +1,4 @@
-"""The token by which Slack lets Orion search for one question: kept apart from the letter, for some minutes (D3).
+"""The token by which Slack lets Orion search for one question: kept apart from the message, for some minutes (D3).
 
 Promises: a token is in no mailbox and no dead letter, and is gone a while after its question was asked, answered or
 not; a question that waits for longer than that is answered without a search. Must never log one.
@@ -23,15 +23,15 @@ class ActionTokens:
         self._redis = redis
         self._prefix = prefix
 
-    def key(self, letter: Incoming) -> str:
+    def key(self, incoming: Incoming) -> str:
         """Where the token of this version of a message stands."""
-        return f"{self._prefix}:action_token:{letter.thread}:{letter.ts}:{letter.edited_ts}"
+        return f"{self._prefix}:action_token:{incoming.thread}:{incoming.ts}:{incoming.edited_ts}"
 
-    async def keep(self, letter: Incoming) -> None:
+    async def keep(self, incoming: Incoming) -> None:
         """Keep the token that came with an event, if one did."""
-        if letter.action_token:
-            await self._redis.set(self.key(letter), letter.action_token, ex=KEPT_S)
+        if incoming.action_token:
+            await self._redis.set(self.key(incoming), incoming.action_token, ex=KEPT_S)
 
-    async def of(self, letter: Incoming) -> str:
-        """The letter's token while it may still be of use; empty afterwards, and where none came."""
-        return letter.action_token or str(await self._redis.get(self.key(letter)) or "")
+    async def of(self, incoming: Incoming) -> str:
+        """The message's token while it may still be of use; empty afterwards, and where none came."""
+        return incoming.action_token or str(await self._redis.get(self.key(incoming)) or "")

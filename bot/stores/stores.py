@@ -1,6 +1,6 @@
-"""What all who handle a letter remember over one Redis: the letters, the threads, and what was taken back.
+"""What all who handle a message remember over one Redis: the messages, the threads, and what was taken back.
 
-Promises: the parts of one memory share a Redis and a prefix, so that whoever takes a letter over finds what was left.
+Promises: the parts of one memory share a Redis and a prefix, so that whoever takes a message over finds what was left.
 Must never hold anything of one workspace alone.
 """
 
@@ -16,25 +16,25 @@ from agent.thread.state import StateNotSaved, ThreadState
 from agent.thread.store import StateFenced, ThreadStore
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import Claimed, Mailbox
-from bot.stores.cancellations import Withdrawals
+from bot.stores.cancellations import Cancellations
 from bot.stores.search_tokens import ActionTokens
-from bot.stores.thread_mode import Standings
+from bot.stores.thread_mode import ThreadModes
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """``mailbox``: what waits; ``threads``: what was said; ``standings``: where Orion stands in each thread."""
+class Stores:
+    """``mailbox``: what waits; ``threads``: what was said; ``thread_modes``: where Orion stands in each thread."""
 
     mailbox: Mailbox
     threads: ThreadStore
-    standings: Standings
-    withdrawals: Withdrawals
+    thread_modes: ThreadModes
+    cancellations: Cancellations
     tokens: ActionTokens
 
     async def save(self, claimed: Claimed, thread: ThreadKey, state: ThreadState) -> None:
-        """Saves what a letter changed. A state that cannot be saved is logged, never a reason to answer again.
+        """Saves what a message changed. A state that cannot be saved is logged, never a reason to answer again.
 
         Raises ``LeaseLost`` where another worker has the thread by now.
         """
@@ -46,12 +46,12 @@ class Memory:
             log.warning("state_save_failed", thread=str(thread), reason=type(error).__name__)
 
 
-def memory_over(redis: Redis, mailbox: Mailbox, *, prefix: str = "orion") -> Memory:
+def stores_over(redis: Redis, mailbox: Mailbox, *, prefix: str = "orion") -> Stores:
     """The memory round this mailbox."""
-    return Memory(
+    return Stores(
         mailbox=mailbox,
         threads=ThreadStore(redis, prefix=prefix),
-        standings=Standings(redis, prefix=prefix),
-        withdrawals=Withdrawals(redis, prefix=prefix),
+        thread_modes=ThreadModes(redis, prefix=prefix),
+        cancellations=Cancellations(redis, prefix=prefix),
         tokens=ActionTokens(redis, prefix=prefix),
     )

@@ -13,15 +13,15 @@ from collections.abc import Callable
 from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
-from bot.slack.message import Standing
+from bot.slack.message import ThreadMode
 
 KEPT_S = 30 * 86_400
 STRANGER_S = 3_600
 AT_S = 86_400
-_STANDINGS: tuple[Standing, ...] = ("unknown", "engaged", "muted")
+_THREAD_MODES: tuple[ThreadMode, ...] = ("unknown", "engaged", "muted")
 
 
-class Standings:
+class ThreadModes:
     """The standing of each thread. ``clock`` gives seconds since 1970, as threads' timestamps do."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion", clock: Callable[[], float] = time.time) -> None:
@@ -45,7 +45,7 @@ class Standings:
         """Where it stands since when this Redis remembers, in seconds since 1970. It stays for ever."""
         return f"{self._prefix}:remembers_since"
 
-    async def of(self, thread: ThreadKey) -> Standing:
+    async def of(self, thread: ThreadKey) -> ThreadMode:
         """The thread's standing; reading it is use, so it lives on."""
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.getex(self.key(thread), ex=KEPT_S)
@@ -78,14 +78,14 @@ class Standings:
         """Slack says that Orion never spoke here; nobody need look again for an hour."""
         await self._redis.set(self.stranger_key(thread), "1", ex=STRANGER_S)
 
-    async def at(self, thread: ThreadKey, ts: str) -> Standing | None:
+    async def at(self, thread: ThreadKey, ts: str) -> ThreadMode | None:
         """What Slack said of the thread as it was before the message ``ts``; None where it was not asked yet."""
         found = await self._redis.get(self.at_key(thread, ts))
-        return next((standing for standing in _STANDINGS if standing == str(found)), None)
+        return next((thread_mode for thread_mode in _THREAD_MODES if thread_mode == str(found)), None)
 
-    async def note_at(self, thread: ThreadKey, ts: str, standing: Standing) -> None:
+    async def note_at(self, thread: ThreadKey, ts: str, thread_mode: ThreadMode) -> None:
         """Slack was asked: a message that waits and is looked at again and again need not ask anew."""
-        await self._redis.set(self.at_key(thread, ts), standing, ex=AT_S)
+        await self._redis.set(self.at_key(thread, ts), thread_mode, ex=AT_S)
 
 
 def _began(thread: ThreadKey) -> float:

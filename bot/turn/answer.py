@@ -1,8 +1,6 @@
-"""From a claimed letter to a delivered answer: load, run the turn, write down, deliver, save.
+"""From a claimed message to a delivered answer: load, run the turn, write down, deliver, save.
 
-Promises: what is to be said is written into the outbox before it is said; every outside effect is preceded by a look at
-the lease; a model or Slack that is away is waited for with backoff, and what cannot be answered in the end is said so.
-Must never post a text that is neither a verified answer nor one of Orion's own messages.
+The outbox holds what is to be said before it is said; every outside effect checks the lease first.
 """
 
 from __future__ import annotations
@@ -37,10 +35,10 @@ from bot.slack.message import Incoming
 from bot.slack.search import no_tools
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.outbox import Entry, read_entry
-from bot.stores.stores import Memory
-from bot.timeouts import Patience
+from bot.stores.stores import Stores
+from bot.timeouts import TurnTimeouts
 from bot.turn.delete_answer import take_back
-from bot.turn.duplicates import Settling, Unsettled, read_unsettled
+from bot.turn.duplicates import DuplicateChecker, PendingCheck, read_pending_check
 from bot.turn.engine import Engine
 from bot.turn.history import with_earlier
 from bot.turn.job import Work, turn_id_of
@@ -70,7 +68,7 @@ async def _nobody_knows(_team: str, _user: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
+class WorkspaceLookups:
     """What only the workspace knows of whoever asks: the files and tools of their question, their language.
 
     ``offers_human`` tells whether there is anybody to be asked instead of Orion.
@@ -83,13 +81,12 @@ class Asker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class LiveView:
     """What a person sees of a turn before its answer is whole."""
 
     status: WorkingStatus
     stream: AnswerStream | None
-    before: str | None
-    """The stream that an earlier try began, as ``StreamedTurns.ts_of`` tells."""
+    before: str | None  # the stream that an earlier try began
 
     @property
     def streamed(self) -> str | None:
@@ -104,52 +101,52 @@ class Sight:
 
 
 class Answering:
-    """Handles letters for the worker."""
+    """Handles messages for the worker."""
 
     def __init__(  # noqa: PLR0913 - the parts of one way, each named at the call
         self,
         engine: Engine,
         delivery: Delivery,
         *,
-        memory: Memory,
+        stores: Stores,
         observers: Observers,
-        asker: Asker | None = None,
-        patience: Patience | None = None,
+        lookups: WorkspaceLookups | None = None,
+        timeouts: TurnTimeouts | None = None,
         streams: Streams | None = None,
     ) -> None:
         self._engine = engine
         self._delivery = delivery
-        self._memory = memory
-        self._mailbox = memory.mailbox
-        self._threads = memory.threads
-        self._standings = memory.standings
-        self._withdrawals = memory.withdrawals
+        self._stores = stores
+        self._mailbox = stores.mailbox
+        self._threads = stores.threads
+        self._thread_modes = stores.thread_modes
+        self._cancellations = stores.cancellations
         self._observers = observers
-        self._asker = asker or Asker()
-        self._patience = patience or Patience()
-        self._streamed = StreamedTurns(memory.mailbox, delivery, memory.withdrawals, streams)
-        self._settling = Settling(memory.mailbox, delivery, memory.withdrawals)
-        self._waiting = WaitingOut(memory.mailbox, self._patience)
+        self._lookups = lookups or WorkspaceLookups()
+        self._timeouts = timeouts or TurnTimeouts()
+        self._streamed = StreamedTurns(stores.mailbox, delivery, stores.cancellations, streams)
+        self._duplicate_checker = DuplicateChecker(stores.mailbox, delivery, stores.cancellations)
+        self._waiting = WaitingOut(stores.mailbox, self._timeouts)
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Do what the letter asks. Returns how the message ends in its mailbox. Raises ``LeaseLost``."""
+        """Do what the message asks. Returns how the message ends in its mailbox. Raises ``LeaseLost``."""
         lease.require()  # a worker that stood still since it claimed would start a turn that runs elsewhere by now
-        if (unsettled := read_unsettled(claimed.body)) is not None:
-            return await self._settle(unsettled, claimed, lease)
+        if (pending_check := read_pending_check(claimed.body)) is not None:
+            return await self._settle(pending_check, claimed, lease)
         try:
-            letter = Incoming.from_json(claimed.body)
+            incoming = Incoming.from_json(claimed.body)
         except ValueError:
             return dead("unreadable letter")
-        work = Work(claimed=claimed, lease=lease, letter=letter, turn_id=turn_id_of(letter))
+        work = Work(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id_of(incoming))
         with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=work.turn_id):
             log.info("turn_started", message_id=claimed.id, tries=claimed.tries, waited_s=round(work.waited_s, 3))
             try:
                 return await self._do(work)
             except DeliveryFailed as failure:
                 log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
-                if failure.permanent or work.waited_s > self._patience.slack_s:
+                if failure.permanent or work.waited_s > self._timeouts.slack_s:
                     return dead(failure.reason)
-                return later(self._patience.pause_s(work.waited_s))
+                return later(self._timeouts.pause_s(work.waited_s))
             except (asyncio.CancelledError, LeaseLost):
                 if not lease.held():
                     await self._look_again(work)
@@ -158,60 +155,62 @@ class Answering:
                 if claimed.tries > 1:  # whoever died over it may have said the same
                     await self._look_again(work)
 
-    async def _settle(self, unsettled: Unsettled, claimed: Claimed, lease: Lease) -> Ending:
+    async def _settle(self, pending_check: PendingCheck, claimed: Claimed, lease: Lease) -> Ending:
         try:
-            return await self._settling.settle(unsettled, claimed, lease)
+            return await self._duplicate_checker.settle(pending_check, claimed, lease)
         except DeliveryFailed as failure:
             log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
-            return OK if failure.permanent else later(self._patience.pause_most_s)
+            return OK if failure.permanent else later(self._timeouts.pause_most_s)
 
     async def _look_again(self, work: Work) -> None:
         """Two workers had this question, one after the other; what the slower one still does is looked for later."""
         with suppress(RedisError):
-            await self._settling.note(work.claimed, Unsettled(place=work.place, question_ts=work.letter.ts))
+            await self._duplicate_checker.note(
+                work.claimed, PendingCheck(place=work.place, question_ts=work.incoming.ts)
+            )
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """A message was given up: its person is told, with an id that the log knows (I6), unless an answer stands.
 
         Raises ``DeliveryFailed`` where Slack is away.
         """
-        letter = Incoming.in_body(claimed.body)
-        if letter is None:
+        incoming = Incoming.in_body(claimed.body)
+        if incoming is None:
             return
-        work = Work(claimed=claimed, lease=lease, letter=letter, turn_id=turn_id_of(letter))
+        work = Work(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id_of(incoming))
         log.error("question_given_up", thread=claimed.thread, turn_id=work.turn_id, reason=reason)
-        if letter.kind == "delete":
+        if incoming.kind == "delete":
             return  # whoever took a question back wants to hear nothing of it
         try:
             entry = await self._decided(work)
             if entry is not None:
                 await self._deliver(work, entry)
-            elif not any(posted.turn_id for posted in await self._delivery.reader.posted(work.place, letter.ts)):
+            elif not any(posted.turn_id for posted in await self._delivery.reader.posted(work.place, incoming.ts)):
                 text = say("internal", work.language, id=short_id(work.turn_id))
-                ticket = replace(work.ticket(), turn_id="", streamed=await self._streamed.ts_of(work))
-                await self._delivery.answer(work.place, own_words(text), ticket)
-            await self._delivery.sessions.end(work.place, letter.ts, lease.require)
+                answer_key = replace(work.answer_key(), turn_id="", streamed=await self._streamed.ts_of(work))
+                await self._delivery.answer(work.place, own_words(text), answer_key)
+            await self._delivery.sessions.end(work.place, incoming.ts, lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
-                raise  # the letter is kept, and its person told by a later try
+                raise  # the message is kept, and its person told by a later try
             await self._tell_in_person(work)
 
     async def _tell_in_person(self, work: Work) -> None:
         """The place is closed to Orion: the person is told in their direct chat, without a word of the question."""
         try:
             work.lease.require()
-            await self._delivery.greet(work.letter.user, say("not_posted", work.language, id=short_id(work.turn_id)))
+            await self._delivery.greet(work.incoming.user, say("not_posted", work.language, id=short_id(work.turn_id)))
         except DeliveryFailed as failure:
             log.warning("person_not_told", reason=failure.reason)
 
     async def _do(self, work: Work) -> Ending:
-        letter, require = work.letter, work.lease.require
-        match letter.kind:
+        incoming, require = work.incoming, work.lease.require
+        match incoming.kind:
             case "mute":
-                await self._delivery.say(work.place, say("muted", await self._spoken(work)), letter.ts, require)
+                await self._delivery.say(work.place, say("muted", await self._spoken(work)), incoming.ts, require)
             case "delete":
-                await take_back(work, self._delivery, self._memory)
+                await take_back(work, self._delivery, self._stores)
             case "stop" | "hand_off":
                 pass  # taken care of by ``bot.gates.stop`` and ``bot.gates.handoff``; neither has an answer of its own
             case "question" | "edit" | "help":  # a bare mention may bring a file
@@ -219,17 +218,17 @@ class Answering:
         return OK
 
     async def _spoken(self, work: Work) -> str | None:
-        """The language of a thread where the letter itself has none: of what was asked last, else of its person."""
+        """The language of a thread where the message itself has none: of what was asked last, else of its person."""
         state = await self._threads.load(work.place)
         asked = [message.text for message in state.history if message.role == "user" and message.addressed]
-        return detect(asked[-1]) if asked else await self._asker.language_of(work.place.team, work.letter.user)
+        return detect(asked[-1]) if asked else await self._lookups.language_of(work.place.team, work.incoming.user)
 
     async def _question(self, work: Work) -> Ending:
         try:
             entry = await self._decided(work)
             if entry is not None:
                 await self._finish(work, entry)
-            elif not await self._withdrawals.wanted(work.letter):
+            elif not await self._cancellations.wanted(work.incoming):
                 await self._let_go(work)
                 return OK
             else:
@@ -254,10 +253,10 @@ class Answering:
         """Take away what a worker that died over this question may have left on show."""
         with suppress(DeliveryFailed):
             require = work.lease.require
-            await self._delivery.status(work.place, "", question_ts=work.letter.ts, lease_check=require)
-        await self._delivery.sessions.end(work.place, work.letter.ts, work.lease.require)
+            await self._delivery.status(work.place, "", question_ts=work.incoming.ts, lease_check=require)
+        await self._delivery.sessions.end(work.place, work.incoming.ts, work.lease.require)
         if work.claimed.tries > 1:
-            await self._delivery.drop_placeholders(work.place, work.ticket())
+            await self._delivery.drop_placeholders(work.place, work.answer_key())
 
     async def _interrupted(self, work: Work) -> Ending:
         """A person took the question back. What was decided by then is finished; else nothing is said but "stopped"."""
@@ -267,7 +266,7 @@ class Answering:
             await self._save(work, entry.state)
             return OK
         state = await self._threads.load(work.place)
-        await self._save(work, stopped(work.letter.question(), state))
+        await self._save(work, stopped(work.incoming.question(), state))
         await self._streamed.end(work)
         await self._say_stopped(work)
         return OK
@@ -277,17 +276,19 @@ class Answering:
         await self._streamed.end(work)
         await self._say_stopped(work)
         with suppress(DeliveryFailed):
-            await self._delivery.drop_placeholders(work.place, work.ticket())
+            await self._delivery.drop_placeholders(work.place, work.answer_key())
         await self._clear(work)
 
     async def _say_stopped(self, work: Work) -> None:
         """Once for a stop, under the first question that it took back; of a deleted one nothing is said."""
-        stop = await self._withdrawals.stopped_at(work.letter)
-        if not stop or await self._withdrawals.gone(work.letter):
+        stop = await self._cancellations.stopped_at(work.incoming)
+        if not stop or await self._cancellations.gone(work.incoming):
             return
-        if await self._mailbox.mark(work.claimed, f"stopped:{stop}", work.letter.ts) == work.letter.ts:
+        if await self._mailbox.mark(work.claimed, f"stopped:{stop}", work.incoming.ts) == work.incoming.ts:
             with suppress(DeliveryFailed):
-                await self._delivery.say(work.place, say("stopped", work.language), work.letter.ts, work.lease.require)
+                await self._delivery.say(
+                    work.place, say("stopped", work.language), work.incoming.ts, work.lease.require
+                )
 
     async def _decided(self, work: Work) -> Entry | None:
         """What an earlier try decided to say."""
@@ -298,54 +299,54 @@ class Answering:
         remembered = await self._threads.load(work.place)
         state = await self._known_state(work, remembered)
         if state is None:
-            if (after := retold(remembered, work.letter.ts, work.letter.text)) != remembered:
+            if (after := retold(remembered, work.incoming.ts, work.incoming.text)) != remembered:
                 await self._save(work, after)
             return OK
         waited = bool(await self._waiting.since(work))
-        first, pace = MODEL_AWAY if waited else THINKING, Pace(late_s=self._patience.late_s)
-        ticket = work.ticket(may_exist=waited or work.may_be_answered)
-        async with working(self._delivery, work.place, ticket, pace, first=first) as status:
+        first, pace = MODEL_AWAY if waited else THINKING, Pace(late_s=self._timeouts.late_s)
+        answer_key = work.answer_key(may_exist=waited or work.may_be_answered)
+        async with working(self._delivery, work.place, answer_key, pace, first=first) as status:
             earlier = await with_earlier(work, state, self._delivery.reader)
-            files = await self._asker.files_of(work.letter, earlier.first)
+            files = await self._lookups.files_of(work.incoming, earlier.first)
             brought = any(not file.opening for file in files)
-            text = work.letter.text or (file_words("summarise", await self._spoken(work)) if brought else "")
+            text = work.incoming.text or (file_words("summarise", await self._spoken(work)) if brought else "")
             if not text:
                 await status.hold()
                 help_ = help_text(await self._spoken(work))
-                await self._delivery.say(work.place, help_, work.letter.ts, work.lease.require)
+                await self._delivery.say(work.place, help_, work.incoming.ts, work.lease.require)
                 return OK
-            question = replace(work.letter.question(), text=text, files=files)
-            known = replace(earlier.state, opened_with_files=opened_with(files, work.letter))
+            question = replace(work.incoming.question(), text=text, files=files)
+            known = replace(earlier.state, opened_with_files=opened_with(files, work.incoming))
             before = await self._streamed.ts_of(work)
             await self._streamed.drop_plan(work, before)
             async with streaming(self._streamed.stage(work, before, status.again)) as stream:
-                return await self._turn(work, question, known, Sight(status=status, stream=stream, before=before))
+                return await self._turn(work, question, known, LiveView(status=status, stream=stream, before=before))
 
-    async def _turn(self, work: Work, question: Question, state: ThreadState, sight: Sight) -> Entry | Ending:
+    async def _turn(self, work: Work, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
         """One run of the agent: write down what came out, deliver it."""
-        status = sight.status
+        status = live_view.status
         with self._observers.turn(question, work.turn_id, self._engine) as observer:
             observer.waited(work.waited_s)
-            observer.status, observer.stream = status, sight.stream
-            more = await self._asker.tools_of(work.letter)
+            observer.status, observer.stream = status, live_view.stream
+            more = await self._lookups.tools_of(work.incoming)
             saving = self._saving(work)
             outcome, after = await self._engine.run(
-                question, state, emit=observer, save=saving, more=more, stage=sight.stream
+                question, state, emit=observer, save=saving, more=more, stage=live_view.stream
             )
             if (wait_s := await self._waiting.pause_s(work, outcome)) is not None:
-                await sight.hold()
-                await self._streamed.drop_plan(work, sight.streamed)
+                await live_view.hold()
+                await self._streamed.drop_plan(work, live_view.streamed)
                 return await self._waiting.rest(work, status, outcome, wait_s)
             if isinstance(outcome, Cancelled):
                 return OK
             decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=after)
             entry = await self._write_down(work, decided)
             await observer.decided(question, outcome)
-            await sight.hold()
+            await live_view.hold()
             with observer.timed("deliver"):
                 known = entry is not decided or work.may_be_answered
-                await self._deliver(work, entry, may_exist=known, sight=sight)
-                if sight.streamed == "":  # a stream nobody knows of may begin after all
+                await self._deliver(work, entry, may_exist=known, live_view=live_view)
+                if live_view.streamed == "":  # a stream nobody knows of may begin after all
                     await self._look_again(work)
             await observer.ended(question, outcome)
         return entry
@@ -353,29 +354,33 @@ class Answering:
     async def _write_down(self, work: Work, entry: Entry) -> Entry:
         """Into the outbox, once. What stands there counts, also if another worker wrote it before us."""
         written = entry.to_json()
-        standing = await self._mailbox.mark(work.claimed, work.outbox, written)
-        return entry if standing == written else read_entry(standing) or entry
+        thread_mode = await self._mailbox.mark(work.claimed, work.outbox, written)
+        return entry if thread_mode == written else read_entry(thread_mode) or entry
 
-    async def _deliver(self, work: Work, entry: Entry, *, may_exist: bool = True, sight: Sight | None = None) -> None:
+    async def _deliver(
+        self, work: Work, entry: Entry, *, may_exist: bool = True, live_view: LiveView | None = None
+    ) -> None:
         marks: list[Mark] = ["partial"] if entry.outcome == "partial" else []
         if self._engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
             marks.append("quotes")
         if entry.outcome in FAILURES:
             marks.append("failed")
-        ask_human = entry.outcome in NOT_ANSWERED and self._asker.offers_human(work.place)
-        streamed = sight.streamed if sight else await self._streamed.ts_of(work)
-        ticket = work.ticket(*marks, may_exist=may_exist or streamed is not None)
-        ticket = replace(ticket, ask_human=ask_human, stream=sight.stream if sight else None, streamed=streamed)
-        await self._delivery.answer(work.place, entry.answer, ticket)
+        ask_human = entry.outcome in NOT_ANSWERED and self._lookups.offers_human(work.place)
+        streamed = live_view.streamed if live_view else await self._streamed.ts_of(work)
+        answer_key = work.answer_key(*marks, may_exist=may_exist or streamed is not None)
+        answer_key = replace(
+            answer_key, ask_human=ask_human, stream=live_view.stream if live_view else None, streamed=streamed
+        )
+        await self._delivery.answer(work.place, entry.answer, answer_key)
 
     async def _known_state(self, work: Work, state: ThreadState) -> ThreadState | None:
         """The thread as the turn meets it; None when an edit is of no interest any more (A3)."""
-        if work.letter.kind != "edit":
+        if work.incoming.kind != "edit":
             return state
-        if (before := before_latest(state, work.letter.ts)) is not None:
+        if (before := before_latest(state, work.incoming.ts)) is not None:
             return before
-        muted = work.letter.addressed != "mention" and await self._standings.of(work.place) == "muted"
-        return None if muted else _as_new(state, work.letter)
+        muted = work.incoming.addressed != "mention" and await self._thread_modes.of(work.place) == "muted"
+        return None if muted else _as_new(state, work.incoming)
 
     def _saving(self, work: Work) -> Save:
         async def save(state: ThreadState) -> ThreadState:
@@ -384,12 +389,12 @@ class Answering:
         return save
 
     async def _save(self, work: Work, state: ThreadState) -> None:
-        await self._memory.save(work.claimed, work.place, state)
+        await self._stores.save(work.claimed, work.place, state)
 
 
-def _as_new(state: ThreadState, letter: Incoming) -> ThreadState | None:
+def _as_new(state: ThreadState, incoming: Incoming) -> ThreadState | None:
     """An edit of a message that never got an answer is a first question, if nothing was asked after it."""
     later_asked = (m for m in state.history if m.role == "user" and m.addressed)
-    if letter.addressed == "follow_up" or any(sort_key(m.ts) >= sort_key(letter.ts) for m in later_asked):
+    if incoming.addressed == "follow_up" or any(sort_key(m.ts) >= sort_key(incoming.ts) for m in later_asked):
         return None
     return state

@@ -8,18 +8,18 @@ from __future__ import annotations
 from agent.thread.state import unsaid
 from bot.delivery.delivery import Delivery
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import Memory
+from bot.stores.stores import Stores
 from bot.turn.job import Work
 
 
-async def take_back(work: Work, delivery: Delivery, memory: Memory) -> None:
+async def take_back(work: Work, delivery: Delivery, stores: Stores) -> None:
     """Do what the deletion in ``work`` asks. Raises ``DeliveryFailed`` and ``LeaseLost``."""
-    state = await memory.threads.load(work.place)
-    after = unsaid(state, work.letter.ts)
+    state = await stores.threads.load(work.place)
+    after = unsaid(state, work.incoming.ts)
     if after != state:
-        await memory.save(work.claimed, work.place, after)
+        await stores.save(work.claimed, work.place, after)
     try:
-        await delivery.withdraw(work.place, work.letter.ts, work.lease.require)
+        await delivery.withdraw(work.place, work.incoming.ts, work.lease.require)
     except DeliveryFailed as failure:
         if failure.reason != "thread_not_found":  # it would have opened the thread: nothing was answered yet
             raise

@@ -3,11 +3,11 @@
 A worker that is frozen, or cut off from Redis, between its last look at the lease and Slack's reply can still post when
 another one has answered long since; and a post that Slack gave no reply to may be carried out long after the next try.
 Slack has no key that would refuse the second. So whoever took a question over, finds that it lost one, or was left
-without a reply leaves a letter: some seconds later, and again and again for a minute, any worker looks into the thread
+without a reply leaves a message: some seconds later, and again and again for a minute, any worker looks into the thread
 and puts it in order.
 
-Promises: the letter is as durable as a question, a look deletes nothing that is not a second one, and where Slack
-replied nobody looks. Must never hold up the thread itself: the letter lies in a mailbox of its own.
+Promises: the message is as durable as a question, a look deletes nothing that is not a second one, and where Slack
+replied nobody looks. Must never hold up the thread itself: the message lies in a mailbox of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import structlog
 from redis.exceptions import RedisError
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import Delivery, Ticket
+from bot.delivery.delivery import AnswerKey, Delivery
 from bot.delivery.slots import left_blank, seconds
 from bot.queue.lease import Lease, heed_cancellation, now
 from bot.queue.queue import LEASE_S, Claimed, Mailbox
@@ -33,43 +33,43 @@ from bot.queue.worker import OK, Ending, later
 from bot.slack.history import age_s, is_direct
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
-from bot.stores.cancellations import Withdrawals
+from bot.stores.cancellations import Cancellations
 from bot.turn.job import turn_id_for
 
 LOOKS_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""When to look, in seconds since the letter: what came late stands for no longer than it was late."""
+"""When to look, in seconds since the message: what came late stands for no longer than it was late."""
 _AGAIN_S: Final = 0.25
 _KIND: Final = "settle"
 _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unsettled:
+class PendingCheck:
     """Which question to look at again."""
 
     place: ThreadKey
     question_ts: str
 
     def to_json(self) -> str:
-        """One line that ``read_unsettled`` reads back, and that nobody takes for a person's letter."""
+        """One line that ``read_pending_check`` reads back, and that nobody takes for a person's message."""
         return json.dumps({"settle": asdict(self)}, separators=(",", ":"))
 
     @property
     def mailbox(self) -> str:
-        """Where letters about it lie: one question's do not wait for another's."""
+        """Where messages about it lie: one question's do not wait for another's."""
         return f"{self.place}:{self.question_ts}:{_KIND}"
 
 
-def read_unsettled(body: str) -> Unsettled | None:
-    """The question, or None where the body is any other letter."""
+def read_pending_check(body: str) -> PendingCheck | None:
+    """The question, or None where the body is any other message."""
     try:
         fields = json.loads(body)[_KIND]
-        return Unsettled(place=ThreadKey(**fields["place"]), question_ts=str(fields["question_ts"]))
+        return PendingCheck(place=ThreadKey(**fields["place"]), question_ts=str(fields["question_ts"]))
     except (ValueError, KeyError, TypeError):
         return None
 
 
-class Doubts:
+class PendingChecks:
     """Where it is left that Slack may yet carry out a post.
 
     ``patience_s`` is how long Redis may be away, in seconds: once a lease is over whoever takes it next looks anyway.
@@ -81,58 +81,58 @@ class Doubts:
 
     async def note(self, place: ThreadKey, question_ts: str) -> None:
         """Look at this question again, from now on. The next try waits for it: a second post must not go unseen."""
-        unsettled, event = Unsettled(place=place, question_ts=question_ts), uuid.uuid4().hex
+        pending_check, event = PendingCheck(place=place, question_ts=question_ts), uuid.uuid4().hex
         until = now() + self._patience_s
-        while trouble := await self._left(unsettled, event):
+        while trouble := await self._left(pending_check, event):
             if now() >= until:
                 _log.warning("doubt_not_noted", error_type=trouble)
                 break
             await asyncio.sleep(_AGAIN_S)
         heed_cancellation()
 
-    async def _left(self, unsettled: Unsettled, event: str) -> str:
-        """Leaves the letter, once however often it is tried; what kept it from being left, if anything did."""
+    async def _left(self, pending_check: PendingCheck, event: str) -> str:
+        """Leaves the message, once however often it is tried; what kept it from being left, if anything did."""
         try:
-            await self._mailbox.enqueue(unsettled.mailbox, unsettled.to_json(), event_ids=[event])
-            await self._mailbox.hurry(unsettled.mailbox)  # an older letter that rests would keep this one waiting
+            await self._mailbox.enqueue(pending_check.mailbox, pending_check.to_json(), event_ids=[event])
+            await self._mailbox.hurry(pending_check.mailbox)  # an older message that rests would keep this one waiting
         except RedisError as error:
             return type(error).__name__
         return ""
 
 
-class Settling:
-    """Leaves such letters, and does what they ask. ``looks_s`` is how long after the letter, in seconds."""
+class DuplicateChecker:
+    """Leaves such messages, and does what they ask. ``looks_s`` is how long after the message, in seconds."""
 
     def __init__(
-        self, mailbox: Mailbox, delivery: Delivery, withdrawals: Withdrawals, *, looks_s: Sequence[float] = LOOKS_S
+        self, mailbox: Mailbox, delivery: Delivery, cancellations: Cancellations, *, looks_s: Sequence[float] = LOOKS_S
     ) -> None:
         self._mailbox = mailbox
         self._delivery = delivery
-        self._withdrawals = withdrawals
+        self._cancellations = cancellations
         self._looks_s = looks_s
 
-    async def note(self, claimed: Claimed, unsettled: Unsettled) -> None:
+    async def note(self, claimed: Claimed, pending_check: PendingCheck) -> None:
         """Look at this question again later; once for each time it was taken up. Raises ``RedisError``."""
         key = f"{_KIND}:{claimed.id}:{claimed.fence.token}"
-        await self._mailbox.enqueue(unsettled.mailbox, unsettled.to_json(), event_ids=[key])
+        await self._mailbox.enqueue(pending_check.mailbox, pending_check.to_json(), event_ids=[key])
 
-    async def settle(self, unsettled: Unsettled, claimed: Claimed, lease: Lease) -> Ending:
+    async def settle(self, pending_check: PendingCheck, claimed: Claimed, lease: Lease) -> Ending:
         """Put the thread in order, each time it is time. Raises ``DeliveryFailed``."""
         if len(await self._mailbox.stored(claimed.thread)) > 1:
-            return OK  # the letter behind this one looks for longer
+            return OK  # the message behind this one looks for longer
         age_s = time.time() - claimed.enqueued_at
         if age_s >= self._looks_s[0]:
-            await self._look(unsettled, lease)
+            await self._look(pending_check, lease)
         next_s = next((look_s for look_s in self._looks_s if look_s > age_s), None)
         return OK if next_s is None else later(next_s - age_s)
 
-    async def _look(self, unsettled: Unsettled, lease: Lease) -> None:
-        place, question_ts = unsettled.place, unsettled.question_ts
-        if await self._withdrawals.is_gone(place, question_ts):
+    async def _look(self, pending_check: PendingCheck, lease: Lease) -> None:
+        place, question_ts = pending_check.place, pending_check.question_ts
+        if await self._cancellations.is_gone(place, question_ts):
             await self._delivery.withdraw(place, question_ts, lease.require)
             return
-        letters = (Incoming.in_body(stored.body) for stored in await self._mailbox.stored(str(place)))
-        at_work = {letter.ts for letter in letters if letter}
+        messages = (Incoming.in_body(stored.body) for stored in await self._mailbox.stored(str(place)))
+        at_work = {incoming.ts for incoming in messages if incoming}
         await put_in_order(self._delivery, place, question_ts, lease.require, at_work=at_work)
 
 
@@ -157,10 +157,10 @@ async def put_in_order(
     answered = any(not (posted.placeholder or posted.about) for posted in found)
     # Where there is no answer yet, whoever answers takes over what stands there.
     left = [posted for posted in found if posted.placeholder and answered and over]
-    ticket = Ticket(question_ts=question_ts, lease_check=lease_check)
+    answer_key = AnswerKey(question_ts=question_ts, lease_check=lease_check)
     gone = 0
     for posted in (*twice, *left):
-        if await delivery.take_away(place, posted, ticket):
+        if await delivery.take_away(place, posted, answer_key):
             gone += 1
             what = "placeholder" if posted in left else "second_notice" if posted.about else "second_answer"
             _log.warning(f"{what}_deleted", part=posted.part, stood_s=round(age_s(posted.ts), 1))

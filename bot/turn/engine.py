@@ -33,7 +33,7 @@ from agent.turn.progress import Policy, Save, keep_in_memory
 from bot.documents.corpus import Corpus
 from bot.documents.open import open_patiently
 from bot.settings import Settings
-from bot.timeouts import Patience
+from bot.timeouts import TurnTimeouts
 from bot.turn.tools import open_toolbox
 
 
@@ -88,14 +88,16 @@ class Engine:
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings, corpus: Corpus, patience: Patience | None = None) -> AsyncIterator[Engine]:
-    """Model, tools and index, ready to answer. ``patience`` is how long the model is waited for."""
-    patience = patience or Patience()
-    breaker = patience.breaker("model")
+async def open_engine(
+    settings: Settings, corpus: Corpus, timeouts: TurnTimeouts | None = None
+) -> AsyncIterator[Engine]:
+    """Model, tools and index, ready to answer. ``timeouts`` is how long the model is waited for."""
+    timeouts = timeouts or TurnTimeouts()
+    breaker = timeouts.breaker("model")
     async with AsyncExitStack() as stack:
         index, report = await stack.enter_async_context(open_patiently(corpus))
-        model = await stack.enter_async_context(open_model(settings, patience.model, breaker))
-        judge = await stack.enter_async_context(open_judge(settings, patience.judge, breaker))
+        model = await stack.enter_async_context(open_model(settings, timeouts.model, breaker))
+        judge = await stack.enter_async_context(open_judge(settings, timeouts.judge, breaker))
         toolbox = await stack.enter_async_context(open_toolbox(settings))
         tools: list[Tool] = [*knowledge_tools(index), *toolbox.tools]
         if settings.uses_server:

@@ -34,14 +34,14 @@ class Earlier:
 
 async def with_earlier(work: Work, state: ThreadState, reader: ThreadReader) -> Earlier:
     """The thread as it stands before this question. Raises ``DeliveryFailed`` while Slack is away."""
-    letter = work.letter
-    opens = work.place.thread_ts == letter.ts
+    incoming = work.incoming
+    opens = work.place.thread_ts == incoming.ts
     unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
     # A question that Slack brought late: whoever read the thread before it came took it for something said earlier.
-    known = tuple(message for message in state.history if message.ts != letter.ts)
+    known = tuple(message for message in state.history if message.ts != incoming.ts)
     # Of questions that were all stopped nothing came, and the thread was not remembered.
     remembered = any(message.role == "assistant" for message in known)
-    knows = remembered and (letter.kind == "edit" or letter.addressed != "mention" or _in_chat(work))
+    knows = remembered and (incoming.kind == "edit" or incoming.addressed != "mention" or _in_chat(work))
     if opens or knows:
         return Earlier(state=replace(state, history=known), first=unread)
     last = max((message.ts for message in known if remembered), key=sort_key, default="")
@@ -61,7 +61,7 @@ def _in_chat(work: Work) -> bool:
 
 async def _read(work: Work, reader: ThreadReader, after: str) -> Conversation:
     try:
-        return await reader.conversation(work.place, before=work.letter.ts, after=after)
+        return await reader.conversation(work.place, before=work.incoming.ts, after=after)
     except DeliveryFailed as failure:
         if not failure.permanent:
             raise

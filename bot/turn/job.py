@@ -1,4 +1,4 @@
-"""One letter in a worker's hands: what every step of its turn is told.
+"""One message in a worker's hands: what every step of its turn is told.
 
 Promises: the turn's id is the same on every try of the same version of a message, so that what was posted for it can be
 found again. Must never change while the turn runs.
@@ -13,7 +13,7 @@ from typing import Final
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import Mark
-from bot.delivery.delivery import Ticket
+from bot.delivery.delivery import AnswerKey
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
 from bot.slack.history import sort_key
@@ -28,17 +28,17 @@ GATE_MOST_S: Final = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """One letter in our hands."""
+    """One message in our hands."""
 
     claimed: Claimed
     lease: Lease
-    letter: Incoming
+    incoming: Incoming
     turn_id: str
 
     @property
     def place(self) -> ThreadKey:
         """Where the answer goes."""
-        return self.letter.thread
+        return self.incoming.thread
 
     @property
     def outbox(self) -> str:
@@ -63,22 +63,22 @@ class Work:
     @property
     def language(self) -> str | None:
         """What the person wrote in; None for English or unsure."""
-        return detect(self.letter.text)
+        return detect(self.incoming.text)
 
     @property
     def waited_s(self) -> float:
-        """Seconds since the letter was stored."""
+        """Seconds since the message was stored."""
         return stored_s_ago(self.claimed)
 
     @property
     def may_be_answered(self) -> bool:
         """Whether Slack may show something of ours for this question: tried before, edited, or asked long ago."""
-        return self.claimed.tries > 1 or bool(self.letter.edited_ts) or asked_s_ago(self.letter) > FRESH_S
+        return self.claimed.tries > 1 or bool(self.incoming.edited_ts) or asked_s_ago(self.incoming) > FRESH_S
 
-    def ticket(self, *marks: Mark, may_exist: bool = True) -> Ticket:
+    def answer_key(self, *marks: Mark, may_exist: bool = True) -> AnswerKey:
         """The identity that makes the answer unique in Slack."""
-        return Ticket(
-            question_ts=self.letter.ts,
+        return AnswerKey(
+            question_ts=self.incoming.ts,
             turn_id=self.turn_id,
             may_exist=may_exist,
             lease_check=self.lease.require,
@@ -87,9 +87,9 @@ class Work:
         )
 
 
-def turn_id_of(letter: Incoming) -> str:
+def turn_id_of(incoming: Incoming) -> str:
     """32 hex digits, the same on every try of the same version of the same message: also the trace's id."""
-    return turn_id_for(letter.thread, letter.ts, letter.edited_ts)
+    return turn_id_for(incoming.thread, incoming.ts, incoming.edited_ts)
 
 
 def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
@@ -97,13 +97,13 @@ def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
     return hashlib.sha256(f"{thread}:{ts}:{edited_ts}".encode()).hexdigest()[:32]
 
 
-def asked_s_ago(letter: Incoming) -> float:
+def asked_s_ago(incoming: Incoming) -> float:
     """Seconds since the message was written, by Slack's clock and ours."""
-    return time.time() - sort_key(letter.ts)[0]
+    return time.time() - sort_key(incoming.ts)[0]
 
 
 def stored_s_ago(claimed: Claimed) -> float:
-    """Seconds since the letter was stored, by Redis' clock and ours."""
+    """Seconds since the message was stored, by Redis' clock and ours."""
     return max(0.0, time.time() - claimed.enqueued_at)
 
 
@@ -112,12 +112,12 @@ def gate_wait_s(claimed: Claimed) -> float:
     return min(GATE_MOST_S, max(GATE_LEAST_S, stored_s_ago(claimed) / 4))
 
 
-def asks(letter: Incoming) -> bool:
+def asks(incoming: Incoming) -> bool:
     """Whether answering may cost anything. A bare mention may bring a file to be read: no event tells."""
-    return letter.kind in {"question", "edit"} or (letter.kind == "help" and letter.files != "none")
+    return incoming.kind in {"question", "edit"} or (incoming.kind == "help" and incoming.files != "none")
 
 
-def where_whispered(letter: Incoming) -> ThreadKey:
+def where_whispered(incoming: Incoming) -> ThreadKey:
     """Where a message to its person alone is seen: Slack shows none in a thread that has no reply yet."""
-    place = letter.thread
-    return replace(place, thread_ts=place.channel) if place.thread_ts == letter.ts else place
+    place = incoming.thread
+    return replace(place, thread_ts=place.channel) if place.thread_ts == incoming.ts else place

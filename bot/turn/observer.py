@@ -87,7 +87,7 @@ class Observers:
         self.metrics.slack_errors.labels(method, reason).inc()
 
     def slack_event(self, fate: str) -> None:
-        """An event came: the kind of letter it was stored as, or why it was ignored."""
+        """An event came: the kind of message it was stored as, or why it was ignored."""
         self.metrics.events.labels(fate).inc()
 
     async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import structlog
 
 from agent.texts.status_words import status_in
-from bot.delivery.delivery import Delivery, Ticket
+from bot.delivery.delivery import AnswerKey, Delivery
 from bot.queue.queue import Mailbox, Waiting
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
@@ -52,35 +52,35 @@ class Queueing:
         """Tell those who should know by now. Raises ``RedisError``."""
         pace = self._pace
         for waiting in await self._mailbox.waiting(for_s=pace.noticeable_s, again_s=pace.again_s, limit=pace.at_once):
-            letter = Incoming.in_body(waiting.body)  # what cannot be read is its turn's business
-            if letter and letter.kind in {"question", "edit"} and not (letter.unproven or letter.refused):
-                await self.tell(waiting, letter)
+            incoming = Incoming.in_body(waiting.body)  # what cannot be read is its turn's business
+            if incoming and incoming.kind in {"question", "edit"} and not (incoming.unproven or incoming.refused):
+                await self.tell(waiting, incoming)
 
-    async def tell(self, waiting: Waiting, letter: Incoming) -> None:
+    async def tell(self, waiting: Waiting, incoming: Incoming) -> None:
         """Tell one person, unless their Slack is away. Raises ``RedisError``."""
         try:
-            delivery = await self._delivery_of(letter.thread.team)
-            await self._show(delivery, letter, waiting.place)
+            delivery = await self._delivery_of(incoming.thread.team)
+            await self._show(delivery, incoming, waiting.place)
             if all(one.id != waiting.id for one in await self._mailbox.stored(waiting.thread)):
-                await self._take_back(delivery, letter)
+                await self._take_back(delivery, incoming)
         except DeliveryFailed as failure:
             log.info("queue_not_shown", thread=waiting.thread, reason=failure.reason)
         else:
             log.info("queue_shown", thread=waiting.thread, message_id=waiting.id, place=waiting.place)
 
-    async def _show(self, delivery: Delivery, letter: Incoming, place: int) -> None:
-        text = status_in(BUSY if place else BEHIND, detect(letter.text)).format(number=place)
+    async def _show(self, delivery: Delivery, incoming: Incoming, place: int) -> None:
+        text = status_in(BUSY if place else BEHIND, detect(incoming.text)).format(number=place)
         try:
-            await delivery.status(letter.thread, text, question_ts=letter.ts)
+            await delivery.status(incoming.thread, text, question_ts=incoming.ts)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
-            posted = await delivery.reader.posted(letter.thread, letter.ts)
+            posted = await delivery.reader.posted(incoming.thread, incoming.ts)
             if not any(message.placeholder for message in posted):
-                await delivery.placeholder(letter.thread, f"_Orion {text}_", Ticket(question_ts=letter.ts))
+                await delivery.placeholder(incoming.thread, f"_Orion {text}_", AnswerKey(question_ts=incoming.ts))
 
-    async def _take_back(self, delivery: Delivery, letter: Incoming) -> None:
+    async def _take_back(self, delivery: Delivery, incoming: Incoming) -> None:
         """The answer overtook us: nothing will clear this any more but we."""
-        await delivery.drop_placeholders(letter.thread, Ticket(question_ts=letter.ts))
+        await delivery.drop_placeholders(incoming.thread, AnswerKey(question_ts=incoming.ts))
         with suppress(DeliveryFailed):
-            await delivery.status(letter.thread, "", question_ts=letter.ts)
+            await delivery.status(incoming.thread, "", question_ts=incoming.ts)

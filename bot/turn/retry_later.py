@@ -15,7 +15,7 @@ from agent.model.protocol import PASSING
 from agent.outcome import Failed, TurnOutcome
 from bot.queue.queue import Mailbox
 from bot.queue.worker import Ending, later
-from bot.timeouts import Patience
+from bot.timeouts import TurnTimeouts
 from bot.turn.job import Work
 from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, WorkingStatus
 
@@ -28,9 +28,9 @@ _EARLIEST = 1e9
 class WaitingOut:
     """Decides whether to wait, and for how long."""
 
-    def __init__(self, mailbox: Mailbox, patience: Patience) -> None:
+    def __init__(self, mailbox: Mailbox, timeouts: TurnTimeouts) -> None:
         self._mailbox = mailbox
-        self._patience = patience
+        self._timeouts = timeouts
 
     async def since(self, work: Work) -> float:
         """When a far end first failed this question, in seconds since 1970; 0.0 while none has."""
@@ -46,8 +46,8 @@ class WaitingOut:
             return None
         since = await self.since(work)
         waited_s = max(0.0, time.time() - since) if since else 0.0
-        wait_s = max(self._patience.pause_s(waited_s), outcome.retry_after_s or 0.0)
-        return wait_s if waited_s + wait_s <= self._patience.model_s else None
+        wait_s = max(self._timeouts.pause_s(waited_s), outcome.retry_after_s or 0.0)
+        return wait_s if waited_s + wait_s <= self._timeouts.model_s else None
 
     async def rest(self, work: Work, status: WorkingStatus, outcome: TurnOutcome, wait_s: float) -> Ending:
         """Give the question back for a while, under a status that says so."""

@@ -19,7 +19,7 @@ from agent.tasks import beside
 from agent.texts.status_words import status_in
 from agent.texts.wording import LOADING
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import Delivery, Ticket
+from bot.delivery.delivery import AnswerKey, Delivery
 from bot.queue.lease import LeaseLost
 from bot.slack.web_api import DeliveryFailed
 
@@ -45,10 +45,12 @@ class Pace:
 class WorkingStatus:
     """The status of one turn. ``first`` is what it begins with."""
 
-    def __init__(self, delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace, first: str = THINKING) -> None:
+    def __init__(
+        self, delivery: Delivery, place: ThreadKey, answer_key: AnswerKey, pace: Pace, first: str = THINKING
+    ) -> None:
         self._delivery = delivery
         self._place = place
-        self._ticket = ticket
+        self._answer_key = answer_key
         self._pace = pace
         self._text = first
         self._loading: Sequence[str] = LOADING if first == THINKING else ()
@@ -63,7 +65,7 @@ class WorkingStatus:
     @property
     def language(self) -> str | None:
         """What the question was asked in; None for English or unsure."""
-        return self._ticket.language
+        return self._answer_key.language
 
     def kept_by(self, keeper: asyncio.Task[None]) -> None:
         """The task that runs ``keep``."""
@@ -132,25 +134,25 @@ class WorkingStatus:
         with suppress(DeliveryFailed, LeaseLost):  # whoever has the thread now shows, and clears, its own
             if self._has_status:
                 await self._delivery.status(
-                    self._place, "", question_ts=self._ticket.question_ts, lease_check=self._ticket.lease_check
+                    self._place, "", question_ts=self._answer_key.question_ts, lease_check=self._answer_key.lease_check
                 )
             else:
-                await self._delivery.drop_placeholders(self._place, self._ticket)
+                await self._delivery.drop_placeholders(self._place, self._answer_key)
         # An earlier try, which may have died, may have offered the button too.
-        if self._stoppable or self._ticket.may_exist:
+        if self._stoppable or self._answer_key.may_exist:
             with suppress(LeaseLost):
-                ticket = self._ticket
-                await self._delivery.sessions.end(self._place, ticket.question_ts, ticket.lease_check)
+                answer_key = self._answer_key
+                await self._delivery.sessions.end(self._place, answer_key.question_ts, answer_key.lease_check)
 
     async def _offer_stop(self) -> None:
         """Slack's Stop button, once, for a turn that is not over at once."""
         if not self._offered:
             self._offered = self._stoppable = True  # also where this is cut off
-            ticket, sessions = self._ticket, self._delivery.sessions
-            self._stoppable = await sessions.begin(self._place, ticket.question_ts, ticket.lease_check)
+            answer_key, sessions = self._answer_key, self._delivery.sessions
+            self._stoppable = await sessions.begin(self._place, answer_key.question_ts, answer_key.lease_check)
 
     async def _tell(self, text: str) -> None:
-        language = self._ticket.language
+        language = self._answer_key.language
         spoken = status_in(text, language)
         try:
             if self._has_status:
@@ -158,11 +160,11 @@ class WorkingStatus:
                     self._place,
                     spoken,
                     [status_in(line, language) for line in self._loading],
-                    question_ts=self._ticket.question_ts,
-                    lease_check=self._ticket.lease_check,
+                    question_ts=self._answer_key.question_ts,
+                    lease_check=self._answer_key.lease_check,
                 )
             else:
-                await self._delivery.placeholder(self._place, f"_Orion {spoken}_", self._ticket)
+                await self._delivery.placeholder(self._place, f"_Orion {spoken}_", self._answer_key)
         except DeliveryFailed as failure:
             _log.info("status_not_shown", reason=failure.reason, as_status=self._has_status)
             if failure.permanent and self._has_status:
@@ -172,10 +174,10 @@ class WorkingStatus:
 
 @asynccontextmanager
 async def working(
-    delivery: Delivery, place: ThreadKey, ticket: Ticket, pace: Pace | None = None, *, first: str = THINKING
+    delivery: Delivery, place: ThreadKey, answer_key: AnswerKey, pace: Pace | None = None, *, first: str = THINKING
 ) -> AsyncIterator[WorkingStatus]:
     """Keeps a status up for as long as the block runs, and takes it away."""
-    status = WorkingStatus(delivery, place, ticket, pace or Pace(), first)
+    status = WorkingStatus(delivery, place, answer_key, pace or Pace(), first)
     try:
         async with beside() as group:
             keeper = group.create_task(status.keep(), name="status")

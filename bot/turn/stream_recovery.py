@@ -18,8 +18,8 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Audience, Streams
 from bot.queue.queue import Mailbox
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.cancellations import Withdrawals
-from bot.turn.duplicates import Settling, Unsettled
+from bot.stores.cancellations import Cancellations
+from bot.turn.duplicates import DuplicateChecker, PendingCheck
 from bot.turn.job import Work
 
 
@@ -27,16 +27,16 @@ class StreamedTurns:
     """The streams of one workspace's turns; without ``streams`` none is begun, and those that were are still ended."""
 
     def __init__(
-        self, mailbox: Mailbox, delivery: Delivery, withdrawals: Withdrawals, streams: Streams | None = None
+        self, mailbox: Mailbox, delivery: Delivery, cancellations: Cancellations, streams: Streams | None = None
     ) -> None:
         self._mailbox = mailbox
         self._delivery = delivery
-        self._withdrawals = withdrawals
+        self._cancellations = cancellations
         self._streams = streams
-        self._settling = Settling(mailbox, delivery, withdrawals)
+        self._duplicate_checker = DuplicateChecker(mailbox, delivery, cancellations)
 
     async def ts_of(self, work: Work) -> str | None:
-        """The ts of a stream begun for this letter; empty where one may stand unknown, None where there is none."""
+        """The ts of a stream begun for this message; empty where one may stand unknown, None where there is none."""
         thread = work.claimed.thread
         if await self._mailbox.marked(thread, work.streams) is None:
             return "" if work.claimed.tries > 1 else None
@@ -49,12 +49,12 @@ class StreamedTurns:
         and would refuse the channel.
         """
         streams, first = self._streams, before is None and not work.may_be_answered
-        nobody = work.letter.user.startswith("B")
+        nobody = work.incoming.user.startswith("B")
         if streams is None or nobody or not first or not streams.may_be_tried(work.place):
             return None
         return AnswerStream(
             streams=streams,
-            audience=Audience(place=work.place, user=work.letter.user, lease_check=work.lease.require),
+            audience=Audience(place=work.place, user=work.incoming.user, lease_check=work.lease.require),
             before=partial(self._mailbox.mark, work.claimed, work.streams, "begun"),
             note=partial(self._mailbox.mark, work.claimed, work.stream),
             began=began,
@@ -67,7 +67,9 @@ class StreamedTurns:
         """
         if streamed:
             with suppress(DeliveryFailed):
-                await self._delivery.drop_streams(work.place, replace(work.ticket(), streamed=streamed), wordless=True)
+                await self._delivery.drop_streams(
+                    work.place, replace(work.answer_key(), streamed=streamed), wordless=True
+                )
 
     async def end(self, work: Work) -> None:
         """The question was taken back: what was shown gets the note that says so, goes along, or waits for the edit."""
@@ -75,14 +77,18 @@ class StreamedTurns:
         if streamed is None:
             return
         await self.drop_plan(work, streamed)
-        ticket = replace(work.ticket(), streamed=streamed)
-        stop = await self._withdrawals.stopped_at(work.letter)
+        answer_key = replace(work.answer_key(), streamed=streamed)
+        stop = await self._cancellations.stopped_at(work.incoming)
         with suppress(DeliveryFailed):
-            if await self._withdrawals.gone(work.letter):
-                await self._delivery.drop_streams(work.place, ticket)
-            elif await self._delivery.end_streams(work.place, ticket, say("stopped", work.language) if stop else ""):
+            if await self._cancellations.gone(work.incoming):
+                await self._delivery.drop_streams(work.place, answer_key)
+            elif await self._delivery.end_streams(
+                work.place, answer_key, say("stopped", work.language) if stop else ""
+            ):
                 # It is said under what was shown: not once more.
-                await self._mailbox.mark(work.claimed, f"stopped:{stop}", f"stream:{work.letter.ts}")
+                await self._mailbox.mark(work.claimed, f"stopped:{stop}", f"stream:{work.incoming.ts}")
         if not streamed:  # nobody knows whether Slack still begins one
             with suppress(RedisError):
-                await self._settling.note(work.claimed, Unsettled(place=work.place, question_ts=work.letter.ts))
+                await self._duplicate_checker.note(
+                    work.claimed, PendingCheck(place=work.place, question_ts=work.incoming.ts)
+                )

@@ -104,8 +104,8 @@ async def test_a3_edited_question_is_answered_anew_in_place(setting: Setting) ->
     first = await setting.answer_to(ts)
     setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
     await setting.workspace.wait_for(lambda: "changed meanwhile" in shown(answers(setting.workspace, ts, ts)[0]), 20)
-    standing = answers(setting.workspace, ts, ts)
-    assert [message["ts"] for message in standing] == [first["ts"]]
+    thread_mode = answers(setting.workspace, ts, ts)
+    assert [message["ts"] for message in thread_mode] == [first["ts"]]
 
 
 async def test_a3_deleted_question_takes_its_answer_along(setting: Setting) -> None:

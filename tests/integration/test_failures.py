@@ -25,7 +25,7 @@ from agent.model.openai import Timeouts
 from bot.local.events.dispatch import Delivery
 from bot.local.model.faults import Faults
 from bot.local.model.limits import LENIENT, Strictness
-from bot.timeouts import Patience
+from bot.timeouts import TurnTimeouts
 from bot.turn.status import DOCUMENTS_AWAY
 from tests.process.chaos.scene import PLANNED
 from tests.support.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
@@ -39,7 +39,7 @@ from tests.unit.bot.servers.test_socket_mode import crowded
 TABLE = ROOT / "docs" / "failures.md"
 GOOD = says("<answer>Each API key may make 600 requests a minute [1].</answer>")
 CALLS = Timeouts(connect=0.3, reply=1.0, idle=0.5, retries=1, pause=0.01)
-QUICK = Patience(
+QUICK = TurnTimeouts(
     model=CALLS, pause_least_s=0.05, pause_most_s=0.1, call_s=5.0, attempt_s=1.0, first_pause_s=0.01, rest_s=0.05,
     socket_pause_s=0.05,
 )  # fmt: skip
@@ -97,7 +97,7 @@ class Failure:
     before: Callable[[Scene], Awaitable[object]] = nothing
     ask: Callable[[Scene], Awaitable[str]] = ask_in_channel
     after: Callable[[Scene], Awaitable[object]] = nothing
-    patience: Patience = QUICK
+    timeouts: TurnTimeouts = QUICK
     url: str = ""
     mode: str = "socket"
     needs: frozenset[str] = frozenset()
@@ -228,9 +228,9 @@ FAILURES: Mapping[str, Failure] = {
     "model: 429 with Retry-After in seconds": Failure(decisions=(fails(429, retry_after="0.05"),)),
     "model: 429 with Retry-After as a date": Failure(decisions=(fails(429, retry_after=NOW),)),
     "model: 429 that asks for more time than a person is let wait": Failure(decisions=(fails(429, retry_after="999"),)),
-    "model: down for longer than a person is let wait": Failure(decisions=(fails(500),) * 2, patience=IMPATIENT),
-    "model: connection refused": Failure(url="refused", patience=IMPATIENT),
-    "model: connection never opens": Failure(url="unopened", patience=IMPATIENT),
+    "model: down for longer than a person is let wait": Failure(decisions=(fails(500),) * 2, timeouts=IMPATIENT),
+    "model: connection refused": Failure(url="refused", timeouts=IMPATIENT),
+    "model: connection never opens": Failure(url="unopened", timeouts=IMPATIENT),
     "model: connection cut before a reply": Failure(decisions=(CUT,)),
     "model: silent before the first byte": Failure(decisions=(HANGS,)),
     "model: silent after the first byte": Failure(drafts=(says("<answer>Each", before_end=NEVER),)),
@@ -248,7 +248,7 @@ FAILURES: Mapping[str, Failure] = {
     "model: wrong key": Failure(decisions=(fails(401, "wrong", "invalid_api_key"),)),
     "model: no such model": Failure(decisions=(fails(404, "none", "model_not_found"),)),
     "model: quota used up": Failure(decisions=(fails(429, "pay", "insufficient_quota"),)),
-    "model: keeps failing, then is back": Failure(decisions=(fails(500),) * 4, patience=replace(QUICK, failures=2)),
+    "model: keeps failing, then is back": Failure(decisions=(fails(500),) * 4, timeouts=replace(QUICK, failures=2)),
     "slack: 429 on the post": Failure(slack=lambda faults: faults.rate_limit("chat.postMessage")),
     "slack: 503 on the post": Failure(slack=lambda faults: faults.fail("chat.postMessage", status=503, times=2)),
     "slack: connection cut before the post": Failure(slack=lambda faults: faults.reset("chat.postMessage")),
@@ -259,7 +259,7 @@ FAILURES: Mapping[str, Failure] = {
     ),
     "slack: away for longer than a call waits": Failure(
         slack=lambda faults: faults.fail("chat.postMessage", status=503, times=4),
-        patience=replace(QUICK, call_s=0.03, failures=2),
+        timeouts=replace(QUICK, call_s=0.03, failures=2),
     ),
     "slack: no `assistant.threads.setStatus`": Failure(slack=lambda f: f.missing.add("assistant.threads.setStatus")),
     "slack: blocks refused": Failure(slack=lambda faults: faults.fail("chat.postMessage", "invalid_blocks", times=2)),
@@ -303,7 +303,7 @@ FAILURES: Mapping[str, Failure] = {
         needs=frozenset({"knowledge"}), before=documents_go, after=documents_come_back
     ),
     "knowledge: PostgreSQL away for longer than a person is let wait": Failure(
-        needs=frozenset({"knowledge"}), before=documents_go, patience=IMPATIENT
+        needs=frozenset({"knowledge"}), before=documents_go, timeouts=IMPATIENT
     ),
 }
 
@@ -357,7 +357,7 @@ async def failing(failure: Failure, home: Path, far_ends: FarEnds) -> AsyncItera
             streams="streams" in failure.needs,
         )
         setting = await stack.enter_async_context(
-            running(settings, mode=failure.mode, patience=failure.patience, strictness=failure.strictness)
+            running(settings, mode=failure.mode, timeouts=failure.timeouts, strictness=failure.strictness)
         )
         NEVER.clear()
         yield Scene(setting=setting, redis=redis, database=database)

@@ -18,7 +18,7 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.local.model.roster import TEAM_ID
 from bot.queue.queue import Mailbox
-from bot.stores.thread_mode import Standings
+from bot.stores.thread_mode import ThreadModes
 from bot.turn.status import MODEL_AWAY
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.integration.test_failures import QUICK
@@ -102,7 +102,7 @@ async def test_a6_a_stop_while_the_post_is_in_flight_leaves_one_answer(tmp_path:
         await setting.answer_to(ts)
         setting.workspace.faults.release()
 
-        async def ended() -> bool:  # the letter that asks for a second look at what was cut off may still rest
+        async def ended() -> bool:  # the message that asks for a second look at what was cut off may still rest
             return not await setting.orion.mailbox.stored(f"{TEAM_ID}:{CHANNEL}:{ts}")
 
         await wait_until(ended, "the turn has ended")
@@ -112,7 +112,7 @@ async def test_a6_a_stop_while_the_post_is_in_flight_leaves_one_answer(tmp_path:
 
 async def is_engaged(redis: Redis, place: ThreadKey) -> bool:
     """The standing of a thread is noted right after its first question was stored, not before."""
-    return await Standings(redis).of(place) == "engaged"
+    return await ThreadModes(redis).of(place) == "engaged"
 
 
 @asynccontextmanager
@@ -122,7 +122,7 @@ async def apart(home: Path, redis_url: str, server: ScriptedOpenAI) -> AsyncIter
 
         def worker(name: str = "worker") -> AbstractAsyncContextManager[Setting]:
             settings = with_server(home / name, redis_url, server)
-            return running(settings, part="worker", inhabited=front.workspace, patience=QUICK)
+            return running(settings, part="worker", inhabited=front.workspace, timeouts=QUICK)
 
         yield front, worker
 
@@ -312,7 +312,7 @@ async def test_a3_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp
         setting.workspace.delete(CHANNEL, ts)
         await wait_until(lambda: done(setting), "the deletion is settled", 5)
         assert setting.workspace.messages(DIRECT) == []
-        assert [letter.reason for letter in await setting.orion.mailbox.dead_letters(10)] == ["is_archived"]
+        assert [incoming.reason for incoming in await setting.orion.mailbox.dead_letters(10)] == ["is_archived"]
 
 
 async def test_a3_a_question_in_a_direct_chat_stays_one_when_a_thread_grows_under_it(

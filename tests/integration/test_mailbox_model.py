@@ -251,13 +251,13 @@ class MailboxMachine(RuleBasedStateMachine):
     @rule(data=st.data(), fate=st.sampled_from(["retry", "retry", "drop"]))
     def operator_decides(self, data: st.DataObject, fate: Fate) -> None:
         """Once, also if asked twice; what is tried again goes to the end of its thread, whenever it was said."""
-        letters = DeadLetters(self.redis)
-        letter = data.draw(st.sampled_from(self.wait(letters.newest())))
-        assert self.wait(letters.decide(letter.entry_id, fate))
-        assert not self.wait(letters.decide(letter.entry_id, fate))
+        messages = DeadLetters(self.redis)
+        incoming = data.draw(st.sampled_from(self.wait(messages.newest())))
+        assert self.wait(messages.decide(incoming.entry_id, fate))
+        assert not self.wait(messages.decide(incoming.entry_id, fate))
         self.buried -= 1
         if fate == "retry":
-            self.model[letter.thread].queue.append(letter.body)
+            self.model[incoming.thread].queue.append(incoming.body)
 
     @precondition(any_held)
     @rule()

@@ -23,7 +23,7 @@ from bot.slack.client import build_app
 from bot.slack.message import Access
 from tests.support.intake_fuzz import payloads
 from tests.support.local_slack import local_slack
-from tests.unit.bot.events.test_listeners import PROMPT, Ledger, office, over_http
+from tests.unit.bot.events.test_listeners import PROMPT, Ledger, over_http, services
 from tests.unit.bot.servers.test_http import headers
 
 SAID = "confidential"
@@ -38,7 +38,7 @@ MENTION: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class Intake:
     session: aiohttp.ClientSession
     url: str
     secret: str
@@ -60,14 +60,16 @@ def enveloped(event: object, **fields: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def at_the_door(redis: Redis) -> AsyncIterator[Door]:
+async def at_the_door(redis: Redis) -> AsyncIterator[Intake]:
     async with local_slack(strictness=PROMPT) as slack, aiohttp.ClientSession() as session:
         ledger = Ledger()
         ledger.gate.set()
         app = build_app(slack.client, slack.workspace)
-        register(app, office(slack, ledger, redis, Access()))
+        register(app, services(slack, ledger, redis, Access()))
         async with over_http(slack, app):
-            yield Door(session=session, url=slack.server.events_url, secret=slack.server.signing_secret, ledger=ledger)
+            yield Intake(
+                session=session, url=slack.server.events_url, secret=slack.server.signing_secret, ledger=ledger
+            )
 
 
 async def test_i1_no_made_up_event_is_a_server_error_or_leaves_a_word_in_a_log(
@@ -76,10 +78,10 @@ async def test_i1_no_made_up_event_is_a_server_error_or_leaves_a_word_in_a_log(
     caplog.set_level(logging.DEBUG, logger="orion")
     statuses: dict[int, list[str]] = {}
     with capture_logs() as lines:
-        async with at_the_door(redis_client) as door:
+        async with at_the_door(redis_client) as intake:
             for envelope, _, _ in payloads(250, 11):
                 said = json.loads(json.dumps(envelope).replace("how do we release?", f"{SAID} words"))
-                status = await door.send(json.dumps(said).encode())
+                status = await intake.send(json.dumps(said).encode())
                 statuses.setdefault(status, []).append(json.dumps(said)[:300])
     assert set(statuses) <= {200, 400, 404}, {status: sent[:2] for status, sent in statuses.items()}
     assert SAID not in caplog.text
@@ -91,13 +93,13 @@ async def test_i1_no_made_up_event_is_a_server_error_or_leaves_a_word_in_a_log(
 async def test_i1_a_field_of_the_wrong_type_stores_nothing_that_cannot_be_answered(
     redis_client: Redis, field: str, wrong: object
 ) -> None:
-    async with at_the_door(redis_client) as door:
-        assert await door.event({**MENTION, field: wrong}) in {200, 400}
-        assert await door.event({name: value for name, value in MENTION.items() if name != field}) in {200, 400}
-    for letter in door.ledger.letters:
-        assert letter.user
-        assert letter.ts
-        assert letter.thread.channel
+    async with at_the_door(redis_client) as intake:
+        assert await intake.event({**MENTION, field: wrong}) in {200, 400}
+        assert await intake.event({name: value for name, value in MENTION.items() if name != field}) in {200, 400}
+    for incoming in intake.ledger.messages:
+        assert incoming.user
+        assert incoming.ts
+        assert incoming.thread.channel
 
 
 @pytest.mark.parametrize(
@@ -127,35 +129,35 @@ async def test_i1_a_field_of_the_wrong_type_stores_nothing_that_cannot_be_answer
 async def test_i1_an_envelope_of_the_wrong_shape_is_no_server_error(
     redis_client: Redis, fields: dict[str, Any]
 ) -> None:
-    async with at_the_door(redis_client) as door:
-        assert await door.send(json.dumps({**enveloped(MENTION), **fields}).encode()) in {200, 400, 404}
+    async with at_the_door(redis_client) as intake:
+        assert await intake.send(json.dumps({**enveloped(MENTION), **fields}).encode()) in {200, 400, 404}
 
 
 async def test_i1_a_mebibyte_of_text_is_taken_and_cut_and_more_is_refused(redis_client: Redis) -> None:
-    async with at_the_door(redis_client) as door:
+    async with at_the_door(redis_client) as intake:
         room = LARGEST_BODY - len(json.dumps(enveloped({**MENTION, "text": ""})).encode())
         text = f"<@{BOT_USER}> {SAID} ".ljust(room, "x")
-        assert await door.event({**MENTION, "text": text}) == 200
-        assert [len(letter.text) for letter in door.ledger.letters] == [40_000]
-        assert await door.event({**MENTION, "text": text + "x"}) == 413
-        assert len(door.ledger.letters) == 1
+        assert await intake.event({**MENTION, "text": text}) == 200
+        assert [len(incoming.text) for incoming in intake.ledger.messages] == [40_000]
+        assert await intake.event({**MENTION, "text": text + "x"}) == 413
+        assert len(intake.ledger.messages) == 1
 
 
 async def test_i1_fifty_mentions_are_one_question(redis_client: Redis) -> None:
-    async with at_the_door(redis_client) as door:
+    async with at_the_door(redis_client) as intake:
         people = " ".join(f"<@U{number:05}>" for number in range(50))
-        assert await door.event({**MENTION, "text": f"<@{BOT_USER}> " * 50 + people}) == 200
-        (letter,) = door.ledger.letters
-        assert len(letter.mentioned) == 50
-        assert BOT_USER not in letter.mentioned
+        assert await intake.event({**MENTION, "text": f"<@{BOT_USER}> " * 50 + people}) == 200
+        (incoming,) = intake.ledger.messages
+        assert len(incoming.mentioned) == 50
+        assert BOT_USER not in incoming.mentioned
 
 
 @pytest.mark.parametrize("subtype", ["no_such_subtype", "channel_join", "bot_message", "huddle_thread", "x" * 10_000])
 async def test_a4_unknown_subtypes_are_acknowledged_and_ignored(redis_client: Redis, subtype: str) -> None:
-    async with at_the_door(redis_client) as door:
-        assert await door.event({**MENTION, "type": "message", "subtype": subtype}) == 200
-        assert await door.event({"type": "no_such_event", "subtype": subtype}) == 200
-        assert door.ledger.letters == []
+    async with at_the_door(redis_client) as intake:
+        assert await intake.event({**MENTION, "type": "message", "subtype": subtype}) == 200
+        assert await intake.event({"type": "no_such_event", "subtype": subtype}) == 200
+        assert intake.ledger.messages == []
 
 
 @pytest.mark.parametrize(
@@ -175,18 +177,18 @@ async def test_a4_unknown_subtypes_are_acknowledged_and_ignored(redis_client: Re
     ids=lambda body: str(body[:12]),
 )
 async def test_i1_a_signed_body_that_is_no_event_is_a_4xx(redis_client: Redis, body: bytes) -> None:
-    async with at_the_door(redis_client) as door:
-        assert await door.send(body) in {400, 404}
+    async with at_the_door(redis_client) as intake:
+        assert await intake.send(body) in {400, 404}
         form = {"Content-Type": "application/x-www-form-urlencoded"}
-        assert await door.send(body, **form) in {400, 404}
+        assert await intake.send(body, **form) in {400, 404}
 
 
 async def test_i1_a_replayed_request_is_stored_under_the_same_keys(redis_client: Redis) -> None:
     """Within the window a copy has a good signature: the keys of the event tell it from a new one (A3)."""
-    async with at_the_door(redis_client) as door:
+    async with at_the_door(redis_client) as intake:
         body = json.dumps(enveloped(MENTION)).encode()
         stamp = str(int(time.time()))
-        copies = headers(body, stamp=stamp, secret=door.secret)
-        assert [await door.send(body, **copies) for _ in range(2)] == [200, 200]
-        first, second = door.ledger.letters
+        copies = headers(body, stamp=stamp, secret=intake.secret)
+        assert [await intake.send(body, **copies) for _ in range(2)] == [200, 200]
+        first, second = intake.ledger.messages
         assert first.event_ids == second.event_ids == (f"evt:{TEAM_ID}:Ev1", f"msg:{TEAM_ID}:C0GENERAL:{MENTION['ts']}")

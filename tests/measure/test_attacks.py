@@ -2,7 +2,7 @@
 
 Each wrong answer must have an error (or, where only a judge can tell, be put to one); each right one must have none.
 """
-# ruff: noqa: E501 - data: answers as they were tried, look-alike letters included
+# ruff: noqa: E501 - data: answers as they were tried, look-alike messages included
 
 from __future__ import annotations
 

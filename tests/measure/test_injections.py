@@ -1,6 +1,6 @@
 """Two hundred injections, planted where text comes in, each obeyed by the model: nothing of one reaches Slack (I2, F1).
 
-A row has what is planted beside a true fact, the draft of a model that obeys to the letter, and what must then never
+A row has what is planted beside a true fact, the draft of a model that obeys to the message, and what must then never
 stand in anything that Slack was sent. The loop, the verifier, the index, the delivery and the Slack server are real.
 """
 
@@ -30,7 +30,7 @@ from agent.thread.state import ThreadState
 from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
 from agent.tools.tool import Tool
 from agent.turn.loop import run_turn
-from bot.delivery.delivery import Ticket
+from bot.delivery.delivery import AnswerKey
 from tests.support.fakes import Listener, PassageTool, ScriptedModel
 from tests.support.local_slack import Slack, local_slack
 from tests.support.paths import ROOT
@@ -86,7 +86,7 @@ class Place:
         )
         assert not isinstance(outcome, Cancelled)
         await self.slack.delivery.answer(
-            key, outcome.answer, Ticket(question_ts=ts, turn_id=row["id"], may_exist=False)
+            key, outcome.answer, AnswerKey(question_ts=ts, turn_id=row["id"], may_exist=False)
         )
         return outcome_name(outcome)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack.message import Access, Ignored, Incoming, Own, Standing, read
+from bot.slack.message import Access, Ignored, Incoming, Own, ThreadMode, read
 from tests.support.intake_fuzz import OPEN, OWN, STANDINGS, answer_due, payloads, run
 from tests.support.paths import ROOT
 from tests.unit.bot.slack.test_message import envelope, mention, message
@@ -47,9 +47,9 @@ def test_a4_the_same_seed_makes_the_same_payloads() -> None:
     ],
 )
 def test_a1_the_oracle_knows_what_the_specification_says(
-    event: dict[str, Any], standing: Standing, *, due: bool
+    event: dict[str, Any], thread_mode: ThreadMode, *, due: bool
 ) -> None:
-    assert answer_due(envelope(event), standing, OPEN) is due
+    assert answer_due(envelope(event), thread_mode, OPEN) is due
 
 
 def careless(envelope: object, own: Own, access: Access) -> Incoming | Ignored:

@@ -17,7 +17,7 @@ from bot.queue.dead_letters import DeadLetters
 from bot.queue.lease import Lease, now
 from bot.queue.queue import Claimed, Depth, Mailbox
 from bot.redis.url import client_of
-from bot.stores.thread_mode import Standings
+from bot.stores.thread_mode import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from observability.stats import Stats, TurnFigures
 from tests.support.redis_fleet import Fleet, cluster, sentinel
@@ -98,16 +98,16 @@ async def _everything_else_works(redis: Redis, mailbox: Mailbox) -> None:
         await states.save(thread, saved, fence=claimed.fence)
     await Stats(redis).record(TurnFigures(outcome="answered", errors=(1, 0)))
     assert (await Stats(redis).read(3)).answered == 1
-    await Standings(redis).engage(thread)
-    assert await Standings(redis).of(thread) == "engaged"
+    await ThreadModes(redis).engage(thread)
+    assert await ThreadModes(redis).of(thread) == "engaged"
     await TurnRecords(redis).judge("t1", "U1", good=True)
 
 
 async def _a_letter_is_retried(redis: Redis, mailbox: Mailbox) -> None:
-    letters = DeadLetters(redis)
-    (letter,) = await letters.newest()
+    messages = DeadLetters(redis)
+    (incoming,) = await messages.newest()
     await redis.delete(mailbox.bell_key())
-    assert await letters.decide(letter.entry_id, "retry")
+    assert await messages.decide(incoming.entry_id, "retry")
     assert await redis.llen(mailbox.bell_key()) == 1  # whoever waits is woken, whatever the shard
     await mailbox.wait(5)
     assert await redis.llen(mailbox.bell_key()) == 0

@@ -280,7 +280,7 @@ MAKERS: dict[str, tuple[Maker, int]] = {
 
 
 @dataclass(slots=True, kw_only=True)
-class Memory:
+class Stores:
     """What the model has in mind for one question: its sentences, and the slips it made and did not mend."""
 
     rng: Random
@@ -297,7 +297,7 @@ class ErringModel:
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
-        self.memories: dict[str, Memory] = {}
+        self.memories: dict[str, Stores] = {}
 
     async def decide(self, context: DecideContext) -> Decision:  # noqa: ARG002 - the seam's signature
         return Decision(action=Respond(), usage=Usage(model_calls=1))
@@ -316,60 +316,60 @@ class ErringModel:
         return stream
 
 
-def _first(question: str, sources: tuple[Source, ...], rng: Random) -> Memory:
+def _first(question: str, sources: tuple[Source, ...], rng: Random) -> Stores:
     sentences = []
     for right, evidence in KNOWN[question]:
         holder = next((source.id for source in sources if evidence in source.text), 0)
         if holder:
             sentences.append(Sentence(right=right, evidence=evidence, source=holder, shown=f"{right} [{holder}]."))
-    memory = Memory(rng=rng, sentences=sentences)
+    stores = Stores(rng=rng, sentences=sentences)
     for _ in range(rng.choices((0, 1, 2, 3), (35, 40, 20, 5))[0] if sentences else 0):
-        _slip(memory, sources)
-    return memory
+        _slip(stores, sources)
+    return stores
 
 
-def _slip(memory: Memory, sources: tuple[Source, ...]) -> None:
+def _slip(stores: Stores, sources: tuple[Source, ...]) -> None:
     """Plant one fault in a sentence that has none yet."""
     kinds, weights = [*MAKERS], [weight for _, weight in MAKERS.values()]
-    spoilt = {slip.at for slip in memory.slips}
-    free = [at for at in range(len(memory.sentences)) if at not in spoilt]
+    spoilt = {slip.at for slip in stores.slips}
+    free = [at for at in range(len(stores.sentences)) if at not in spoilt]
     for _ in range(20 if free else 0):
-        kind = memory.rng.choices(kinds, weights)[0]
-        at = memory.rng.choice(free)
-        sentence = memory.sentences[at]
-        after = MAKERS[kind][0](sentence, sources, memory.rng)
+        kind = stores.rng.choices(kinds, weights)[0]
+        at = stores.rng.choice(free)
+        sentence = stores.sentences[at]
+        after = MAKERS[kind][0](sentence, sources, stores.rng)
         if after is not None and after.strip() != sentence.shown:
             slip = Slip(kind=kind, at=at, before=sentence.shown, after=after.strip())
-            memory.slips.append(slip)
-            memory.made.append(slip)
-            memory.sentences[at] = replace(sentence, shown=slip.after)
+            stores.slips.append(slip)
+            stores.made.append(slip)
+            stores.sentences[at] = replace(sentence, shown=slip.after)
             return
 
 
-def _mend(memory: Memory, feedback: str, sources: tuple[Source, ...]) -> None:
+def _mend(stores: Stores, feedback: str, sources: tuple[Source, ...]) -> None:
     """Mend most of what the feedback names; what it does not name stays, and sometimes another slip comes."""
-    for slip in list(memory.slips):
+    for slip in list(stores.slips):
         words = re.sub(r"\W+", " ", slip.after)
         named = any(
             part and part in re.sub(r"\W+", " ", feedback) for part in (words[:60].strip(), words[-60:].strip())
         )
-        if named and memory.rng.random() < 0.75:
-            memory.slips.remove(slip)
-            memory.sentences[slip.at] = replace(memory.sentences[slip.at], shown=slip.before)
-    if memory.rng.random() < 0.1:
-        _slip(memory, sources)
+        if named and stores.rng.random() < 0.75:
+            stores.slips.remove(slip)
+            stores.sentences[slip.at] = replace(stores.sentences[slip.at], shown=slip.before)
+    if stores.rng.random() < 0.1:
+        _slip(stores, sources)
 
 
 Style = Literal["plain", "bold", "bullets", "heading", "quote", "table", "label"]
 STYLES: tuple[Style, ...] = ("plain", "plain", "bold", "bullets", "heading", "quote", "table", "label")
 
 
-def _draft(memory: Memory) -> str:
+def _draft(stores: Stores) -> str:
     """The sentences in the form that this model happens to like, sometimes without its tags."""
-    if not memory.sentences:
+    if not stores.sentences:
         return "<answer>NOT_IN_SOURCES</answer>"
-    text = _styled([sentence.shown for sentence in memory.sentences], memory.rng.choice(STYLES))
-    if memory.rng.random() < 0.08:
+    text = _styled([sentence.shown for sentence in stores.sentences], stores.rng.choice(STYLES))
+    if stores.rng.random() < 0.08:
         return text
     return f"<thinking>Let me look at the sources.</thinking>\n<answer>\n{text}\n</answer>"
 

@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.slack.message import Access, Ignored, Incoming, Own, Standing, read, settle
+from bot.slack.message import Access, Ignored, Incoming, Own, ThreadMode, read, settle
 
 OWN = Own(user="UORION", bot="BORION")
 OPEN = Access()
 CHOSEN = Access(allow_bots=frozenset({"BFRIEND"}))
-STANDINGS: tuple[Standing, ...] = ("unknown", "engaged", "muted", "lost")
+STANDINGS: tuple[ThreadMode, ...] = ("unknown", "engaged", "muted", "lost")
 ANSWERED = {"question", "help", "edit"}
 Json = dict[str, Any]
 
@@ -55,7 +55,7 @@ class Findings:
     wrong: list[tuple[int, str, str]] = field(default_factory=list)
 
 
-def payloads(count: int, seed: int) -> Iterator[tuple[object, Standing, Access]]:
+def payloads(count: int, seed: int) -> Iterator[tuple[object, ThreadMode, Access]]:
     """Envelopes, each with a thread's standing and the admin's choice."""
     dice = random.Random(seed)
     for _ in range(count):
@@ -162,7 +162,7 @@ _STAMP = re.compile(r"\d{1,20}(\.\d{1,10})?")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def answer_due(envelope: object, standing: Standing, access: Access) -> bool:
+def answer_due(envelope: object, thread_mode: ThreadMode, access: Access) -> bool:
     """Whether a person asked Orion something that it must answer, by A1, A3 and A4."""
     event = _object(envelope, "event")
     message, edit = event, False
@@ -175,7 +175,7 @@ def answer_due(envelope: object, standing: Standing, access: Access) -> bool:
     shared = envelope.get("is_ext_shared_channel") if isinstance(envelope, dict) else None
     if shared or _word(message) in ("stop", "mute"):  # A12: nobody is answered in a channel shared with strangers
         return False
-    return _to_orion(event, message, standing, edit=edit)
+    return _to_orion(event, message, thread_mode, edit=edit)
 
 
 def _by_somebody(event: Json, message: Json, access: Access, *, edit: bool) -> bool:
@@ -199,7 +199,7 @@ def _by_hand(event: Json, message: Json) -> bool:
     return bool(_text(_object(message, "edited"), "ts")) and changed
 
 
-def _to_orion(event: Json, message: Json, standing: Standing, *, edit: bool) -> bool:
+def _to_orion(event: Json, message: Json, thread_mode: ThreadMode, *, edit: bool) -> bool:
     """A1: mentioned, written to directly, or a follow-up to nobody else where Orion was addressed and not muted."""
     text, thread = _text(message, "text"), _text(message, "thread_ts")
     mentions = set(re.findall(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>", text))
@@ -208,14 +208,14 @@ def _to_orion(event: Json, message: Json, standing: Standing, *, edit: bool) -> 
         # A3: in a channel the same mention comes as app_mention too, and that one is answered.
         return edit or _text(event, "type") == "app_mention" or kind not in ("channel", "group")
     if _rerun(event, message, edit=edit):
-        return kind == "im" or standing in ("engaged", "muted")
+        return kind == "im" or thread_mode in ("engaged", "muted")
     if kind == "im":
-        return standing != "muted"
+        return thread_mode != "muted"
     bare = edit and bool(_text(_object(message, "edited"), "ts"))  # Orion's name alone stood here, and opened a thread
     if not (thread or bare) or mentions or re.search(r"<!(?:subteam\^|here|channel|everyone)", text):
         return False
     # A follow-up without a word asks nothing that would be worth looking for a lost thread.
-    return standing == "engaged" or (standing == "lost" and bool(_word(message)))
+    return thread_mode == "engaged" or (thread_mode == "lost" and bool(_word(message)))
 
 
 def _rerun(event: Json, message: Json, *, edit: bool) -> bool:
@@ -266,11 +266,11 @@ def _text(value: object, name: str) -> str:
 def run(count: int, seed: int, decide: Callable[..., Incoming | Ignored] = read) -> Findings:
     """Try ``count`` payloads. ``decide`` stands for intake's ``read``, so that the oracle itself can be tried out."""
     findings = Findings()
-    for number, (envelope, standing, access) in enumerate(payloads(count, seed)):
+    for number, (envelope, thread_mode, access) in enumerate(payloads(count, seed)):
         findings.count += 1
         try:
             found = decide(envelope, OWN, access)
-            settled = settle(found, standing) if isinstance(found, Incoming) else found
+            settled = settle(found, thread_mode) if isinstance(found, Incoming) else found
             if isinstance(settled, Incoming) and not _survives(settled):
                 _note(findings, number, "a letter that changes when stored", envelope)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, UnicodeError) as error:
@@ -278,16 +278,18 @@ def run(count: int, seed: int, decide: Callable[..., Incoming | Ignored] = read)
             continue
         fate = settled.kind if isinstance(settled, Incoming) else settled.reason
         findings.kinds[fate] += 1
-        due = answer_due(envelope, standing, access)
+        due = answer_due(envelope, thread_mode, access)
         if (fate in ANSWERED and isinstance(settled, Incoming)) != due:
-            what = f"{'no answer, but one is due' if due else 'an answer that nobody asked for'} ({fate}, {standing})"
+            what = (
+                f"{'no answer, but one is due' if due else 'an answer that nobody asked for'} ({fate}, {thread_mode})"
+            )
             _note(findings, number, what, envelope)
     return findings
 
 
-def _survives(letter: Incoming) -> bool:
-    """Whether a stored letter reads back as it was, but for the token that is kept elsewhere."""
-    return Incoming.from_json(letter.to_json()) == replace(letter, action_token="")
+def _survives(incoming: Incoming) -> bool:
+    """Whether a stored message reads back as it was, but for the token that is kept elsewhere."""
+    return Incoming.from_json(incoming.to_json()) == replace(incoming, action_token="")
 
 
 def _note(findings: Findings, number: int, what: str, envelope: object) -> None:

@@ -17,16 +17,16 @@ from typing import Any, Literal
 from pydantic import SecretStr
 
 from bot.app import Orion, open_orion
-from bot.cli.serve import HANDBOOK, Inhabitant, settings_for
+from bot.cli.serve import HANDBOOK, LocalOrion, settings_for
 from bot.documents.open import corpus_of
 from bot.local.documents import DocsFolder
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.model.roster import BOT_USER, VISITOR
 from bot.local.server import LocalWorkspace
-from bot.servers.http import Pages, SlackDoor, build
+from bot.servers.http import Pages, SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
-from bot.timeouts import Patience
+from bot.timeouts import TurnTimeouts
 from tests.support.waiting import wait_until
 
 MENTION = f"<@{BOT_USER}>"
@@ -86,7 +86,7 @@ async def running(
     mode: str = "socket",
     docs: Path = HANDBOOK,
     prefix: str = "orion",
-    patience: Patience | None = None,
+    timeouts: TurnTimeouts | None = None,
     strictness: Strictness = LENIENT,
     inhabited: LocalWorkspace | None = None,
     part: Part = "whole",
@@ -96,7 +96,7 @@ async def running(
     Of two processes over one Redis one may only take events, the other only work on what is stored.
     """
     async with AsyncExitStack() as stack:
-        inhabitant = Inhabitant()
+        inhabitant = LocalOrion()
         workspace = inhabited or LocalWorkspace(DocsFolder(roots=(docs,)), inhabitant.record, strictness=strictness)
         if inhabited is None:
             await workspace.start()
@@ -113,14 +113,14 @@ async def running(
                 concurrency=50,
                 socket=mode == "socket" and part != "worker",
                 prefix=prefix,
-                patience=patience,
+                timeouts=timeouts,
             )
         )
         inhabitant.orion = orion
         if mode == "http" and part != "worker":
-            door = SlackDoor(app=orion.app, signing_secret=workspace.signing_secret)
+            intake = SlackEndpoint(app=orion.app, signing_secret=workspace.signing_secret)
             pages = Pages(checks=orion.checks, metrics=orion.metrics)
-            port = await stack.enter_async_context(serve_pages(build(pages, door)))
+            port = await stack.enter_async_context(serve_pages(build(pages, intake)))
             workspace.events_url = f"http://127.0.0.1:{port}/slack/events"
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(orion.turns.run())] if part != "front" else []

@@ -18,10 +18,10 @@ from bot.cli.serve import run_until_stopped
 from bot.cli.signals import EndedAtOnce, heeding_signals
 from bot.documents.open import corpus_of
 from bot.queue.queue import Mailbox
-from bot.servers.http import Pages, SlackDoor, build
+from bot.servers.http import Pages, SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
-from bot.timeouts import Patience
+from bot.timeouts import TurnTimeouts
 from observability.logging import configure
 
 MANY_TRIES = 1_000
@@ -41,7 +41,7 @@ class Role:
     port: int | None = None
     lease_s: float = 2.0
     drain_s: float = 2.0
-    attempt_s: float = Patience().attempt_s
+    attempt_s: float = TurnTimeouts().attempt_s
     prefix: str = "orion"
 
 
@@ -70,11 +70,11 @@ async def _live(role: Role, settings: Settings) -> None:
                     prefix=role.prefix,
                     drain_s=role.drain_s,
                     mailbox_over=mailbox_over,
-                    patience=Patience(attempt_s=role.attempt_s),
+                    timeouts=TurnTimeouts(attempt_s=role.attempt_s),
                 )
             )
             if role.port is not None:
-                door = SlackDoor(app=orion.app, signing_secret=settings.slack_signing_secret.get_secret_value())
-                pages = build(Pages(checks=orion.checks, metrics=orion.metrics), door)
+                intake = SlackEndpoint(app=orion.app, signing_secret=settings.slack_signing_secret.get_secret_value())
+                pages = build(Pages(checks=orion.checks, metrics=orion.metrics), intake)
                 await stack.enter_async_context(serve_pages(pages, port=role.port))
             await run_until_stopped(orion, stopping, work=role.concurrency > 0)

@@ -167,8 +167,8 @@ async def test_h3_a_message_that_kills_its_worker_ends_among_the_dead_letters(
     ended = {f"{thread} {number}" for what, thread, number, _ in await lines(redis, "log") if what == "end"}
     assert ended == {"other 2", "t 1"}
     assert await redis.lrange("told", 0, -1) == ["0 die: no end after 2 tries"]
-    (letter,) = await mailbox.dead_letters()
-    assert (letter.body, letter.tries) == ("0 die", 3)
+    (incoming,) = await mailbox.dead_letters()
+    assert (incoming.body, incoming.tries) == ("0 die", 3)
 
 
 async def test_e5_a_frozen_worker_that_wakes_has_no_effect_any_more(

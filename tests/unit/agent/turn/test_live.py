@@ -21,7 +21,7 @@ from agent.model.protocol import ModelError
 from agent.outcome import Answered, Failed, OutOfBudget, Partial, TurnOutcome
 from agent.thread.state import ThreadState
 from agent.tools.tool import Tool
-from agent.turn.live import LONGEST, Showing
+from agent.turn.live import LONGEST, LiveAnswer
 from agent.turn.loop import run_turn
 from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
 from tests.unit.verification.test_incremental import BASE, BLOCKS
@@ -337,7 +337,7 @@ def test_f10_what_stands_in_the_end_is_what_the_answer_says(blocks: list[str], c
     text, seen = "\n\n".join(blocks).strip(), Raw()
 
     async def grow() -> str:
-        showing = Showing(stage=seen)
+        showing = LiveAnswer(stage=seen)
         showing.begin(last=False)
         for end in sorted(cut % (len(text) + 1) for cut in cuts):
             await showing.grow(BASE, text[:end].strip())

@@ -149,7 +149,7 @@ async def waiting(setting: Setting, count: int) -> bool:
     return (await setting.orion.mailbox.depth()).messages == count
 
 
-def letter(user: str, ts: str, place: ThreadKey) -> str:
+def incoming(user: str, ts: str, place: ThreadKey) -> str:
     return Incoming(kind="question", thread=place, user=user, ts=ts, addressed="mention", text="?").to_json()
 
 
@@ -157,7 +157,7 @@ async def test_a12_letters_go_from_every_place_of_a_mailbox_and_the_rest_keeps_i
     place = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
     mailbox = Mailbox(redis_client, lease_s=0.4)
     for number, user in enumerate(("U1", "U2", "U1", "U2", "U1")):
-        await mailbox.enqueue(str(place), letter(user, f"{number}.0", place), event_ids=[f"e{number}"])
+        await mailbox.enqueue(str(place), incoming(user, f"{number}.0", place), event_ids=[f"e{number}"])
     await mailbox.enqueue(str(place), "garbage", event_ids=["g"])
     forgetting = Forgetting(redis_client, mailbox)
     found = await forgetting.person("U1")
@@ -183,8 +183,8 @@ async def test_a12_a_worker_that_hangs_is_named_and_one_that_died_is_not_waited_
     for lease_s, running_still in ((30.0, ["T1:C1:1.0"]), (0.2, [])):
         await redis_client.flushall()
         mailbox = Mailbox(redis_client, lease_s=lease_s)
-        await mailbox.enqueue(str(place), letter("U1", "1.0", place), event_ids=["e"])
-        await mailbox.enqueue(str(place), letter("U2", "2.0", place), event_ids=["f"])
+        await mailbox.enqueue(str(place), incoming("U1", "1.0", place), event_ids=["e"])
+        await mailbox.enqueue(str(place), incoming("U2", "2.0", place), event_ids=["f"])
         await mailbox.claim("w", 1)
         forgetting = Forgetting(redis_client, mailbox, patience_s=0.6)
         found = await forgetting.person("U1")

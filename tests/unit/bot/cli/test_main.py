@@ -296,7 +296,7 @@ def test_folder_that_cannot_be_read_is_told(terminal: Terminal) -> None:
 def said_and_loaded(*arguments: str) -> list[str]:
     """What the command says, line by line, and last which of the large packages it loaded for that."""
     code = (
-        "import sys\nfrom bot.cli import main\n"
+        "import sys\nfrom bot.cli.main import main\n"
         f"try:\n    main({list(arguments)!r})\nexcept SystemExit:\n    pass\n"
         "print([m for m in ('redis', 'openai', 'slack_sdk', 'langfuse', 'aiohttp') if m in sys.modules])"
     )

@@ -153,7 +153,7 @@ async def test_g3_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
         assert figures["orion_slack_errors_total", "internal_error,chat.postMessage"] == 1
         assert figures["orion_queue_wait_seconds_count", ""] == 1
         assert figures["orion_deliveries_total", "answer"] == 1
-        # After an error that may hide a post the question is looked at again: that letter rests.
+        # After an error that may hide a post the question is looked at again: that message rests.
         assert (figures["orion_queue_messages", ""], figures["orion_dead_letters", ""]) == (1, 0)
         ask_to_end()
         await served
@@ -352,14 +352,14 @@ async def test_h1_local_opens_the_page_and_ends_when_asked(
 
 
 async def test_g3_a_local_workspace_whose_orion_is_not_there_yet_says_so() -> None:
-    pages = serving.Inhabitant().pages()
+    pages = serving.LocalOrion().pages()
     async with serve_pages(build(pages)) as port:
         status, ready = await page(port, "/readyz")
         assert (status, json.loads(ready)) == (
             503, {"ready": False, "checks": {"started": False}, "left_alone": [], "paused": False},
         )  # fmt: skip
         assert await page(port, "/metrics") == (200, "")
-    assert await serving.Inhabitant().record("0a") is None
+    assert await serving.LocalOrion().record("0a") is None
 
 
 def test_browser_that_would_take_the_terminal_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from agent.texts.catalogue import say
 from agent.texts.wording import HELP
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import Ticket
+from bot.delivery.delivery import AnswerKey
 from bot.delivery.views import Collection, HomeFigures
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.server import LocalWorkspace
@@ -42,7 +42,7 @@ LONG = tuple(f"part {number} " + "x" * 2_800 for number in range(9))
 async def test_a1_the_answer_stands_in_the_thread_under_its_metadata() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        posted = await slack.delivery.answer(place, answer("On Tuesdays."), Ticket(question_ts=ts, turn_id="turn-1"))
+        posted = await slack.delivery.answer(place, answer("On Tuesdays."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         (message,) = answers(slack, place)
         assert (message["ts"], message["thread_ts"], message["text"]) == (posted, ts, "On Tuesdays.")
         payload = {"question_ts": ts, "turn_id": "turn-1", "verified": True}
@@ -53,7 +53,7 @@ async def test_a1_the_answer_stands_in_the_thread_under_its_metadata() -> None:
 async def test_a1_a_direct_message_is_answered_without_a_thread() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask("how?", CHAT)
-        await slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         (message,) = answers(slack, place)
         assert "thread_ts" not in message
 
@@ -61,7 +61,7 @@ async def test_a1_a_direct_message_is_answered_without_a_thread() -> None:
 async def test_i2_nothing_is_unfurled() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
         posts = [call.arguments for call in slack.server.calls if call.method == "chat.postMessage"]
         assert len(posts) > 1
         assert all(post["unfurl_links"] is False and post["unfurl_media"] is False for post in posts)
@@ -70,7 +70,7 @@ async def test_i2_nothing_is_unfurled() -> None:
 async def test_a7_a_long_answer_arrives_whole_and_in_order() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
         messages = answers(slack, place)
         sections = [b["text"]["text"] for m in messages for b in m["blocks"] if b["type"] == "section"]
         assert sections == list(LONG)
@@ -81,10 +81,10 @@ async def test_a7_a_long_answer_arrives_whole_and_in_order() -> None:
 async def test_a3_a_second_delivery_of_the_same_turn_posts_nothing() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        ticket = Ticket(question_ts=ts, turn_id="turn-1")
-        first = await slack.delivery.answer(place, answer(*LONG), ticket)
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
+        first = await slack.delivery.answer(place, answer(*LONG), answer_key)
         before = answers(slack, place)
-        assert await slack.delivery.answer(place, answer(*LONG), ticket) == first
+        assert await slack.delivery.answer(place, answer(*LONG), answer_key) == first
         assert answers(slack, place) == before
         assert slack.made("chat.update") == 0
 
@@ -92,7 +92,7 @@ async def test_a3_a_second_delivery_of_the_same_turn_posts_nothing() -> None:
 async def test_a3_an_answer_cut_off_by_a_crash_is_completed() -> None:
     async with local_slack(patience_s=0.1) as slack:
         place, ts = slack.ask()
-        ticket = Ticket(question_ts=ts, turn_id="turn-1")
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
         checks: list[None] = []
 
         def dies_at_the_second_post() -> None:
@@ -101,11 +101,11 @@ async def test_a3_an_answer_cut_off_by_a_crash_is_completed() -> None:
                 message = "killed"
                 raise RuntimeError(message)
 
-        dying = Ticket(question_ts=ts, turn_id="turn-1", lease_check=dies_at_the_second_post)
+        dying = AnswerKey(question_ts=ts, turn_id="turn-1", lease_check=dies_at_the_second_post)
         with pytest.raises(RuntimeError, match="killed"):
             await slack.delivery.answer(place, answer(*LONG), dying)
         assert len(answers(slack, place)) == 1
-        await slack.delivery.answer(place, answer(*LONG), ticket)
+        await slack.delivery.answer(place, answer(*LONG), answer_key)
         sections = [b["text"]["text"] for m in answers(slack, place) for b in m["blocks"] if b["type"] == "section"]
         assert sections == list(LONG)
 
@@ -115,9 +115,9 @@ async def test_a7_a_note_before_a_long_answer_costs_none_of_its_parts() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.say(place, "Orion is paused.", ts)
-        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
-        await slack.delivery.answer(place, answer(*LONG), ticket)
-        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-1"))
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await slack.delivery.answer(place, answer(*LONG), answer_key)
+        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
         sections = [b["text"]["text"] for m in answers(slack, place) for b in m["blocks"] if b["type"] == "section"]
         assert sections == list(LONG)
 
@@ -125,12 +125,14 @@ async def test_a7_a_note_before_a_long_answer_costs_none_of_its_parts() -> None:
 async def test_a3_an_edited_questions_answer_is_updated_in_place() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        first = await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-1"))
-        assert await slack.delivery.answer(place, answer("Short."), Ticket(question_ts=ts, turn_id="turn-2")) == first
+        first = await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
+        assert (
+            await slack.delivery.answer(place, answer("Short."), AnswerKey(question_ts=ts, turn_id="turn-2")) == first
+        )
         (message,) = answers(slack, place)
         assert (message["ts"], message["text"]) == (first, "Short.")
         assert message["metadata"]["event_payload"]["turn_id"] == "turn-2"
-        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-3"))
+        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-3"))
         grown = answers(slack, place)
         assert grown[0]["ts"] == first
         assert len(grown) > 1
@@ -139,9 +141,9 @@ async def test_a3_an_edited_questions_answer_is_updated_in_place() -> None:
 async def test_a7_an_updated_answers_notification_is_short_and_whole_tokens() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.answer(place, answer("Old."), Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         long = ("x" * 2_000, "y" * 1_890 + " <https://docs.example/release.md|[1]>", "z" * 100)
-        await slack.delivery.answer(place, answer(*long), Ticket(question_ts=ts, turn_id="turn-2"))
+        await slack.delivery.answer(place, answer(*long), AnswerKey(question_ts=ts, turn_id="turn-2"))
         (message,) = answers(slack, place)
         assert message["text"] == f"{long[0]}\n{'y' * 1_890} …"
         assert [b["text"]["text"] for b in message["blocks"] if b["type"] == "section"] == list(long)
@@ -150,13 +152,13 @@ async def test_a7_an_updated_answers_notification_is_short_and_whole_tokens() ->
 async def test_a3_an_answer_somebody_deleted_is_posted_anew() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.answer(place, answer("Old."), Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         slack.server.faults.fail("chat.update", "message_not_found")
-        await slack.delivery.answer(place, answer("New."), Ticket(question_ts=ts, turn_id="turn-2"))
+        await slack.delivery.answer(place, answer("New."), AnswerKey(question_ts=ts, turn_id="turn-2"))
         assert texts(answers(slack, place)) == ["New."]
         slack.server.faults.fail("chat.update", "channel_not_found")
         with pytest.raises(DeliveryFailed, match="channel_not_found"):
-            await slack.delivery.answer(place, answer("New."), Ticket(question_ts=ts, turn_id="turn-3"))
+            await slack.delivery.answer(place, answer("New."), AnswerKey(question_ts=ts, turn_id="turn-3"))
 
 
 @pytest.mark.parametrize("may_exist", [True, False])
@@ -165,8 +167,8 @@ async def test_a3_a_lost_reply_does_not_post_twice(channel: str, *, may_exist: b
     async with local_slack() as slack:
         place, ts = slack.ask(channel=channel)
         slack.server.faults.lose_response("chat.postMessage", times=2)
-        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=may_exist)
-        posted = await slack.delivery.answer(place, answer(*LONG), ticket)
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=may_exist)
+        posted = await slack.delivery.answer(place, answer(*LONG), answer_key)
         messages = answers(slack, place)
         sections = [b["text"]["text"] for m in messages for b in m["blocks"] if b["type"] == "section"]
         assert sections == list(LONG)
@@ -177,15 +179,15 @@ async def test_a3_a_connection_that_broke_before_the_post_posts_once() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.reset("chat.postMessage", times=3)
-        await slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         assert texts(answers(slack, place)) == ["So."]
 
 
 async def test_a3_a_first_try_does_not_look() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
-        await slack.delivery.answer(place, answer("So."), ticket)
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await slack.delivery.answer(place, answer("So."), answer_key)
         assert slack.made("conversations.replies") == 0
 
 
@@ -197,10 +199,10 @@ async def test_e5_no_effect_without_the_lease() -> None:
             message = "lost"
             raise RuntimeError(message)
 
-        ticket = Ticket(question_ts=ts, turn_id="turn-1", lease_check=lost)
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", lease_check=lost)
         with pytest.raises(RuntimeError, match="lost"):
-            await slack.delivery.answer(place, answer("So."), ticket)
-        await slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+            await slack.delivery.answer(place, answer("So."), answer_key)
+        await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         with pytest.raises(RuntimeError, match="lost"):
             await slack.delivery.withdraw(place, ts, lost)
         assert texts(answers(slack, place)) == ["So."]
@@ -209,7 +211,7 @@ async def test_e5_no_effect_without_the_lease() -> None:
 async def test_h3_slacks_rate_limit_is_waited_out() -> None:
     async with local_slack(strictness=Strictness(post_burst=1)) as slack:
         place, ts = slack.ask()
-        await slack.delivery.answer(place, answer(*LONG[:6]), Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.answer(place, answer(*LONG[:6]), AnswerKey(question_ts=ts, turn_id="turn-1"))
         assert any(call.status == 429 for call in slack.server.calls)
         sections = [b["text"]["text"] for m in answers(slack, place) for b in m["blocks"] if b["type"] == "section"]
         assert sections == list(LONG[:6])
@@ -221,7 +223,7 @@ async def test_a7_blocks_a_server_does_not_know_are_left_out(error: str, refusal
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("chat.postMessage", error, times=refusals)
-        await slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         (message,) = answers(slack, place)
         assert message["text"] == "So."
         assert {b["type"] for b in message.get("blocks", [])} == ({"section", "context"} if refusals == 1 else set())
@@ -234,14 +236,14 @@ async def test_h3_a_thread_or_channel_that_is_gone_is_a_typed_failure() -> None:
             ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001"),
         ):
             with pytest.raises(DeliveryFailed) as failed:
-                await slack.delivery.answer(place, answer("So."), Ticket(question_ts="1.1", turn_id="turn-1"))
+                await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts="1.1", turn_id="turn-1"))
             assert failed.value.permanent
 
 
 async def test_a3_a_deleted_questions_answer_is_deleted() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
         count = len(answers(slack, place))
         assert await slack.delivery.withdraw(place, ts) == count
         assert answers(slack, place) == []
@@ -252,7 +254,7 @@ async def test_a3_a_deleted_questions_answer_is_deleted() -> None:
 async def test_a3_an_answer_that_went_meanwhile_is_no_failure(error: str) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         slack.server.faults.fail("chat.delete", error)
         if error == "message_not_found":
             assert await slack.delivery.withdraw(place, ts) == 1
@@ -304,25 +306,25 @@ async def test_a5_a_status_names_the_thread_or_the_question() -> None:
 async def test_a5_a_placeholder_is_taken_over_by_the_answer() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
-        await slack.delivery.placeholder(place, "_working_", ticket)
-        await slack.delivery.placeholder(place, "_checking_", ticket)
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await slack.delivery.placeholder(place, "_working_", answer_key)
+        await slack.delivery.placeholder(place, "_checking_", answer_key)
         (shown,) = answers(slack, place)
         assert shown["text"] == "_checking_"
-        await slack.delivery.answer(place, answer("So."), ticket)
+        await slack.delivery.answer(place, answer("So."), answer_key)
         (message,) = answers(slack, place)
         assert (message["ts"], message["text"]) == (shown["ts"], "So.")
         assert message["metadata"]["event_type"] == "orion_answer"
-        await slack.delivery.drop_placeholders(place, ticket)
+        await slack.delivery.drop_placeholders(place, answer_key)
         assert texts(answers(slack, place)) == ["So."]
 
 
 async def test_a5_a_placeholder_left_by_a_crash_becomes_the_answer() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.placeholder(place, "_working_", Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.placeholder(place, "_working_", AnswerKey(question_ts=ts, turn_id="turn-1"))
         async with local_slack(server=_Borrowed(slack.server)) as other:
-            await other.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+            await other.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         assert texts(answers(slack, place)) == ["So."]
 
 
@@ -343,11 +345,11 @@ class _Borrowed(LocalWorkspace):
 async def test_e5_settling_keeps_the_first_of_each_part_and_no_placeholder() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
-        await slack.delivery.answer(place, answer(*LONG), ticket)
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await slack.delivery.answer(place, answer(*LONG), answer_key)
         first = [message["ts"] for message in answers(slack, place)]
-        await slack.delivery.answer(place, answer(*LONG), ticket)  # another worker's, that did not look
-        await slack.delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        await slack.delivery.answer(place, answer(*LONG), answer_key)  # another worker's, that did not look
+        await slack.delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await slack.delivery.status(place, "is thinking…")
         assert await put_in_order(slack.delivery, place, ts) == len(first) + 1
         assert [message["ts"] for message in answers(slack, place)] == first
@@ -358,10 +360,10 @@ async def test_e5_settling_keeps_the_first_of_each_part_and_no_placeholder() -> 
 async def test_e5_settling_leaves_alone_what_is_still_in_work() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        await slack.delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         assert await put_in_order(slack.delivery, place, ts) == 0
         assert len(answers(slack, place)) == 1, "nobody has answered yet: whoever does takes it over"
-        await slack.delivery.answer(place, answer("On Tuesdays."), Ticket(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.answer(place, answer("On Tuesdays."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and when else?", ts)
         await slack.delivery.status(place, "is thinking…")
         assert await put_in_order(slack.delivery, place, ts) == 0
@@ -373,8 +375,8 @@ async def test_a5_placeholders_that_dead_workers_left_go_with_the_answer() -> No
         place, ts = slack.ask()
         for _ in range(2):
             dead = type(slack.delivery)(slack.calls, slack.workspace.own)
-            await dead.placeholder(place, "_busy_", Ticket(question_ts=ts))
-        await slack.delivery.answer(place, answer("On Tuesdays."), Ticket(question_ts=ts, turn_id="turn-1"))
+            await dead.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+        await slack.delivery.answer(place, answer("On Tuesdays."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         assert texts(answers(slack, place)) == ["On Tuesdays."]
 
 

@@ -29,7 +29,7 @@ from tests.support.orion_running import CHANNEL, DIRECT, MENTION, shown
 from tests.support.waiting import wait_until
 from tests.unit.agent.turn.test_live import Slow
 from tests.unit.bot.delivery.test_stream import APPEND, FIRST, START, STOP, THIRD, WRONG, Stage, body, draft, stage
-from tests.unit.bot.turn.test_answer import desk
+from tests.unit.bot.turn.test_answer import team_bot
 from tests.unit.bot.turn.test_stream_recovery import GOOD, answering, own
 
 STEPS = [{"description": "Find the limit of a key"}, {"description": "Compare it with the partner plan"}]
@@ -265,15 +265,15 @@ async def test_a5_h3_a_worker_that_dies_over_a_plan_leaves_none(
     tmp_path: Path, redis_client: Redis, *, stops: bool
 ) -> None:
     """Whoever takes the question over, or finds that it was taken back, knows nothing of the plan but its message."""
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         at.answering = answering(at, model=Slow(["<answer>Ea"], decisions=DECIDED))
         place, ts = at.slack.ask()
-        letter = await at.store(ts, place)
+        incoming = await at.store(ts, place)
         assert await at.interrupt(lambda: any(map(tasks, own(at.slack, place)))) is None
         assert len(own(at.slack, place)) == 1
         at.answering = answering(at, model=ScriptedModel([GOOD], decisions=DECIDED))
         if stops:
-            await at.withdrawals.stop(replace(letter, event_ts="9999999999.000000"))
+            await at.cancellations.stop(replace(incoming, event_ts="9999999999.000000"))
         assert await at.handle() == OK
         (message,) = own(at.slack, place)
         assert tasks(message) == []
@@ -281,7 +281,7 @@ async def test_a5_h3_a_worker_that_dies_over_a_plan_leaves_none(
 
 
 async def test_a5_h3_a_plan_on_its_way_is_waited_for_by_the_answer(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, ["<answer>What is this?</answer>"]) as at:
+    async with team_bot(tmp_path, redis_client, ["<answer>What is this?</answer>"]) as at:
         at.answering = answering(at, model=ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"], decisions=DECIDED))
         for method in (START, APPEND):
             place, ts = at.slack.ask()

@@ -15,7 +15,7 @@ from bot.local.model.limits import LENIENT, Strictness
 from bot.slack.client import Workspace, open_client
 from bot.slack.history import ThreadReader
 from bot.slack.web_api import SlackCalls
-from bot.timeouts import Patience
+from bot.timeouts import TurnTimeouts
 from tests.integration.test_end_to_end import LIMIT, with_server
 from tests.support.openai_server import RESPOND, Script, Scripted, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown
@@ -26,7 +26,7 @@ SECOND = "Bursts of up to 50 requests a second are accepted [1]."
 WRONG = "Bursts of up to 900 requests a second are accepted [1]."
 THIRD = "Keys on the partner plan may make **3,000 requests** a minute [1]."
 START, APPEND, STOP = "chat.startStream", "chat.appendStream", "chat.stopStream"
-QUICK = Patience(call_s=5.0, attempt_s=1.0, first_pause_s=0.01, pause_least_s=0.05, pause_most_s=0.1, rest_s=0.05)
+QUICK = TurnTimeouts(call_s=5.0, attempt_s=1.0, first_pause_s=0.01, pause_least_s=0.05, pause_most_s=0.1, rest_s=0.05)
 
 
 def draft(*blocks: str, gate: asyncio.Event | None = None, rest: tuple[str, ...] = ()) -> Scripted:
@@ -84,7 +84,7 @@ async def stage(
 ) -> AsyncIterator[Stage]:
     async with ScriptedOpenAI(decisions=decisions, drafts=drafts) as server:
         settings = with_server(home, redis_url, server).model_copy(update={"streams": True, **more})
-        async with running(settings, strictness=strictness, patience=QUICK) as setting:
+        async with running(settings, strictness=strictness, timeouts=QUICK) as setting:
             held = gate or asyncio.Event()
             try:
                 yield Stage(setting=setting, server=server, gate=held)

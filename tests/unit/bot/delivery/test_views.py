@@ -84,16 +84,18 @@ def test_a9_a_record_that_is_gone_is_said() -> None:
     assert texts(trust_modal(None, TODAY)) == [shown("unknown", None)]
 
 
-def doubted(words: str, answer: str) -> str:
+def maybe_posted(words: str, answer: str) -> str:
     violation = {"rule": "coherent", "severity": "warning", "words": words}
     return texts(trust_modal({"answer": answer, "attempts": [{"passed": True, "violations": [violation]}]}, TODAY))[1]
 
 
 def test_a9_a_doubt_is_shown_with_its_words_where_they_were_posted() -> None:
-    assert "△ It is coherent and in the right language: “45 &lt;euros&gt;”" in doubted("45\n<euros>", "So 45\n<euros>.")
-    assert "“" not in doubted("45 euros", "Sixty.")
-    assert "“" not in doubted("", "Sixty.")
-    assert "x…”" in doubted("x" * 200, "x" * 300)
+    assert "△ It is coherent and in the right language: “45 &lt;euros&gt;”" in maybe_posted(
+        "45\n<euros>", "So 45\n<euros>."
+    )
+    assert "“" not in maybe_posted("45 euros", "Sixty.")
+    assert "“" not in maybe_posted("", "Sixty.")
+    assert "x…”" in maybe_posted("x" * 200, "x" * 300)
 
 
 def test_a9_an_error_outweighs_a_doubt_and_an_all_clear_needs_no_legend() -> None:

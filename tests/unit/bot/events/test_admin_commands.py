@@ -17,7 +17,7 @@ from bot.events.admin_commands import AdminChat, ordered
 from bot.local.model.roster import VISITOR
 from bot.servers.http import Pages, build, serve
 from bot.slack.message import Incoming
-from bot.stores.cancellations import Withdrawals
+from bot.stores.cancellations import Cancellations
 from bot.stores.pause import Pause, Pausing
 from tests.support.local_slack import local_slack
 from tests.support.orion_running import DIRECT, Setting, running, settings_in, shown
@@ -47,9 +47,9 @@ def said(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
     ],
 )
 def test_a12_only_the_bare_word_of_an_admin_in_a_direct_chat_is_an_order(
-    letter: Incoming, order: tuple[str, str]
+    incoming: Incoming, order: tuple[str, str]
 ) -> None:
-    assert ordered(letter, ADMINS) == order
+    assert ordered(incoming, ADMINS) == order
 
 
 async def home(setting: Setting) -> str:
@@ -67,9 +67,9 @@ async def test_a12_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
         setting.workspace.faults.duplicate_events = 2
         setting.ask("pause: new index", channel=DIRECT)
         await wait_until(lambda: len(setting.workspace.messages(DIRECT)) == 2, "the order is confirmed")
-        standing = await pausing.now()
-        assert isinstance(standing, Pause)
-        assert standing.reason == "new index"
+        thread_mode = await pausing.now()
+        assert isinstance(thread_mode, Pause)
+        assert thread_mode.reason == "new index"
         setting.ask("How many requests per minute may an API key make?", channel=DIRECT)
         await wait_until(lambda: is_told(setting, "paused"), "whoever asks is told of the pause")
         assert "Paused by an admin" in await home(setting)
@@ -101,15 +101,15 @@ async def test_a12_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_a
         stored: list[Incoming] = []
         pausing = Pausing(redis_client)
 
-        async def store(letter: Incoming) -> None:
-            stored.append(letter)
+        async def store(incoming: Incoming) -> None:
+            stored.append(incoming)
 
         async def delivery_of(_team: str) -> Delivery:
             return slack.delivery
 
         def chat(switch: Pausing) -> AdminChat:
-            withdrawals = Withdrawals(redis_client)
-            return AdminChat(store, admins=ADMINS, pausing=switch, withdrawals=withdrawals, delivery_of=delivery_of)
+            cancellations = Cancellations(redis_client)
+            return AdminChat(store, admins=ADMINS, pausing=switch, cancellations=cancellations, delivery_of=delivery_of)
 
         order = replace(said("pause"), user=VISITOR, event_ids=("evt:T1:Ev1",))
         with pytest.raises(RedisError):

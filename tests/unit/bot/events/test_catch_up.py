@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
-from bot.events.catch_up import PLACES_KEPT, CatchingUp, Door, Served
+from bot.events.catch_up import PLACES_KEPT, CatchingUp, Intake, Served
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
@@ -211,8 +211,8 @@ async def test_h3_a_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_put
     reason: str, *, permanent: bool, kept: bool, caught_up: bool, redis_client: Redis
 ) -> None:
     await Served(redis_client).note(PLACE)
-    door = Door(listening=yes, take=nothing, reader_of=Nowhere(DeliveryFailed(reason, permanent=permanent)))
-    catching_up = CatchingUp(redis_client, door)
+    intake = Intake(listening=yes, take=nothing, reader_of=Nowhere(DeliveryFailed(reason, permanent=permanent)))
+    catching_up = CatchingUp(redis_client, intake)
     away = time.time() - AWAY_S
     await redis_client.set(catching_up.heartbeat_key, away)
     if caught_up:
@@ -227,12 +227,12 @@ async def test_h3_a_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_put
 
 async def test_h3_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_client: Redis) -> None:
     deaf = CatchingUp(
-        redis_client, Door(listening=no, take=nothing, reader_of=Nowhere(DeliveryFailed("", permanent=True)))
+        redis_client, Intake(listening=no, take=nothing, reader_of=Nowhere(DeliveryFailed("", permanent=True)))
     )
     await deaf.beat()
     assert not await redis_client.exists(deaf.heartbeat_key)
     second = CatchingUp(
-        redis_client, Door(listening=yes, take=nothing, reader_of=Nowhere(DeliveryFailed("", permanent=True)))
+        redis_client, Intake(listening=yes, take=nothing, reader_of=Nowhere(DeliveryFailed("", permanent=True)))
     )
     await redis_client.set(second.heartbeat_key, "not a number")
     await second.beat()

@@ -17,19 +17,19 @@ from structlog.testing import capture_logs
 from agent.texts.catalogue import say
 from agent.texts.view_phrases import shown
 from agent.texts.wording import HELP, help_text
-from bot.delivery.delivery import Delivery, Ticket
+from bot.delivery.delivery import AnswerKey, Delivery
 from bot.delivery.views import Collection, HomeFigures
 from bot.events.interactions import Feedback
-from bot.events.listeners import Office, register
+from bot.events.listeners import Services, register
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import TEAM_ID
-from bot.servers.http import Pages, SlackDoor, build, serve
+from bot.servers.http import Pages, SlackEndpoint, build, serve
 from bot.servers.socket_mode import SocketFront
 from bot.slack.client import build_app
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
-from bot.stores.thread_mode import Standings
+from bot.stores.thread_mode import ThreadModes
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.waiting import wait_until
 from tests.unit.bot.delivery.test_delivery import answer
@@ -55,23 +55,23 @@ TRY = {
 
 @dataclass(slots=True)
 class Ledger:
-    """Where the listeners' things end up; ``closed`` refuses so many letters first, ``gate`` holds them back."""
+    """Where the listeners' things end up; ``closed`` refuses so many messages first, ``gate`` holds them back."""
 
     closed: int = 0
     tries: int = 0
-    letters: list[Incoming] = field(default_factory=list)
+    messages: list[Incoming] = field(default_factory=list)
     feedback: list[Feedback] = field(default_factory=list)
     fates: list[str] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     raises: Exception = field(default_factory=ConnectionError)
 
-    async def store(self, letter: Incoming) -> None:
+    async def store(self, incoming: Incoming) -> None:
         self.tries += 1
         await self.gate.wait()
         if self.closed:
             self.closed -= 1
             raise self.raises
-        self.letters.append(letter)
+        self.messages.append(incoming)
 
     async def keep(self, feedback: Feedback) -> None:
         self.feedback.append(feedback)
@@ -84,7 +84,7 @@ class Running:
 
     async def heard(self, count: int = 1) -> list[Incoming]:
         return await self.slack.server.wait_for(
-            lambda: self.ledger.letters if len(self.ledger.letters) >= count and self.settled() else [], 5
+            lambda: self.ledger.messages if len(self.ledger.messages) >= count and self.settled() else [], 5
         )
 
     def settled(self) -> bool:
@@ -99,14 +99,14 @@ async def figures() -> HomeFigures:
     return HomeFigures(collections=(Collection(name="handbook", documents=15, size=0),))
 
 
-def office(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Office:
+def services(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Services:
     async def deliver(team: str) -> Delivery:
         assert team == TEAM_ID
         return slack.delivery
 
-    return Office(
+    return Services(
         access=access,
-        standings=Standings(redis),
+        thread_modes=ThreadModes(redis),
         store=ledger.store,
         feedback=ledger.keep,
         record=record,
@@ -126,7 +126,7 @@ async def over_http(slack: Slack, app: AsyncApp) -> AsyncIterator[None]:
         return b""
 
     pages = Pages(checks=checks, metrics=metrics)
-    async with serve(build(pages, SlackDoor(app=app, signing_secret=slack.server.signing_secret))) as port:
+    async with serve(build(pages, SlackEndpoint(app=app, signing_secret=slack.server.signing_secret))) as port:
         slack.server.events_url = f"http://127.0.0.1:{port}{EVENTS_PATH}"
         yield
 
@@ -156,7 +156,7 @@ def opened(request: pytest.FixtureRequest, redis_client: Redis) -> Opened:
             if gate:
                 ledger.gate.set()
             app = build_app(slack.client, slack.workspace)
-            register(app, office(slack, ledger, redis_client, access or Access()))
+            register(app, services(slack, ledger, redis_client, access or Access()))
             async with over_socket(slack, app) if mode == "socket" else over_http(slack, app):
                 yield Running(slack=slack, ledger=ledger)
 
@@ -166,8 +166,8 @@ def opened(request: pytest.FixtureRequest, redis_client: Redis) -> Opened:
 async def test_a1_a_mention_is_stored_once_though_it_arrives_twice(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
-        (letter,) = await running.heard()
-        assert (letter.kind, letter.thread, letter.ts) == ("question", place, ts)
+        (incoming,) = await running.heard()
+        assert (incoming.kind, incoming.thread, incoming.ts) == ("question", place, ts)
         sent = running.slack.server.workspace.deliveries.log
         assert sorted(record.event["type"] for record in sent) == ["app_mention", "message"]
         assert [record.attempts for record in sent] == [1, 1]
@@ -177,11 +177,11 @@ async def test_g1_what_was_stored_is_told_with_its_thread_and_without_its_text(o
     async with opened() as running:
         with capture_logs() as logs:
             place, ts = running.slack.ask()
-            (letter,) = await running.heard()
+            (incoming,) = await running.heard()
             await wait_until(lambda: "event_stored" in [line["event"] for line in logs], "it is told")
     assert next(line for line in logs if line["event"] == "event_stored") == {
         "event": "event_stored", "log_level": "info", "thread": str(place), "ts": ts, "kind": "question",
-        "addressed": "mention", "text_length": len(letter.text),
+        "addressed": "mention", "text_length": len(incoming.text),
     }  # fmt: skip
 
 
@@ -193,16 +193,16 @@ async def test_h3_the_ack_waits_for_the_store(opened: Opened) -> None:
         assert not delivery.acknowledged
         running.ledger.gate.set()
         await running.slack.server.wait_for(lambda: delivery.acknowledged)
-        assert len(running.ledger.letters) == 1
+        assert len(running.ledger.messages) == 1
 
 
 async def test_h3_what_could_not_be_stored_is_sent_again(opened: Opened) -> None:
     async with opened() as running:
         running.ledger.closed = 2
         running.slack.ask("how?", CHAT)
-        (letter,) = await running.heard()
+        (incoming,) = await running.heard()
         (delivery,) = running.slack.server.workspace.deliveries.log
-        assert (delivery.attempts, delivery.acknowledged, letter.text) == (3, True, "how?")
+        assert (delivery.attempts, delivery.acknowledged, incoming.text) == (3, True, "how?")
 
 
 async def test_h3_no_ack_while_slack_cannot_say_who_orion_is(opened: Opened) -> None:
@@ -228,13 +228,13 @@ async def test_a1_a_follow_up_counts_where_orion_was_addressed(opened: Opened) -
         assert (await running.heard(3))[2].kind == "mute"
         server.post("U0YOU", CHANNEL, "so quiet here", ts)
         server.post("U0YOU", CHANNEL, "<@U0ORION> are you there?", ts)
-        assert [letter.text for letter in await running.heard(4)] == [
+        assert [incoming.text for incoming in await running.heard(4)] == [
             "how do we release?",
             "and who signs it off?",
             "mute",
             "are you there?",
         ]
-        assert all(letter.thread == place for letter in running.ledger.letters)
+        assert all(incoming.thread == place for incoming in running.ledger.messages)
 
 
 async def test_a3_edits_deletions_and_stops_arrive(opened: Opened) -> None:
@@ -247,9 +247,9 @@ async def test_a3_edits_deletions_and_stops_arrive(opened: Opened) -> None:
         server.stop_session(CHANNEL, ts)
         await running.heard(3)
         server.delete(CHANNEL, ts)
-        letters = await running.heard(4)
-        assert [letter.kind for letter in letters] == ["question", "edit", "stop", "delete"]
-        assert {letter.thread.thread_ts for letter in letters} == {ts}
+        messages = await running.heard(4)
+        assert [incoming.kind for incoming in messages] == ["question", "edit", "stop", "delete"]
+        assert {incoming.thread.thread_ts for incoming in messages} == {ts}
 
 
 async def test_a3_a_mention_added_by_an_edit_is_a_question_even_if_sent_again(opened: Opened) -> None:
@@ -257,22 +257,22 @@ async def test_a3_a_mention_added_by_an_edit_is_a_question_even_if_sent_again(op
         ts = running.slack.server.post("U0YOU", CHANNEL, "how do we release?")
         running.ledger.closed = 1
         running.slack.server.edit(CHANNEL, ts, "<@U0ORION> how do we release?")
-        (letter,) = await running.heard()
-        assert (letter.kind, letter.thread.thread_ts, running.ledger.tries) == ("question", ts, 2)
+        (incoming,) = await running.heard()
+        assert (incoming.kind, incoming.thread.thread_ts, running.ledger.tries) == ("question", ts, 2)
 
 
 async def test_a4_orions_own_messages_are_acknowledged_and_ignored(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
         await running.heard()
-        ticket = Ticket(question_ts=ts, turn_id="turn-1")
-        await running.slack.delivery.answer(place, answer("So."), ticket)
-        await running.slack.delivery.answer(place, answer("Thus."), Ticket(question_ts=ts, turn_id="turn-2"))
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
+        await running.slack.delivery.answer(place, answer("So."), answer_key)
+        await running.slack.delivery.answer(place, answer("Thus."), AnswerKey(question_ts=ts, turn_id="turn-2"))
         running.slack.server.post_as_other_app(CHANNEL, "I am a bot", ts)
         await running.slack.server.wait_for(
             lambda: len(running.slack.server.workspace.deliveries.log) == 5 and running.settled()
         )
-        assert len(running.ledger.letters) == 1
+        assert len(running.ledger.messages) == 1
 
 
 async def test_a12_a_refused_channel_is_acknowledged_and_only_told_so(opened: Opened, redis_client: Redis) -> None:
@@ -280,19 +280,19 @@ async def test_a12_a_refused_channel_is_acknowledged_and_only_told_so(opened: Op
         place, _ = running.slack.ask("<@U0ORION> a secret?")
         running.slack.server.post("U0YOU", CHANNEL, "and you?", place.thread_ts)
         running.slack.ask("how?", CHAT)
-        letters = await running.heard(2)
-        assert {letter.thread.channel: (letter.refused, letter.text) for letter in letters} == {
+        messages = await running.heard(2)
+        assert {incoming.thread.channel: (incoming.refused, incoming.text) for incoming in messages} == {
             CHANNEL: ("channel_refused", ""),
             CHAT: ("", "how?"),
         }
-        assert await Standings(redis_client).of(place) in {"unknown", "lost"}
+        assert await ThreadModes(redis_client).of(place) in {"unknown", "lost"}
         assert sorted(running.ledger.fates) == ["channel_refused", "channel_refused", "question", "twin_of_mention"]
 
 
 async def test_a8_f9_a_feedback_click_is_kept_and_thanked_in_the_language_of_the_question(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
-        posted = await running.slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        posted = await running.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         await running.slack.server.click(CHANNEL, posted, "orion_feedback", value="bad:turn-1")
         (feedback,) = running.ledger.feedback
         assert (feedback.turn_id, feedback.good, feedback.user, feedback.ts) == ("turn-1", False, "U0YOU", posted)
@@ -302,7 +302,7 @@ async def test_a8_f9_a_feedback_click_is_kept_and_thanked_in_the_language_of_the
 async def test_a8_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
-        posted = await running.slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-1"))
+        posted = await running.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         running.slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
         await running.slack.server.click(CHANNEL, posted, "orion_feedback", value="good:turn-1")
         assert [feedback.good for feedback in running.ledger.feedback] == [True]
@@ -322,7 +322,7 @@ async def test_f9_why_trust_this_speaks_as_the_question_did_else_as_the_person(
     async with opened() as running:
         speaking(running, locale)
         place, ts = running.slack.ask()
-        posted = await running.slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id=turn_id))
+        posted = await running.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id=turn_id))
         await running.slack.server.click(CHANNEL, posted, "orion_trust")
         (call,) = [call for call in running.slack.server.calls if call.method == "views.open"]
         assert call.error == ""
@@ -337,7 +337,7 @@ async def test_a10_home_and_messages_tab_are_served(opened: Opened) -> None:
         server.open_home(tab="messages")
         await server.wait_for(lambda: running.slack.made("assistant.threads.setSuggestedPrompts") and running.settled())
         assert [call.error for call in server.calls if call.method.endswith("setSuggestedPrompts")] == [""]
-        assert running.ledger.letters == []
+        assert running.ledger.messages == []
 
 
 async def test_f9_home_and_greeting_speak_what_the_person_uses_slack_in(opened: Opened) -> None:
@@ -364,8 +364,8 @@ async def test_a9_a_click_is_answered_in_time_also_when_slack_is_slow_to_say_who
     async with opened() as running:
         server = running.slack.server
         place, ts = running.slack.ask()
-        ticket = Ticket(question_ts=ts, turn_id="turn-9")
-        posted = await running.slack.delivery.answer(place, answer("So."), ticket)
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-9")
+        posted = await running.slack.delivery.answer(place, answer("So."), answer_key)
         server.faults.hang("users.info")
         await server.click(CHANNEL, posted, "orion_trust")  # raises where nobody acknowledges
         assert [call.error for call in server.calls if call.method == "views.open"] == [""]
@@ -405,7 +405,7 @@ async def test_h3_an_app_that_acknowledges_first_is_refused(redis_client: Redis)
     async with local_slack() as slack:
         eager = AsyncApp(token=slack.server.bot_token, signing_secret="")
         with pytest.raises(ValueError, match="process_before_response"):
-            register(eager, office(slack, Ledger(), redis_client, Access()))
+            register(eager, services(slack, Ledger(), redis_client, Access()))
 
 
 async def test_a10_the_try_button_says_hello(opened: Opened) -> None:

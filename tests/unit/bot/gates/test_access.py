@@ -23,7 +23,7 @@ from bot.app import open_orion
 from bot.cli.serve import HANDBOOK, settings_for
 from bot.documents.open import corpus_of
 from bot.gates.access import KNOWN_WITHIN_S, Admission
-from bot.gates.allowance import Allowance, Means
+from bot.gates.allowance import Allowance, PauseAndBudgets
 from bot.gates.bystander import Bystanders
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
 from bot.queue.lease import Lease
@@ -33,10 +33,10 @@ from bot.settings import Settings
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.stores.budgets import Budgets, Limits
-from bot.stores.cancellations import Withdrawals
+from bot.stores.cancellations import Cancellations
 from bot.stores.pause import Pausing
-from bot.stores.stores import memory_over
-from bot.stores.thread_mode import Standings
+from bot.stores.stores import stores_over
+from bot.stores.thread_mode import ThreadModes
 from bot.turn.job import turn_id_of
 from tests.support.local_slack import Slack, local_slack
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
@@ -64,7 +64,7 @@ def whispers(setting: Setting, channel: str = CHANNEL) -> list[tuple[str, str]]:
 
 
 async def idle(setting: Setting) -> bool:
-    """Every event was taken in, and no letter waits."""
+    """Every event was taken in, and no message waits."""
     deliveries = setting.workspace.workspace.deliveries.log
     settled = all(record.acknowledged or record.given_up for record in deliveries)
     return settled and (await setting.orion.mailbox.depth()).messages == 0
@@ -183,7 +183,7 @@ def said(setting: Setting, channel: str, thread: str | None = None) -> list[dict
 
 
 @dataclass(kw_only=True)
-class Door:
+class Intake:
     """The ways before a desk that notes what came through."""
 
     slack: Slack
@@ -198,8 +198,8 @@ class Door:
     async def store(self, **more: Any) -> tuple[Claimed, Lease]:
         place, ts = self.slack.ask()
         fields: dict[str, Any] = {"kind": "question", "addressed": "mention", "text": "How?", "user": VISITOR, **more}
-        letter = Incoming(**{"thread": place, "ts": ts, **fields})
-        await self.mailbox.enqueue(str(letter.thread), letter.to_json(), event_ids=[ts])
+        incoming = Incoming(**{"thread": place, "ts": ts, **fields})
+        await self.mailbox.enqueue(str(incoming.thread), incoming.to_json(), event_ids=[ts])
         (claimed,) = await self.mailbox.claim("w", 1)
         return claimed, Lease(claimed.leased_until)
 
@@ -208,7 +208,7 @@ class Door:
 
 
 @asynccontextmanager
-async def door(redis: Redis, access: Access | None = None, limits: Limits | None = None) -> AsyncIterator[Door]:
+async def intake(redis: Redis, access: Access | None = None, limits: Limits | None = None) -> AsyncIterator[Intake]:
     async with local_slack(patience_s=0.05) as slack:
         mailbox, people = Mailbox(redis), People(slack.calls, redis)
         through: list[Claimed] = []
@@ -221,25 +221,27 @@ async def door(redis: Redis, access: Access | None = None, limits: Limits | None
         async def on_dead(_: Claimed, __: Lease, reason: str) -> None:
             dead.append(reason)
 
-        memory = memory_over(redis, mailbox)
-        means = Means(pausing=Pausing(redis), budgets=Budgets(redis, limits or Limits()))
-        allowance = Allowance(handle, means=means, memory=memory, people=people, delivery=slack.delivery)
-        bystanders = Bystanders(allowance.handle, threads=memory.threads, people=people, delivery=slack.delivery)
+        stores = stores_over(redis, mailbox)
+        pause_and_budgets = PauseAndBudgets(pausing=Pausing(redis), budgets=Budgets(redis, limits or Limits()))
+        allowance = Allowance(
+            handle, pause_and_budgets=pause_and_budgets, stores=stores, people=people, delivery=slack.delivery
+        )
+        bystanders = Bystanders(allowance.handle, threads=stores.threads, people=people, delivery=slack.delivery)
         admission = Admission(
             bystanders.handle,
             on_dead,
             access=access or Access(),
-            memory=memory,
+            stores=stores,
             people=people,
             delivery=slack.delivery,
         )
-        yield Door(
+        yield Intake(
             slack=slack,
             mailbox=mailbox,
             admission=admission,
             allowance=allowance,
             people=people,
-            budgets=means.budgets,
+            budgets=pause_and_budgets.budgets,
             through=through,
             dead=dead,
         )
@@ -247,7 +249,7 @@ async def door(redis: Redis, access: Access | None = None, limits: Limits | None
 
 
 async def test_a12_a_slack_that_does_not_tell_makes_the_question_wait(redis_client: Redis) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         claimed, lease = await at.store(vouched=True)
         for _ in range(6):
             at.slack.server.faults.fail("users.info", "internal_error", times=1)
@@ -274,7 +276,7 @@ async def test_a12_a_slack_that_does_not_tell_makes_the_question_wait(redis_clie
 async def test_a12_a_slack_that_never_tells_refuses_and_says_what_to_do(
     redis_client: Redis, method: str, why: Any, *, vouched: bool
 ) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         at.slack.server.faults.fail(method, "missing_scope")
         assert await at.knock(vouched=vouched) == OK
         assert at.through == []
@@ -284,11 +286,11 @@ async def test_a12_a_slack_that_never_tells_refuses_and_says_what_to_do(
 async def test_a12_a_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_nobody_up(
     redis_client: Redis,
 ) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         at.slack.server.channel("C0GENERAL").is_ext_shared = True
         assert await at.knock() == OK
         assert at.through == []
-    async with door(redis_client, Access(allow_external=True, allow_guests=True)) as at:
+    async with intake(redis_client, Access(allow_external=True, allow_guests=True)) as at:
         assert await at.knock() == OK
         assert len(at.through) == 1
         assert (at.slack.made("users.info"), at.slack.made("conversations.info")) == (0, 0)
@@ -304,7 +306,7 @@ async def test_a12_a_letter_without_an_envelope_is_looked_up_and_an_open_door_lo
     ],
 )
 async def test_a12_what_costs_nothing_passes(redis_client: Redis, more: dict[str, Any]) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         await Pausing(redis_client).pause()
         assert await at.knock(**more) == OK
         assert len(at.through) == 1
@@ -314,7 +316,7 @@ async def test_a12_what_costs_nothing_passes(redis_client: Redis, more: dict[str
 async def test_a12_a_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_question(
     redis_client: Redis, files: str
 ) -> None:
-    async with door(redis_client, limits=Limits(workspace=1)) as at:
+    async with intake(redis_client, limits=Limits(workspace=1)) as at:
         await Pausing(redis_client).pause()
         bare = {"kind": "help", "text": "", "files": files, "vouched": True}
         claimed, lease = await at.store(**bare)
@@ -328,50 +330,50 @@ async def test_a12_a_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_
 
 
 async def test_a12_a_muting_guest_mutes_nobody(redis_client: Redis) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
-        standings = Standings(redis_client)
+        thread_modes = ThreadModes(redis_client)
         place, ts = at.slack.ask()
-        await standings.mute(place)
+        await thread_modes.mute(place)
         assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True, addressed="follow_up") == OK
-        assert await standings.of(place) == "engaged"
+        assert await thread_modes.of(place) == "engaged"
         assert at.slack.server.ephemerals("C0GENERAL") == []
 
 
 async def test_a12_a_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it_in_nowhere(
     redis_client: Redis,
 ) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
-        standings = Standings(redis_client)
+        thread_modes = ThreadModes(redis_client)
         place, ts = at.slack.ask()
-        await standings.mute(place)
+        await thread_modes.mute(place)
         assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True) == OK
-        assert await standings.of(place) != "engaged"
+        assert await thread_modes.of(place) != "engaged"
 
 
 async def test_a12_a_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(redis_client: Redis) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
-        standings = Standings(redis_client)
+        thread_modes = ThreadModes(redis_client)
         place, ts = at.slack.ask()
         for number, user in enumerate((GUEST, VISITOR)):
-            letter = Incoming(
+            incoming = Incoming(
                 kind="question", thread=place, user=user, ts=f"{ts[:-1]}{number}", addressed="mention", vouched=True
             )
-            await at.mailbox.enqueue(str(place), letter.to_json(), event_ids=[user])
-            await standings.engage(place)
+            await at.mailbox.enqueue(str(place), incoming.to_json(), event_ids=[user])
+            await thread_modes.engage(place)
         for _ in range(2):
             (claimed,) = await at.mailbox.claim("w", 1)
             assert await at.admission.handle(claimed, Lease(claimed.leased_until)) == OK
             await at.mailbox.done(claimed, "ok")
         assert len(at.through) == 1
-        assert await standings.of(place) == "engaged"
+        assert await thread_modes.of(place) == "engaged"
 
 
 async def test_a12_a_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Redis) -> None:
     """While Orion waits for one person's answer, what others say costs nothing and gets no answer, this one neither."""
-    async with door(redis_client, limits=Limits(channel=1)) as at:
+    async with intake(redis_client, limits=Limits(channel=1)) as at:
         place, ts = at.slack.ask()
         pending = PendingQuestion(key="plan", text="Which?", user="U0ONCALL")
         await ThreadStore(redis_client).save(place, ThreadState(pending_question=pending))
@@ -386,7 +388,7 @@ async def test_a12_a_budget_is_no_matter_of_whoever_speaks_to_others(redis_clien
 
 
 async def test_a12_a_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         lease = (await at.store(refused="user_refused"))[1]
         roster = at.slack.server.workspace.roster
         roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
@@ -397,18 +399,18 @@ async def test_a12_a_refused_letter_that_dies_is_told_to_nobody(redis_client: Re
 
 
 async def test_a12_an_answer_decided_already_is_delivered_whatever_was_spent(redis_client: Redis) -> None:
-    async with door(redis_client, limits=Limits(workspace=1)) as at:
+    async with intake(redis_client, limits=Limits(workspace=1)) as at:
         claimed, lease = await at.store(vouched=True)
-        letter = Incoming.from_json(claimed.body)
-        async with at.budgets.counting("t", letter):
+        incoming = Incoming.from_json(claimed.body)
+        async with at.budgets.counting("t", incoming):
             at.budgets.used("t", 1)
-        await at.mailbox.mark(claimed, f"outbox:{turn_id_of(letter)}", "{}")
+        await at.mailbox.mark(claimed, f"outbox:{turn_id_of(incoming)}", "{}")
         assert await at.admission.handle(claimed, lease) == OK
         assert len(at.through) == 1
 
 
 async def test_a12_waiting_for_an_admin_is_no_far_ends_fault(redis_client: Redis) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         claimed, lease = await at.store(vouched=True)
         old = replace(claimed, enqueued_at=claimed.enqueued_at - 7_200)
         await Pausing(redis_client).resume()
@@ -417,16 +419,16 @@ async def test_a12_waiting_for_an_admin_is_no_far_ends_fault(redis_client: Redis
 
 
 async def test_a12_a_withdrawn_question_is_not_told_about_pauses(redis_client: Redis) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         await Pausing(redis_client).pause()
         claimed, lease = await at.store(vouched=True)
-        await Withdrawals(redis_client).delete(Incoming.from_json(claimed.body))
+        await Cancellations(redis_client).delete(Incoming.from_json(claimed.body))
         assert await at.admission.handle(claimed, lease) == OK
         assert len(at.through) == 1
 
 
 async def test_a12_an_unreadable_letter_goes_on_to_who_answers(redis_client: Redis) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         await at.mailbox.enqueue(str(ThreadKey(team="T", channel="C", thread_ts="1.0")), "garbage", event_ids=["e"])
         (claimed,) = await at.mailbox.claim("w", 1)
         assert await at.admission.handle(claimed, Lease(claimed.leased_until)) == OK

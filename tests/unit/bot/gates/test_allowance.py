@@ -8,13 +8,13 @@ from agent.texts.notices import notice
 from bot.slack.message import Incoming
 from bot.stores.budgets import Limits
 from bot.stores.pause import Pausing
-from tests.unit.bot.gates.test_access import door
+from tests.unit.bot.gates.test_access import intake
 
 CHANNEL = "C0GENERAL"
 
 
 async def test_a12_a_notice_whose_sender_died_before_it_was_noted_stands_once(redis_client: Redis) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         await Pausing(redis_client).pause("stocktaking")
         claimed, lease = await at.store(vouched=True)
         for _ in range(2):
@@ -28,7 +28,7 @@ async def test_a12_a_notice_whose_sender_died_before_it_was_noted_stands_once(re
 
 
 async def test_a12_on_an_edit_only_its_writer_is_told(redis_client: Redis) -> None:
-    async with door(redis_client, limits=Limits(workspace=1)) as at:
+    async with intake(redis_client, limits=Limits(workspace=1)) as at:
         edit = {"kind": "edit", "edited_ts": "1.0", "vouched": True}
         claimed, lease = await at.store(**edit)
         await Pausing(redis_client).pause()
@@ -45,7 +45,7 @@ async def test_a12_on_an_edit_only_its_writer_is_told(redis_client: Redis) -> No
 
 
 async def test_h3_a_notice_that_slack_refuses_for_good_ends_the_question_and_else_it_waits(redis_client: Redis) -> None:
-    async with door(redis_client) as at:
+    async with intake(redis_client) as at:
         await Pausing(redis_client).pause()
         claimed, lease = await at.store(vouched=True)
         for error, verb in (("internal_error", "giveback"), ("channel_not_found", "dead")):

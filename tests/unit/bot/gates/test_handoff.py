@@ -16,7 +16,7 @@ from bot.events.interactions import HumanAsked, read_human_asked
 from bot.gates.handoff import offers_human
 from bot.local.model.roster import TEAM_ID, VISITOR, Json
 from bot.slack.message import Ignored
-from bot.timeouts import Patience
+from bot.timeouts import TurnTimeouts
 from tests.support.fakes import THREAD
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
 from tests.support.waiting import wait_until
@@ -28,9 +28,9 @@ HELPERS = "C0ENGINEERING"
 
 @asynccontextmanager
 async def orion(
-    tmp_path: Path, redis_url: str, handoff: str, patience: Patience | None = None
+    tmp_path: Path, redis_url: str, handoff: str, timeouts: TurnTimeouts | None = None
 ) -> AsyncIterator[Setting]:
-    async with running(settings_in(tmp_path, redis_url, handoff=handoff), patience=patience) as setting:
+    async with running(settings_in(tmp_path, redis_url, handoff=handoff), timeouts=timeouts) as setting:
         yield setting
 
 
@@ -76,9 +76,9 @@ async def test_a13_people_in_the_channel_are_asked_once_with_question_sources_an
         assert "/docs/" in text
         assert f"/archives/{CHANNEL}/p{answer['ts'].replace('.', '')}" in text
         assert "<!" not in text
-        standing = now(setting, answer)
-        assert (standing["text"], standing["metadata"]) == (answer["text"], answer["metadata"])
-        assert [b["type"] for b in standing["blocks"]] == [b["type"] for b in answer["blocks"]]
+        thread_mode = now(setting, answer)
+        assert (thread_mode["text"], thread_mode["metadata"]) == (answer["text"], answer["metadata"])
+        assert [b["type"] for b in thread_mode["blocks"]] == [b["type"] for b in answer["blocks"]]
         assert (VISITOR, notice("handed_off", None)) in whispers(setting)
 
 
@@ -119,7 +119,7 @@ async def test_a13_a_post_whose_reply_was_lost_is_found_and_not_made_again(tmp_p
 async def test_a13_a_post_that_slack_carries_out_after_the_next_one_goes(
     handoff: str, tmp_path: Path, redis_url: str
 ) -> None:
-    async with orion(tmp_path, redis_url, handoff, Patience(attempt_s=0.5, first_pause_s=0.01)) as setting:
+    async with orion(tmp_path, redis_url, handoff, TurnTimeouts(attempt_s=0.5, first_pause_s=0.01)) as setting:
         answer = await refused(setting)
         place = (HELPERS, None) if handoff == HELPERS else (CHANNEL, answer["thread_ts"])
         setting.workspace.faults.hold("chat.postMessage")
@@ -177,8 +177,8 @@ def test_a13_every_click_on_one_answer_is_the_same_letter() -> None:
     first, second = (read_human_asked({**CLICK, "user": {"id": user}}) for user in ("U1", "U2"))
     assert isinstance(first, HumanAsked)
     assert isinstance(second, HumanAsked)
-    assert first.letter().event_ids == second.letter().event_ids != ()
-    assert (first.letter().kind, first.letter().ts, first.letter().text) == ("hand_off", "2.0", "t1")
+    assert first.incoming().event_ids == second.incoming().event_ids != ()
+    assert (first.incoming().kind, first.incoming().ts, first.incoming().text) == ("hand_off", "2.0", "t1")
 
 
 @pytest.mark.parametrize("without", ["user", "channel", "message", "actions"])

@@ -1,4 +1,4 @@
-"""A deploy with two versions side by side: the newer one's letters and states wait for it, uncounted (H3, E4)."""
+"""A deploy with two versions side by side: the newer one's messages and states wait for it, uncounted (H3, E4)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from structlog.testing import capture_logs
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import SCHEMA, ThreadState
 from agent.thread.store import ThreadStore
-from bot.gates.newer_schema import AGAIN_S, PATIENCE_S, NewerVersions, letter_schema
+from bot.gates.newer_schema import AGAIN_S, PATIENCE_S, NewerVersions, message_schema
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed, Mailbox
 from bot.queue.worker import OK, Ending
-from bot.slack.message import LETTER_SCHEMA, Incoming
+from bot.slack.message import MESSAGE_SCHEMA, Incoming
 
 KEY = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
 LETTER = Incoming(kind="question", thread=KEY, user="U1", ts="1.0", addressed="mention", text="diamonds?").to_json()
-NEWER = json.dumps({**json.loads(LETTER), "schema": LETTER_SCHEMA + 1, "what_we_know_nothing_of": {}})
+NEWER = json.dumps({**json.loads(LETTER), "schema": MESSAGE_SCHEMA + 1, "what_we_know_nothing_of": {}})
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Scene:
         return OK
 
     async def meets(self, body: str) -> Ending:
-        """What becomes of a letter that this version claims; the ending is told to the mailbox."""
+        """What becomes of a message that this version claims; the ending is told to the mailbox."""
         await self.mailbox.enqueue(str(KEY), body, event_ids=[body])
         (claimed,) = await self.mailbox.claim("w", 1)
         self.now = self.now or claimed.enqueued_at
@@ -58,7 +58,7 @@ async def test_h3_a_newer_letter_is_left_in_its_place_and_no_try_is_counted(scen
         ending = await scene.meets(NEWER)
     assert (ending.verb, ending.after_s, scene.handled) == ("giveback", AGAIN_S, [])
     (line,) = logs
-    assert (line["event"], line["letter_schema"]) == ("left_for_newer_version", LETTER_SCHEMA + 1)
+    assert (line["event"], line["letter_schema"]) == ("left_for_newer_version", MESSAGE_SCHEMA + 1)
     assert "diamonds" not in str(line)
     await scene.redis.zadd(scene.mailbox.ready_key(str(KEY)), {str(KEY): 1})
     (claimed,) = await scene.mailbox.claim("a newer worker", 1)
@@ -95,5 +95,5 @@ async def test_h3_after_a_deploy_that_was_taken_back_the_question_is_answered_al
 
 @pytest.mark.parametrize("body", ["", "no letter", "[]", '{"schema": "two"}', "{}"])
 async def test_what_is_no_letter_is_its_handlers_business(scene: Scene, body: str) -> None:
-    assert letter_schema(body) == 1
+    assert message_schema(body) == 1
     assert await scene.meets(body or " ") == OK

@@ -11,13 +11,13 @@ from redis.asyncio import Redis
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import Fence
-from bot.delivery.delivery import Ticket
+from bot.delivery.delivery import AnswerKey
 from bot.gates.recall import AGAIN_S, Recalling
 from bot.queue.lease import Lease, now
 from bot.queue.queue import Claimed
 from bot.queue.worker import OK, Ending, later
-from bot.slack.message import Incoming, Standing
-from bot.stores.thread_mode import Standings
+from bot.slack.message import Incoming, ThreadMode
+from bot.stores.thread_mode import ThreadModes
 from tests.support.local_slack import Slack, local_slack
 from tests.unit.bot.delivery.test_delivery import answer
 
@@ -57,9 +57,9 @@ def claimed_with(body: str) -> Claimed:
 LEASE = Lease(now() + 600)
 
 
-def recalling_of(slack: Slack, redis: Redis, answerer: Answerer) -> tuple[Recalling, Standings]:
-    standings = Standings(redis, clock=lambda: AFTERWARDS)
-    return Recalling(answerer.handle, answerer.tell_dead, standings=standings, reader=slack.reader), standings
+def recalling_of(slack: Slack, redis: Redis, answerer: Answerer) -> tuple[Recalling, ThreadModes]:
+    thread_modes = ThreadModes(redis, clock=lambda: AFTERWARDS)
+    return Recalling(answerer.handle, answerer.tell_dead, thread_modes=thread_modes, reader=slack.reader), thread_modes
 
 
 @pytest.mark.parametrize(
@@ -72,18 +72,18 @@ def recalling_of(slack: Slack, redis: Redis, answerer: Answerer) -> tuple[Recall
     ],
 )
 async def test_a2_what_orion_last_said_in_the_thread_decides(
-    own: Sequence[str], standing: Standing, ending: Ending, redis_client: Redis
+    own: Sequence[str], thread_mode: ThreadMode, ending: Ending, redis_client: Redis
 ) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         for text in own:
-            ticket = Ticket(question_ts=ts, may_exist=False)
-            await slack.delivery.answer(place, replace(answer(text), sources=()), ticket)
+            answer_key = AnswerKey(question_ts=ts, may_exist=False)
+            await slack.delivery.answer(place, replace(answer(text), sources=()), answer_key)
         answerer = Answerer()
-        recalling, standings = recalling_of(slack, redis_client, answerer)
+        recalling, thread_modes = recalling_of(slack, redis_client, answerer)
         claimed = claimed_with(letter_in(place).to_json())
         assert await recalling.handle(claimed, LEASE) == ending
-        assert await standings.of(place) == standing
+        assert await thread_modes.of(place) == thread_mode
         looks = slack.made("conversations.replies")
         assert await recalling.handle(claimed, LEASE) == ending
         assert slack.made("conversations.replies") == looks, "a letter that waits for an admin asks Slack once"
@@ -94,11 +94,11 @@ async def test_a2_a_mention_that_came_later_is_no_proof_for_what_people_said_bef
     async with local_slack() as slack:
         place, _ = slack.ask()
         answerer = Answerer()
-        recalling, standings = recalling_of(slack, redis_client, answerer)
-        await standings.engage(place)
+        recalling, thread_modes = recalling_of(slack, redis_client, answerer)
+        await thread_modes.engage(place)
         assert await recalling.handle(claimed_with(letter_in(place).to_json()), LEASE) == OK
         assert answerer.answered == []
-        assert await standings.of(place) == "engaged"
+        assert await thread_modes.of(place) == "engaged"
 
 
 async def test_a2_a_letter_with_proof_and_an_unreadable_one_go_on_unasked(redis_client: Redis) -> None:
@@ -129,10 +129,10 @@ async def test_a2_nobody_is_told_of_a_letter_that_was_perhaps_not_for_orion(redi
     async with local_slack() as slack:
         place, _ = slack.ask()
         answerer = Answerer()
-        recalling, standings = recalling_of(slack, redis_client, answerer)
+        recalling, thread_modes = recalling_of(slack, redis_client, answerer)
         claimed = claimed_with(letter_in(place).to_json())
         await recalling.tell_dead(claimed, LEASE, "crashed")
         assert answerer.told == []
-        await standings.engage(place)
+        await thread_modes.engage(place)
         await recalling.tell_dead(claimed, LEASE, "crashed")
         assert len(answerer.told) == 1

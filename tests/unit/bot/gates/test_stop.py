@@ -15,14 +15,14 @@ from agent.texts.notices import notice
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.gates.access import admits
-from bot.gates.stop import LateStops, StopDesk, Stops
+from bot.gates.stop import EarlyStops, LateStops, Stops
 from bot.local.model.roster import Member
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed, Mailbox
 from bot.queue.worker import OK, Ending
 from bot.slack.message import Access, Incoming, Kind
 from bot.slack.users import KnownPeople, People, Person
-from bot.stores.stores import Memory, memory_over
+from bot.stores.stores import Stores, stores_over
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.support.local_slack import local_slack
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
@@ -178,17 +178,17 @@ def test_a12_who_is_let_in_without_asking_slack(
 
 
 @pytest.fixture
-async def memory(redis_client: Redis) -> AsyncIterator[Memory]:
+async def stores(redis_client: Redis) -> AsyncIterator[Stores]:
     mailbox = Mailbox(redis_client)
-    yield memory_over(redis_client, mailbox)
+    yield stores_over(redis_client, mailbox)
     await mailbox.aclose()
 
 
-async def put(memory: Memory, *kinds: Kind, user: str = "U2", after: bool = False) -> None:
+async def put(stores: Stores, *kinds: Kind, user: str = "U2", after: bool = False) -> None:
     for number, kind in enumerate(kinds, 1):
         ts = f"17000000{'9' if after else '0'}{number}.000000"
-        letter = Incoming(kind=kind, thread=PLACE, user=user, ts=ts, addressed="mention", text="q")
-        await memory.mailbox.enqueue(str(PLACE), letter.to_json(), event_ids=[ts])
+        incoming = Incoming(kind=kind, thread=PLACE, user=user, ts=ts, addressed="mention", text="q")
+        await stores.mailbox.enqueue(str(PLACE), incoming.to_json(), event_ids=[ts])
 
 
 class Cancelled(list[tuple[str, str]]):
@@ -199,47 +199,47 @@ class Cancelled(list[tuple[str, str]]):
         self.append((reason, message_id))
 
 
-async def test_a6_a_late_stop_takes_back_nothing_that_was_asked_after_it(memory: Memory) -> None:
+async def test_a6_a_late_stop_takes_back_nothing_that_was_asked_after_it(stores: Stores) -> None:
     cancelled = Cancelled()
-    await put(memory, "question", after=True)
-    assert not await Stops(memory, cancelled).obey(STOP)
+    await put(stores, "question", after=True)
+    assert not await Stops(stores, cancelled).obey(STOP)
     assert cancelled == []
 
 
-async def test_a6_what_waits_behind_is_taken_back_and_a_deletion_goes_on(memory: Memory) -> None:
+async def test_a6_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores: Stores) -> None:
     cancelled = Cancelled()
-    await put(memory, "delete", "question")
-    assert await Stops(memory, cancelled).obey(STOP)
+    await put(stores, "delete", "question")
+    assert await Stops(stores, cancelled).obey(STOP)
     assert cancelled == [], "the deletion at its head is no turn"
-    letters = [Incoming.from_json(one.body) for one in await memory.mailbox.stored(str(PLACE))]
-    assert [await memory.withdrawals.wanted(letter) for letter in letters] == [False, False]
+    messages = [Incoming.from_json(one.body) for one in await stores.mailbox.stored(str(PLACE))]
+    assert [await stores.cancellations.wanted(incoming) for incoming in messages] == [False, False]
 
 
 @pytest.mark.parametrize(("asker", "obeyed"), [("U1", 1), ("U2", 0)])
 async def test_a6_who_is_unknown_stops_their_own_at_once_and_others_behind_the_door(
-    memory: Memory, redis_client: Redis, asker: str, obeyed: int
+    stores: Stores, redis_client: Redis, lookups: str, obeyed: int
 ) -> None:
     cancelled = Cancelled()
-    desk = StopDesk(Stops(memory, cancelled), memory, access=Access(), known=KnownPeople(redis_client))
-    await put(memory, "question", user=asker)
+    team_bot = EarlyStops(Stops(stores, cancelled), stores, access=Access(), known=KnownPeople(redis_client))
+    await put(stores, "question", user=lookups)
     for _ in range(2):
-        await desk.receive(STOP)
+        await team_bot.receive(STOP)
     assert [reason for reason, _ in cancelled] == ["stopped"] * obeyed
-    assert len(await memory.mailbox.stored(f"{PLACE}:stop")) == 1 - obeyed
+    assert len(await stores.mailbox.stored(f"{PLACE}:stop")) == 1 - obeyed
     assert (await ThreadStore(redis_client).load(PLACE)).history == ()
 
 
-async def test_a6_their_own_among_others_is_not_theirs_to_stop_alone(memory: Memory, redis_client: Redis) -> None:
+async def test_a6_their_own_among_others_is_not_theirs_to_stop_alone(stores: Stores, redis_client: Redis) -> None:
     cancelled = Cancelled()
-    desk = StopDesk(Stops(memory, cancelled), memory, access=Access(), known=KnownPeople(redis_client))
-    await put(memory, "question", user="U1")
-    await put(memory, "question", "edit", user="U2")
-    await desk.receive(STOP)
+    team_bot = EarlyStops(Stops(stores, cancelled), stores, access=Access(), known=KnownPeople(redis_client))
+    await put(stores, "question", user="U1")
+    await put(stores, "question", "edit", user="U2")
+    await team_bot.receive(STOP)
     assert cancelled == []
 
 
 async def test_a6_a_word_to_one_person_that_fails_and_a_stop_that_dies_trouble_nobody(
-    memory: Memory, redis_client: Redis
+    stores: Stores, redis_client: Redis
 ) -> None:
     told: list[str] = []
 
@@ -251,10 +251,10 @@ async def test_a6_a_word_to_one_person_that_fails_and_a_stop_that_dies_trouble_n
 
     async with local_slack(patience_s=0.05) as slack:
         people = People(slack.calls, redis_client)
-        stops = Stops(memory, Cancelled())
-        late = LateStops(handle, on_dead, stops=stops, memory=memory, people=people, delivery=slack.delivery)
-        await memory.mailbox.enqueue(f"{PLACE}:stop", STOP.to_json(), event_ids=["e"])
-        (claimed,) = await memory.mailbox.claim("w", 1)
+        stops = Stops(stores, Cancelled())
+        late = LateStops(handle, on_dead, stops=stops, stores=stores, people=people, delivery=slack.delivery)
+        await stores.mailbox.enqueue(f"{PLACE}:stop", STOP.to_json(), event_ids=["e"])
+        (claimed,) = await stores.mailbox.claim("w", 1)
         lease = Lease(claimed.leased_until)
         slack.server.faults.fail("chat.postEphemeral", "channel_not_found")
         assert await late.handle(claimed, lease) == OK

@@ -31,13 +31,13 @@ from bot.errors import WrongUse
 from bot.install.connect import open_slack
 from bot.install.installations import Installation, Installations, Kept, Seal, now
 from bot.install.oauth import COOKIE, MOST_A_MINUTE, Credentials, OAuthCalls, OAuthFailed, States
-from bot.install.workspaces import Desk, InstalledWorkspaces, Reading
+from bot.install.workspaces import InstalledWorkspaces, Reading, TeamBot
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
 from bot.queue.lease import Lease
 from bot.queue.lease import now as monotonic
 from bot.queue.queue import Claimed
 from bot.queue.worker import Ending
-from bot.servers.http import Pages, SlackDoor, build, serve
+from bot.servers.http import Pages, SlackEndpoint, build, serve
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, open_client
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -105,8 +105,8 @@ async def served(home: Path, redis_url: str, **more: object) -> AsyncIterator[Se
         settings = settings_for(slack.api_url, home, redis_url, **more)
         corpus = corpus_of(settings, (HANDBOOK,))
         orion = await stack.enter_async_context(open_orion(settings, corpus, concurrency=8, socket=False))
-        door = SlackDoor(app=orion.app, signing_secret=SECRET, installing=orion.installing)
-        port = await stack.enter_async_context(serve(build(Pages(checks=orion.checks, metrics=orion.metrics), door)))
+        intake = SlackEndpoint(app=orion.app, signing_secret=SECRET, installing=orion.installing)
+        port = await stack.enter_async_context(serve(build(Pages(checks=orion.checks, metrics=orion.metrics), intake)))
         slack.events_at(f"http://127.0.0.1:{port}/slack/events")
         browser = await stack.enter_async_context(
             aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))  # a browser takes an address's cookies
@@ -274,7 +274,7 @@ async def test_i5_a_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp
         assert place.orion.installing is not None
         pages = replace(place.orion.installing, states=States(away))
         async with serve(
-            build(SILENT, SlackDoor(app=place.orion.app, signing_secret=SECRET, installing=pages))
+            build(SILENT, SlackEndpoint(app=place.orion.app, signing_secret=SECRET, installing=pages))
         ) as port:
             for path in ("install", "oauth_redirect?state=x&code=y"):
                 async with place.browser.get(f"http://127.0.0.1:{port}/slack/{path}", allow_redirects=False) as page:
@@ -320,7 +320,7 @@ async def replica(slack: TwoTeams, redis: Redis) -> AsyncIterator[Replica]:
         )
 
 
-def desk_of(client: AsyncWebClient) -> Desk:
+def desk_of(client: AsyncWebClient) -> TeamBot:
     calls = SlackCalls(client, patience_s=0.1)
     workspace = Workspace(client, calls)
 
@@ -334,10 +334,10 @@ def desk_of(client: AsyncWebClient) -> Desk:
         raise AssertionError
 
     delivery = Delivery(calls, workspace.own)
-    return Desk(workspace=workspace, delivery=delivery, language_of=language_of, handle=handle, tell_dead=tell_dead)
+    return TeamBot(workspace=workspace, delivery=delivery, language_of=language_of, handle=handle, tell_dead=tell_dead)
 
 
-def letter(thread: str) -> tuple[Claimed, Lease]:
+def incoming(thread: str) -> tuple[Claimed, Lease]:
     until = monotonic() + 30
     claimed = Claimed(
         thread=thread,
@@ -391,8 +391,8 @@ async def test_i5_a_refresh_that_fails_keeps_a_token_that_still_lives(redis_clie
         kept = await installed(slack, one.installations, expires_at=now() + 1800)
         slack.grants.failing = "internal_error"
         with capture_logs() as lines:
-            desk = await one.workspaces.of(ONE)
-        assert (await desk.workspace.authorize()).bot_token == kept.installation.bot_token
+            team_bot = await one.workspaces.of(ONE)
+        assert (await team_bot.workspace.authorize()).bot_token == kept.installation.bot_token
         assert [line["event"] for line in lines] == ["token_not_refreshed"]
         assert kept.installation.bot_token not in str(lines)
 
@@ -447,7 +447,7 @@ async def test_i5_an_installation_made_during_a_refresh_counts(redis_client: Red
 async def test_i5_letters_of_a_workspace_that_left_are_put_away(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
         reading = Reading(one.workspaces)
-        claimed, lease = letter(f"{ONE}:C1:1.1")
+        claimed, lease = incoming(f"{ONE}:C1:1.1")
         assert (await reading.handle(claimed, lease)).verb == "ok"
         await reading.tell_dead(claimed, lease, "reason")
         await installed(slack, one.installations, expires_at=1.0)

@@ -221,9 +221,9 @@ async def test_h3_a_message_that_kills_its_worker_is_handed_out_for_a_farewell_t
         await let_lease_run_out(redis_client, mailbox)
     assert exhausted == [False] * MAX_TRIES + [True] * FAREWELLS
     following = await claim_one(mailbox)  # this claim buried it
-    (letter,) = await mailbox.dead_letters()
-    assert (letter.thread, letter.body, letter.tries) == (THREAD, "poison", MAX_TRIES + FAREWELLS)
-    assert letter.reason == "killed its worker each time"
+    (incoming,) = await mailbox.dead_letters()
+    assert (incoming.thread, incoming.body, incoming.tries) == (THREAD, "poison", MAX_TRIES + FAREWELLS)
+    assert incoming.reason == "killed its worker each time"
     assert (following.body, following.tries, following.exhausted) == ("next", 1, False)
     await mailbox.done(following, "ok")
 
@@ -271,21 +271,21 @@ async def test_h3_dead_keeps_the_message_with_its_reason(mailbox: Mailbox, no_le
     await put(mailbox, "q")
     claimed = await claim_one(mailbox)
     assert await mailbox.done(claimed, "dead", reason="the model refused five times")
-    (letter,) = await mailbox.dead_letters()
-    assert (letter.id, letter.reason, letter.tries) == (claimed.id, "the model refused five times", 1)
+    (incoming,) = await mailbox.dead_letters()
+    assert (incoming.id, incoming.reason, incoming.tries) == (claimed.id, "the model refused five times", 1)
     assert await mailbox.claim("w", 1) == []
 
 
 async def test_the_bell_wakes_a_waiting_worker_and_never_piles_up(redis_client: Redis, mailbox: Mailbox) -> None:
     for number in range(200):
         await put(mailbox, "x", f"thread {number}")
-    bell = mailbox.bell_key()
-    assert await redis_client.llen(bell) == 64
-    assert 0 < await redis_client.ttl(bell) <= BELL_TTL_S
+    wakeup = mailbox.bell_key()
+    assert await redis_client.llen(wakeup) == 64
+    assert 0 < await redis_client.ttl(wakeup) <= BELL_TTL_S
     before = now()
     await mailbox.wait(30)
     assert now() - before < 10
-    await redis_client.delete(bell)
+    await redis_client.delete(wakeup)
     await mailbox.wait(0.01)  # nothing to hear: returns all the same
 
 

@@ -172,8 +172,8 @@ async def test_h3_what_crashes_each_time_is_given_up_and_the_person_told(redis_c
         await wait_until(lambda: empty_but_dead(mailbox), "the message is among the dead letters")
     assert stage.started == ["poison"] * MAX_TRIES
     assert stage.told == [("poison", f"no end after {MAX_TRIES} tries")]
-    (letter,) = await mailbox.dead_letters()
-    assert (letter.body, letter.reason) == ("poison", f"no end after {MAX_TRIES} tries")
+    (incoming,) = await mailbox.dead_letters()
+    assert (incoming.body, incoming.reason) == ("poison", f"no end after {MAX_TRIES} tries")
 
 
 async def empty_but_dead(mailbox: Mailbox) -> bool:
@@ -198,8 +198,8 @@ async def test_h3_if_nobody_can_be_told_the_message_is_buried_in_the_end(redis_c
 
     async with working(mailbox, stage):
         await wait_until(buried, "the message is among the dead letters")
-    (letter,) = await mailbox.dead_letters()
-    assert letter.reason == "crashed: ConnectionResetError"
+    (incoming,) = await mailbox.dead_letters()
+    assert incoming.reason == "crashed: ConnectionResetError"
 
 
 async def test_a_handler_decides_itself_when_to_try_again_or_give_up(redis_client: Redis, mailbox: Mailbox) -> None:

@@ -26,7 +26,7 @@ from tests.support.waiting import wait_until
 # A process that uses the home named first, says which server it got, and stays until its input is closed.
 USER = """
 import asyncio, pathlib, structlog, sys
-from bot.embedded_redis import connect
+from bot.redis.embedded import connect
 
 async def main():
     async with connect(pathlib.Path(sys.argv[1])) as redis:

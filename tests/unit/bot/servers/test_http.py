@@ -22,7 +22,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from structlog.testing import capture_logs
 
-from bot.servers.http import LARGEST_BODY, Pages, SlackDoor, build, serve, signed
+from bot.servers.http import LARGEST_BODY, Pages, SlackEndpoint, build, serve, signed
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 
@@ -60,9 +60,11 @@ def pages(*, ready: bool = True) -> Pages:
 
 
 @asynccontextmanager
-async def front(door: SlackDoor | None = None, shown: Pages | None = None) -> AsyncIterator[aiohttp.ClientSession]:
+async def front(
+    intake: SlackEndpoint | None = None, shown: Pages | None = None
+) -> AsyncIterator[aiohttp.ClientSession]:
     async with (
-        serve(build(shown or pages(), door)) as port,
+        serve(build(shown or pages(), intake)) as port,
         aiohttp.ClientSession(base_url=f"http://127.0.0.1:{port}") as session,
     ):
         yield session
@@ -111,14 +113,14 @@ async def test_g3_a_far_end_that_is_left_alone_is_named_and_no_reason_not_to_tak
 
 async def test_i1_a_signed_event_is_heard_and_acknowledged() -> None:
     heard: list[dict[str, Any]] = []
-    async with front(SlackDoor(app=bolt(heard), signing_secret=SECRET)) as session:
+    async with front(SlackEndpoint(app=bolt(heard), signing_secret=SECRET)) as session:
         async with session.post("/slack/events", data=event(), headers=headers(event())) as answer:
             assert (answer.status, await answer.text()) == (200, "")
         assert [body["event"]["text"] for body in heard] == ["hello"]
 
 
 async def test_h3_a_listener_that_fails_gets_a_500_so_that_slack_sends_again() -> None:
-    async with front(SlackDoor(app=bolt([]), signing_secret=SECRET)) as session:
+    async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session:
         body = event("fail")
         async with session.post("/slack/events", data=body, headers=headers(body)) as answer:
             assert (answer.status, await answer.text()) == (500, "")
@@ -127,7 +129,7 @@ async def test_h3_a_listener_that_fails_gets_a_500_so_that_slack_sends_again() -
 async def test_i1_url_verification_answers_the_challenge() -> None:
     body = json.dumps({"type": "url_verification", "challenge": "c-1", "token": "t"}).encode()
     async with (
-        front(SlackDoor(app=bolt([]), signing_secret=SECRET)) as session,
+        front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session,
         session.post("/slack/events", data=body, headers=headers(body)) as answer,
     ):
         assert (answer.status, "c-1" in await answer.text()) == (200, True)
@@ -152,7 +154,7 @@ async def test_i1_a_bad_signature_is_a_401_and_leaves_no_text_in_any_log(
     heard: list[dict[str, Any]] = []
     caplog.set_level(logging.DEBUG)
     with capture_logs() as lines:
-        async with front(SlackDoor(app=bolt(heard), signing_secret=SECRET)) as session:
+        async with front(SlackEndpoint(app=bolt(heard), signing_secret=SECRET)) as session:
             body = event("confidential words")
             async with session.post("/slack/events", data=body, headers={**headers(body), **broken}) as answer:
                 assert answer.status == 401
@@ -165,20 +167,20 @@ async def test_i1_a_bad_signature_is_a_401_and_leaves_no_text_in_any_log(
 async def test_i1_a_signature_lives_five_minutes(age_s: int) -> None:
     now = 1_700_000_000
     stamp = str(now - age_s)
-    door = SlackDoor(app=bolt([]), signing_secret=SECRET, clock=lambda: now)
-    assert not signed(door, headers(b"x", stamp=stamp), b"x")
-    assert signed(door, headers(b"x", stamp=str(now - 299)), b"x")
+    intake = SlackEndpoint(app=bolt([]), signing_secret=SECRET, clock=lambda: now)
+    assert not signed(intake, headers(b"x", stamp=stamp), b"x")
+    assert signed(intake, headers(b"x", stamp=str(now - 299)), b"x")
 
 
 async def test_i1_bodies_over_a_mebibyte_are_refused() -> None:
-    async with front(SlackDoor(app=bolt([]), signing_secret=SECRET)) as session:
+    async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session:
         for size, status in ((LARGEST_BODY + 1, 413), (LARGEST_BODY, 401)):
             async with session.post("/slack/events", data=io.BytesIO(b"x" * size)) as answer:
                 assert answer.status == status
 
 
 async def test_i1_a_body_that_never_comes_is_not_waited_for() -> None:
-    async with front(SlackDoor(app=bolt([]), signing_secret=SECRET, body_s=0.05)) as session:
+    async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET, body_s=0.05)) as session:
 
         async def trickle() -> AsyncIterator[bytes]:
             yield b"{"
@@ -191,7 +193,7 @@ async def test_i1_a_body_that_never_comes_is_not_waited_for() -> None:
 @pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"authorizations": [7]}', b"[]"])
 async def test_i1_a_signed_but_unreadable_body_is_a_400(body: bytes) -> None:
     async with (
-        front(SlackDoor(app=bolt([]), signing_secret=SECRET)) as session,
+        front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session,
         session.post("/slack/events", data=body, headers=headers(body)) as answer,
     ):
         assert answer.status == 400
@@ -209,8 +211,8 @@ async def test_i1_the_server_binds_to_loopback() -> None:
 
 @given(stamp=st.text(), signature=st.text(), body=st.binary())
 def test_i1_no_header_makes_the_check_crash(stamp: str, signature: str, body: bytes) -> None:
-    door = SlackDoor(app=SHARED, signing_secret=SECRET)
-    assert not signed(door, {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature}, body)
+    intake = SlackEndpoint(app=SHARED, signing_secret=SECRET)
+    assert not signed(intake, {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature}, body)
 
 
 SHARED = bolt([])

@@ -24,14 +24,14 @@ from bot.slack.message import Access
 from bot.slack.web_api import SlackCalls
 from tests.support.local_slack import CHAT, Slack, local_slack
 from tests.support.waiting import wait_until
-from tests.unit.bot.events.test_listeners import PROMPT, Ledger, office
+from tests.unit.bot.events.test_listeners import PROMPT, Ledger, services
 
 
 @asynccontextmanager
 async def listening(slack: Slack, redis: Redis, ledger: Ledger) -> AsyncIterator[SocketFront]:
     ledger.gate.set()
     app = build_app(slack.client, slack.workspace)
-    register(app, office(slack, ledger, redis, Access()))
+    register(app, services(slack, ledger, redis, Access()))
     front = SocketFront(app, slack.server.app_token, ping_interval_s=0.2, first_pause_s=0.05)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(front.run())
@@ -48,10 +48,10 @@ async def test_h3_a_recycled_socket_is_replaced(redis_client: Redis) -> None:
             await wait_until(lambda: slack.server.workspace.sockets.opened >= 2, "a second socket is opened")
             await wait_until(front.ready, "the second socket is connected")
             slack.ask("how?", CHAT)
-            # On a slow day the ack comes late and Slack sends again: more letters, but one message.
-            await wait_until(lambda: bool(ledger.letters), "the question arrived")
+            # On a slow day the ack comes late and Slack sends again: more messages, but one message.
+            await wait_until(lambda: bool(ledger.messages), "the question arrived")
         assert not await front.ready()
-        assert len({letter.ts for letter in ledger.letters}) == 1
+        assert len({incoming.ts for incoming in ledger.messages}) == 1
 
 
 async def test_h3_a_slack_that_is_away_at_the_start_is_waited_for(redis_client: Redis) -> None:
@@ -174,7 +174,7 @@ async def test_g1_no_text_in_any_library_line(redis_client: Redis, caplog: pytes
         async with listening(slack, redis_client, ledger) as front:
             await wait_until(front.ready, "the socket is connected")
             slack.ask("confidential words", CHAT)
-            await wait_until(lambda: bool(ledger.letters), "the question arrived")
+            await wait_until(lambda: bool(ledger.messages), "the question arrived")
     assert "confidential" not in caplog.text
     assert slack.server.bot_token not in caplog.text
     assert slack.server.app_token not in caplog.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.delivery.delivery import Ticket
+from bot.delivery.delivery import AnswerKey
 from bot.queue.lease import LeaseLost
 from bot.turn.status import MODEL_AWAY, Pace, working
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
@@ -25,7 +25,7 @@ def told(slack: Slack) -> list[str]:
 async def test_a6_the_button_shows_where_the_status_does(channel: str) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask(channel=channel)
-        async with working(slack.delivery, place, Ticket(question_ts=ts, may_exist=False), QUICK):
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts, may_exist=False), QUICK):
             await slack.server.wait_for(lambda: told(slack) == ["processing"])
             threads = slack.server.workspace.threads
             assert list(threads.sessions) == list(threads.statuses) == [(channel, ts)]
@@ -35,7 +35,7 @@ async def test_a6_the_button_shows_where_the_status_does(channel: str) -> None:
 async def test_a6_a_turn_that_is_over_at_once_offers_nothing_to_stop() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, Ticket(question_ts=ts, may_exist=False), SLOW):
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts, may_exist=False), SLOW):
             await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus") == 1)
         assert told(slack) == []
 
@@ -44,7 +44,7 @@ async def test_a6_whoever_takes_a_turn_over_takes_the_button_away() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.sessions.begin(place, ts)
-        async with working(slack.delivery, place, Ticket(question_ts=ts, may_exist=True), SLOW):
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts, may_exist=True), SLOW):
             pass
         assert told(slack) == ["processing", "active"]
 
@@ -52,7 +52,7 @@ async def test_a6_whoever_takes_a_turn_over_takes_the_button_away() -> None:
 async def test_a6_a_question_that_rests_can_be_stopped_too() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, Ticket(question_ts=ts), SLOW) as status:
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW) as status:
             await status.leave(MODEL_AWAY)
         assert told(slack) == ["processing"], "it waits, and so does the button"
 

@@ -91,7 +91,7 @@ def attachments(slack: Slack) -> Attachments:
     return Attachments(slack.client, slack.calls, slack.reader)
 
 
-def letter(ts: str, channel: str = CHANNEL, thread_ts: str = "", **more: Any) -> Incoming:
+def incoming(ts: str, channel: str = CHANNEL, thread_ts: str = "", **more: Any) -> Incoming:
     place = ThreadKey(team=TEAM_ID, channel=channel, thread_ts=thread_ts or ts)
     fields: dict[str, Any] = {"files": "unknown", **more}
     return Incoming(kind="question", thread=place, user=VISITOR, ts=ts, addressed="mention", **fields)
@@ -112,7 +112,7 @@ async def test_a11_the_files_of_a_mention_are_looked_up_and_read() -> None:
         ]
         files = [slack.server.add_file(VISITOR, name, data, kind) for name, data, kind in named]
         ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=files)
-        read = await attachments(slack).of(letter(ts), {})
+        read = await attachments(slack).of(incoming(ts), {})
         assert [(file.name, file.trouble) for file in read] == [
             ("notes.md", ""), ("run.py", ""), ("table", ""), ("page.html", ""), ("photo.png", "form"),
         ]  # fmt: skip
@@ -131,12 +131,12 @@ async def test_a11_files_of_a_question_in_a_thread_come_before_those_at_its_top(
         again = slack.server.post(VISITOR, CHANNEL, f"{MENTION} this one", root, files=[first])
         chat = slack.server.post(VISITOR, CHAT, "", files=[first])
         reader = attachments(slack)
-        assert named(await reader.of(letter(reply, thread_ts=root), {})) == [("b.txt", False), ("a.txt", True)]
-        assert named(await reader.of(letter(bare, thread_ts=root), {})) == [("a.txt", True)]
-        assert named(await reader.of(letter(again, thread_ts=root), {})) == [("a.txt", False)], "the same file once"
-        assert named(await reader.of(letter(root), {})) == [("a.txt", False)]
+        assert named(await reader.of(incoming(reply, thread_ts=root), {})) == [("b.txt", False), ("a.txt", True)]
+        assert named(await reader.of(incoming(bare, thread_ts=root), {})) == [("a.txt", True)]
+        assert named(await reader.of(incoming(again, thread_ts=root), {})) == [("a.txt", False)], "the same file once"
+        assert named(await reader.of(incoming(root), {})) == [("a.txt", False)]
         assert slack.made("conversations.replies") == 4, "one call brings both messages"
-        assert [file.name for file in await reader.of(letter(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
+        assert [file.name for file in await reader.of(incoming(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
 
 
 async def test_a11_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read() -> None:
@@ -144,7 +144,7 @@ async def test_a11_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read()
         file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
         root = slack.server.post(VISITOR, CHANNEL, "look", files=[file])
         reply = slack.server.post(VISITOR, CHANNEL, "and?", root)
-        asked, reader = letter(reply, thread_ts=root, files="none"), attachments(slack)
+        asked, reader = incoming(reply, thread_ts=root, files="none"), attachments(slack)
         read = await slack.reader.conversation(asked.thread, before=reply)
         before = slack.made("conversations.replies")
         assert named(await reader.of(asked, read.first)) == [("a.txt", True)]
@@ -157,7 +157,7 @@ async def test_a11_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read()
 
 async def test_a11_without_files_nothing_is_asked_of_slack() -> None:
     async with local_slack() as slack:
-        assert await attachments(slack).of(letter("1.000001", files="none"), {}) == ()
+        assert await attachments(slack).of(incoming("1.000001", files="none"), {}) == ()
         assert slack.server.calls == []
         assert await no_files(LETTER, {}) == ()
 
@@ -167,13 +167,13 @@ async def test_a11_of_a_place_that_cannot_be_read_only_what_an_event_told_is_kno
     async with local_slack(patience_s=0.05) as slack:
         ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?")
         slack.server.faults.fail("conversations.replies", "missing_scope", times=1)
-        assert await attachments(slack).of(letter(ts), {}) == ()
+        assert await attachments(slack).of(incoming(ts), {}) == ()
         slack.server.faults.fail("conversations.replies", "missing_scope", times=2)
-        assert await attachments(slack).of(letter(ts, files="some"), {}) == (AttachedFile(name="", trouble="away"),)
-        assert await attachments(slack).of(letter(ts, files="none"), None) == ()
+        assert await attachments(slack).of(incoming(ts, files="some"), {}) == (AttachedFile(name="", trouble="away"),)
+        assert await attachments(slack).of(incoming(ts, files="none"), None) == ()
         slack.server.faults.fail("conversations.replies", "internal_error", times=100)
         with pytest.raises(DeliveryFailed):
-            await attachments(slack).of(letter(ts), {})
+            await attachments(slack).of(incoming(ts), {})
 
 
 async def test_a11_the_limit_holds_for_the_question_and_the_top_of_its_thread_together() -> None:
@@ -256,9 +256,9 @@ async def test_a11_a_file_of_another_organisation_is_asked_for_by_its_id() -> No
         message = slack.server.workspace.log.get(CHANNEL, ts)
         assert message is not None
         message.files = [{"id": file_id, "file_access": "check_file_info"}]
-        assert await attachments(slack).of(letter(ts), {}) == (AttachedFile(name="plan.txt", text="Forty euros."),)
+        assert await attachments(slack).of(incoming(ts), {}) == (AttachedFile(name="plan.txt", text="Forty euros."),)
         slack.server.faults.fail("files.info", "missing_scope", times=1)
-        assert [file.trouble for file in await attachments(slack).of(letter(ts), {})] == ["not_allowed"]
+        assert [file.trouble for file in await attachments(slack).of(incoming(ts), {})] == ["not_allowed"]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.thread.conversation import ThreadKey
-from bot.slack.message import Access, Ignored, Incoming, Own, Refused, Standing, read, settle
+from bot.slack.message import Access, Ignored, Incoming, Own, Refused, ThreadMode, read, settle
 
 OWN = Own(user="UORION", bot="BORION")
 OPEN = Access()
@@ -55,7 +55,7 @@ def message(**fields: Any) -> dict[str, Any]:
     }
 
 
-def letter(event: dict[str, Any], **fields: Any) -> Incoming:
+def incoming(event: dict[str, Any], **fields: Any) -> Incoming:
     found = read(envelope(event, **fields), OWN, OPEN)
     assert isinstance(found, Incoming), found
     return found
@@ -68,7 +68,7 @@ def reason(event: dict[str, Any], access: Access = OPEN, **fields: Any) -> str:
 
 
 def test_a1_a_mention_opens_its_own_thread() -> None:
-    assert letter(mention()) == Incoming(
+    assert incoming(mention()) == Incoming(
         kind="question",
         thread=ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100"),
         user="UANN",
@@ -85,36 +85,36 @@ def test_a1_a_mention_opens_its_own_thread() -> None:
 
 def test_a11_only_a_message_tells_of_its_files_and_files_alone_are_a_question() -> None:
     chat = {"type": "message", "channel": "D1", "channel_type": "im", "user": "UANN", "ts": "1.000001"}
-    assert letter({**chat, "text": "hi"}).files == "none"
-    shared = letter({**chat, "text": "", "subtype": "file_share", "files": [{"id": "F1"}]})
+    assert incoming({**chat, "text": "hi"}).files == "none"
+    shared = incoming({**chat, "text": "", "subtype": "file_share", "files": [{"id": "F1"}]})
     assert (shared.kind, shared.text, shared.files) == ("question", "", "some")
-    assert letter({**mention(), "text": "<@UORION>"}).kind == "help"
+    assert incoming({**mention(), "text": "<@UORION>"}).kind == "help"
 
 
 def test_a1_a_mention_in_a_thread_stays_in_it() -> None:
-    assert letter(mention(thread_ts="1600000000.000001")).thread.thread_ts == "1600000000.000001"
+    assert incoming(mention(thread_ts="1600000000.000001")).thread.thread_ts == "1600000000.000001"
 
 
 def test_a1_a_direct_message_is_answered_where_it_stands() -> None:
-    found = letter(message(channel="D1", channel_type="im"))
+    found = incoming(message(channel="D1", channel_type="im"))
     assert (found.addressed, found.thread) == ("direct", ThreadKey(team="T1", channel="D1", thread_ts="D1"))
-    threaded = letter(message(channel="D1", channel_type="im", thread_ts="1600000000.000001"))
+    threaded = incoming(message(channel="D1", channel_type="im", thread_ts="1600000000.000001"))
     assert threaded.thread.thread_ts == "1600000000.000001"
 
 
 def test_a1_a_direct_message_may_name_other_people() -> None:
-    found = letter(message(channel="D1", channel_type="im", text="what does <@UBEN> do?"))
+    found = incoming(message(channel="D1", channel_type="im", text="what does <@UBEN> do?"))
     assert (found.kind, found.text, found.mentioned) == ("question", "what does <@UBEN> do?", frozenset({"UBEN"}))
 
 
 def test_a1_a_group_direct_message_counts_when_it_mentions_orion() -> None:
-    found = letter(message(channel="G1", channel_type="mpim", text="<@UORION> hello?"))
+    found = incoming(message(channel="G1", channel_type="mpim", text="<@UORION> hello?"))
     assert (found.addressed, found.thread.thread_ts) == ("mention", "1700000009.000200")
     assert reason(message(channel="G1", channel_type="mpim")) == "not_addressed"
 
 
 def test_a1_a_follow_up_waits_for_the_threads_standing() -> None:
-    found = letter(message(thread_ts="1700000000.000100"))
+    found = incoming(message(thread_ts="1700000000.000100"))
     assert found.addressed == "follow_up"
     assert settle(found, "engaged") is found
     assert settle(found, "unknown") == Ignored(reason="not_addressed")
@@ -133,11 +133,11 @@ def test_a1_channel_talk_outside_threads_is_not_looked_up() -> None:
 
 
 def test_a1_mute_keeps_quiet_until_mentioned_again() -> None:
-    muting = letter(message(thread_ts="1700000000.000100", text="Mute."))
+    muting = incoming(message(thread_ts="1700000000.000100", text="Mute."))
     assert (muting.kind, settle(muting, "engaged")) == ("mute", muting)
-    again = letter(mention(thread_ts="1700000000.000100"))
+    again = incoming(mention(thread_ts="1700000000.000100"))
     assert settle(again, "muted") is again
-    direct = letter(message(channel="D1", channel_type="im"))
+    direct = incoming(message(channel="D1", channel_type="im"))
     assert settle(direct, "muted") == Ignored(reason="muted")
     assert settle(direct, "unknown") is direct
 
@@ -146,10 +146,12 @@ def test_a3_both_events_of_one_mention_share_a_key() -> None:
     twin = message(text="<@UORION> how do we release?", ts="1700000000.000100")
     assert reason(twin) == "twin_of_mention"
     group = {"channel": "G1", "channel_type": "mpim", "text": "<@UORION> hi"}
-    keys = [letter(event, event_id=i).event_ids for i, event in (("Ev1", mention(**group)), ("Ev2", message(**group)))]
+    keys = [
+        incoming(event, event_id=i).event_ids for i, event in (("Ev1", mention(**group)), ("Ev2", message(**group)))
+    ]
     assert keys[0][0] != keys[1][0]
     assert keys[0][1] == "msg:T1:G1:1700000000.000100"
-    assert letter(message(**{**group, "ts": "1700000000.000100"})).event_ids[1] == keys[0][1]
+    assert incoming(message(**{**group, "ts": "1700000000.000100"})).event_ids[1] == keys[0][1]
 
 
 def edit(text: str = "how do we <@UORION> roll back?", **fields: Any) -> dict[str, Any]:
@@ -169,17 +171,17 @@ def edit(text: str = "how do we <@UORION> roll back?", **fields: Any) -> dict[st
 
 
 def test_a3_an_edit_is_a_new_version_of_the_same_message() -> None:
-    found = letter(edit())
+    found = incoming(edit())
     assert (found.kind, found.ts, found.edited_ts) == ("edit", "1700000000.000100", "1700000042.000000")
     assert found.text == "how do we  roll back?"
     assert found.thread.thread_ts == "1700000000.000100"
     assert found.event_ids[1] == "msg:T1:C1:1700000000.000100:1700000042.000000"
-    mentioned = letter(mention(edited={"user": "UANN", "ts": "1700000042.000000"}))
+    mentioned = incoming(mention(edited={"user": "UANN", "ts": "1700000042.000000"}))
     assert (mentioned.kind, mentioned.event_ids[1]) == ("edit", found.event_ids[1])
 
 
 def test_a3_an_edit_without_mention_waits_for_the_standing() -> None:
-    found = letter(edit("how do we roll back?"))
+    found = incoming(edit("how do we roll back?"))
     assert found.addressed == "follow_up"
     assert settle(found, "unknown") == Ignored(reason="not_addressed")
     assert settle(found, "muted") is found
@@ -188,7 +190,7 @@ def test_a3_an_edit_without_mention_waits_for_the_standing() -> None:
 def test_a3_an_edit_that_first_mentions_orion_is_a_first_question() -> None:
     event = edit()
     event["previous_message"]["text"] = "how do we release?"
-    found = letter(event)
+    found = incoming(event)
     asked = settle(found, "unknown")
     assert settle(found, "lost") == asked
     assert isinstance(asked, Incoming)
@@ -199,7 +201,7 @@ def test_a3_an_edit_that_first_mentions_orion_is_a_first_question() -> None:
 def test_a3_a_bare_mention_that_becomes_a_question_is_one() -> None:
     event = edit()
     event["previous_message"]["text"] = "<@UORION>"
-    assert letter(event).kind == "question"
+    assert incoming(event).kind == "question"
 
 
 def test_a3_the_first_message_of_a_thread_in_a_direct_chat_was_said_in_the_chat() -> None:
@@ -207,7 +209,7 @@ def test_a3_the_first_message_of_a_thread_in_a_direct_chat_was_said_in_the_chat(
     for channel, thread in (("D1", "D1"), ("C1", root)):
         event = edit(thread_ts=root, reply_count=1)
         event |= {"channel": channel, "channel_type": "im" if channel == "D1" else "channel"}
-        assert letter(event).thread.thread_ts == thread
+        assert incoming(event).thread.thread_ts == thread
 
 
 def test_a4_unfurls_and_own_updates_are_no_edits() -> None:
@@ -227,13 +229,13 @@ def test_a3_a_deleted_question_is_told() -> None:
         "event_ts": "1700000050.000000",
         "previous_message": gone,
     }
-    found = letter(event)
+    found = incoming(event)
     assert (found.kind, found.ts, found.text) == ("delete", "1700000000.000100", "")
     assert found.event_ids[1] == "msg:T1:C1:1700000000.000100:deleted"
     assert reason({**event, "previous_message": {**gone, "user": "UORION", "bot_id": "BORION"}}) == "self"
     tombstone = edit()
     tombstone["message"] = {"subtype": "tombstone", "user": "USLACKBOT", "ts": "1700000000.000100", "text": "gone"}
-    assert letter(tombstone).event_ids[1] == found.event_ids[1]
+    assert incoming(tombstone).event_ids[1] == found.event_ids[1]
 
 
 @pytest.mark.parametrize("text", ["<@UBEN> the PIN is 4711", "<!here> look", "mute"])
@@ -246,7 +248,7 @@ def test_a3_what_people_tell_each_other_in_a_thread_is_told_when_it_is_deleted(t
         "channel_type": "channel",
     }
     event |= {"deleted_ts": gone["ts"], "event_ts": "1700000050.000000", "previous_message": gone}
-    found = letter(event)
+    found = incoming(event)
     assert (found.kind, found.thread.thread_ts) == ("delete", "1700000000.000100")
     assert settle(found, "engaged") is found, "it may stand in Orion's memory"
     assert settle(found, "unknown") == Ignored(reason="not_addressed")
@@ -282,15 +284,15 @@ def test_a4_an_allow_listed_bot_may_ask(name: str) -> None:
 
 @pytest.mark.parametrize("subtype", ["file_share", "thread_broadcast"])
 def test_a4_files_and_broadcast_replies_are_people_speaking(subtype: str) -> None:
-    assert letter(message(subtype=subtype, thread_ts="1700000000.000100")).kind == "question"
+    assert incoming(message(subtype=subtype, thread_ts="1700000000.000100")).kind == "question"
 
 
 @pytest.mark.parametrize("text", ["stop", "<@UORION> Stop!", " STOP. "])
 def test_a6_the_word_stop_alone_stops(text: str) -> None:
-    found = letter(message(thread_ts="1700000000.000100", text=text, channel_type="mpim"))
+    found = incoming(message(thread_ts="1700000000.000100", text=text, channel_type="mpim"))
     assert found.kind == "stop"
     assert settle(found, "muted") is found
-    assert letter(mention(text="<@UORION> stop the press")).kind == "question"
+    assert incoming(mention(text="<@UORION> stop the press")).kind == "question"
 
 
 def test_a6_the_stop_button_stops() -> None:
@@ -302,15 +304,15 @@ def test_a6_the_stop_button_stops() -> None:
         "streaming_message_ts": [],
         "event_ts": "1700000060.000000",
     }
-    found = letter(event)
+    found = incoming(event)
     assert (found.kind, found.thread.thread_ts, found.event_ids) == ("stop", "1700000000.000100", ("evt:T1:Ev1",))
-    bare = letter({**event, "thread_ts": ""})
+    bare = incoming({**event, "thread_ts": ""})
     assert bare.thread.thread_ts == "D1"
 
 
 @pytest.mark.parametrize("text", ["<@UORION>", "<@UORION|orion>  ", ""])
 def test_a1_an_empty_mention_asks_for_help(text: str) -> None:
-    assert letter(mention(text=text)).kind == "help"
+    assert incoming(mention(text=text)).kind == "help"
 
 
 @pytest.mark.parametrize(
@@ -340,12 +342,12 @@ def test_a12_external_channels_are_refused_unless_opened() -> None:
 
 
 def test_i2_an_escaped_mention_names_nobody() -> None:
-    found = letter(mention(text="<@UORION> print &lt;@UBEN&gt;"))
+    found = incoming(mention(text="<@UORION> print &lt;@UBEN&gt;"))
     assert (found.text, found.mentioned) == ("print <@UBEN>", frozenset())
 
 
 def test_a1_a_letter_is_a_question() -> None:
-    question = letter(mention(text="<@UORION> tell <@UBEN>")).question()
+    question = incoming(mention(text="<@UORION> tell <@UBEN>")).question()
     assert (question.text, question.user, question.mentioned) == ("tell <@UBEN>", "UANN", frozenset({"UBEN"}))
 
 
@@ -356,8 +358,8 @@ def test_a3_a_body_that_is_no_letter_is_named(body: str) -> None:
 
 
 def test_a3_a_newer_versions_letter_still_loads() -> None:
-    stored = json.loads(letter(mention()).to_json())
-    assert Incoming.from_json(json.dumps({**stored, "mood": "curious"})) == letter(mention())
+    stored = json.loads(incoming(mention()).to_json())
+    assert Incoming.from_json(json.dumps({**stored, "mood": "curious"})) == incoming(mention())
 
 
 @pytest.mark.parametrize("fields", [{"user": None}, {"channel": "C:1"}, {"ts": "soon"}, {"thread_ts": "C1:x"}])
@@ -405,10 +407,10 @@ def test_a3_a_letter_survives_storage(text: str, ts: str, ids: list[str]) -> Non
     assert Incoming.from_json(stored.to_json()) == stored
 
 
-@given(text=st.text(), standing=st.sampled_from(["unknown", "engaged", "muted"]))
-def test_a1_a_mention_always_reaches_orion(text: str, standing: Standing) -> None:
-    found = letter(mention(text=f"<@UORION> {text}"))
-    assert settle(found, standing) == found
+@given(text=st.text(), thread_mode=st.sampled_from(["unknown", "engaged", "muted"]))
+def test_a1_a_mention_always_reaches_orion(text: str, thread_mode: ThreadMode) -> None:
+    found = incoming(mention(text=f"<@UORION> {text}"))
+    assert settle(found, thread_mode) == found
 
 
 @pytest.mark.parametrize(("said", "told"), [(mention(), True), (message(thread_ts="1700000000.000100"), False)])

@@ -99,7 +99,7 @@ async def test_d3_without_the_grant_there_is_no_tool(redis_url: str, tmp_path: P
     assert "search" in offered(server)
 
 
-def letter(ts: str = "1.0", **more: Any) -> Incoming:
+def incoming(ts: str = "1.0", **more: Any) -> Incoming:
     place = ThreadKey(team="T1", channel="C0HELP", thread_ts=ts)
     return Incoming(kind="question", thread=place, user="U1", ts=ts, addressed="mention", text="?", **more)
 
@@ -109,19 +109,19 @@ async def test_d3_a_grant_is_asked_for_once_and_a_refusal_is_remembered() -> Non
         now = [0.0]
         async with open_client(inside.bot_token, api_url=inside.api_url) as client:
             searching = SlackSearching(client, SlackCalls(client), clock=lambda: now[0])
-            assert await searching.tools(letter()) == ()
-            (tool,) = await searching.tools(letter(action_token="t"))
-            await searching.tools(letter(action_token="t"))
+            assert await searching.tools(incoming()) == ()
+            (tool,) = await searching.tools(incoming(action_token="t"))
+            await searching.tools(incoming(action_token="t"))
             assert [one.method for one in inside.calls] == ["auth.test"]
             stale = await tool.run("1", {"query": "canteen"})
             assert (stale.ok, stale.error) == (False, "Slack's search gave no answer.")
             inside.faults.missing.add("assistant.search.context")
             refused = await tool.run("1", {"query": "canteen"})
             assert refused.error == "The workspace does not let Orion search."
-            assert await searching.tools(letter(action_token="t")) == ()
+            assert await searching.tools(incoming(action_token="t")) == ()
             now[0] = 4000.0
-            assert len(await searching.tools(letter(action_token="t"))) == 1
-    assert await no_tools(letter()) == ()
+            assert len(await searching.tools(incoming(action_token="t"))) == 1
+    assert await no_tools(incoming()) == ()
 
 
 async def test_d3_what_is_found_is_public_said_by_people_and_not_the_question() -> None:
@@ -130,7 +130,7 @@ async def test_d3_what_is_found_is_public_said_by_people_and_not_the_question() 
         inside.post("U0PEOPLE", "C0GENERAL", f"{NEWS} See <https://a.example/x|the plan> &amp; map")
         asked = inside.post("U0VISITOR", "C0HELP", "Which canteen?")
         token = next(iter(inside.workspace.action_tokens))
-        (tool,) = await SlackSearching(client, SlackCalls(client)).tools(letter(asked, action_token=token))
+        (tool,) = await SlackSearching(client, SlackCalls(client)).tools(incoming(asked, action_token=token))
         found = await tool.run("1", {"query": "Which canteen"})
     (source,) = found.sources
     assert source.text == f"{NEWS} See the plan (https://a.example/x) & map"

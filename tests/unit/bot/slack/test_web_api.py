@@ -246,24 +246,24 @@ async def test_h3_a_call_that_was_cancelled_leaves_the_probe_to_the_next() -> No
     ("error", "status", "doubts"),
     [("internal_error", 200, 1), ("", 503, 1), ("ratelimited", 429, 0), ("channel_not_found", 200, 0)],
 )
-async def test_e5_only_what_slack_may_still_carry_out_is_doubted(error: str, status: int, doubts: int) -> None:
+async def test_e5_only_what_slack_may_still_carry_out_is_doubted(error: str, status: int, pending_checks: int) -> None:
     heard: list[None] = []
 
-    async def doubted() -> None:
+    async def maybe_posted() -> None:
         heard.append(None)
 
     async with local_slack(patience_s=0.0) as slack:
         slack.server.faults.fail("chat.postMessage", error, status=status)
         with pytest.raises(DeliveryFailed):
-            await slack.calls.write("chat.postMessage", post(), doubted=doubted)
-    assert len(heard) == doubts
+            await slack.calls.write("chat.postMessage", post(), maybe_posted=maybe_posted)
+    assert len(heard) == pending_checks
 
 
 async def test_e5_a_slack_that_cannot_be_reached_carries_nothing_out() -> None:
-    async def doubted() -> None:
+    async def maybe_posted() -> None:
         pytest.fail("no connection was opened")
 
     async with open_client("xoxb-1", api_url="http://127.0.0.1:9/api/") as client:
         calls = SlackCalls(client, patience_s=0.0, first_pause_s=0.01)
         with pytest.raises(DeliveryFailed):
-            await calls.write("chat.postMessage", post(), doubted=doubted)
+            await calls.write("chat.postMessage", post(), maybe_posted=maybe_posted)

@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC).timestamp()
 
 
-def letter(user: str = "U1", channel: str = "C1", team: str = "T1") -> Incoming:
+def incoming(user: str = "U1", channel: str = "C1", team: str = "T1") -> Incoming:
     place = ThreadKey(team=team, channel=channel, thread_ts="1.0")
     return Incoming(kind="question", thread=place, user=user, ts="1.0", addressed="mention")
 
@@ -52,28 +52,28 @@ async def test_a12_a_used_up_budget_is_named(
     redis_client: Redis, no_leaked_keys: list[str], limits: Limits, holder: Holder | None
 ) -> None:
     purse = budgets(redis_client, limits)
-    assert await purse.exhausted(letter()) is None
-    await spend(purse, 100, letter())
-    assert await purse.exhausted(letter()) == holder
+    assert await purse.exhausted(incoming()) is None
+    await spend(purse, 100, incoming())
+    assert await purse.exhausted(incoming()) == holder
 
 
 async def test_a12_others_and_tomorrow_are_another_matter(redis_client: Redis) -> None:
     limits = Limits(user=10, channel=10)
     purse = budgets(redis_client, limits)
-    await spend(purse, 10, letter())
-    assert await purse.exhausted(letter(user="U2")) == "channel"
-    assert await purse.exhausted(letter(channel="C2")) == "user"
-    assert await purse.exhausted(letter(user="U2", channel="C2")) is None
-    assert await purse.exhausted(letter(team="T2")) is None
+    await spend(purse, 10, incoming())
+    assert await purse.exhausted(incoming(user="U2")) == "channel"
+    assert await purse.exhausted(incoming(channel="C2")) == "user"
+    assert await purse.exhausted(incoming(user="U2", channel="C2")) is None
+    assert await purse.exhausted(incoming(team="T2")) is None
     assert purse.renewed_in_s == 12 * 3600
-    assert await budgets(redis_client, limits, NOON + purse.renewed_in_s - 1).exhausted(letter()) == "user"
-    assert await budgets(redis_client, limits, NOON + purse.renewed_in_s).exhausted(letter()) is None
+    assert await budgets(redis_client, limits, NOON + purse.renewed_in_s - 1).exhausted(incoming()) == "user"
+    assert await budgets(redis_client, limits, NOON + purse.renewed_in_s).exhausted(incoming()) is None
 
 
 async def test_a12_what_a_killed_worker_used_is_counted_already(redis_client: Redis) -> None:
     """Each call is written down when it ends, not when the turn does: nothing but the turn itself is lost."""
     purse = budgets(redis_client, Limits(user=1_000))
-    async with purse.counting("t", letter()):
+    async with purse.counting("t", incoming()):
         for total in (300, 600):
             purse.used("t", 300)
 
@@ -90,13 +90,13 @@ async def test_a12_a_turn_that_ends_badly_costs_what_it_used(redis_client: Redis
     purse = budgets(redis_client, Limits(user=50))
 
     async def turn() -> None:
-        async with purse.counting("t", letter()):
+        async with purse.counting("t", incoming()):
             purse.used("t", 50)
             raise end
 
     with pytest.raises(type(end)):
         await turn()
-    assert await purse.exhausted(letter()) == "user"
+    assert await purse.exhausted(incoming()) == "user"
 
 
 async def test_a12_many_turns_at_once_lose_no_token(redis_client: Redis) -> None:
@@ -104,7 +104,7 @@ async def test_a12_many_turns_at_once_lose_no_token(redis_client: Redis) -> None
 
     async def turn(number: int) -> None:
         with suppress(ValueError):
-            async with purse.counting(f"t{number}", letter(user=f"U{number % 3}")):
+            async with purse.counting(f"t{number}", incoming(user=f"U{number % 3}")):
                 for _ in range(5):
                     purse.used(f"t{number}", 7)
                     await asyncio.sleep(0)
@@ -121,17 +121,17 @@ async def test_a12_a_turn_that_ends_late_takes_nothing_from_its_next_try(redis_c
     """A worker that lost a lease may claim the question again before the first try has cleaned up."""
     purse = budgets(redis_client, Limits(user=10))
     async with AsyncExitStack() as second:
-        async with purse.counting("t", letter()):
-            await second.enter_async_context(purse.counting("t", letter()))
+        async with purse.counting("t", incoming()):
+            await second.enter_async_context(purse.counting("t", incoming()))
         purse.used("t", 10)
-    assert await purse.exhausted(letter()) == "user"
+    assert await purse.exhausted(incoming()) == "user"
 
 
 async def test_a12_a_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:
     async with Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:
         purse = budgets(nobody, Limits(user=1))
         with capture_logs() as logs:
-            await spend(purse, 5, letter())
+            await spend(purse, 5, incoming())
     assert {line["event"] for line in logs} == {"tokens_not_counted"}
 
 

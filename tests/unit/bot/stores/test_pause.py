@@ -23,9 +23,9 @@ async def test_a12_a_pause_holds_for_everybody_until_somebody_resumes(redis_clie
 async def test_a12_one_orions_pause_is_not_anothers(redis_client: Redis) -> None:
     await Pausing(redis_client, prefix="one").pause("x" * 1_000)
     assert await Pausing(redis_client, prefix="two").now() is None
-    standing = await Pausing(redis_client, prefix="one").now()
-    assert standing is not None
-    assert len(standing.reason) == REASON_MOST
+    thread_mode = await Pausing(redis_client, prefix="one").now()
+    assert thread_mode is not None
+    assert len(thread_mode.reason) == REASON_MOST
 
 
 @pytest.mark.parametrize("stored", ["", "{}", "[]", '{"since": "soon"}', "no JSON"])

@@ -7,18 +7,18 @@ from typing import Any
 from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
-from bot.events.enqueue import Reception
-from bot.gates.stop import StopDesk, Stops
+from bot.events.enqueue import Enqueuer
+from bot.gates.stop import EarlyStops, Stops
 from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming
 from bot.slack.users import KnownPeople
 from bot.stores.search_tokens import KEPT_S
-from bot.stores.stores import memory_over
+from bot.stores.stores import stores_over
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
 
 
-def letter(**more: Any) -> Incoming:
+def incoming(**more: Any) -> Incoming:
     fields: dict[str, Any] = {"action_token": "xact-secret", **more}
     return Incoming(kind="question", thread=PLACE, user="U1", ts="1.0", addressed="mention", text="?", **fields)
 
@@ -43,22 +43,22 @@ async def everything(redis: Redis) -> dict[str, str]:
 
 async def test_d3_a_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client)
-    memory = memory_over(redis_client, mailbox)
-    desk = StopDesk(Stops(memory, mailbox.cancel), memory, access=Access(), known=KnownPeople(redis_client))
-    await Reception(memory, mailbox.cancel, stop_desk=desk).receive(letter())
+    stores = stores_over(redis_client, mailbox)
+    team_bot = EarlyStops(Stops(stores, mailbox.cancel), stores, access=Access(), known=KnownPeople(redis_client))
+    await Enqueuer(stores, mailbox.cancel, early_stops=team_bot).receive(incoming())
     (claimed,) = await mailbox.claim("w", 1)
-    assert await memory.tokens.of(Incoming.from_json(claimed.body)) == "xact-secret"
+    assert await stores.tokens.of(Incoming.from_json(claimed.body)) == "xact-secret"
     await mailbox.done(claimed, "dead", reason="given up")
     holding = [key for key, text in (await everything(redis_client)).items() if "xact-secret" in text]
-    assert holding == [memory.tokens.key(letter())]
+    assert holding == [stores.tokens.key(incoming())]
     assert 0 < await redis_client.ttl(holding[0]) <= KEPT_S
     await mailbox.aclose()
 
 
 async def test_d3_each_version_of_a_message_has_its_own(redis_client: Redis) -> None:
-    tokens = memory_over(redis_client, Mailbox(redis_client)).tokens
-    await tokens.keep(letter())
-    assert await tokens.of(letter(action_token="", edited_ts="2.0")) == ""
-    await tokens.keep(letter(action_token=""))
-    assert await tokens.of(letter(action_token="")) == "xact-secret"
-    assert await tokens.of(letter(action_token="its own")) == "its own", "as an older version stored it"
+    tokens = stores_over(redis_client, Mailbox(redis_client)).tokens
+    await tokens.keep(incoming())
+    assert await tokens.of(incoming(action_token="", edited_ts="2.0")) == ""
+    await tokens.keep(incoming(action_token=""))
+    assert await tokens.of(incoming(action_token="")) == "xact-secret"
+    assert await tokens.of(incoming(action_token="its own")) == "its own", "as an older version stored it"

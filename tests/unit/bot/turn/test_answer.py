@@ -1,4 +1,4 @@
-"""One letter from claim to delivery, interrupted wherever it hurts: the answer stands once, or its person is told.
+"""One message from claim to delivery, interrupted wherever it hurts: the answer stands once, or its person is told.
 
 The mailbox is a real one in Valkey, Slack is the local workspace, the model is scripted: what goes wrong goes wrong
 there.
@@ -25,20 +25,20 @@ from agent.model.protocol import ModelError
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from agent.turn.progress import Policy
-from bot.delivery.delivery import Ticket
+from bot.delivery.delivery import AnswerKey
 from bot.events.catch_up import Served
-from bot.events.enqueue import Reception
-from bot.gates.stop import Cancel, StopDesk, Stops
+from bot.events.enqueue import Enqueuer
+from bot.gates.stop import Cancel, EarlyStops, Stops
 from bot.queue.lease import Lease, LeaseLost
 from bot.queue.queue import Claimed, Mailbox
 from bot.queue.worker import OK, Ending
 from bot.slack.message import Access, Incoming
 from bot.slack.users import KnownPeople
 from bot.slack.web_api import DeliveryFailed, SlackCalls
-from bot.stores.cancellations import Withdrawals
-from bot.stores.stores import Memory, memory_over
+from bot.stores.cancellations import Cancellations
+from bot.stores.stores import Stores, stores_over
 from bot.turn.answer import Answering
-from bot.turn.duplicates import LOOKS_S, Doubts, read_unsettled
+from bot.turn.duplicates import LOOKS_S, PendingChecks, read_pending_check
 from bot.turn.engine import Engine
 from bot.turn.job import turn_id_of
 from bot.turn.observer import open_observers
@@ -53,12 +53,12 @@ ASKED = "How many requests may a key send a minute?"
 
 
 @dataclass(kw_only=True)
-class Desk:
-    """Everything round one Answering, and the hands to hold a letter."""
+class TeamBot:
+    """Everything round one Answering, and the hands to hold a message."""
 
     slack: Slack
     model: ScriptedModel
-    memory: Memory
+    stores: Stores
     answering: Answering
     cancelled: list[tuple[str, str, str]]
     redis: Redis
@@ -68,37 +68,39 @@ class Desk:
         keys = (f"msg:{place.team}:{place.channel}:{ts}",) if not more else ()
         usual = {"kind": "question", "addressed": "mention", "text": ASKED, "event_ts": ts, "user": "U0YOU"}
         fields: dict[str, Any] = {**usual, **more}
-        letter = Incoming(thread=place, ts=ts, event_ids=keys, **fields)
-        await self.reception.receive(letter)
-        return letter
+        incoming = Incoming(thread=place, ts=ts, event_ids=keys, **fields)
+        await self.enqueuer.receive(incoming)
+        return incoming
 
     @property
     def mailbox(self) -> Mailbox:
-        return self.memory.mailbox
+        return self.stores.mailbox
 
     @property
     def threads(self) -> ThreadStore:
-        return self.memory.threads
+        return self.stores.threads
 
     @property
-    def withdrawals(self) -> Withdrawals:
-        return self.memory.withdrawals
+    def cancellations(self) -> Cancellations:
+        return self.stores.cancellations
 
     @property
-    def reception(self) -> Reception:
+    def enqueuer(self) -> Enqueuer:
         async def cancel(thread: str, reason: str, *, message_id: str) -> None:
             self.cancelled.append((thread, reason, message_id))
 
         return self.reception_with(cancel)
 
-    def reception_with(self, cancel: Cancel, served: Served | None = None) -> Reception:
-        stop_desk = StopDesk(Stops(self.memory, cancel), self.memory, access=Access(), known=KnownPeople(self.redis))
-        return Reception(self.memory, cancel, stop_desk=stop_desk, served=served)
+    def reception_with(self, cancel: Cancel, served: Served | None = None) -> Enqueuer:
+        early_stops = EarlyStops(
+            Stops(self.stores, cancel), self.stores, access=Access(), known=KnownPeople(self.redis)
+        )
+        return Enqueuer(self.stores, cancel, early_stops=early_stops, served=served)
 
     async def claim(self) -> tuple[Claimed, Lease]:
-        """A person's letter; those that ask for a second look rest until ``settled``."""
+        """A person's message; those that ask for a second look rest until ``settled``."""
         (claimed,) = await self.mailbox.claim("w", 1)
-        while read_unsettled(claimed.body):
+        while read_pending_check(claimed.body):
             self.resting.append(claimed.thread)
             await self.mailbox.done(claimed, "giveback", after_s=600)
             (claimed,) = await self.mailbox.claim("w", 1)
@@ -111,14 +113,14 @@ class Desk:
         return ending
 
     async def interrupt(self, when: Callable[[], object], *, stop: str = "") -> Ending | None:
-        """Handle a letter and cancel it at a moment; ``stop`` is a person's reason. None: given back."""
+        """Handle a message and cancel it at a moment; ``stop`` is a person's reason. None: given back."""
         claimed, lease = await self.claim()
         async with asyncio.TaskGroup() as group:
             task = group.create_task(self.answering.handle(claimed, lease))
             await wait_until(when, "the moment to interrupt")
             if stop:
-                letter = Incoming.from_json(claimed.body)
-                await self.withdrawals.stop(replace(letter, event_ts="9999999999.000000"))
+                incoming = Incoming.from_json(claimed.body)
+                await self.cancellations.stop(replace(incoming, event_ts="9999999999.000000"))
                 lease.stop(stop)
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -133,7 +135,7 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(
+async def team_bot(
     tmp_path: Path,
     redis: Redis,
     drafts: list[Any],
@@ -141,7 +143,7 @@ async def desk(
     pause_s: float = 0.01,
     patience_s: float = 20,
     attempt_s: float = 15.0,
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[TeamBot]:
     model = ScriptedModel(drafts)
     mailbox = Mailbox(redis)
     async with local_slack() as slack, open_observers(settings_in(tmp_path, ""), redis) as observers:
@@ -154,7 +156,7 @@ async def desk(
                 breaker=slack.breaker,
             ),
             slack.workspace.own,
-            doubted=Doubts(mailbox).note,
+            maybe_posted=PendingChecks(mailbox).note,
         )
         index = SqliteIndex.open(tmp_path / "index")
         engine = Engine(
@@ -165,12 +167,12 @@ async def desk(
             budget=Budget(),
             report=IndexReport(),
         )
-        memory = memory_over(redis, mailbox)
-        answering = Answering(engine, delivery, memory=memory, observers=observers)
-        yield Desk(
+        stores = stores_over(redis, mailbox)
+        answering = Answering(engine, delivery, stores=stores, observers=observers)
+        yield TeamBot(
             slack=slack,
             model=model,
-            memory=memory,
+            stores=stores,
             answering=answering,
             cancelled=[],
             redis=redis,
@@ -180,7 +182,7 @@ async def desk(
 
 
 async def test_h3_given_back_after_slack_took_the_post_it_stands_once(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD], pause_s=10) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD], pause_s=10) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         at.slack.server.faults.lose_response("chat.postMessage")
@@ -193,7 +195,7 @@ async def test_h3_given_back_after_slack_took_the_post_it_stands_once(tmp_path: 
 async def test_h3_crashed_before_the_post_the_decided_answer_is_delivered_not_made_again(
     tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with desk(tmp_path, redis_client, [GOOD, "<answer>Another text [1].</answer>"]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD, "<answer>Another text [1].</answer>"]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         at.slack.server.faults.hang("chat.postMessage")
@@ -209,7 +211,7 @@ async def test_h3_crashed_before_the_post_the_decided_answer_is_delivered_not_ma
 async def test_a6_a_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(
     tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         at.slack.server.faults.delay("assistant.threads.setStatus", 2.0, times=99)
@@ -219,16 +221,16 @@ async def test_a6_a_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(
 
 
 async def test_a6_a_question_that_still_waits_is_stopped_too_and_once(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
-        letter = await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
+        incoming = await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
         (question,) = await at.mailbox.stored(str(place))
         assert at.cancelled == [(str(place), "stopped", question.id)]
         assert await at.handle() == OK
         assert [text[:7] for text in at.said(place)] == ["Stopped"]
         assert at.model.decided == []
-        await at.reception.receive(letter)
+        await at.enqueuer.receive(incoming)
         assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
 
 
@@ -236,22 +238,22 @@ async def test_h3_a_question_stored_but_not_acknowledged_is_served_when_slack_se
     tmp_path: Path, redis_client: Redis
 ) -> None:
     """Its thread must be among those that are looked into after an absence."""
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        letter = await at.store(ts, place)  # and then Redis went away, or the process died
+        incoming = await at.store(ts, place)  # and then Redis went away, or the process died
         served = Served(redis_client)
 
         async def cancel(thread: str, reason: str, *, message_id: str) -> None:
             raise AssertionError((thread, reason, message_id))
 
-        await at.reception_with(cancel, served).receive(letter)
+        await at.reception_with(cancel, served).receive(incoming)
         assert await served.latest(9) == [place]
 
 
 async def test_a6_a_stop_that_redis_cut_short_counts_when_slack_sends_it_again(
     tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         refused = ["once"]
@@ -261,20 +263,20 @@ async def test_a6_a_stop_that_redis_cut_short_counts_when_slack_sends_it_again(
                 raise RedisConnectionError(refused.pop())
             at.cancelled.append((thread, reason, message_id))
 
-        reception = at.reception_with(cancel)
+        enqueuer = at.reception_with(cancel)
         said = at.slack.server.post("U0YOU", CHANNEL, "stop", ts)
         stop = Incoming(kind="stop", thread=place, user="U0YOU", ts=said, addressed="direct", event_ids=("evt:T1:1",))
         with pytest.raises(RedisConnectionError):
-            await reception.receive(stop)
+            await enqueuer.receive(stop)
         for _ in range(2):
-            await reception.receive(stop)
+            await enqueuer.receive(stop)
         (question,) = await at.mailbox.stored(str(place))
         assert at.cancelled == [(str(place), "stopped", question.id)]
 
 
 async def test_a6_a_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client: Redis) -> None:
     never = ModelError("LLMError", "away")
-    async with desk(tmp_path, redis_client, [never]) as at:
+    async with team_bot(tmp_path, redis_client, [never]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         gate = asyncio.Event()
@@ -299,7 +301,7 @@ async def test_a6_a_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_c
 
 
 async def test_a3_a_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         await at.store(ts, place, kind="delete", text="")
@@ -313,7 +315,7 @@ async def test_a3_a_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_pat
 
 
 async def test_h3_a_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         at.answering._delivery._calls._patience_s = 0.05  # its own patience, shortened
         place, ts = at.slack.ask()
         await at.store(ts, place)
@@ -332,14 +334,14 @@ async def test_h3_a_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_cl
 async def test_a3_a_question_that_comes_again_from_elsewhere_is_answered_in_place(
     tmp_path: Path, redis_client: Redis, how: str
 ) -> None:
-    """Nothing in Redis tells that an answer stands, and it is the letter's first try: only Slack knows."""
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    """Nothing in Redis tells that an answer stands, and it is the message's first try: only Slack knows."""
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         edited = how.startswith("edited")
         place, ts = at.slack.ask()
         if not edited:
             ts = f"{float(ts) - 3 * 86_400:.6f}"
         old = Answer(text="Ask again.", chunks=("Ask again.",), sources=(), verified=True, attempts=1)
-        await at.slack.delivery.answer(place, old, Ticket(question_ts=ts, turn_id="before"))
+        await at.slack.delivery.answer(place, old, AnswerKey(question_ts=ts, turn_id="before"))
         await at.store(ts, place, **({"edited_ts": f"{float(ts) + 60:.6f}"} if edited else {}))
         assert await at.handle() == OK
         (said,) = at.said(place)
@@ -347,7 +349,7 @@ async def test_a3_a_question_that_comes_again_from_elsewhere_is_answered_in_plac
 
 
 async def test_h3_a_model_that_is_away_is_waited_for(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [ModelError("LLMError", "away"), GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [ModelError("LLMError", "away"), GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         assert (await at.handle()).verb == "giveback"
@@ -357,12 +359,12 @@ async def test_h3_a_model_that_is_away_is_waited_for(tmp_path: Path, redis_clien
 
 
 async def test_h3_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        letter = await at.store(ts, place)
+        incoming = await at.store(ts, place)
         claimed, lease = await at.claim()
         await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
-        assert turn_id_of(letter)[:12] in at.said(place)[0]
+        assert turn_id_of(incoming)[:12] in at.said(place)[0]
 
         other, second = at.slack.ask()
         await at.store(second, other)
@@ -376,7 +378,7 @@ async def test_h3_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: 
 async def test_h3_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_can_be_told(
     tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with desk(tmp_path, redis_client, [], patience_s=0.05) as at:
+    async with team_bot(tmp_path, redis_client, [], patience_s=0.05) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         claimed, lease = await at.claim()
@@ -389,7 +391,7 @@ async def test_h3_given_up_while_slack_is_away_the_letter_is_kept_until_its_pers
 
 
 async def test_a5_without_statuses_the_answer_is_the_last_word(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         at.slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=99)
@@ -402,7 +404,7 @@ async def test_a5_without_statuses_the_answer_is_the_last_word(tmp_path: Path, r
 async def test_an_unreadable_letter_is_given_up_and_nobody_crashes(
     body: str, tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         await at.mailbox.enqueue("T:C:1", body, event_ids=["x"])
         claimed, lease = await at.claim()
         assert (await at.answering.handle(claimed, lease)).verb == "dead"
@@ -411,7 +413,7 @@ async def test_an_unreadable_letter_is_given_up_and_nobody_crashes(
 
 
 async def test_e5_a_question_that_slack_brings_late_goes_before_what_waits(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, first = at.slack.ask()
         second = at.slack.server.post("U0YOU", CHANNEL, "and a day?", first)
         await at.store(second, place)
@@ -424,7 +426,7 @@ async def test_a2_a_question_that_came_after_a_later_one_is_remembered_once(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     """The later one, first in work, read the thread and found the earlier one in it."""
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, first = at.slack.ask()
         second = at.slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and in the evening?", first)
         for ts in (second, first):
@@ -434,25 +436,25 @@ async def test_a2_a_question_that_came_after_a_later_one_is_remembered_once(
         assert asked == [second, first]
 
 
-async def lose(at: Desk, claimed: Claimed, lease: Lease) -> None:
+async def lose(at: TeamBot, claimed: Claimed, lease: Lease) -> None:
     """The lease runs out, here and in Redis: the next claim takes the thread over."""
     lease.lose()
     await at.redis.zadd(f"{at.mailbox.shard_of(claimed.thread)}:lease", {claimed.thread: 1}, xx=True)
 
 
-async def settled(at: Desk) -> None:
-    """Every letter that asks for a second look is done, without its wait."""
-    at.answering._settling._looks_s = (0.0,)
+async def settled(at: TeamBot) -> None:
+    """Every message that asks for a second look is done, without its wait."""
+    at.answering._duplicate_checker._looks_s = (0.0,)
     for thread in at.resting:
         await at.mailbox.hurry(thread)
-    while letters := await at.mailbox.claim("w", 9):
-        for claimed in letters:
+    while messages := await at.mailbox.claim("w", 9):
+        for claimed in messages:
             assert await at.answering.handle(claimed, Lease(claimed.leased_until)) == OK
             assert await at.mailbox.done(claimed, "ok")
 
 
 async def test_e5_a_worker_that_stood_still_after_its_claim_starts_no_turn(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         claimed, lease = await at.claim()
@@ -463,7 +465,7 @@ async def test_e5_a_worker_that_stood_still_after_its_claim_starts_no_turn(tmp_p
         assert await at.handle() == OK
 
 
-async def taken_over_while_it_posts(at: Desk, place: ThreadKey) -> None:
+async def taken_over_while_it_posts(at: TeamBot, place: ThreadKey) -> None:
     """The first worker hangs in its post and loses the thread; the second answers; then the first post lands too."""
     claimed, lease = await at.claim()
     at.slack.server.faults.hang("chat.postMessage")
@@ -483,7 +485,7 @@ async def taken_over_while_it_posts(at: Desk, place: ThreadKey) -> None:
 async def test_e5_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_deleted(
     tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         await taken_over_while_it_posts(at, place)
@@ -497,24 +499,24 @@ async def test_e5_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_
 
 
 async def test_e5_a_second_look_waits_and_deletes_nothing_that_is_right(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
         assert await at.handle() == OK
-        (letter,) = await at.mailbox.claim("w", 9)
-        ending = await at.answering.handle(letter, Lease(letter.leased_until))
+        (incoming,) = await at.mailbox.claim("w", 9)
+        ending = await at.answering.handle(incoming, Lease(incoming.leased_until))
         assert ending.verb == "giveback"
         assert 0 < ending.after_s <= LOOKS_S[0]
-        assert await at.mailbox.done(letter, "giveback")
+        assert await at.mailbox.done(incoming, "giveback")
         await settled(at)
         assert len(at.said(place)) == 1
 
 
 async def test_a5_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Path, redis_client: Redis) -> None:
     """The answer was decided, the worker died; the status, or the placeholder, must not stay beside it."""
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         at.slack.server.faults.hang("chat.postMessage")
@@ -522,8 +524,10 @@ async def test_a5_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path:
         at.slack.server.faults.clear()
         await at.slack.delivery.status(place, "is thinking…")
         for _ in range(2):  # two workers died one after the other, each with a placeholder of its own
-            ticket = Ticket(question_ts=ts)
-            await type(at.slack.delivery)(at.slack.calls, at.slack.workspace.own).placeholder(place, "_busy_", ticket)
+            answer_key = AnswerKey(question_ts=ts)
+            await type(at.slack.delivery)(at.slack.calls, at.slack.workspace.own).placeholder(
+                place, "_busy_", answer_key
+            )
         assert await at.handle() == OK
         assert ["120 requests" in text for text in at.said(place)] == [True]
         assert at.slack.server.workspace.threads.statuses == {}
@@ -532,14 +536,14 @@ async def test_a5_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path:
 async def test_a3_what_a_dead_worker_showed_goes_when_the_question_was_taken_back(
     tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        letter = await at.store(ts, place)
+        incoming = await at.store(ts, place)
         await at.slack.delivery.status(place, "is thinking…")
-        await at.slack.delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        await at.slack.delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
-        await at.withdrawals.delete(letter)
+        await at.cancellations.delete(incoming)
         assert await at.handle() == OK
         assert at.said(place) == []
         assert at.slack.server.workspace.threads.statuses == {}
@@ -549,14 +553,14 @@ async def test_a3_what_a_dead_worker_showed_goes_when_the_question_was_taken_bac
 async def test_e5_a_second_look_that_slack_refuses_is_repeated_if_that_may_help(
     error: str, verb: str, tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
         assert await at.handle() == OK
-        at.answering._settling._looks_s = (0.0,)
+        at.answering._duplicate_checker._looks_s = (0.0,)
         at.answering._delivery._calls._patience_s = 0.05  # its own patience, shortened
         at.slack.server.faults.fail("conversations.replies", error, times=99)
-        (letter,) = await at.mailbox.claim("w", 9)
-        assert (await at.answering.handle(letter, Lease(letter.leased_until))).verb == verb
+        (incoming,) = await at.mailbox.claim("w", 9)
+        assert (await at.answering.handle(incoming, Lease(incoming.leased_until))).verb == verb

@@ -1,4 +1,4 @@
-"""What Slack carried out after it was given up stands once all the same (E5, A3, H3), and the letters for it."""
+"""What Slack carried out after it was given up stands once all the same (E5, A3, H3), and the messages for it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from structlog.testing import capture_logs
 from agent.model.protocol import ModelError
 from agent.texts.wording import own_words
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import Ticket
+from bot.delivery.delivery import AnswerKey
 from bot.queue.lease import Lease
 from bot.queue.queue import Mailbox
 from bot.queue.worker import OK
 from bot.slack.message import Incoming
-from bot.turn.duplicates import Doubts, Settling, Unsettled, put_in_order, read_unsettled
+from bot.turn.duplicates import DuplicateChecker, PendingCheck, PendingChecks, put_in_order, read_pending_check
 from bot.turn.job import turn_id_of
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.redis_fleet import node
 from tests.support.waiting import wait_until
 from tests.unit.bot.delivery.test_delivery import LONG, answer
-from tests.unit.bot.turn.test_answer import GOOD, Desk, desk, lose, settled
+from tests.unit.bot.turn.test_answer import GOOD, TeamBot, lose, settled, team_bot
 
 words = st.text(max_size=20)
 POST = "chat.postMessage"
@@ -40,22 +40,22 @@ ATTEMPT_S = 0.2
 
 @given(words, words, words, words)
 def test_e5_it_is_read_back_as_it_was_written(team: str, channel: str, thread_ts: str, ts: str) -> None:
-    unsettled = Unsettled(place=ThreadKey(team=team, channel=channel, thread_ts=thread_ts), question_ts=ts)
-    assert read_unsettled(unsettled.to_json()) == unsettled
-    with pytest.raises(ValueError):  # noqa: PT011 - any reason will do: it is no letter of a person's
-        Incoming.from_json(unsettled.to_json())
+    pending_check = PendingCheck(place=ThreadKey(team=team, channel=channel, thread_ts=thread_ts), question_ts=ts)
+    assert read_pending_check(pending_check.to_json()) == pending_check
+    with pytest.raises(ValueError):  # noqa: PT011 - any reason will do: it is no message of a person's
+        Incoming.from_json(pending_check.to_json())
 
 
 @given(words)
 def test_e5_a_persons_letter_is_none(text: str) -> None:
     place = ThreadKey(team="T", channel="C", thread_ts="1.0")
-    letter = Incoming(kind="question", thread=place, user="U", ts="1.0", addressed="mention", text=text)
-    assert read_unsettled(letter.to_json()) is None
+    incoming = Incoming(kind="question", thread=place, user="U", ts="1.0", addressed="mention", text=text)
+    assert read_pending_check(incoming.to_json()) is None
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '"settle"', '{"settle": 1}', '{"settle": {"place": {}}}'])
 def test_e5_what_cannot_be_read_is_none(body: str) -> None:
-    assert read_unsettled(body) is None
+    assert read_pending_check(body) is None
 
 
 def own(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
@@ -73,38 +73,38 @@ async def landed(slack: Slack) -> None:
     await wait_until(lambda: all(call.done for call in slack.server.calls), "Slack carried it out")
 
 
-async def answered(at: Desk, place: ThreadKey, ts: str) -> None:
+async def answered(at: TeamBot, place: ThreadKey, ts: str) -> None:
     await at.store(ts, place)
     assert await at.handle() == OK
 
 
-async def long(at: Desk, place: ThreadKey, ts: str) -> None:
+async def long(at: TeamBot, place: ThreadKey, ts: str) -> None:
     """An answer of several messages, of which the first and the last are late."""
     at.slack.server.faults.delay(POST, 0.0, times=2)
     at.slack.server.faults.hold(POST)
-    ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
-    await at.answering._delivery.answer(place, answer(*LONG), ticket)
+    answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
+    await at.answering._delivery.answer(place, answer(*LONG), answer_key)
 
 
-async def stopped(at: Desk, place: ThreadKey, ts: str) -> None:
-    letter = await at.store(ts, place)
-    await at.withdrawals.stop(replace(letter, event_ts="9999999999.000000"))
+async def stopped(at: TeamBot, place: ThreadKey, ts: str) -> None:
+    incoming = await at.store(ts, place)
+    await at.cancellations.stop(replace(incoming, event_ts="9999999999.000000"))
     assert await at.handle() == OK
     assert {message["text"] for message in own(at.slack, place)} == {"Stopped."}
 
 
-async def noticed(at: Desk, place: ThreadKey, ts: str) -> None:
+async def noticed(at: TeamBot, place: ThreadKey, ts: str) -> None:
     await at.answering._delivery.notify(place, "I am paused right now.", f"{ts}:paused:1")
 
 
-async def given_up(at: Desk, place: ThreadKey, ts: str) -> None:
+async def given_up(at: TeamBot, place: ThreadKey, ts: str) -> None:
     await at.store(ts, place)
     claimed, lease = await at.claim()
     await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
     assert await at.mailbox.done(claimed, "ok")
 
 
-Posting = Callable[[Desk, ThreadKey, str], Awaitable[None]]
+Posting = Callable[[TeamBot, ThreadKey, str], Awaitable[None]]
 POSTINGS: dict[str, tuple[Posting, Any, int]] = {
     "answer": (answered, GOOD, 1),
     "graceful failure": (answered, ModelError("RefusalError", "no"), 1),
@@ -121,7 +121,7 @@ async def test_e5_what_slack_carried_out_after_its_second_try_goes(
     name: str, channel: str, tmp_path: Path, redis_client: Redis
 ) -> None:
     posting, draft, messages = POSTINGS[name]
-    async with desk(tmp_path, redis_client, [draft], attempt_s=ATTEMPT_S) as at:
+    async with team_bot(tmp_path, redis_client, [draft], attempt_s=ATTEMPT_S) as at:
         place, ts = at.slack.ask(channel=channel)
         at.slack.server.faults.hold(POST)
         await posting(at, place, ts)
@@ -134,12 +134,12 @@ async def test_e5_what_slack_carried_out_after_its_second_try_goes(
 
 
 async def test_e5_a_second_notice_goes_while_the_answer_is_still_to_come(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD], attempt_s=ATTEMPT_S) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD], attempt_s=ATTEMPT_S) as at:
         place, ts = at.slack.ask()
         at.slack.server.faults.hold(POST)
         await noticed(at, place, ts)
         (first,) = stamps(at.slack, place)
-        await at.answering._delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        await at.answering._delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await landed(at.slack)
         with capture_logs() as logged:
             await settled(at)
@@ -149,12 +149,12 @@ async def test_e5_a_second_notice_goes_while_the_answer_is_still_to_come(tmp_pat
 
 
 async def test_e5_a_placeholder_that_comes_after_the_answer_goes(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD], attempt_s=ATTEMPT_S) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD], attempt_s=ATTEMPT_S) as at:
         place, ts = at.slack.ask()
-        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
         at.slack.server.faults.hold(POST)
-        await at.answering._delivery.placeholder(place, "_busy_", ticket)
-        await at.answering._delivery.answer(place, answer("So."), ticket)
+        await at.answering._delivery.placeholder(place, "_busy_", answer_key)
+        await at.answering._delivery.answer(place, answer("So."), answer_key)
         first = stamps(at.slack, place)
         await landed(at.slack)
         assert len(own(at.slack, place)) == 2
@@ -168,9 +168,9 @@ async def test_e5_a_post_that_was_cut_off_and_lands_late_is_no_second_one(
 ) -> None:
     """The turn was interrupted in the middle of its post: nobody waits for the reply, and Slack carries it out."""
     drafts = [GOOD, "<answer>It is 120 requests, as edited [1].</answer>"]
-    async with desk(tmp_path, redis_client, drafts) as at:
+    async with team_bot(tmp_path, redis_client, drafts) as at:
         place, ts = at.slack.ask()
-        letter = await at.store(ts, place)
+        incoming = await at.store(ts, place)
         at.slack.server.faults.hold(POST)
         assert await at.interrupt(lambda: at.slack.made(POST), stop="" if why == "drained" else why) in {None, OK}
         if why == "edited":
@@ -178,7 +178,7 @@ async def test_e5_a_post_that_was_cut_off_and_lands_late_is_no_second_one(
             edited_ts = at.slack.server.messages(CHANNEL, ts)[0]["edited"]["ts"]
             await at.store(ts, place, kind="edit", edited_ts=edited_ts, event_ts="9999999999.000001")
         if why == "deleted":
-            await at.withdrawals.delete(letter)
+            await at.cancellations.delete(incoming)
             await at.store(ts, place, kind="delete")
         if why != "stopped":
             assert await at.handle() == OK
@@ -193,13 +193,13 @@ async def test_e5_what_a_dead_worker_said_lands_beside_what_the_next_one_said(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     """It was killed over its word; Slack carried that out when the next one had looked, and said it too."""
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place, kind="mute", text="mute")
         await lose(at, *await at.claim())
         assert await at.handle() == OK
         (first,) = stamps(at.slack, place)
-        await at.slack.delivery.answer(place, own_words("Muted."), Ticket(question_ts=ts, may_exist=False))
+        await at.slack.delivery.answer(place, own_words("Muted."), AnswerKey(question_ts=ts, may_exist=False))
         assert len(own(at.slack, place)) == 2
         await settled(at)
         assert stamps(at.slack, place) == [first]
@@ -210,18 +210,18 @@ async def test_a3_of_two_versions_the_answer_to_the_latest_stays() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         older = turn_id_of(Incoming(kind="question", thread=place, user="U", ts=ts, addressed="mention"))
-        await slack.delivery.answer(place, answer(*LONG), Ticket(question_ts=ts, turn_id=older, may_exist=False))
+        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id=older, may_exist=False))
         slack.server.edit(CHANNEL, ts, "<@U0ORION> how do we release on Fridays?")
         edited_ts = slack.server.messages(CHANNEL, ts)[0]["edited"]["ts"]
-        letter = Incoming(kind="edit", thread=place, user="U", ts=ts, addressed="mention", edited_ts=edited_ts)
-        ticket = Ticket(question_ts=ts, turn_id=turn_id_of(letter), may_exist=False)
-        latest = await slack.delivery.answer(place, answer("Not at all."), ticket)
+        incoming = Incoming(kind="edit", thread=place, user="U", ts=ts, addressed="mention", edited_ts=edited_ts)
+        answer_key = AnswerKey(question_ts=ts, turn_id=turn_id_of(incoming), may_exist=False)
+        latest = await slack.delivery.answer(place, answer("Not at all."), answer_key)
         await put_in_order(slack.delivery, place, ts)
         assert stamps(slack, place) == [latest]
 
 
 async def test_h3_where_slack_replied_nobody_looks_and_nothing_is_left(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await answered(at, place, ts)
         assert (await at.mailbox.depth()).messages == 0
@@ -229,44 +229,44 @@ async def test_h3_where_slack_replied_nobody_looks_and_nothing_is_left(tmp_path:
 
 
 async def test_e5_a_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, redis_client: Redis) -> None:
-    """Slack was away for long: each try left a letter, and one look is enough for all of them."""
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    """Slack was away for long: each try left a message, and one look is enough for all of them."""
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await answered(at, place, ts)
         for _ in range(3):
-            await Doubts(at.mailbox).note(place, ts)
-        (letter,) = await at.mailbox.claim("w", 9)
-        assert await at.answering.handle(letter, Lease(letter.leased_until)) == OK
-        assert await at.mailbox.done(letter, "giveback")
+            await PendingChecks(at.mailbox).note(place, ts)
+        (incoming,) = await at.mailbox.claim("w", 9)
+        assert await at.answering.handle(incoming, Lease(incoming.leased_until)) == OK
+        assert await at.mailbox.done(incoming, "giveback")
         await settled(at)
         assert at.slack.made("conversations.replies") == 1
         assert (await at.mailbox.depth()).messages == 0
 
 
 async def test_e5_a_newer_doubt_need_not_wait_for_an_older_one_that_rests(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        await Doubts(at.mailbox).note(place, ts)
-        (letter,) = await at.mailbox.claim("w", 9)
-        assert await at.mailbox.done(letter, "giveback", after_s=60)
+        await PendingChecks(at.mailbox).note(place, ts)
+        (incoming,) = await at.mailbox.claim("w", 9)
+        assert await at.mailbox.done(incoming, "giveback", after_s=60)
         assert await at.mailbox.claim("w", 9) == []
-        await Doubts(at.mailbox).note(place, ts)
+        await PendingChecks(at.mailbox).note(place, ts)
         assert len(await at.mailbox.claim("w", 9)) == 1
 
 
 async def test_e5_it_is_looked_again_and_again_until_nothing_can_come_any_more(
     tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        await Doubts(at.mailbox).note(place, ts)
-        (letter,) = await at.mailbox.claim("w", 9)
-        unsettled = Unsettled(place=place, question_ts=ts)
-        settling = Settling(at.mailbox, at.slack.delivery, at.withdrawals, looks_s=(2.0, 4.0, 8.0))
+        await PendingChecks(at.mailbox).note(place, ts)
+        (incoming,) = await at.mailbox.claim("w", 9)
+        pending_check = PendingCheck(place=place, question_ts=ts)
+        duplicate_checker = DuplicateChecker(at.mailbox, at.slack.delivery, at.cancellations, looks_s=(2.0, 4.0, 8.0))
         rests: list[float] = []
         for age_s in (0.0, 2.5, 4.5, 9.0):
-            aged = replace(letter, enqueued_at=time.time() - age_s)
-            rests.append((await settling.settle(unsettled, aged, Lease(letter.leased_until))).after_s)
+            aged = replace(incoming, enqueued_at=time.time() - age_s)
+            rests.append((await duplicate_checker.settle(pending_check, aged, Lease(incoming.leased_until))).after_s)
         assert [round(rest, 1) for rest in rests] == [2.0, 1.5, 3.5, 0.0]
         assert at.slack.made("conversations.replies") == 3
 
@@ -275,15 +275,15 @@ async def test_e5_it_is_looked_again_and_again_until_nothing_can_come_any_more(
 async def test_a5_what_shows_that_an_edited_question_is_at_work_is_left_alone(
     channel: str, tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with desk(tmp_path, redis_client, [GOOD, GOOD], attempt_s=ATTEMPT_S) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD, GOOD], attempt_s=ATTEMPT_S) as at:
         place, ts = at.slack.ask(channel=channel)
         await answered(at, place, ts)
         (first,) = stamps(at.slack, place)
         await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
         claimed, lease = await at.claim()
-        await at.answering._delivery.placeholder(place, "_busy_", Ticket(question_ts=ts))
+        await at.answering._delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await at.slack.delivery.status(place, "is thinking…", question_ts=ts)
-        await Doubts(at.mailbox).note(place, ts)
+        await PendingChecks(at.mailbox).note(place, ts)
         await settled(at)
         assert len(own(at.slack, place)) == 2
         assert len(at.slack.server.workspace.threads.statuses) == 1
@@ -294,44 +294,44 @@ async def test_a5_what_shows_that_an_edited_question_is_at_work_is_left_alone(
 async def test_a3_no_look_deletes_a_part_that_an_edit_is_about_to_take_over(
     tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        first = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
+        first = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
         await at.slack.delivery.answer(place, answer(*LONG), first)
         await at.slack.delivery.answer(place, answer("late"), first)
-        standing = stamps(at.slack, place)
+        thread_mode = stamps(at.slack, place)
         await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
         claimed, lease = await at.claim()
-        await Doubts(at.mailbox).note(place, ts)
+        await PendingChecks(at.mailbox).note(place, ts)
         await settled(at)
-        assert stamps(at.slack, place) == standing, "the turn of the edit puts them in order itself"
+        assert stamps(at.slack, place) == thread_mode, "the turn of the edit puts them in order itself"
         assert await at.answering.handle(claimed, lease) == OK
-        assert stamps(at.slack, place) == standing[:1]
+        assert stamps(at.slack, place) == thread_mode[:1]
 
 
 async def test_e5_a_status_of_another_question_at_work_is_left_alone(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await answered(at, place, ts)
         await at.store(at.slack.server.post("U0YOU", CHANNEL, "and when?", ts), place)
-        await at.slack.delivery.answer(place, answer("So."), Ticket(question_ts=ts, turn_id="turn-2"))
+        await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-2"))
         claimed, lease = await at.claim()
         await at.slack.delivery.status(place, "is thinking…")
-        await Doubts(at.mailbox).note(place, ts)
+        await PendingChecks(at.mailbox).note(place, ts)
         await settled(at)
         assert len(at.slack.server.workspace.threads.statuses) == 1
         await at.answering.handle(claimed, lease)
 
 
 async def test_e5_a_workspace_without_statuses_is_looked_at_as_often(tmp_path: Path, redis_client: Redis) -> None:
-    async with desk(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await answered(at, place, ts)
-        await Doubts(at.mailbox).note(place, ts)
-        (letter,) = await at.mailbox.claim("w", 9)
+        await PendingChecks(at.mailbox).note(place, ts)
+        (incoming,) = await at.mailbox.claim("w", 9)
         at.slack.server.faults.missing.add("assistant.threads.setStatus")
-        at.answering._settling._looks_s = (0.0, 60.0)
-        assert (await at.answering.handle(letter, Lease(letter.leased_until))).verb == "giveback"
+        at.answering._duplicate_checker._looks_s = (0.0, 60.0)
+        assert (await at.answering.handle(incoming, Lease(incoming.leased_until))).verb == "giveback"
 
 
 PLACE = ThreadKey(team="T", channel="C", thread_ts="1.0")
@@ -343,16 +343,16 @@ async def test_h3_a_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
         server.kill()
         asyncio.get_running_loop().call_later(0.6, server.start_again)
         with capture_logs() as logged:
-            await Doubts(mailbox).note(PLACE, "1.0")
+            await PendingChecks(mailbox).note(PLACE, "1.0")
         assert logged == []
-        (letter,) = await mailbox.claim("w", 9)
-        assert read_unsettled(letter.body) == Unsettled(place=PLACE, question_ts="1.0")
+        (incoming,) = await mailbox.claim("w", 9)
+        assert read_pending_check(incoming.body) == PendingCheck(place=PLACE, question_ts="1.0")
         await mailbox.aclose()
 
 
 async def test_h3_without_redis_the_post_goes_on(redis_client: Redis) -> None:
     mailbox = Mailbox(Redis(port=9, retry=Retry(NoBackoff(), 0)))
     with capture_logs() as logged:
-        await Doubts(mailbox, patience_s=0.3).note(PLACE, "1.0")
+        await PendingChecks(mailbox, patience_s=0.3).note(PLACE, "1.0")
     assert [line["event"] for line in logged] == ["doubt_not_noted"]
     await mailbox.aclose()

@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import Delivery, Ticket
+from bot.delivery.delivery import AnswerKey, Delivery
 from bot.local.model.roster import TEAM_ID
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
@@ -34,9 +34,9 @@ class Scene:
         return await self.stored(place, ts)
 
     async def stored(self, place: ThreadKey, ts: str) -> Incoming:
-        letter = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention")
-        await self.mailbox.enqueue(str(place), letter.to_json(), event_ids=[ts])
-        return letter
+        incoming = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention")
+        await self.mailbox.enqueue(str(place), incoming.to_json(), event_ids=[ts])
+        return incoming
 
 
 @asynccontextmanager
@@ -72,18 +72,18 @@ async def test_f9_who_waits_reads_their_number_in_the_language_they_asked_in(red
     async with scene(redis_client) as on:
         place, ts = on.slack.ask()
         asked = "Wie viele Anfragen pro Minute darf ein Schlüssel stellen?"
-        letter = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text=asked)
-        await on.mailbox.enqueue(str(place), letter.to_json(), event_ids=[ts])
+        incoming = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text=asked)
+        await on.mailbox.enqueue(str(place), incoming.to_json(), event_ids=[ts])
         await on.queueing.sweep()
         assert shown(on.slack) == ["ist beschäftigt: Du bist Nummer 1 in der Schlange…"]
 
 
 async def test_a5_the_number_makes_way_for_the_turn(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
-        letter = await on.asked()
+        incoming = await on.asked()
         await on.queueing.sweep()
         (claimed,) = await on.mailbox.claim("w", 1)
-        async with working(on.slack.delivery, letter.thread, Ticket(question_ts=letter.ts)):
+        async with working(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)):
             await on.slack.server.wait_for(lambda: shown(on.slack)[-1] == "is thinking…")
         assert await on.mailbox.done(claimed, "ok")
         await on.queueing.sweep()
@@ -115,21 +115,21 @@ async def test_a5_a_word_that_comes_too_late_is_taken_back(redis_client: Redis) 
 async def test_a5_without_statuses_one_message_stands_in_and_goes_with_the_turn(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         on.slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=100)
-        letter = await on.asked()
+        incoming = await on.asked()
         (waiting,) = await on.mailbox.waiting(for_s=0, again_s=1, limit=1)
-        await on.queueing.tell(waiting, letter)
-        await on.queueing.tell(waiting, letter)
-        assert placeholders(on.slack, letter.thread) == ["_Orion is busy: you are number 1 in the queue…_"]
-        async with working(on.slack.delivery, letter.thread, Ticket(question_ts=letter.ts)):
-            await on.slack.server.wait_for(lambda: placeholders(on.slack, letter.thread) == ["_Orion is thinking…_"])
-        assert placeholders(on.slack, letter.thread) == []
+        await on.queueing.tell(waiting, incoming)
+        await on.queueing.tell(waiting, incoming)
+        assert placeholders(on.slack, incoming.thread) == ["_Orion is busy: you are number 1 in the queue…_"]
+        async with working(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)):
+            await on.slack.server.wait_for(lambda: placeholders(on.slack, incoming.thread) == ["_Orion is thinking…_"])
+        assert placeholders(on.slack, incoming.thread) == []
 
 
 async def test_a5_what_is_no_question_is_not_told(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         place, ts = on.slack.ask()
-        letter = Incoming(kind="delete", thread=place, user="U0YOU", ts=ts, addressed="mention")
-        await on.mailbox.enqueue(str(place), letter.to_json(), event_ids=["a"])
+        incoming = Incoming(kind="delete", thread=place, user="U0YOU", ts=ts, addressed="mention")
+        await on.mailbox.enqueue(str(place), incoming.to_json(), event_ids=["a"])
         await on.mailbox.enqueue("T1:C1:1.0", "no letter", event_ids=["b"])
         await on.stored(ThreadKey(team="TELSEWHERE", channel="C1", thread_ts="1.0"), "1.0")
         await on.queueing.sweep()
@@ -139,10 +139,10 @@ async def test_a5_what_is_no_question_is_not_told(redis_client: Redis) -> None:
 async def test_a12_who_is_refused_is_not_told_that_it_is_their_turn_soon(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         place, ts = on.slack.ask()
-        letter = Incoming(
+        incoming = Incoming(
             kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", refused="user_refused"
         )
-        await on.mailbox.enqueue(str(place), letter.to_json(), event_ids=["a"])
+        await on.mailbox.enqueue(str(place), incoming.to_json(), event_ids=["a"])
         await on.queueing.sweep()
         assert shown(on.slack) == []
 

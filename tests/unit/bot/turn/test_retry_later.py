@@ -13,11 +13,11 @@ from redis.asyncio import Redis
 
 from agent.outcome import Failed, OutOfBudget
 from agent.turn.replies import plain_answer
-from bot.delivery.delivery import Ticket
+from bot.delivery.delivery import AnswerKey
 from bot.queue.lease import Lease
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
-from bot.timeouts import Patience
+from bot.timeouts import TurnTimeouts
 from bot.turn.job import Work, turn_id_of
 from bot.turn.retry_later import WaitingOut
 from bot.turn.status import DOCUMENTS_AWAY, LATE, MODEL_AWAY, working
@@ -32,7 +32,7 @@ DOWN = Failed(answer=plain_answer("away"), reason="LLMError")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Desk:
+class TeamBot:
     """One question in our hands."""
 
     slack: Slack
@@ -42,15 +42,15 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(redis: Redis) -> AsyncIterator[Desk]:
+async def team_bot(redis: Redis) -> AsyncIterator[TeamBot]:
     async with local_slack() as slack:
         mailbox = Mailbox(redis)
         place, ts = slack.ask()
-        letter = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text="How?")
-        await mailbox.enqueue(str(place), letter.to_json(), event_ids=[ts])
+        incoming = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text="How?")
+        await mailbox.enqueue(str(place), incoming.to_json(), event_ids=[ts])
         (claimed,) = await mailbox.claim("w", 1)
-        work = Work(claimed=claimed, lease=Lease(claimed.leased_until), letter=letter, turn_id=turn_id_of(letter))
-        yield Desk(slack=slack, mailbox=mailbox, work=work, waiting=WaitingOut(mailbox, Patience(model_s=180)))
+        work = Work(claimed=claimed, lease=Lease(claimed.leased_until), incoming=incoming, turn_id=turn_id_of(incoming))
+        yield TeamBot(slack=slack, mailbox=mailbox, work=work, waiting=WaitingOut(mailbox, TurnTimeouts(model_s=180)))
         await mailbox.aclose()
 
 
@@ -60,16 +60,16 @@ def statuses(setting: Setting) -> list[str]:
 
 
 async def test_h3_time_in_a_queue_takes_nothing_from_the_models_patience(redis_client: Redis) -> None:
-    async with desk(redis_client) as at:
+    async with team_bot(redis_client) as at:
         queued = replace(at.work, claimed=replace(at.work.claimed, enqueued_at=time.time() - 7_200))
         assert await at.waiting.pause_s(queued, DOWN) == 2.0
         assert await at.waiting.since(queued) == 0.0
 
 
 async def test_h3_the_model_is_waited_for_from_its_first_failure_on(redis_client: Redis) -> None:
-    async with desk(redis_client) as at:
-        place, ticket = at.work.place, Ticket(question_ts=at.work.letter.ts)
-        async with working(at.slack.delivery, place, ticket) as status:
+    async with team_bot(redis_client) as at:
+        place, answer_key = at.work.place, AnswerKey(question_ts=at.work.incoming.ts)
+        async with working(at.slack.delivery, place, answer_key) as status:
             ending = await at.waiting.rest(at.work, status, DOWN, 2.0)
         assert (ending.verb, ending.after_s) == ("giveback", 2.0)
         first = await at.waiting.since(at.work)
@@ -86,13 +86,13 @@ async def test_h3_the_model_is_waited_for_from_its_first_failure_on(redis_client
 
 @pytest.mark.parametrize("written", ["1", "soon"])
 async def test_h3_what_an_older_version_wrote_counts_from_when_it_was_asked(redis_client: Redis, written: str) -> None:
-    async with desk(redis_client) as at:
+    async with team_bot(redis_client) as at:
         await redis_client.set(at.mailbox.mark_key(at.work.claimed.thread, at.work.waits), written)
         assert await at.waiting.since(at.work) == at.work.claimed.enqueued_at
 
 
 async def test_h3_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> None:
-    async with desk(redis_client) as at:
+    async with team_bot(redis_client) as at:
         for outcome in (
             Failed(answer=DOWN.answer, reason="AuthenticationError"),
             OutOfBudget(answer=DOWN.answer, reason="tokens"),
@@ -102,9 +102,9 @@ async def test_h3_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> N
 
 
 async def test_a5_documents_that_are_away_are_called_so(redis_client: Redis) -> None:
-    async with desk(redis_client) as at:
-        place, ticket = at.work.place, Ticket(question_ts=at.work.letter.ts)
-        async with working(at.slack.delivery, place, ticket) as status:
+    async with team_bot(redis_client) as at:
+        place, answer_key = at.work.place, AnswerKey(question_ts=at.work.incoming.ts)
+        async with working(at.slack.delivery, place, answer_key) as status:
             await at.waiting.rest(at.work, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
         told = [c.arguments["status"] for c in at.slack.server.calls if c.method == "assistant.threads.setStatus"]
         assert told[-1] == DOCUMENTS_AWAY
@@ -113,10 +113,10 @@ async def test_a5_documents_that_are_away_are_called_so(redis_client: Redis) -> 
 async def test_a5_a_silent_model_is_shown_while_it_is_silent_and_after(tmp_path: Path, redis_url: str) -> None:
     """Nobody waits for the model's time-out to learn what Orion waits for; on the next try the status stays."""
     # The silence is told a second after the first status: the call has to hang for longer on a busy machine too.
-    patience = replace(QUICK, late_s=0.05, model=replace(QUICK.model, reply=4.0))
+    timeouts = replace(QUICK, late_s=0.05, model=replace(QUICK.model, reply=4.0))
     async with (
         ScriptedOpenAI(decisions=[HANGS, fails(500), fails(500), RESPOND], drafts=[says(DRAFTS["good"])]) as server,
-        running(with_server(tmp_path, redis_url, server), patience=patience) as setting,
+        running(with_server(tmp_path, redis_url, server), timeouts=timeouts) as setting,
     ):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await wait_until(lambda: LATE in statuses(setting), "the silence is shown")

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.delivery.delivery import Ticket
+from bot.delivery.delivery import AnswerKey
 from bot.queue.lease import LeaseLost
 from bot.turn.status import LATE, MODEL_AWAY, Pace, working
 from tests.support.local_slack import CHANNEL, Slack, local_slack
@@ -27,7 +27,7 @@ def shown(slack: Slack) -> list[str]:
 async def test_a5_a_status_is_shown_changed_and_cleared() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, Ticket(question_ts=ts), SLOW) as status:
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW) as status:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
             status.show("is reading…", ["one", "two"])
             await slack.server.wait_for(lambda: shown(slack)[-1] == "is reading…")
@@ -37,7 +37,7 @@ async def test_a5_a_status_is_shown_changed_and_cleared() -> None:
 async def test_a5_slack_is_reminded_before_it_forgets() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, Ticket(question_ts=ts), QUICK):
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), QUICK):
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 4)
     assert Pace().remind_s < 120
 
@@ -45,7 +45,7 @@ async def test_a5_slack_is_reminded_before_it_forgets() -> None:
 async def test_a5_f10_what_a_message_took_away_is_shown_again() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, Ticket(question_ts=ts), SLOW) as status:
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW) as status:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
             status.again()
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 2)
@@ -54,7 +54,7 @@ async def test_a5_f10_what_a_message_took_away_is_shown_again() -> None:
 async def test_a5_changes_in_a_burst_are_sent_as_the_last_one() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, Ticket(question_ts=ts), Pace(change_s=0.2)) as status:
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), Pace(change_s=0.2)) as status:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
             for number in range(50):
                 status.show(f"step {number}")
@@ -66,7 +66,7 @@ async def test_a5_a_model_that_says_nothing_for_a_while_is_shown_to_be_waited_fo
     async with local_slack() as slack:
         place, ts = slack.ask()
         pace = Pace(change_s=0.01, late_s=0.05)
-        async with working(slack.delivery, place, Ticket(question_ts=ts), pace) as status:
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), pace) as status:
             status.show("is writing…")
             status.model_asked()
             await slack.server.wait_for(lambda: shown(slack)[-1:] == [LATE])
@@ -83,14 +83,14 @@ async def test_a5_without_statuses_a_message_stands_in_and_becomes_the_answer(er
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("assistant.threads.setStatus", error, times=100)
-        ticket = Ticket(question_ts=ts, turn_id="turn-1", may_exist=False)
-        async with working(slack.delivery, place, ticket, SLOW) as status:
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
+        async with working(slack.delivery, place, answer_key, SLOW) as status:
             await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is thinking…_"])
             status.show("is reading…")
             await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is reading…_"])
             ((block,),) = [message["blocks"] for message in answers(slack, place)]
             assert block["text"]["verbatim"], "a step may name a host, which is no link"
-            await slack.delivery.answer(place, answer("So."), ticket)
+            await slack.delivery.answer(place, answer("So."), answer_key)
         assert texts(answers(slack, place)) == ["So."]
         assert slack.made("assistant.threads.setStatus") == 1
 
@@ -99,7 +99,7 @@ async def test_a5_a_placeholder_without_an_answer_goes_away() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("assistant.threads.setStatus", "unknown_method")
-        async with working(slack.delivery, place, Ticket(question_ts=ts), SLOW):
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW):
             await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is thinking…_"])
         assert answers(slack, place) == []
 
@@ -108,7 +108,7 @@ async def test_a5_a_slack_in_trouble_stops_no_turn() -> None:
     async with local_slack(patience_s=0.05) as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("*", "internal_error", times=1000)
-        async with working(slack.delivery, place, Ticket(question_ts=ts), QUICK) as status:
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), QUICK) as status:
             await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus") > 2)
             status.show("is reading…")
         slack.server.faults.clear()
@@ -120,7 +120,7 @@ async def test_a5_what_the_turn_raises_leaves_as_it_was() -> None:
         place, ts = slack.ask()
 
         async def turn() -> None:
-            async with working(slack.delivery, place, Ticket(question_ts=ts), SLOW):
+            async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW):
                 message = "as it was"
                 raise KeyError(message)
 
@@ -133,7 +133,7 @@ async def test_a6_a_cancelled_turn_clears_its_status() -> None:
         place, ts = slack.ask()
 
         async def turn() -> None:
-            async with working(slack.delivery, place, Ticket(question_ts=ts), SLOW):
+            async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW):
                 await asyncio.Event().wait()
 
         async with asyncio.TaskGroup() as group:
@@ -152,8 +152,8 @@ async def test_e5_a_lost_lease_ends_the_status_and_leaves_the_turn_to_its_worker
         def lost() -> None:
             raise LeaseLost
 
-        ticket = Ticket(question_ts=ts, lease_check=lost)
-        async with working(slack.delivery, place, ticket, SLOW) as status:
+        answer_key = AnswerKey(question_ts=ts, lease_check=lost)
+        async with working(slack.delivery, place, answer_key, SLOW) as status:
             status.show("is reading…")
         assert answers(slack, place) == []
 
@@ -164,7 +164,7 @@ async def test_h3_a_question_that_waits_keeps_its_status(error: str) -> None:
         place, ts = slack.ask()
         if error:
             slack.server.faults.fail("assistant.threads.setStatus", error, times=9)
-        async with working(slack.delivery, place, Ticket(question_ts=ts), SLOW) as status:
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW) as status:
             await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus"))
             await status.leave(MODEL_AWAY)
         assert texts(answers(slack, place)) == ([f"_Orion {MODEL_AWAY}_"] if error else [])

@@ -14,7 +14,7 @@ import pytest
 from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import Ticket
+from bot.delivery.delivery import AnswerKey
 from bot.delivery.stream import AnswerStream, Audience, Streams, streaming
 from bot.local.model.messages import MessageLog
 from bot.local.model.roster import TEAM_ID
@@ -27,7 +27,7 @@ from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.waiting import wait_until
 from tests.unit.agent.turn.test_live import Slow
 from tests.unit.bot.local.api.test_streams import Clock
-from tests.unit.bot.turn.test_answer import Desk, desk, settled
+from tests.unit.bot.turn.test_answer import TeamBot, settled, team_bot
 from verification.types import Answer
 
 ANSWER = Answer(text="Each key may send 120 requests.", chunks=("Each key may send 120 requests.",), verified=True)
@@ -58,8 +58,8 @@ async def test_h3_the_next_answer_takes_a_stream_over(text: str, *, known: bool,
         ts = await begun(slack, place, text)
         if ended:
             await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
-        ticket = Ticket(question_ts=asked, turn_id="t" * 32, streamed=ts if known else "")
-        answered = await slack.delivery.answer(place, ANSWER, ticket)
+        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=ts if known else "")
+        answered = await slack.delivery.answer(place, ANSWER, answer_key)
         found = {message["ts"]: message["text"] for message in own(slack, place)}
         if text and ended and not known:
             assert found == {ts: text, answered: ANSWER.text}  # nothing tells it from an answer any more
@@ -70,9 +70,9 @@ async def test_h3_the_next_answer_takes_a_stream_over(text: str, *, known: bool,
 async def test_h3_a_stream_beside_an_answer_goes() -> None:
     async with local_slack() as slack:
         place, asked = slack.ask()
-        first = await slack.delivery.answer(place, ANSWER, Ticket(question_ts=asked, turn_id="t" * 32))
+        first = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
         await begun(slack, place, "Each")
-        await slack.delivery.answer(place, ANSWER, Ticket(question_ts=asked, turn_id="t" * 32, streamed=""))
+        await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=""))
         assert [message["ts"] for message in own(slack, place)] == [first]
 
 
@@ -82,7 +82,7 @@ async def test_h3_what_a_frozen_worker_began_late_is_found_when_the_thread_is_lo
         slack.server.workspace.log = MessageLog(clock)
         clock.now = time.time() - 60
         place, asked = slack.ask()
-        first = await slack.delivery.answer(place, ANSWER, Ticket(question_ts=asked, turn_id="t" * 32))
+        first = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
         await begun(slack, place)
         clock.now = time.time()
         others = {await begun(slack, place, "Another turn of the thread"), await begun(slack, place)}
@@ -99,7 +99,7 @@ async def test_h3_a_stream_that_its_turn_ends_meanwhile_is_no_blank_one() -> Non
         slack.server.workspace.log = MessageLog(clock)
         clock.now = time.time() - 60
         place, asked = slack.ask()
-        await slack.delivery.answer(place, ANSWER, Ticket(question_ts=asked, turn_id="t" * 32))
+        await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
         stream, _ = stream_in(slack, place, Streams(slack.calls))
         await stream.show("Two.", "Two.")
         clock.now = time.time()
@@ -115,12 +115,12 @@ async def test_a6_what_was_shown_stands_under_the_note_that_it_was_stopped() -> 
     async with local_slack() as slack:
         place, asked = slack.ask()
         ts = await begun(slack, place, "Each key")
-        ticket = Ticket(question_ts=asked, turn_id="t" * 32, streamed=ts)
-        assert await slack.delivery.end_streams(place, ticket, "Stopped.")
+        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=ts)
+        assert await slack.delivery.end_streams(place, answer_key, "Stopped.")
         (message,) = own(slack, place)
         assert [block["type"] for block in message["blocks"]] == ["markdown", "context"]
         assert message["metadata"]["event_payload"] == {"question_ts": asked, "turn_id": "", "verified": False}
-        assert not await slack.delivery.end_streams(place, ticket, "Stopped.")  # it is ended
+        assert not await slack.delivery.end_streams(place, answer_key, "Stopped.")  # it is ended
 
 
 async def test_a6_a_dead_stream_says_that_it_was_stopped() -> None:
@@ -128,8 +128,8 @@ async def test_a6_a_dead_stream_says_that_it_was_stopped() -> None:
         place, asked = slack.ask()
         ts = await begun(slack, place, "Each key")
         await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
-        ticket = Ticket(question_ts=asked, turn_id="t" * 32, streamed=ts)
-        assert await slack.delivery.end_streams(place, ticket, "Stopped.")
+        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=ts)
+        assert await slack.delivery.end_streams(place, answer_key, "Stopped.")
         assert [(m["ts"], m["text"]) for m in own(slack, place)] == [(ts, "Stopped.")]
 
 
@@ -137,12 +137,12 @@ async def test_a3_a_stream_waits_for_the_next_answer_or_goes() -> None:
     async with local_slack() as slack:
         place, asked = slack.ask()
         ts = await begun(slack, place, "Each key")
-        ticket = Ticket(question_ts=asked, streamed=ts)
-        assert not await slack.delivery.end_streams(place, ticket)
+        answer_key = AnswerKey(question_ts=asked, streamed=ts)
+        assert not await slack.delivery.end_streams(place, answer_key)
         (posted,) = await slack.reader.posted(place, asked)
         assert (posted.ts, posted.placeholder) == (ts, True)
         other = await begun(slack, place, "Each key")
-        await slack.delivery.drop_streams(place, replace(ticket, streamed=other))
+        await slack.delivery.drop_streams(place, replace(answer_key, streamed=other))
         assert [message["ts"] for message in own(slack, place)] == [ts]
 
 
@@ -216,22 +216,22 @@ async def test_h3_slack_away_at_the_end_is_told_to_whoever_delivers() -> None:
             await stream.close("One.", [], {"event_type": "orion_answer", "event_payload": {}})
 
 
-def answering(at: Desk, model: ScriptedModel | None = None, call_s: float = 5.0) -> Answering:
+def answering(at: TeamBot, model: ScriptedModel | None = None, call_s: float = 5.0) -> Answering:
     """The same parts, with streams."""
     before = at.answering
     return Answering(
         replace(before._engine, model=model or at.model),
         before._delivery,
-        memory=at.memory,
+        stores=at.stores,
         observers=before._observers,
         streams=Streams(at.slack.calls, call_s=call_s),
     )
 
 
 @asynccontextmanager
-async def with_streams(tmp_path: Path, redis: Redis, drafts: list[Any]) -> AsyncIterator[Desk]:
-    """Answering over streams, letter by letter."""
-    async with desk(tmp_path, redis, drafts) as at:
+async def with_streams(tmp_path: Path, redis: Redis, drafts: list[Any]) -> AsyncIterator[TeamBot]:
+    """Answering over streams, message by message."""
+    async with team_bot(tmp_path, redis, drafts) as at:
         at.answering = answering(at)
         yield at
 
@@ -261,9 +261,9 @@ async def test_a6_a_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Pat
     async with with_streams(tmp_path, redis_client, [GOOD]) as at:
         at.answering = answering(at, model=Slow([GOOD[:-20]]))
         place, ts = at.slack.ask()
-        letter = await at.store(ts, place)
+        incoming = await at.store(ts, place)
         assert await at.interrupt(lambda: "120 requests" in str(own(at.slack, place))) is None
-        await at.withdrawals.stop(replace(letter, event_ts="9999999999.000000"))
+        await at.cancellations.stop(replace(incoming, event_ts="9999999999.000000"))
         assert await at.handle() == OK
         (message,) = own(at.slack, place)
         assert ["120 requests" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]

@@ -272,7 +272,7 @@ async def test_g2_a_dead_or_hanging_host_delays_neither_the_turn_nor_the_end(hos
 
 EXITING = """
 import asyncio, sys, time
-from observability.tracing import Tracer
+from observability.langfuse.tracing import Tracer
 async def main():
     tracer = Tracer(public_key="pk", secret_key="sk", host=sys.argv[1])
     tracer.turn("t", thread="x", user="u", question="q").end(outcome="answered", answer="a")

@@ -14,7 +14,7 @@ from agent.knowledge.types import KnowledgeAwayError
 HOLDER = """
 import sys
 from pathlib import Path
-from agent.knowledge.sync_lock import only_one_syncs
+from agent.knowledge.index.lock import only_one_syncs
 with only_one_syncs(Path(sys.argv[1]), sys.argv[2], wait_s=0) as alone:
     print(alone, flush=True)
     sys.stdin.read()

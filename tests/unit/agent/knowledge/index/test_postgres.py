@@ -126,8 +126,8 @@ def test_h5_one_builds_at_a_time_and_the_next_finds_it_done(shared: tuple[Postgr
 _KILLED = """
 import sys
 from pathlib import Path
-from agent.knowledge.index_postgres import PostgresIndex
-from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
 def progress(name):
     if name == "n190.md":
         print("here", flush=True)

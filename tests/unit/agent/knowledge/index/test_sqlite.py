@@ -173,7 +173,7 @@ def test_d2_closing_while_in_use_lets_the_reader_finish(index: SqliteIndex, docs
 _KILLED = """
 import sys
 from pathlib import Path
-from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.index.sqlite import SqliteIndex
 def progress(name):
     if name == sys.argv[3]:
         print("here", flush=True)

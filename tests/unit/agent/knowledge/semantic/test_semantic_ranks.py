@@ -242,8 +242,8 @@ def test_d2_an_index_made_anew_by_a_newer_orion_keeps_its_vectors(tmp_path: Path
 MAKER = """
 import sys
 from pathlib import Path
-from agent.knowledge.index_postgres import PostgresIndex
-from agent.knowledge.index_sqlite import SqliteIndex
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
 from tests.unit.agent.knowledge.semantic.test_semantic_ranks import SentenceEncoder, ranks_of
 kind, where, schema, model = sys.argv[1:]
 index = SqliteIndex.open(Path(where)) if kind == "sqlite" else PostgresIndex(where, schema=schema)
