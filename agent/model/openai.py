@@ -1,4 +1,4 @@
-"""The model behind any server that speaks OpenAI's chat completions. Every failure of the far end becomes a ``ModelError``."""
+"""The model behind any server that speaks OpenAI's chat completions; every failure becomes a ``ModelError``."""
 
 from __future__ import annotations
 

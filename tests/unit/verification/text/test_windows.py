@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.rules import injection
 from verification.markup import link_targets as targets
+from verification.rules import injection
 from verification.text import windows as stretches
 from verification.text.windows import Tokens, around, is_spaced, openings
 from verification.values import dates, identifiers, numbers
