@@ -28,7 +28,7 @@ def test_a4_the_same_seed_makes_the_same_payloads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "standing", "due"),
+    ("event", "thread_mode", "due"),
     [
         (mention(), "unknown", True),
         (mention(user="UORION"), "unknown", False),

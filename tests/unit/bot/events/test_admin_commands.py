@@ -34,7 +34,7 @@ def said(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
 
 
 @pytest.mark.parametrize(
-    ("letter", "order"),
+    ("incoming", "order"),
     [
         (said("pause"), ("pause", "")),
         (said("Pause."), ("pause", "")),

@@ -63,7 +63,7 @@ def recalling_of(slack: Slack, redis: Redis, answerer: Answerer) -> tuple[Recall
 
 
 @pytest.mark.parametrize(
-    ("own", "standing", "ending"),
+    ("own", "thread_mode", "ending"),
     [
         (("On Tuesdays.",), "engaged", ENDED),
         (("On Tuesdays.", say("muted", "de")), "muted", OK),

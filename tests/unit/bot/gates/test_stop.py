@@ -215,7 +215,7 @@ async def test_a6_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores:
     assert [await stores.cancellations.wanted(incoming) for incoming in messages] == [False, False]
 
 
-@pytest.mark.parametrize(("asker", "obeyed"), [("U1", 1), ("U2", 0)])
+@pytest.mark.parametrize(("lookups", "obeyed"), [("U1", 1), ("U2", 0)])
 async def test_a6_who_is_unknown_stops_their_own_at_once_and_others_behind_the_door(
     stores: Stores, redis_client: Redis, lookups: str, obeyed: int
 ) -> None:

@@ -73,7 +73,7 @@ def test_g1_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixtur
             logger.exception("confidential %s", "words")
         logger.error("confidential words")
     assert [record.getMessage() for record in caplog.records] == [
-        "slack library: ValueError in test_slack_app.test_g1_the_libraries_lines_lose_their_texts",
-        "slack library: error in test_slack_app.test_g1_the_libraries_lines_lose_their_texts",
+        "slack library: ValueError in test_client.test_g1_the_libraries_lines_lose_their_texts",
+        "slack library: error in test_client.test_g1_the_libraries_lines_lose_their_texts",
     ]
     assert "confidential" not in caplog.text

@@ -243,7 +243,7 @@ async def test_h3_a_call_that_was_cancelled_leaves_the_probe_to_the_next() -> No
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "doubts"),
+    ("error", "status", "pending_checks"),
     [("internal_error", 200, 1), ("", 503, 1), ("ratelimited", 429, 0), ("channel_not_found", 200, 0)],
 )
 async def test_e5_only_what_slack_may_still_carry_out_is_doubted(error: str, status: int, pending_checks: int) -> None:
