@@ -217,11 +217,11 @@ async def test_a6_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores:
 
 @pytest.mark.parametrize(("lookups", "obeyed"), [("U1", 1), ("U2", 0)])
 async def test_a6_who_is_unknown_stops_their_own_at_once_and_others_behind_the_door(
-    stores: Stores, redis_client: Redis, lookups: str, obeyed: int
+    stores: Stores, redis_client: Redis, asker: str, obeyed: int
 ) -> None:
     cancelled = Cancelled()
     team_bot = EarlyStops(Stops(stores, cancelled), stores, access=Access(), known=KnownPeople(redis_client))
-    await put(stores, "question", user=lookups)
+    await put(stores, "question", user=asker)
     for _ in range(2):
         await team_bot.receive(STOP)
     assert [reason for reason, _ in cancelled] == ["stopped"] * obeyed
