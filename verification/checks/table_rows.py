@@ -1,8 +1,7 @@
-"""What a claim says of one row, column, labelled line or section, while its source says it of another one.
+"""Finds a value that a claim gives to one row, column, labelled line or section, and its source to another one.
 
-Promises: speaks only where the claim names one of several alike things by the whole name that its source gives it, and
-its number, date, identifier or words stand with another one of them and nowhere else, or its table says no. Must never
-speak where the claim excepts or compares something. Bounded work.
+It speaks only where the claim names one of several alike things by the whole name that its source gives it, and the
+claim's number, date or identifier stands with another one of them and nowhere else.
 """
 
 from __future__ import annotations
@@ -11,15 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from verification.checks.rows import Group, Line, Span, groups, stands_in
-from verification.evidence.evidence import MOST, Cited, Evidence, Finding, Hit, Kind
+from verification.checks.rows import Group, Line, Span, groups
+from verification.evidence.evidence import MOST, Cited, Evidence, Finding, Kind
 from verification.evidence.passages import Passage
 from verification.text.words import normalised, written
 from verification.values.amounts import matches, same_kind
 from verification.values.dates import agrees
 from verification.values.numbers import Quantity
 
-_NO: Final = frozenset({"no", "nein", "non", "tidak", "✗", "✘", "❌"})
 _EXCEPTS: Final = re.compile(
     r"\b(?:not?|never|neither|none|nobody|cannot|only|just|unless|except|without|but|instead|unlike|rather|while|whereas"
     r"|than(?! (?:\d|an? |one|two|three|four|five|six|seven|eight|nine|ten|twelve))"
@@ -27,17 +25,6 @@ _EXCEPTS: Final = re.compile(
     r"|salvo|pero|sino|mientras|que|frente|tidak|kecuali|tanpa|tetapi|daripada)\b|n['’]t\b",
     re.IGNORECASE,
 )
-# "VPN is unavailable to guests" denies without any of these.
-_DENIES: Final = re.compile(
-    r"\b(?:un\w{4,}|dis\w{4,}|in(?:eligible|accessible)|lack\w*|exclud\w*|forbid\w*|prohibit\w*|den(?:y|ies|ied)|refus\w*"
-    r"|block\w*|missing|absent|zero|fehl\w*|verboten|gesperrt|ausgeschlossen|interdit\w*|exclu\w*|prohibid\w*|faltan?"
-    r"|dilarang|tanpa)\b",
-    re.IGNORECASE,
-)
-
-_FEWEST: Final = 2
-_NEARLY_ALL: Final = 0.75
-_HALF: Final = 0.5
 
 
 class _Mark(NamedTuple):
@@ -63,8 +50,6 @@ def row_findings(evidence: Evidence) -> Iterator[Finding]:
         if not named or len(named) == len(group.lines):
             continue
         finding = next(_misplaced(evidence, cited, group, named), None)
-        if finding is None and len(named) == 1:
-            finding = _denied(evidence, cited, group, named[0], stems) or _elsewhere(evidence, cited, group, named[0])
         if finding:
             yield finding
             return
@@ -155,35 +140,3 @@ def _against(cited: Cited, line: Line, kind: Kind, span: Span, says: str) -> Fin
         detail=f"source [{cited.id}] {says}",
         remedy=f"Say of {line.name} only what source [{cited.id}] says of it, or drop the sentence.",
     )
-
-
-def _denied(evidence: Evidence, cited: Cited, group: Group, line: Line, stems: Sequence[str]) -> Finding | None:
-    """A claim without any negation where the table says no."""
-    text = cited.passage.text
-    heads = [index for index, head in enumerate(group.heads) if head and stands_in(head, stems)]
-    if len(heads) != 1 or _DENIES.search(evidence.claim.text):
-        return None
-    said = text[slice(*line.spans[heads[0]])].strip()
-    if said.casefold() not in _NO:
-        return None
-    whole = (0, len(evidence.claim.text))
-    return _against(cited, line, "polarity", whole, f"says {said!r} of this for {line.name} in its table")
-
-
-def _elsewhere(evidence: Evidence, cited: Cited, group: Group, line: Line) -> Finding | None:
-    """A claim of one section whose words stand together in another one."""
-    rest = evidence.claim.stems - set(line.stems)
-    if group.heads or len(rest) < _FEWEST:
-        return None
-    others = [span for other in group.lines if other is not line for span in other.spans]
-    here = [hit for hit in evidence.hits if hit.source is not cited or _is_in(hit.start, line.spans)]
-    there = [hit for hit in evidence.hits if hit.source is cited and _is_in(hit.start, others)]
-    if _most(rest, there) < _NEARLY_ALL or _most(rest, here) > _HALF:
-        return None
-    whole = (0, len(evidence.claim.text))
-    return _against(cited, line, "relation", whole, f"says this elsewhere than of {line.name}")
-
-
-def _most(rest: frozenset[str], hits: Iterable[Hit]) -> float:
-    """The largest share of the words that one of the sentences has."""
-    return max((len(rest & hit.stems) / len(rest) for hit in hits), default=0.0)

@@ -1,8 +1,7 @@
-"""Does what the answer claims stand in what it cites (``claim_supported``)?
+"""Checks that what the answer claims stands in what it cites (``claim_supported``).
 
-Promises: a claim is checked against all it cites together; only precise evidence (numbers, dates, quotes, identifiers,
-URLs, a name or a negation in the place of another) is an error, word overlap is a suspicion and no more. Each finding
-says which source and what stands there instead. Must never use overlap between different languages. Pure and linear.
+A claim is checked against all it cites together. Each finding says which source, and what stands there instead. Overlap
+between different languages is never used.
 """
 
 from __future__ import annotations
@@ -85,12 +84,11 @@ def _violations(grounds: Grounds, claim: Claim, evidence: Evidence, findings: tu
     found = [_violation(claim, finding, elsewhere) for finding in findings]
     if findings:
         return found
-    # In another language nothing can be said of the words, unless another source bears them out.
     if not evidence.same_language or claim.score < SUPPORTED:
         elsewhere = grounds.bearing_out(evidence.claim, claim.cited)
-        return [_far_off(claim, evidence, elsewhere)] if elsewhere or evidence.same_language else []
-    elsewhere = grounds.bearing_out_better(evidence, claim.score)
-    return [_far_off(claim, evidence, elsewhere)] if elsewhere else []
+    else:
+        elsewhere = grounds.bearing_out_better(evidence, claim.score)
+    return [_told_elsewhere(claim, evidence, elsewhere)] if elsewhere else []
 
 
 def _violation(claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
@@ -108,17 +106,14 @@ def _violation(claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Vi
     )
 
 
-def _far_off(claim: Claim, evidence: Evidence, elsewhere: tuple[int, ...]) -> Violation:
-    """A claim whose words hardly stand in its sources, or far better in another: only that other is evidence."""
-    remedy = f"Keep closer to what {evidence.sources_named()} says, or cite the source that states it."
-    if elsewhere:
-        remedy = f"Cite [{elsewhere[0]}] instead: that source bears this sentence out."
+def _told_elsewhere(claim: Claim, evidence: Evidence, elsewhere: tuple[int, ...]) -> Violation:
+    """A claim whose words stand in another source than the one it cites."""
     return Violation(
         rule="claim_supported",
-        severity="error" if elsewhere and evidence.same_language else "warning",
+        severity="error" if evidence.same_language else "warning",
         start=claim.start,
         end=claim.end,
         words=claim.text[:_LONGEST_WORDS],
         detail=f"little of this sentence stands in {evidence.sources_named()}",
-        remedy=remedy,
+        remedy=f"Cite [{elsewhere[0]}] instead: that source bears this sentence out.",
     )

@@ -47,7 +47,6 @@ def test_f6_the_claims_that_only_a_judge_can_decide_are_open() -> None:
 
 def test_f6_a_judgement_with_evidence_settles_the_suspicion() -> None:
     before = verdict_of()
-    assert {v.severity for v in before.violations} == {"warning"}
     after = judged(before, [yes(1), yes(2, "The door stays shut")], SOURCES)
     assert after.passed
     assert [claim.supported for claim in after.claims] == ["yes", "yes"]
