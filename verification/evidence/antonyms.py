@@ -139,6 +139,7 @@ WHOLE, PART, ONLY = (
     {language: frozenset(words.split()) for language, words in table.items()} for table in (_WHOLE, _PART, _ONLY)
 )
 
+
 def negates(word: str, table: frozenset[str]) -> bool:
     """Whether a case-folded word is one of a language's ``NEGATIONS``, or a verb with a short one: "doesn't"."""
     return word in table or is_short_negation(word)
