@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from verification.claims import claims as claiming
 from verification.draft_view import CHECK_FAILED, Reading, failed_check, sendable
+from verification.evidence.score import SUPPORTED
 from verification.grounding import ground as grounding
 from verification.grounding.examine import Grounds, grounds
 from verification.grounding.recite import recite
@@ -133,15 +134,15 @@ def check(draft: Draft, on_crash: OnCrash = _unheard) -> Verdict:
 
 
 def better(a: Verdict, b: Verdict) -> bool:
-    """Whether ``a`` verifies better than ``b``: it passes, or has fewer errors; then more that is supported."""
+    """Whether ``a`` verifies better than ``b``: it passes, or has fewer errors; then more claims that stand."""
     return _worth(a) > _worth(b)
 
 
 def _worth(verdict: Verdict) -> tuple[bool, bool, int, int, int]:
     """What is compared, most important first; an empty text or one that could not be checked is worth least."""
     hopeless = any(each.rule == "not_empty" or each.detail == CHECK_FAILED for each in verdict.errors)
-    supported = sum(1 for claim in verdict.claims if claim.supported == "yes")
-    return verdict.passed, not hopeless, -len(verdict.errors), supported, -len(verdict.violations)
+    standing = sum(1 for claim in verdict.claims if claim.supported != "no")
+    return verdict.passed, not hopeless, -len(verdict.errors), standing, -len(verdict.violations)
 
 
 def _broken(rule: Rule, reading: Reading, wall: _Wall) -> tuple[Violation, ...]:
@@ -222,7 +223,7 @@ def _judged(draft: Draft, text: str, wall: _Wall) -> Judged:
     if offered is None:
         return reading, reading.claims, (), ()
     claims, found = _grounded(offered, reading, wall)
-    doubtful = _misplaced(draft, claims)
+    doubtful = _misplaced(draft, claims, found)
     if not draft.repair or not doubtful:
         return reading, claims, found, ()
     unmoved: tuple[str, tuple[Repair, ...]] = (text, ())
@@ -235,18 +236,24 @@ def _judged(draft: Draft, text: str, wall: _Wall) -> Judged:
     return reading, claims, found, ()
 
 
-def _misplaced(draft: Draft, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+def _misplaced(draft: Draft, claims: tuple[Claim, ...], found: tuple[Violation, ...]) -> tuple[Claim, ...]:
     """The claims whose citation may be a wrong one: not borne out, though what they cite is there."""
     known = {source.id for source in draft.sources}
-    return tuple(
-        claim for claim in claims if claim.supported != "yes" and claim.cited and known.issuperset(claim.cited)
-    )
+    return tuple(claim for claim in _doubted(claims, found) if claim.cited and known.issuperset(claim.cited))
 
 
 def _doubts(claims: tuple[Claim, ...], found: tuple[Violation, ...]) -> tuple[int, int]:
     """What a moved citation must lessen: errors first, then sentences that their sources do not bear out."""
-    errors = sum(1 for each in found if each.severity == "error")
-    return errors, sum(1 for claim in claims if claim.supported != "yes")
+    return sum(1 for each in found if each.severity == "error"), len(_doubted(claims, found))
+
+
+def _doubted(claims: tuple[Claim, ...], found: tuple[Violation, ...]) -> list[Claim]:
+    """The claims that something speaks against: a finding, or that few of their words stand in what they cite."""
+    return [
+        claim
+        for claim in claims
+        if claim.score < SUPPORTED or any(claim.start <= each.start and each.end <= claim.end for each in found)
+    ]
 
 
 def _grounds(draft: Draft, text: str) -> Grounds | None:

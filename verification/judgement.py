@@ -1,4 +1,4 @@
-"""What a judge said about the suspicious claims of an answer, taken into its verdict (F5, F6).
+"""What a judge said about the open claims of an answer, taken into its verdict (F5, F6).
 
 Promises: fails closed. A claim counts as supported only if there is exactly one judgement of it, it says so, and its
 line of evidence stands in a source that the claim cites; whatever else came, or came not, is an error of that claim.
@@ -39,7 +39,7 @@ class Judgement:
 
 def open_claims(verdict: Verdict) -> tuple[Claim, ...]:
     """The claims that only a judge can decide, in the order in which they are put to it."""
-    return tuple(claim for claim in verdict.claims if claim.supported == "suspicious")
+    return tuple(claim for claim in verdict.claims if claim.supported == "open")
 
 
 def judged(verdict: Verdict, judgements: Iterable[Judgement], sources: Sequence[Source]) -> Verdict:
@@ -53,7 +53,7 @@ def judged(verdict: Verdict, judgements: Iterable[Judgement], sources: Sequence[
     found: list[Violation] = []
     for claim in verdict.claims:
         settled, violation = claim, None
-        if claim.supported == "suspicious":
+        if claim.supported == "open":
             settled, violation = _settled(claim, said.get(next(numbers), []), texts)
         claims.append(settled)
         found += [violation] if violation else []
@@ -62,10 +62,12 @@ def judged(verdict: Verdict, judgements: Iterable[Judgement], sources: Sequence[
 
 def carried(verdict: Verdict, before: Verdict) -> Verdict:
     """The verdict on a shortened text, with what the judge confirmed of its sentences when the text was whole."""
-    confirmed = {(claim.text, claim.cited) for claim in before.claims if claim.supported == "yes"}
+    confirmed = {
+        (claim.text, claim.cited) for claim in before.claims if claim.settled_by == "judge" and claim.supported == "yes"
+    }
     claims = tuple(
-        replace(claim, supported="yes")
-        if claim.supported == "suspicious" and (claim.text, claim.cited) in confirmed
+        replace(claim, supported="yes", settled_by="judge")
+        if claim.supported == "open" and (claim.text, claim.cited) in confirmed
         else claim
         for claim in verdict.claims
     )
@@ -94,11 +96,13 @@ def _settled(claim: Claim, said: Sequence[Judgement], texts: dict[int, str]) -> 
         remedy = f"Say it in the words of {cited}, or leave it out."
         return claim, _violation(claim, UNCONFIRMED, remedy)
     if opinion.supported:
-        return replace(claim, supported="yes"), None
+        return replace(claim, supported="yes", settled_by="judge"), None
     remedy = f"State only what {cited} says, or leave the sentence out."
     reason = " ".join(opinion.reason.split())[:_LONGEST_REASON]
     detail = f"The judge finds that {cited} does not say this"
-    return replace(claim, supported="no"), _violation(claim, f"{detail}: {reason}" if reason else f"{detail}.", remedy)
+    return replace(claim, supported="no", settled_by="judge"), _violation(
+        claim, f"{detail}: {reason}" if reason else f"{detail}.", remedy
+    )
 
 
 def _violation(claim: Claim, detail: str, remedy: str) -> Violation:

@@ -54,6 +54,7 @@ class Draft:
     ``known_text`` is more text whose numbers, names and links count as known (the thread so far, the user's answers).
     ``mentions`` are the user ids the question named: only they may be mentioned. ``own_words`` exempts a text made from
     the person's own words from grounding. ``unsourced`` marks a general answer that goes out under a label.
+    ``judged``: a judge will be asked about what the rules leave open.
     ``private_texts`` are texts that must not be repeated (the system prompt). ``repair`` off makes each form fault a
     violation.
     """
@@ -68,6 +69,7 @@ class Draft:
     private_texts: tuple[str, ...] = ()
     own_words: bool = False
     unsourced: bool = False
+    judged: bool = False
     repair: bool = True
 
 
@@ -96,16 +98,17 @@ class Violation:
 class Claim:
     """A sentence of the answer that states something, with what it cites.
 
-    ``supported`` is the deterministic tier's opinion: ``yes``, ``no`` (hard evidence against it) or ``suspicious``
-    (only a judge can tell). ``score`` is between 0 and 1, high means supported. ``code`` marks lines of a code block:
-    they cite what the text round the block cites.
+    ``supported`` and ``settled_by`` say what was found and who found it: a quotation bears itself out, a rule is sure
+    that the claim is wrong, a judge says either; all else is ``open``, settled by ``nobody``. ``score`` is between 0
+    and 1, high means supported. ``code`` marks lines of a code block: they cite what the text round the block cites.
     """
 
     text: str
     start: int
     end: int
     cited: tuple[int, ...] = ()
-    supported: Literal["yes", "no", "suspicious"] = "yes"
+    supported: Literal["yes", "no", "open"] = "open"
+    settled_by: Literal["quotation", "rule", "judge", "nobody"] = "nobody"
     score: float = 1.0
     code: bool = False
 

@@ -1,4 +1,4 @@
-"""The judge's seam: the claims that the rules only find suspicious, in one batched call to a model (F6).
+"""The judge's seam: the claims that the rules leave open, in one batched call to a model (F6).
 
 Promises: a reply is read or it is not; what makes no sense is left out, and who merges the judgements counts what is
 missing as not confirmed. Must never guess what a judge meant, and never raise on what one wrote.

@@ -242,6 +242,7 @@ def draft_of(progress: Progress, text: str) -> Draft:
         private_texts=private_texts(),
         own_words=own,
         unsourced=not own and not progress.sources,
+        judged=progress.judge is not None and bool(progress.sources) and not own,
     )
 
 

@@ -31,7 +31,7 @@ CUTS_MOST = 2
 async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: int) -> Verdict:
     """The verdict after the judge had its say; as it is where there is no judge or nothing to decide."""
     judge = progress.judge
-    if judge is None or not verdict.passed or not open_claims(verdict):
+    if judge is None or not draft.judged or not verdict.passed or not open_claims(verdict):
         return verdict
     opinion = await _opinion(progress, judge, _context(draft, verdict), number)
     return await asyncio.to_thread(judged, verdict, opinion.judgements, draft.sources)

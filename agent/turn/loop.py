@@ -58,7 +58,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     """Answer one question. Returns how it ended and the state to be saved.
 
     ``save`` stores a state in between (a mission reset) and raises ``StateNotSaved`` if it cannot. ``judge`` decides
-    the claims that the rules only find suspicious; without one a suspicion is a warning. On a ``stage`` verified
+    the claims that the rules leave open; without one they stay open. On a ``stage`` verified
     blocks can be seen while the model writes.
     """
     progress = Progress(

@@ -237,7 +237,7 @@ async def _write_model(settings: Settings, within_s: float) -> list[Check]:
 
 
 async def _judge(settings: Settings, within_s: float) -> list[Check]:
-    """The second model. A judge that does not answer confirms nothing: every suspicious sentence would be cut out."""
+    """The second model. Without its answer every sentence that is no quotation would be cut out."""
     if not settings.judge_model:
         return []
     if not settings.uses_server:

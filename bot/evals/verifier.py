@@ -22,7 +22,7 @@ from verification.types import Draft
 class Ruling:
     """One labelled text and what became of it. ``rules`` are those that failed it; ``kind`` is the row's, or empty.
 
-    ``suspected``: it holds a claim that the rules let pass and a judge would be asked about.
+    ``open``: it holds a claim that only a judge could settle.
     """
 
     id: str
@@ -30,7 +30,7 @@ class Ruling:
     passed: bool
     rules: tuple[str, ...] = ()
     kind: str = ""
-    suspected: bool = False
+    open: bool = False
 
 
 def evaluate_verifier(paths: Sequence[Path]) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ def scored(rulings: Sequence[Ruling]) -> dict[str, Any]:
         "false_rejects": len(rejected),
         "false_accept_rate": share(len(accepted), len(rulings) - passing),
         "false_reject_rate": share(len(rejected), passing),
-        "false_accepts_suspected": sum(1 for ruling in accepted if ruling.suspected),
+        "false_accepts_open": sum(1 for ruling in accepted if ruling.open),
         "accepted": [ruling.id for ruling in accepted],
         "rejected": [{"id": ruling.id, "rules": list(ruling.rules)} for ruling in rejected],
         "kinds": _kinds(rulings),
@@ -93,5 +93,5 @@ def _ruling(row: Row) -> Ruling:
         passed=verdict.passed,
         rules=rules,
         kind=row.text("kind", ""),
-        suspected=bool(open_claims(verdict)),
+        open=bool(open_claims(verdict)),
     )

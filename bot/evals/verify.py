@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from bot.errors import WrongUse
 from verification.check import check
-from verification.types import Dialect, Draft, Source, Verdict
+from verification.types import Claim, Dialect, Draft, Source, Verdict
 
 _FIRST_FAULTS = 3
 
@@ -120,7 +120,13 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "chunks": list(verdict.chunks),
         "repairs": [asdict(repair) for repair in verdict.repairs],
         "violations": [asdict(violation) for violation in verdict.violations],
+        "claims": [_claim_json(claim) for claim in verdict.claims],
     }
+
+
+def _claim_json(claim: Claim) -> dict[str, Any]:
+    fields = ("text", "start", "end", "supported", "settled_by")
+    return {"cited": list(claim.cited), **{name: getattr(claim, name) for name in fields}}
 
 
 def parse_sources(raw: Any, *, name: str) -> tuple[Source, ...]:

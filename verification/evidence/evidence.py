@@ -153,6 +153,14 @@ class Evidence:
             return False
         return any(stands_in(words, passage.folded) for passage in self.near())
 
+    @property
+    def has_lines(self) -> bool:
+        """Whether each line of the claim, some code, stands just so in one of the cited sources."""
+        lines = [
+            said for line in self.claim.text.split("\n") if (said := normalised(line)) and not said.startswith("```")
+        ]
+        return any(all(line in cited.passage.folded for line in lines) for cited in self.cited)
+
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
         """All that is known: the cited sources, the question, the thread."""

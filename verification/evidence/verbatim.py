@@ -20,6 +20,7 @@ _LINK: Final = re.compile(r"(?:[^\W\d_]+ ?){0,3}\((https?://[^\s()]+)\)")
 _PARTED: Final = frozenset({". ", "! "})
 _MARKS: Final = " \t*_~"
 _END_MARKS: Final = f"{_MARKS}.。"
+_UNIT: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]|[^\\W_\u3040-\u30ff\u3400-\u9fff]+")
 _LEAST: Final = 8
 _LOOK_BACK: Final = 24
 _TRIES: Final = 4
@@ -32,6 +33,27 @@ def is_recited(claim: str, texts: Iterable[str], is_source: Callable[[str], bool
     """
     words = _CITED.sub("", claim) if "[" in claim else claim
     return _is_row_recited(words, texts, is_source) if "|" in words else _is_sentence(words, texts)
+
+
+def is_quoted(claim: str, sentences: Iterable[str], *, whole: bool) -> bool:
+    """Whether the claim has no other words than one of the sentences, in its order; marks and letter case aside.
+
+    ``whole``: and all of its words. A shortened sentence may have lost a condition.
+    """
+    words = _units(_CITED.sub("", claim))
+    if not words or "?" in claim or "？" in claim:
+        return False
+    return any(words == said if whole else _in_order(words, said) for said in map(_units, sentences))
+
+
+def _units(text: str) -> list[str]:
+    """The words, case-folded; of Chinese and Japanese the letters."""
+    return _UNIT.findall(text.casefold())
+
+
+def _in_order(words: list[str], said: list[str]) -> bool:
+    left = iter(said)
+    return all(word in left for word in words)
 
 
 def _is_row_recited(row: str, texts: Iterable[str], is_source: Callable[[str], bool]) -> bool:

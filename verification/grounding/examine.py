@@ -25,7 +25,7 @@ from verification.claims.headlines import announcement_end
 from verification.evidence.evidence import Cited, Evidence, Finding
 from verification.evidence.passages import Passage, analyse
 from verification.evidence.score import SUPPORTED, score
-from verification.evidence.verbatim import is_recited
+from verification.evidence.verbatim import is_quoted, is_recited
 from verification.rules.injection import orders_in, without_orders
 from verification.text.language import detect
 from verification.types import Claim, Draft, Source
@@ -52,13 +52,14 @@ _Check = Callable[[Evidence], Iterator[Finding]]
 class Grounds:
     """What the claims of one draft are checked against: its sources, what is known without them, its links.
 
-    ``said`` is the answer and the question.
+    ``said`` is the answer and the question. ``judged``: a judge will be asked about what stays open.
     """
 
     sources: Mapping[int, Cited]
     known: tuple[Passage, ...]
     urls: frozenset[str]
     said: tuple[str, str]
+    judged: bool
 
     def real(self, numbers: Iterable[int]) -> tuple[int, ...]:
         """Those numbers that are sources, each once."""
@@ -83,6 +84,11 @@ class Grounds:
         """Whether one of these sources has the claim word for word as a sentence of its own."""
         texts = [self.sources[number].passage.text for number in numbers]
         return not claim.code and is_recited(claim.text, texts, lambda url: is_known_url(url, self.urls))
+
+    def quotes(self, evidence: Evidence) -> bool:
+        """Whether a sentence of a cited source has the claim's words; all of them, where a judge could tell more."""
+        told = [hit.text for hit in evidence.hits if not replaced(hit.source.passage.text)]
+        return is_quoted(evidence.claim.text, told, whole=self.judged)
 
     def evidence(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
         """The claim with the sources it is to be checked against."""
@@ -161,6 +167,7 @@ def grounds(draft: Draft, text: str) -> Grounds:
         known=tuple(analyse(known) for known in (draft.question, draft.known_text) if known.strip()),
         urls=known_urls(source.url for source in draft.sources),
         said=(text, draft.question),
+        judged=draft.judged,
     )
 
 

@@ -20,10 +20,10 @@ _AT_ONCE = 64
 
 
 def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
-    """The claims with ``supported`` and ``score`` filled in, and what was found against them.
+    """The claims settled as far as rules can settle them, and what was found against them.
 
-    Spans of what is found are those of the claims. A claim that cites nothing that exists is "suspicious": other rules
-    fail it.
+    Spans of what is found are those of the claims. A claim that cites nothing that exists stays open: other rules fail
+    it.
     """
     found: list[_Grounded] = []
     for start in range(0, len(claims), _AT_ONCE):
@@ -52,29 +52,31 @@ def _together(grounds: Grounds, claims: tuple[Claim, ...]) -> list[_Grounded]:
 def _told_at_once(grounds: Grounds, claim: Claim, cited: tuple[int, ...]) -> _Grounded | None:
     """A claim without sources, code, or one that is recited; None where the words must be looked at."""
     if not cited:
-        return replace(claim, supported="suspicious", score=0.0), []
+        return replace(claim, score=0.0), []
     if claim.code:
         evidence = grounds.evidence(grounds.read(claim), cited)
         findings = tuple(code_findings(evidence, grounds.texts, grounds.urls))
-        judged = _judged(claim, 1.0, findings)
+        judged = _judged(claim, 1.0, findings, quoted=evidence.has_lines)
         return judged, [_violation(judged, finding, ()) for finding in findings]
-    return (claim, []) if grounds.recites(claim, cited) else None  # as it came: supported, with the highest score
+    return (_quotation(claim), []) if grounds.recites(claim, cited) else None
 
 
 def _grounded(grounds: Grounds, opinion: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> _Grounded:
-    """What was found as violations. A claim in another language may still be suspected then."""
+    """What was found as violations; nothing may speak against a quotation."""
     against = _violations(grounds, opinion, evidence, findings)
-    # Words of another language say nothing, but another source that bears them out does.
-    doubtful = bool(against) and opinion.supported == "yes"
-    return replace(opinion, supported="suspicious") if doubtful else opinion, against
+    if any(each.severity == "error" for each in against):
+        return replace(opinion, supported="no", settled_by="rule"), against
+    return (opinion if against or not grounds.quotes(evidence) else _quotation(opinion)), against
 
 
-def _judged(claim: Claim, value: float, findings: tuple[Finding, ...]) -> Claim:
+def _quotation(claim: Claim) -> Claim:
+    return replace(claim, supported="yes", settled_by="quotation")
+
+
+def _judged(claim: Claim, value: float, findings: tuple[Finding, ...], *, quoted: bool = False) -> Claim:
     if any(finding.severity == "error" for finding in findings):
-        return replace(claim, supported="no", score=value)
-    if findings or value < SUPPORTED:
-        return replace(claim, supported="suspicious", score=value)
-    return replace(claim, supported="yes", score=value)
+        return replace(claim, supported="no", settled_by="rule", score=value)
+    return replace(_quotation(claim) if quoted and not findings else claim, score=value)
 
 
 def _violations(grounds: Grounds, claim: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> list[Violation]:

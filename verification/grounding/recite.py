@@ -18,11 +18,11 @@ _MOST_CLAIMS: Final = 50
 
 
 def recite(grounds: Grounds, text: str, claims: tuple[Claim, ...]) -> tuple[str, tuple[Repair, ...]]:
-    """``text`` with citations set right, and how many were; ``claims`` are those of ``text``, judged."""
+    """``text`` with citations set right, and how many were; ``claims`` are those of ``text`` that are in doubt."""
     pieces: list[str] = []
     last, count = 0, 0
     marks = citations(text)
-    for claim in [claim for claim in claims if claim.supported != "yes"][:_MOST_CLAIMS]:
+    for claim in claims[:_MOST_CLAIMS]:
         own = [mark for mark in marks if claim.start <= mark.start and mark.end <= claim.end]
         right = _right_source(grounds, claim, own) if claim.start >= last else None
         if right is None:

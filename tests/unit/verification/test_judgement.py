@@ -98,7 +98,7 @@ def test_f5_whatever_is_no_sound_judgement_leaves_the_claim_unconfirmed(said: li
     assert [error.detail for error in after.errors] == [UNCONFIRMED]
     assert not after.passed
     assert only_unconfirmed(after)
-    assert [claim.supported for claim in after.claims] == ["suspicious"]
+    assert [claim.supported for claim in after.claims] == ["open"]
     assert without_unconfirmed(after).errors == ()
 
 
@@ -117,7 +117,7 @@ def test_f6_marks_line_ends_and_omissions_do_not_spoil_the_evidence(evidence: st
 
 
 def test_f6_evidence_without_spaces_is_found_too() -> None:
-    claim = Claim(text="急いではいけません[3]。", start=0, end=13, cited=(3,), supported="suspicious")
+    claim = Claim(text="急いではいけません[3]。", start=0, end=13, cited=(3,), supported="open")
     open_verdict = Verdict(passed=True, text=claim.text, claims=(claim,))
     assert judged(open_verdict, [yes(1, "三日間乾かします")], SOURCES).passed
     assert not judged(open_verdict, [yes(1, "五日間乾かします")], SOURCES).passed

@@ -32,7 +32,7 @@ SOURCE = {
     "url": "https://docs.example/limits",
     "text": "Each API key may make 600 requests.",
 }
-VERDICT = {"passed", "text", "chunks", "repairs", "violations"}
+VERDICT = {"passed", "text", "chunks", "repairs", "violations", "claims"}
 
 
 def rows(tmp_path: Path, *lines: str) -> tuple[Path, Path]:
@@ -51,6 +51,26 @@ def test_verdict_has_the_contract_s_fields() -> None:
     assert not shown["passed"]
     assert set(shown["violations"][0]) == {"rule", "severity", "start", "end", "words", "detail", "remedy"}
     json.dumps(shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "supported", "settled_by"),
+    [
+        ("Each API key may make 600 requests [1].", "yes", "quotation"),
+        ("*Each* API key may make `600` requests [1].", "yes", "quotation"),
+        ("Each key may make 600 requests [1].", "yes", "quotation"),
+        ("Any API key has room for 600 requests [1].", "open", "nobody"),
+        ("Each API key may make 700 requests [1].", "no", "rule"),
+    ],
+)
+def test_f6_a_claim_says_what_was_found_and_by_whom(text: str, supported: str, settled_by: str) -> None:
+    shown = verdict_json(judge(text, question="", sources=parse_sources([SOURCE], name="s"), terms=Terms()))
+    (claim,) = shown["claims"]
+    assert claim == {
+        "text": text, "start": 0, "end": len(text), "cited": [1], "supported": supported, "settled_by": settled_by,
+    }  # fmt: skip
+    assert shown["passed"] is (supported != "no")
+    assert not [each for each in shown["violations"] if supported == "open"]
 
 
 def test_text_keeps_citations_that_chunks_carry_as_links(tmp_path: Path) -> None:

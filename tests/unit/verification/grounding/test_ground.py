@@ -85,16 +85,16 @@ def test_f1_hostile_text_is_grounded_in_linear_time(unit: str) -> None:
     assert time.process_time() - started < 10
 
 
-def test_f1_a_claim_without_an_existing_source_is_only_suspicious() -> None:
+def test_f1_a_claim_without_an_existing_source_stays_open() -> None:
     judged, violations = judge("Backups are kept for 14 days [9].")
-    assert [(claim.supported, claim.score) for claim in judged] == [("suspicious", 0.0)]
+    assert [(claim.supported, claim.score) for claim in judged] == [("open", 0.0)]
     assert violations == ()
 
 
 def test_f1_a_claim_behind_one_that_is_told_at_once_is_judged_all_the_same() -> None:
     text = "Backups are kept for 14 days [9]. Backups are kept for 30 days [1]. Backups are kept for 15 days [1]."
     judged, violations = judge(text)
-    assert [claim.supported for claim in judged] == ["suspicious", "yes", "no"]
+    assert [claim.supported for claim in judged] == ["open", "yes", "no"]
     assert [violation.words for violation in violations] == ["15 days"]
 
 
@@ -134,7 +134,7 @@ def test_f9_what_a_source_says_another_way_is_no_error(source: str, right: str, 
 )
 def test_f1_what_two_sources_say_together_is_borne_out_by_both(text: str) -> None:
     (claim,), violations = judge(text)
-    assert (claim.supported, violations) == ("yes", ())
+    assert (claim.supported, claim.settled_by, violations) == ("open", "nobody", ())
 
 
 def test_f1_a_month_is_not_written_where_a_word_like_it_is() -> None:
@@ -176,3 +176,30 @@ def test_f9_a_short_claim_is_read_in_the_language_of_the_source_whose_words_it_h
     draft = Draft(text=text, question="What do our rules say?", sources=(Source(id=1, title="Page", text=source),))
     ((claim,), _) = ground(grounds(draft, text), claims(text))
     assert claim.supported == "no"
+
+
+@pytest.mark.parametrize(
+    ("text", "without", "before_a_judge"),
+    [
+        ("Employees have 28 days of leave a year [1].", True, True),
+        ("Employees have 28 days of leave [1].", True, False),
+        ("Requests for a refund go to the shop within 30 days [1].", True, False),
+        ("Requests for a refund go to the team lead [1].", False, False),
+        ("A year of leave have 28 employees [1].", False, False),
+        ("作品は三日間乾かします[1]。", True, True),
+        ("作品は三日間[1]。", True, False),
+    ],
+)
+def test_f6_a_quotation_is_shortened_only_where_no_judge_could_tell(
+    text: str,
+    without: bool,  # noqa: FBT001 - a column of the table
+    before_a_judge: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    told = (
+        "Employees have 28 days of leave a year. Requests for a refund go to the shop within 30 days unless the seal "
+        "is broken.\n作品は三日間乾かします。"
+    )
+    for judged, quoted in ((False, without), (True, before_a_judge)):
+        draft = Draft(text=text, sources=(Source(id=1, title="", text=told),), judged=judged)
+        (claim,), _ = ground(grounds(draft, text), claims(text))
+        assert (claim.settled_by == "quotation") is quoted
