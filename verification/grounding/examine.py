@@ -87,7 +87,7 @@ class Grounds:
 
     def quotes(self, evidence: Evidence) -> bool:
         """Whether a sentence of a cited source has the claim's words; all of them, where a judge could tell more."""
-        told = [hit.text for hit in evidence.hits if not replaced(hit.source.passage.text)]
+        told = [hit.text for hit in evidence.hits]
         return is_quoted(evidence.claim.text, told, whole=self.judged)
 
     def evidence(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
