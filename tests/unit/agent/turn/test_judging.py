@@ -89,7 +89,7 @@ async def turn(
     return Told(outcome=outcome, server=server, listener=listener, judge_requests=requests)
 
 
-async def test_f6_all_suspicious_claims_of_an_attempt_are_judged_in_one_call() -> None:
+async def test_f6_all_open_claims_of_an_attempt_are_judged_in_one_call() -> None:
     told = await turn([answers(SURE, DOUBTFUL, MORE)], [verdicts((True, EVIDENCE), (True, EVIDENCE))])
     assert isinstance(told.outcome, Answered)
     assert told.outcome.answer.attempts == 1
@@ -105,11 +105,11 @@ async def test_f6_all_suspicious_claims_of_an_attempt_are_judged_in_one_call() -
     assert f"]\n{SURE}\n[END" not in prompt  # what the rules decided is no claim here
 
 
-async def test_f6_nothing_suspicious_is_no_call_and_no_judge_changes_nothing() -> None:
+async def test_f6_nothing_open_is_no_call_and_no_judge_changes_nothing() -> None:
     assert (await turn([answers(SURE)], [])).judge_requests == []
     told = await turn([answers(SURE, DOUBTFUL)], [], judged=False)
     assert isinstance(told.outcome, Answered)
-    assert [v.severity for v in told.outcome.answer.violations] == ["warning"]
+    assert told.outcome.answer.violations == ()
 
 
 async def test_f6_the_call_is_counted_and_traced() -> None:
