@@ -18,7 +18,7 @@ from agent.knowledge.readers.chunking import Chunk, chunk_document
 from agent.knowledge.readers.reading import Form, Part, ReadDocument
 from agent.knowledge.search.tokens import stems
 from agent.outcome import Cancelled, TurnOutcome
-from agent.texts.file_words import file_words
+from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Message, Question
 from verification.text.language import detect
 from verification.types import Source
@@ -79,9 +79,9 @@ def _lines(question: Question, *, told: bool) -> list[str]:
             continue
         name = " ".join(file.name.translate(_ESCAPES).split())[:_LONGEST_NAME] or "?"
         if file.trouble:
-            found.append(file_words(file.trouble, language, name=name))
+            found.append(say(f"file_{file.trouble}", language, name=name))
         elif len(file.text) > WHOLE_CHARS:
-            found.append(file_words("long", language, name=name))
+            found.append(say("file_long", language, name=name))
     return found
 
 

@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.knowledge.types import KnowledgeAwayError, KnowledgeIndex
 from agent.model.circuit_breaker import CircuitBreaker
-from agent.texts.wording import SUGGESTED_PROMPTS
+from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.delivery.views import Collection, HomeFigures

@@ -1,399 +1,58 @@
-"""What Orion itself says to a person, in the language of the question (F9), as mrkdwn or on a button.
+"""What Orion says to people, in the language of the question. Each language is one TOML file beside this module.
 
-Promises: every phrase exists in all seven languages and has the same named gaps. Must never hold an exception's text, a
-prompt or a key (I6): what went wrong is said in plain words, with what to do about it.
+No text may hold an exception's words, a prompt or a key: it says what happened, what was kept and what to do.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
 
-# fmt: off
-Phrase = Literal[
-    "not_found", "nearest", "try_rephrase", "not_verified", "reason_claim", "reason_citation", "reason_form",
-    "reason_safety", "partial", "general", "own_words", "model_down", "model_setup", "model_refused", "too_long",
-    "out_of_budget", "internal", "stopped", "help", "help_ask", "help_go_on", "help_words", "muted", "thanks",
-    "verified", "partial_mark", "quoted_mark", "attempts", "why_trust", "helpful", "not_helpful", "was_helpful",
-    "was_not_helpful", "ask_helpful", "and_more", "knowledge_down", "today", "day_ago", "days_ago", "week_ago",
-    "weeks_ago", "month_ago", "months_ago", "year_ago", "years_ago", "failed_mark", "not_posted",
-]
-# fmt: on
+from verification.types import Answer
 
-LANGUAGES = ("en", "de", "fr", "es", "id", "ja", "zh")
-
-_PHRASES: dict[Phrase, tuple[str, str, str, str, str, str, str]] = {
-    "not_found": (
-        "I did not find an answer to that in the documents I know.",
-        "Dazu habe ich in den Dokumenten, die ich kenne, keine Antwort gefunden.",
-        "Je n'ai pas trouvé de réponse à cela dans les documents que je connais.",
-        "No encontré una respuesta a eso en los documentos que conozco.",
-        "Saya tidak menemukan jawabannya di dokumen yang saya ketahui.",
-        "私が知っている文書の中に、その答えは見つかりませんでした。",
-        "在我所知的文档中没有找到答案。",
-    ),
-    "nearest": (
-        "The nearest documents:",
-        "Die nächstliegenden Dokumente:",
-        "Les documents les plus proches :",
-        "Los documentos más cercanos:",
-        "Dokumen yang paling dekat:",
-        "最も近い文書：",
-        "最接近的文档：",
-    ),
-    "try_rephrase": (
-        "What may help: other words, more detail, or one smaller question at a time.",
-        "Was helfen kann: andere Worte, mehr Einzelheiten oder eine kleinere Frage nach der anderen.",
-        "Ce qui peut aider : d'autres mots, plus de détails, ou une question plus petite à la fois.",
-        "Lo que puede ayudar: otras palabras, más detalle o una pregunta más pequeña cada vez.",
-        "Yang mungkin membantu: kata lain, lebih rinci, atau satu pertanyaan kecil dulu.",
-        "別の言葉で、より詳しく、または小さな質問に分けて聞いてみてください。",
-        "可以试试：换个说法、补充细节，或一次问一个小问题。",
-    ),
-    "not_verified": (
-        "I wrote an answer but could not verify it, so I am not showing it.",
-        "Ich habe eine Antwort geschrieben, konnte sie aber nicht belegen. Darum zeige ich sie nicht.",
-        "J'ai rédigé une réponse, mais je n'ai pas pu la vérifier ; je ne la montre donc pas.",
-        "Escribí una respuesta, pero no pude verificarla, así que no la muestro.",
-        "Saya menulis jawaban tetapi tidak dapat memverifikasinya, jadi tidak saya tampilkan.",
-        "回答を書きましたが、裏付けを確認できなかったため表示しません。",
-        "我写了一个回答，但无法核实，因此不予显示。",
-    ),
-    "reason_claim": (
-        "something in it does not stand in the documents it cites",
-        "etwas darin steht nicht in den zitierten Dokumenten",
-        "un élément ne figure pas dans les documents cités",
-        "algo no consta en los documentos citados",
-        "ada isi yang tidak tercantum di dokumen yang dikutip",
-        "引用した文書にない内容が含まれていました",
-        "其中有内容在所引文档中找不到",
-    ),
-    "reason_citation": (
-        "a statement had no source, or a source that does not exist",
-        "eine Aussage hatte keine Quelle oder eine, die es nicht gibt",
-        "une affirmation était sans source, ou avec une source inexistante",
-        "una afirmación no tenía fuente, o una que no existe",
-        "ada pernyataan tanpa sumber, atau sumbernya tidak ada",
-        "出典のない記述、または存在しない出典がありました",
-        "有的说法没有来源，或来源不存在",
-    ),
-    "reason_form": (
-        "its form could not be put right",
-        "die Form ließ sich nicht richten",
-        "sa mise en forme n'a pas pu être corrigée",
-        "no se pudo corregir su formato",
-        "bentuknya tidak dapat diperbaiki",
-        "書式を直せませんでした",
-        "格式无法修正",
-    ),
-    "reason_safety": (
-        "it held something that must not be posted",
-        "sie enthielt etwas, das nicht gesendet werden darf",
-        "elle contenait quelque chose qui ne doit pas être publié",
-        "contenía algo que no debe publicarse",
-        "isinya ada yang tidak boleh dikirim",
-        "投稿してはならない内容が含まれていました",
-        "其中有不能发布的内容",
-    ),
-    "partial": (
-        "Part of the answer: what I could not verify has been left out.",
-        "Ein Teil der Antwort: Was ich nicht belegen konnte, ist weggelassen.",
-        "Réponse partielle : ce que je n'ai pas pu vérifier a été retiré.",
-        "Respuesta parcial: se omitió lo que no pude verificar.",
-        "Sebagian jawaban: yang tidak dapat saya verifikasi dihilangkan.",
-        "回答の一部です。確認できなかった部分は省きました。",
-        "部分回答：无法核实的内容已省略。",
-    ),
-    "general": (
-        "From general knowledge: not from your documents, not verified.",
-        "Aus allgemeinem Wissen: nicht aus euren Dokumenten, nicht geprüft.",
-        "Connaissances générales : pas issu de vos documents, non vérifié.",
-        "De conocimiento general: no proviene de sus documentos, sin verificar.",
-        "Dari pengetahuan umum: bukan dari dokumen Anda, tidak diverifikasi.",
-        "一般知識による回答です。あなたの文書によるものではなく、未確認です。",
-        "来自一般知识：并非出自你们的文档，未经核实。",
-    ),
-    "own_words": (
-        "Made from your own words: there is nothing to verify it against.",
-        "Aus deinen eigenen Worten gemacht: Es gibt nichts, woran es zu prüfen wäre.",
-        "Fait à partir de vos propres mots : rien à quoi le vérifier.",
-        "Hecho con sus propias palabras: no hay con qué verificarlo.",
-        "Dibuat dari kata-kata Anda sendiri: tidak ada yang perlu diverifikasi.",
-        "ご自身の言葉から作成したものです。照合する文書はありません。",
-        "根据你自己的文字写成：没有可供核实的来源。",
-    ),
-    "model_down": (
-        "The language model did not answer. Nothing of your question is lost: please ask again in a minute.",
-        "Das Sprachmodell hat nicht geantwortet. Deine Frage ist nicht verloren: Frag in einer Minute noch einmal.",
-        "Le modèle de langue n'a pas répondu. Votre question n'est pas perdue : réessayez dans une minute.",
-        "El modelo de lenguaje no respondió. Su pregunta no se perdió: inténtelo de nuevo en un minuto.",
-        "Model bahasa tidak menjawab. Pertanyaan Anda tidak hilang: coba lagi sebentar lagi.",
-        "言語モデルが応答しませんでした。質問は失われていません。少し待ってからもう一度お試しください。",
-        "语言模型没有响应。你的问题没有丢失：请一分钟后再试。",
-    ),
-    "knowledge_down": (
-        "I could not search the documents: their index did not answer. Please ask again in a minute.",
-        "Ich konnte die Dokumente nicht durchsuchen: Ihr Index antwortet nicht. Frag in einer Minute noch einmal.",
-        "Je n'ai pas pu chercher dans les documents : leur index n'a pas répondu. Veuillez redemander dans une minute.",
-        "No pude buscar en los documentos: su índice no respondió. Inténtelo de nuevo en un minuto.",
-        "Saya tidak dapat mencari di dokumen: indeksnya tidak menjawab. Silakan tanya lagi sebentar lagi.",
-        "文書の索引が応答しないため、検索できませんでした。1分後にもう一度お尋ねください。",
-        "文档索引没有响应，无法搜索。请一分钟后再问。",
-    ),
-    "model_setup": (
-        "I cannot reach the language model as I am set up. An admin can run `orion doctor` to see what to mend.",
-        "So eingerichtet erreiche ich das Sprachmodell nicht. Ein Admin sieht mit `orion doctor`, was fehlt.",
-        "Ma configuration n'atteint pas le modèle. Un admin peut lancer `orion doctor` pour voir pourquoi.",
-        "Con mi configuración no llego al modelo. Un admin puede ejecutar `orion doctor` para ver qué falta.",
-        "Dengan pengaturan ini saya tidak dapat menghubungi model bahasa. Admin dapat menjalankan `orion doctor`.",
-        "現在の設定では言語モデルに接続できません。管理者は `orion doctor` で原因を確認できます。",
-        "按目前的设置我无法连接语言模型。管理员可运行 `orion doctor` 查看原因。",
-    ),
-    "model_refused": (
-        "The language model declined to answer this. Other words may help.",
-        "Das Sprachmodell wollte das nicht beantworten. Andere Worte helfen vielleicht.",
-        "Le modèle de langue a refusé de répondre. D'autres mots aideront peut-être.",
-        "El modelo de lenguaje no quiso responder a esto. Quizá ayuden otras palabras.",
-        "Model bahasa menolak menjawab ini. Kata lain mungkin membantu.",
-        "言語モデルがこの質問への回答を控えました。別の言い方をお試しください。",
-        "语言模型拒绝回答此问题。换个说法也许可以。",
-    ),
-    "too_long": (
-        "That was more than the language model can read at once. A smaller question will work.",
-        "Das war mehr, als das Sprachmodell auf einmal lesen kann. Eine kleinere Frage geht.",
-        "C'était plus que le modèle ne peut lire d'un coup. Une question plus petite passera.",
-        "Era más de lo que el modelo puede leer de una vez. Una pregunta más pequeña funcionará.",
-        "Itu lebih dari yang dapat dibaca model sekaligus. Pertanyaan yang lebih kecil bisa.",
-        "言語モデルが一度に読める量を超えていました。質問を小さくしてください。",
-        "内容超出了语言模型一次能读取的量。请问小一点的问题。",
-    ),
-    "out_of_budget": (
-        "I used up what I may spend on one question before I had a verified answer.",
-        "Ich habe verbraucht, was ich für eine Frage ausgeben darf, bevor eine belegte Antwort stand.",
-        "J'ai épuisé le budget d'une question avant d'avoir une réponse vérifiée.",
-        "Agoté lo permitido para una pregunta antes de tener una respuesta verificada.",
-        "Batas untuk satu pertanyaan habis sebelum ada jawaban yang terverifikasi.",
-        "確認済みの回答が得られる前に、一つの質問に使える上限に達しました。",
-        "在得到已核实的回答之前，已用完一个问题的额度。",
-    ),
-    "internal": (
-        "Something went wrong on my side. Please ask again; an admin finds this under id `{id}`.",
-        "Bei mir ist etwas schiefgegangen. Bitte frag noch einmal; ein Admin findet es unter der Kennung `{id}`.",
-        "Quelque chose a échoué de mon côté. Veuillez redemander ; un admin le trouvera sous l'id `{id}`.",
-        "Algo falló de mi lado. Pregunte de nuevo; un admin lo encuentra con el id `{id}`.",
-        "Ada yang salah di pihak saya. Silakan tanya lagi; admin menemukannya dengan id `{id}`.",
-        "こちらで問題が発生し、完了できませんでした。もう一度お試しください。管理者用 ID：`{id}`。",
-        "我这边出了问题，未能完成。请再问一次；管理员可用编号 `{id}` 查到。",
-    ),
-    "failed_mark": (
-        "An admin finds this under id `{id}`.",
-        "Ein Admin findet es unter der Kennung `{id}`.",
-        "Un admin le trouvera sous l'id `{id}`.",
-        "Un admin lo encuentra con el id `{id}`.",
-        "Admin menemukannya dengan id `{id}`.",
-        "管理者用 ID：`{id}`。",
-        "管理员可用编号 `{id}` 查到。",
-    ),
-    "not_posted": (
-        "I cannot write where you asked me: it is gone or archived, or I am not in it. An admin finds it as `{id}`.",
-        "Wo du mich gefragt hast, kann ich nicht schreiben: weg, archiviert oder ohne mich. Id für Admins: `{id}`.",
-        "Je ne peux pas écrire là où vous avez demandé : supprimé, archivé ou sans moi. Id pour un admin : `{id}`.",
-        "No puedo escribir donde preguntó: ya no existe, está archivado o no estoy allí. Id para un admin: `{id}`.",
-        "Saya tidak dapat menulis di tempat Anda bertanya: hilang, diarsipkan, atau tanpa saya. Id admin: `{id}`.",
-        "ご質問のあった場所には投稿できません（削除済み、アーカイブ済み、または不参加）。管理者用 ID：`{id}`。",
-        "我无法在你提问的地方发言：已不存在、已归档，或我不在其中。管理员可用编号 `{id}` 查到。",
-    ),
-    "stopped": ("Stopped.", "Angehalten.", "Arrêté.", "Detenido.", "Dihentikan.", "停止しました。", "已停止。"),
-    "help": (
-        "Hello, I am Orion. I answer from your team's documents, and I check every answer before I send it.",
-        "Hallo, ich bin Orion. Ich antworte aus den Dokumenten eures Teams und prüfe jede Antwort vor dem Senden.",
-        "Bonjour, je suis Orion. Je réponds avec les documents de votre équipe et vérifie chaque réponse avant envoi.",
-        "Hola, soy Orion. Respondo con los documentos de su equipo y compruebo cada respuesta antes de enviarla.",
-        "Halo, saya Orion. Saya menjawab dari dokumen tim Anda dan memeriksa setiap jawaban sebelum mengirimnya.",
-        "こんにちは、Orion です。チームの文書をもとに答え、送信前にすべての回答を文書と照合します。",
-        "你好，我是 Orion。我根据你们团队的文档回答，并在发送前逐一核对每个回答。",
-    ),
-    "help_ask": (
-        "Mention me with a question in a channel, or write to me directly.",
-        "Erwähne mich in einem Kanal mit einer Frage, oder schreib mir direkt.",
-        "Mentionnez-moi avec une question dans un canal, ou écrivez-moi directement.",
-        "Mencióneme con una pregunta en un canal, o escríbame directamente.",
-        "Sebut saya dengan pertanyaan di kanal, atau tulis langsung kepada saya.",
-        "チャンネルで質問と一緒にメンションするか、直接メッセージを送ってください。",
-        "在频道中提及我并提问，或直接给我发消息。",
-    ),
-    "help_go_on": (
-        "Go on in the thread without a mention: I follow the conversation.",
-        "Im Thread geht es ohne Erwähnung weiter: Ich folge dem Gespräch.",
-        "Continuez dans le fil sans me mentionner : je suis la conversation.",
-        "Siga en el hilo sin mencionarme: sigo la conversación.",
-        "Lanjutkan di utas tanpa menyebut saya: saya mengikuti percakapan.",
-        "スレッドではメンションなしで続けられます。会話を追っています。",
-        "在消息列中继续提问无需再提及我：我会跟随对话。",
-    ),
-    "help_words": (
-        "Write `stop` to stop me, and `mute` to keep me quiet in a thread until you mention me again.",
-        "Schreib `stop`, um mich anzuhalten, und `mute`, damit ich im Thread still bin, bis du mich wieder erwähnst.",
-        "Écrivez `stop` pour m'arrêter, et `mute` pour que je me taise dans un fil jusqu'à la prochaine mention.",
-        "Escriba `stop` para detenerme, y `mute` para que calle en un hilo hasta que me mencione de nuevo.",
-        "Tulis `stop` untuk menghentikan saya, dan `mute` agar saya diam di utas sampai Anda menyebut saya lagi.",
-        "`stop` で停止、`mute` で次のメンションまでこのスレッドで発言しなくなります。",
-        "输入 `stop` 让我停止，输入 `mute` 让我在消息列中保持安静，直到你再次提及我。",
-    ),
-    "muted": (
-        "I keep quiet in this thread until somebody mentions me again.",
-        "Ich bleibe in diesem Thread still, bis mich wieder jemand erwähnt.",
-        "Je me tais dans ce fil jusqu'à ce que quelqu'un me mentionne à nouveau.",
-        "Guardo silencio en este hilo hasta que alguien vuelva a mencionarme.",
-        "Saya diam di utas ini sampai ada yang menyebut saya lagi.",
-        "次にメンションされるまで、このスレッドでは発言しません。",
-        "在有人再次提及我之前，我不会在此消息列中发言。",
-    ),
-    "thanks": (
-        "Thank you, that helps me to get better.",
-        "Danke, das hilft mir, besser zu werden.",
-        "Merci, cela m'aide à m'améliorer.",
-        "Gracias, eso me ayuda a mejorar.",
-        "Terima kasih, itu membantu saya menjadi lebih baik.",
-        "ありがとうございます。改善に役立てます。",
-        "谢谢，这有助于我改进。",
-    ),
-    "verified": ("✓ Verified", "✓ Geprüft", "✓ Vérifié", "✓ Verificado", "✓ Terverifikasi", "✓ 確認済み", "✓ 已核实"),
-    "partial_mark": (
-        "◐ Partial: what could not be verified was left out",
-        "◐ Teilweise: Was sich nicht belegen ließ, ist weggelassen",
-        "◐ Partiel : ce qui n'a pas pu être vérifié a été retiré",
-        "◐ Parcial: se omitió lo que no se pudo verificar",
-        "◐ Sebagian: yang tidak dapat diverifikasi dihilangkan",
-        "◐ 一部のみ：確認できなかった部分は省きました",
-        "◐ 部分回答：无法核实的内容已省略",
-    ),
-    "quoted_mark": (
-        "❝ Quoted from the documents",
-        "❝ Aus den Dokumenten zitiert",
-        "❝ Cité des documents",
-        "❝ Citado de los documentos",
-        "❝ Dikutip dari dokumen",
-        "❝ 文書からの引用",
-        "❝ 引自文档",
-    ),
-    "attempts": (
-        "{n} attempts",
-        "{n} Versuche",
-        "{n} essais",
-        "{n} intentos",
-        "{n} percobaan",
-        "試行 {n} 回",
-        "尝试 {n} 次",
-    ),
-    "why_trust": (
-        "Why trust this?",
-        "Warum kann man dem trauen?",
-        "Pourquoi s'y fier ?",
-        "¿Por qué fiarse?",
-        "Mengapa ini dapat dipercaya?",
-        "信頼できる理由は？",
-        "为何可信？",
-    ),
-    "helpful": ("Helpful", "Hilfreich", "Utile", "Útil", "Membantu", "役に立った", "有帮助"),
-    "not_helpful": (
-        "Not helpful",
-        "Nicht hilfreich",
-        "Pas utile",
-        "No útil",
-        "Tidak membantu",
-        "役に立たなかった",
-        "没有帮助",
-    ),
-    "was_helpful": (
-        "This answer was helpful",
-        "Diese Antwort war hilfreich",
-        "Cette réponse était utile",
-        "Esta respuesta fue útil",
-        "Jawaban ini membantu",
-        "この回答は役に立った",
-        "这个回答有帮助",
-    ),
-    "was_not_helpful": (
-        "This answer was not helpful",
-        "Diese Antwort war nicht hilfreich",
-        "Cette réponse n'était pas utile",
-        "Esta respuesta no fue útil",
-        "Jawaban ini tidak membantu",
-        "この回答は役に立たなかった",
-        "这个回答没有帮助",
-    ),
-    "ask_helpful": (
-        "Was this answer helpful?",
-        "War diese Antwort hilfreich?",
-        "Cette réponse vous a-t-elle aidé ?",
-        "¿Le ayudó esta respuesta?",
-        "Apakah jawaban ini membantu?",
-        "この回答は役に立ちましたか？",
-        "这个回答有帮助吗？",
-    ),
-    "and_more": (
-        "… and {n} more",
-        "… und {n} weitere",
-        "… et {n} de plus",
-        "… y {n} más",
-        "… dan {n} lagi",
-        "… ほか {n} 件",
-        "… 另有 {n} 条",
-    ),
-    "today": ("today", "heute", "aujourd'hui", "hoy", "hari ini", "今日", "今天"),
-    "day_ago": ("1 day ago", "vor 1 Tag", "il y a 1 jour", "hace 1 día", "1 hari lalu", "1日前", "1 天前"),
-    "days_ago": (
-        "{n} days ago",
-        "vor {n} Tagen",
-        "il y a {n} jours",
-        "hace {n} días",
-        "{n} hari lalu",
-        "{n}日前",
-        "{n} 天前",
-    ),
-    "week_ago": (
-        "1 week ago",
-        "vor 1 Woche",
-        "il y a 1 semaine",
-        "hace 1 semana",
-        "1 minggu lalu",
-        "1週間前",
-        "1 周前",
-    ),
-    "weeks_ago": (
-        "{n} weeks ago",
-        "vor {n} Wochen",
-        "il y a {n} semaines",
-        "hace {n} semanas",
-        "{n} minggu lalu",
-        "{n}週間前",
-        "{n} 周前",
-    ),
-    "month_ago": ("1 month ago", "vor 1 Monat", "il y a 1 mois", "hace 1 mes", "1 bulan lalu", "1か月前", "1 个月前"),
-    "months_ago": (
-        "{n} months ago",
-        "vor {n} Monaten",
-        "il y a {n} mois",
-        "hace {n} meses",
-        "{n} bulan lalu",
-        "{n}か月前",
-        "{n} 个月前",
-    ),
-    "year_ago": ("1 year ago", "vor 1 Jahr", "il y a 1 an", "hace 1 año", "1 tahun lalu", "1年前", "1 年前"),
-    "years_ago": (
-        "{n} years ago",
-        "vor {n} Jahren",
-        "il y a {n} ans",
-        "hace {n} años",
-        "{n} tahun lalu",
-        "{n}年前",
-        "{n} 年前",
-    ),
-}
+LANGUAGES: Final = ("en", "de", "fr", "es", "id", "ja", "zh")
+SUGGESTED_PROMPTS: Final[tuple[Mapping[str, str], ...]] = (
+    {"title": "What can you do?", "message": "What can you help me with?"},
+    {"title": "What do you know?", "message": "Which documents do you know?"},
+    {"title": "What is new?", "message": "Which documents changed most recently?"},
+    {"title": "What is old?", "message": "Which documents are the oldest?"},
+)
 
 
-def say(phrase: Phrase, language: str | None, **gaps: str) -> str:
-    """The phrase in that language; English for any other."""
-    index = LANGUAGES.index(language) if language in LANGUAGES else 0
-    text = _PHRASES[phrase][index]
+@cache
+def texts(language: str) -> Mapping[str, str]:
+    """Every text of one of the ``LANGUAGES``, by its key."""
+    return tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8"))
+
+
+def say(key: str, language: str | None, **gaps: str) -> str:
+    """The text in that language (English for any that has no file) with its gaps filled."""
+    text = texts(language if language in LANGUAGES else "en")[key]
     return text.format(**gaps) if gaps else text
+
+
+def status_in(text: str, language: str | None) -> str:
+    """An English status in that language; any text that is none of Orion's (a step's title) stays as it is."""
+    return say(key, language) if (key := _status_keys().get(text)) else text
+
+
+LOADING: Final = tuple(say(f"status_loading_{doing}", None) for doing in ("read", "find", "write", "check"))
+
+
+@cache
+def _status_keys() -> Mapping[str, str]:
+    return {text: key for key, text in texts("en").items() if key.startswith("status_")}
+
+
+def help_text(language: str | None) -> str:
+    """What Orion is and how to talk to it."""
+    ways = (say(key, language) for key in ("help_ask", "help_go_on", "help_words"))
+    return "\n".join([say("help", language), *(f"• {way}" for way in ways)])
+
+
+def own_words(text: str) -> Answer:
+    """One of Orion's own messages, ready to be delivered."""
+    return Answer(text=text, chunks=(text,))

@@ -20,7 +20,7 @@ class ThreadKey:
 
 
 FileTrouble = Literal["", "form", "big", "unreadable", "elsewhere", "not_allowed", "away", "many"]
-"""Why a file could not be read; ``agent.texts.file_words`` says it to people."""
+"""Why a file could not be read; ``file_…`` in ``agent/texts`` says it to people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
-from agent.texts.catalogue import Phrase, say
+from agent.texts.catalogue import say
 from agent.turn.nearest import Near, named, quoted
 from agent.turn.progress import Progress
 from verification.markup.chunks import split
@@ -22,7 +22,7 @@ from verification.types import Answer, RuleName, Source, Verdict
 
 Label = Literal["partial", "general", "own_words"]
 
-_REASONS: dict[RuleName, Phrase] = {
+_REASONS: dict[RuleName, str] = {
     "claim_supported": "reason_claim",
     "cites_sources": "reason_citation",
     "citation_resolves": "reason_citation",
@@ -31,7 +31,7 @@ _REASONS: dict[RuleName, Phrase] = {
     "no_injection": "reason_safety",
 }
 
-_MODEL_PHRASES: dict[ModelErrorKind, Phrase] = {
+_MODEL_PHRASES: dict[ModelErrorKind, str] = {
     "ConfigurationError": "model_setup",
     "AuthenticationError": "model_setup",
     "QuotaError": "model_setup",
@@ -90,7 +90,7 @@ def plain_answer(text: str) -> Answer:
     return Answer(text=text, chunks=split(text))
 
 
-def _message(progress: Progress, phrase: Phrase, near: tuple[Near, ...], lines: Iterable[str] = ()) -> Answer:
+def _message(progress: Progress, phrase: str, near: tuple[Near, ...], lines: Iterable[str] = ()) -> Answer:
     language = _language(progress)
     parts = [say(phrase, language), *lines]
     if near:

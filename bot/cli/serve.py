@@ -23,7 +23,7 @@ import structlog
 from pydantic import SecretStr
 from rich.console import Console
 
-from agent.texts.wording import SUGGESTED_PROMPTS
+from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.app import Orion, open_orion
 from bot.cli.output import prefix_of
 from bot.cli.signals import Stopping, heeding_signals

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
 
-from agent.texts.catalogue import Phrase, say
-from agent.texts.notices import Notice, notice
+from agent.texts.catalogue import say
 from bot.delivery.links import source_line
 from verification.markup.chunks import messages
 from verification.types import Answer
@@ -28,11 +27,11 @@ MOST_BLOCKS = 50
 MOST_CHARACTERS = 12_000  # of all blocks of one message together; more is refused as msg_blocks_too_long
 LONGEST_TEXT = 2_900  # Slack allows 3,000 in a text object
 _MOST_CONTEXT = 8_000  # leaves three elements at most, and fits a message
-_VERDICTS: tuple[tuple[Phrase, str, Phrase], ...] = (
+_VERDICTS: tuple[tuple[str, str, str], ...] = (
     ("helpful", "good", "was_helpful"),
     ("not_helpful", "bad", "was_not_helpful"),
 )
-_MARKS: dict[Mark, Phrase] = {"partial": "partial_mark", "quotes": "quoted_mark", "failed": "failed_mark"}
+_MARKS: dict[Mark, str] = {"partial": "partial_mark", "quotes": "quoted_mark", "failed": "failed_mark"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,9 +160,9 @@ def _mark_line(answer: Answer, frame: Frame) -> str:
 
 def _human_button(frame: Frame) -> Block:
     """It asks first: what was said here may be read elsewhere afterwards."""
-    words: dict[str, Notice] = {"title": "ask_human", "text": "hand_off_confirm", "confirm": "yes", "deny": "no"}
-    confirm = {part: {"type": "plain_text", "text": notice(name, frame.language)} for part, name in words.items()}
-    return {**button(notice("ask_human", frame.language), HAND_OFF_ACTION, frame.turn_id), "confirm": confirm}
+    words: dict[str, str] = {"title": "ask_human", "text": "hand_off_confirm", "confirm": "yes", "deny": "no"}
+    confirm = {part: {"type": "plain_text", "text": say(name, frame.language)} for part, name in words.items()}
+    return {**button(say("ask_human", frame.language), HAND_OFF_ACTION, frame.turn_id), "confirm": confirm}
 
 
 def short_id(turn_id: str) -> str:

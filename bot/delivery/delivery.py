@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import structlog
 
-from agent.texts.wording import SUGGESTED_PROMPTS, own_words
+from agent.texts.catalogue import SUGGESTED_PROMPTS, own_words
 from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import Block, Frame, Mark, Post, context, render, section, under_stream, without_buttons
 from bot.delivery.slots import first_to_take, seats

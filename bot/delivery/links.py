@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from agent.texts.catalogue import Phrase, say
+from agent.texts.catalogue import say
 from verification.rules.injection import title_to_show
 from verification.types import Source
 
 _LONGEST_TITLE = 120
-_STEPS: tuple[tuple[int, Phrase, Phrase], ...] = (
+_STEPS: tuple[tuple[int, str, str], ...] = (
     (365, "year_ago", "years_ago"),
     (30, "month_ago", "months_ago"),
     (7, "week_ago", "weeks_ago"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from agent.texts.status_words import status_in
+from agent.texts.catalogue import say
 from agent.turn.events import StepSeen
 from agent.turn.plan_view import cut
 from bot.delivery.stream import Task
@@ -25,7 +25,7 @@ def tasks_of(steps: Sequence[StepSeen], language: str | None) -> tuple[Task, ...
     return tuple(
         {
             "id": f"step-{number}",
-            "title": step.title or status_in("Step {number}", language).format(number=number),
+            "title": step.title or say("status_step", language, number=str(number)),
             "status": "in_progress" if number == at else _STATES.get(step.status, "pending"),
         }
         for number, step in enumerate(steps, 1)
@@ -38,8 +38,7 @@ def status_of(steps: Sequence[StepSeen], language: str | None) -> str:
     if not number:
         return ""
     short = cut(steps[number - 1].title or "…", _STATUS_MOST)
-    words = status_in("is at step {number} of {total}: {step}", language)
-    return words.format(number=number, total=len(steps), step=short)
+    return say("status_at_step", language, number=str(number), total=str(len(steps)), step=short)
 
 
 def _in_hand(steps: Sequence[StepSeen]) -> int:

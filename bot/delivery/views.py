@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Literal, get_args
 
-from agent.texts.view_phrases import shown
+from agent.texts.catalogue import say
 from bot.delivery.blocks import LONGEST_TEXT, Block, button, clipped, context, section
 from bot.delivery.links import age, escape, source_line
 from bot.slack.payload import mapping, objects, string
@@ -58,11 +58,11 @@ def trust_modal(record: Mapping[str, Any] | None, today: date, language: str | N
 
     ``record`` is a stored turn (``turn_id, outcome, verified, answer, attempts, sources, model``); None when gone.
     """
-    blocks = [section(shown("unknown", language))] if record is None else _trust_blocks(record, today, language)
+    blocks = [section(say("trust_unknown", language))] if record is None else _trust_blocks(record, today, language)
     return {
         "type": "modal",
-        "title": {"type": "plain_text", "text": shown("title", language)},
-        "close": {"type": "plain_text", "text": shown("close", language)},
+        "title": {"type": "plain_text", "text": say("trust_title", language)},
+        "close": {"type": "plain_text", "text": say("trust_close", language)},
         "blocks": blocks,
     }
 
@@ -71,18 +71,18 @@ def home_view(figures: HomeFigures, today: date, language: str | None = None) ->
     """App Home: what Orion knows, how well it does, and a button to try it (A10)."""
     places = [f"• {_place(place, language)}" for place in figures.collections]
     changed = age(figures.newest, today, language)
-    newest = [shown("home_newest", language, age=changed)] if changed else []
+    newest = [say("home_newest", language, age=changed)] if changed else []
     if figures.synced:
-        newest.append(shown("home_synced", language, when=_moment(figures.synced)))
-    knows = clipped([*(places or [f"• {shown('home_nothing', language)}"]), *newest], _ROOM, language)
+        newest.append(say("home_synced", language, when=_moment(figures.synced)))
+    knows = clipped([*(places or [f"• {say('home_nothing', language)}"]), *newest], _ROOM, language)
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": "Orion"}},
-        *([section(shown("home_paused", language))] if figures.paused else []),
-        section(shown("home_intro", language)),
+        *([section(say("home_paused", language))] if figures.paused else []),
+        section(say("home_intro", language)),
         {"type": "divider"},
-        section(f"*{shown('home_knows', language)}*\n{knows}"),
-        section(f"*{shown('home_does', language)}*\n{_success(figures, language)}"),
-        {"type": "actions", "elements": [button(shown("home_try", language), TRY_ACTION, "home")]},
+        section(f"*{say('home_knows', language)}*\n{knows}"),
+        section(f"*{say('home_does', language)}*\n{_success(figures, language)}"),
+        {"type": "actions", "elements": [button(say("home_try", language), TRY_ACTION, "home")]},
     ]
     return {"type": "home", "blocks": blocks}
 
@@ -94,39 +94,39 @@ def _moment(seconds: float) -> str:
 
 
 def _place(place: Collection, language: str | None) -> str:
-    count = shown("home_documents", language, n=f"{place.documents:,}")
-    held = (shown("home_document", language) if place.documents == 1 else count) + _bytes(place.size)
+    count = say("home_documents", language, n=f"{place.documents:,}")
+    held = (say("home_document", language) if place.documents == 1 else count) + _bytes(place.size)
     return f"{escape(place.name)}: {held}" if place.name else held
 
 
 def _trust_blocks(record: Mapping[str, Any], today: date, language: str | None) -> list[Block]:
     attempts = objects(record, "attempts")
     signs = _signs(_counted(attempts), string(record, "answer"))
-    rules = [f"{sign} {shown(rule, language)}{doubt}" for rule, (sign, doubt) in signs.items()]
+    rules = [f"{sign} {say(f'rule_{rule}', language)}{doubt}" for rule, (sign, doubt) in signs.items()]
     blocks = [section(_headline(record, language)), _listed("rules", rules, language)]
     if {sign for sign, _ in signs.values()} != _CLEAN:
-        blocks.append(context([shown("signs", language)]))
+        blocks.append(context([say("trust_signs", language)]))
     if attempts:
         tried = [_attempt_line(number, attempt, language) for number, attempt in enumerate(attempts, 1)]
         blocks.append(_listed("attempts", tried, language))
     if sources := [_source(source) for source in objects(record, "sources")]:
         blocks.append(_listed("sources", [source_line(source, today, language) for source in sources], language))
         if {source.id for source in sources} != set(range(1, len(sources) + 1)):
-            blocks.append(context([shown("numbers", language)]))
-    names = {shown("model", language): string(record, "model"), shown("turn", language): string(record, "turn_id")}
-    if origin := [f"{label}: {escape(name)}" for label, name in names.items() if name]:
+            blocks.append(context([say("trust_numbers", language)]))
+    names = {"model": string(record, "model"), "turn": string(record, "turn_id")}
+    if origin := [f"{say(f'trust_{of}', language)}: {escape(name)}" for of, name in names.items() if name]:
         blocks.append(context([" · ".join(origin)]))
     return blocks
 
 
 def _listed(heading: Literal["rules", "attempts", "sources"], lines: Sequence[str], language: str | None) -> Block:
-    return section(f"*{shown(heading, language)}*\n{clipped(lines, _ROOM, language)}")
+    return section(f"*{say(f'trust_{heading}', language)}*\n{clipped(lines, _ROOM, language)}")
 
 
 def _headline(record: Mapping[str, Any], language: str | None) -> str:
     if string(record, "outcome") == "partial":
-        return shown("is_partial", language)
-    return shown("is_verified" if record.get("verified") is True else "is_unverified", language)
+        return say("trust_is_partial", language)
+    return say("trust_is_verified" if record.get("verified") is True else "trust_is_unverified", language)
 
 
 def _counted(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -154,13 +154,13 @@ def _doubt(words: str, posted: str) -> str:
 
 
 def _attempt_line(number: int, attempt: Mapping[str, Any], language: str | None) -> str:
-    parts = [shown("passed" if attempt.get("passed") is True else "failed", language)]
+    parts = [say("trust_passed" if attempt.get("passed") is True else "trust_failed", language)]
     faults = sorted({string(v, "rule") for v in objects(attempt, "violations") if string(v, "severity") == "error"})
     mended = [f"{string(r, 'kind')} ×{mapping(r).get('count', 1)}" for r in objects(attempt, "repairs")]
     if faults:
-        parts.append(shown("against", language, rules=", ".join(faults)))
+        parts.append(say("trust_against", language, rules=", ".join(faults)))
     if mended:
-        parts.append(shown("repaired", language, kinds=", ".join(mended)))
+        parts.append(say("trust_repaired", language, kinds=", ".join(mended)))
     return f"{number}. " + escape("; ".join(parts))
 
 
@@ -176,10 +176,10 @@ def _source(source: Mapping[str, Any]) -> Source:
 
 def _success(figures: HomeFigures, language: str | None) -> str:
     if figures.pass_rate is None:
-        return shown("home_no_answers", language)
+        return say("home_no_answers", language)
     counts = {name: f"{getattr(figures, name):,}" for name in ("answered", "partial", "failed", "refused")}
-    rate = shown("home_rate", language, rate=f"{figures.pass_rate:.1%}", days=str(figures.days))
-    return f"{rate}\n{shown('home_counts', language, **counts)}"
+    rate = say("home_rate", language, rate=f"{figures.pass_rate:.1%}", days=str(figures.days))
+    return f"{rate}\n{say('home_counts', language, **counts)}"
 
 
 def _bytes(size: int) -> str:

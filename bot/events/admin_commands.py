@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from agent.texts.notices import notice
+from agent.texts.catalogue import say
 from bot.install.workspaces import DeliveryOf
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
@@ -70,6 +70,6 @@ class AdminChat:
     async def _confirm(self, incoming: Incoming, order: str) -> None:
         try:
             delivery = await self._delivery_of(incoming.thread.team)
-            await delivery.greet(incoming.user, notice("paused_now" if order == _PAUSE else "resumed_now", None))
+            await delivery.greet(incoming.user, say("paused_now" if order == _PAUSE else "resumed_now", None))
         except DeliveryFailed as failure:
             log.warning("notice_not_delivered", reason=failure.reason)

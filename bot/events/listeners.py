@@ -18,8 +18,7 @@ from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
 from slack_bolt.response import BoltResponse
 
-from agent.texts.catalogue import say
-from agent.texts.wording import help_text
+from agent.texts.catalogue import help_text, say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import FEEDBACK_ACTION, HAND_OFF_ACTION, TRUST_ACTION
 from bot.delivery.delivery import Delivery

@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from agent.texts.notices import Notice, notice
+from agent.texts.catalogue import say
 from bot.delivery.delivery import Delivery
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
@@ -28,7 +28,7 @@ TOLD_AFTER_S: Final = 20.0
 KNOWN_WITHIN_S: Final = 6 * 3600.0
 """How long Slack's word on a person is waited for at all."""
 _OF_CHANNELS: Final = frozenset({"channel_refused", "external_channel", "unknown_channel"})
-_REFUSALS: Final[dict[str, Notice]] = {
+_REFUSALS: Final[dict[str, str]] = {
     "user_refused": "user_refused",
     "channel_refused": "channel_refused",
     "guest": "guest",
@@ -125,14 +125,14 @@ class Admission:
         elif incoming.kind == "mute":
             await self._stores.thread_modes.engage(incoming.thread)
 
-    async def _whisper_once(self, incoming: Incoming, name: Notice, subject: str) -> None:
+    async def _whisper_once(self, incoming: Incoming, name: str, subject: str) -> None:
         """To this person alone, once a day; one that Slack did not take may be tried the next time."""
         team, user = incoming.thread.team, incoming.user
         if not await self._people.tell_now(team, user, subject):
             return
         try:
             await self._delivery.thank(
-                where_whispered(incoming), user, notice(name, await self._people.spoken_by(incoming))
+                where_whispered(incoming), user, say(name, await self._people.spoken_by(incoming))
             )
         except DeliveryFailed as failure:
             log.warning("notice_not_delivered", reason=failure.reason)

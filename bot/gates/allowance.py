@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from agent.texts.notices import Notice, notice
+from agent.texts.catalogue import say
 from bot.delivery.delivery import Delivery
 from bot.delivery.links import escape
 from bot.queue.lease import Lease
@@ -30,7 +30,7 @@ from bot.turn.job import asks, gate_wait_s, turn_id_of, where_whispered
 log = structlog.get_logger()
 
 PAUSE_TOLD_S: Final = 30 * 86_400
-_BUDGETS: Final[dict[Holder, Notice]] = {
+_BUDGETS: Final[dict[Holder, str]] = {
     "user": "budget_user",
     "channel": "budget_channel",
     "workspace": "budget_workspace",
@@ -94,7 +94,7 @@ class Allowance:
         mailbox, name = self._stores.mailbox, f"paused:{pause.since}"
         if await mailbox.marked(claimed.thread, name) is not None:
             return
-        text = notice("paused", await self._people.spoken_by(incoming))
+        text = say("paused", await self._people.spoken_by(incoming))
         text = f"{text}\n{escape(pause.reason)}".rstrip()
         if incoming.kind == "edit":
             await self._whisper(incoming, text)
@@ -108,4 +108,4 @@ class Allowance:
 
     def _used_up(self, holder: Holder, language: str | None) -> str:
         left = in_words(self._pause_and_budgets.budgets.renewed_in_s)
-        return f"{notice(_BUDGETS[holder], language)} {notice('budget_renewed', language, left=left)}"
+        return f"{say(_BUDGETS[holder], language)} {say('budget_renewed', language, left=left)}"

@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from agent.texts.notices import notice
+from agent.texts.catalogue import say
 from agent.thread.conversation import Message
 from agent.thread.state import StateNotSaved, ThreadState, remember, waits_for_another
 from agent.thread.store import StateFenced, ThreadStore
@@ -72,7 +72,7 @@ class Bystanders:
         team, user, subject = incoming.thread.team, incoming.user, f"beside:{incoming.thread.thread_ts}"
         if await self._people.tell_now(team, user, subject):
             try:
-                await self._delivery.thank(incoming.thread, user, notice("beside", detect(incoming.text)))
+                await self._delivery.thank(incoming.thread, user, say("beside", detect(incoming.text)))
             except DeliveryFailed as failure:
                 log.info("notice_not_delivered", reason=failure.reason)
 

@@ -20,7 +20,6 @@ import structlog
 from redis.asyncio import Redis
 
 from agent.texts.catalogue import say
-from agent.texts.notices import notice
 from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import HAND_OFF_ACTION, Block, clipped, context, section
 from bot.delivery.delivery import Delivery, today_utc
@@ -137,7 +136,7 @@ class HandingOff:
         with suppress(DeliveryFailed):  # people were asked: a button that cannot be changed is no reason to say no
             await self._change_button(click)
         with suppress(DeliveryFailed):
-            text = notice("handed_off", click.language)
+            text = say("handed_off", click.language)
             await self._helpers.delivery.thank(click.incoming.thread, click.incoming.user, text)
 
     async def _place(self, click: Handover) -> ThreadKey:
@@ -179,7 +178,7 @@ class HandingOff:
     async def _content(self, click: Handover, place: ThreadKey) -> tuple[list[Block], str]:
         """Who asks, what, where, and what was found: each escaped, so that nothing in it calls anybody."""
         group, incoming = self._helpers.handoff.startswith("S"), click.incoming
-        head = notice("hand_off_head", click.language, who=f"<@{incoming.user}>")
+        head = say("hand_off_head", click.language, who=f"<@{incoming.user}>")
         if group:
             head = f"<!subteam^{self._helpers.handoff}> {head}"
         asked = _CUT_ENTITY.sub("", escape(string(click.record, "question"))[:_LONGEST_QUESTION])
@@ -189,7 +188,7 @@ class HandingOff:
         if near := _sources(click):
             blocks.append(context([say("nearest", click.language), *near], click.language))
         if place.channel != incoming.thread.channel:
-            where = link(await self._permalink(incoming), notice("hand_off_where", click.language))
+            where = link(await self._permalink(incoming), say("hand_off_where", click.language))
             blocks.append(section(where))
         return blocks, clipped([head, asked], _LONGEST_QUESTION + 200, click.language).rstrip()
 
@@ -208,7 +207,7 @@ class HandingOff:
         method = "conversations.history" if is_direct(incoming.thread) else "conversations.replies"
         reply = await self._helpers.calls.read(method, inclusive="true", include_all_metadata="true", **params)
         answer = next((m for m in objects(reply, "messages") if string(m, "ts") == incoming.ts), {})
-        blocks = [_asked(block, notice("human_asked", click.language)) for block in objects(answer, "blocks")]
+        blocks = [_asked(block, say("human_asked", click.language)) for block in objects(answer, "blocks")]
         if blocks and blocks != list(objects(answer, "blocks")):
             kept = {"text": string(answer, "text"), "metadata": dict(mapping(answer, "metadata"))}
             body = {"channel": incoming.thread.channel, "ts": incoming.ts, "blocks": blocks, **kept}
@@ -220,7 +219,7 @@ class HandingOff:
         for event_id in incoming.event_ids:
             await self._redis.delete(self._mailbox.seen_key(click.claimed.thread, event_id))
         with suppress(DeliveryFailed):
-            text = notice("hand_off_failed", click.language)
+            text = say("hand_off_failed", click.language)
             await self._helpers.delivery.say(incoming.thread, text, incoming.ts, click.lease.require)
 
 

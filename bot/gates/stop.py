@@ -16,7 +16,6 @@ from typing import Final, Protocol
 import structlog
 
 from agent.texts.catalogue import say
-from agent.texts.notices import notice
 from agent.thread.state import StateNotSaved, let_be
 from bot.delivery.delivery import Delivery
 from bot.gates.access import admits
@@ -145,7 +144,7 @@ class LateStops:
         if not (obeyed or incoming.text):  # a button that outlived its turn
             await self._delivery.sessions.end(incoming.thread, incoming.ts, lease.require)
         if not obeyed and await self._is_for_us(incoming) and not await self._let_be(incoming, lease):
-            text = notice("nothing_runs", await self._people.language(incoming.thread.team, incoming.user))
+            text = say("nothing_runs", await self._people.language(incoming.thread.team, incoming.user))
             try:
                 await self._delivery.thank(where_whispered(incoming), incoming.user, text)
             except DeliveryFailed as failure:

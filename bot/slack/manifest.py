@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from agent.texts.wording import SUGGESTED_PROMPTS
+from agent.texts.catalogue import SUGGESTED_PROMPTS
 
 EVENTS_PATH: Final = "/slack/events"
 REDIRECT_PATH: Final = "/slack/oauth_redirect"

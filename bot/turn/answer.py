@@ -15,9 +15,7 @@ import structlog
 from redis.exceptions import RedisError
 
 from agent.outcome import Cancelled, outcome_name
-from agent.texts.catalogue import say
-from agent.texts.file_words import file_words
-from agent.texts.wording import help_text, own_words
+from agent.texts.catalogue import help_text, own_words, say
 from agent.thread.conversation import AttachedFile, Question, ThreadKey
 from agent.thread.state import ThreadState, before_latest, retold
 from agent.tools.tool import Tool
@@ -309,7 +307,7 @@ class Answering:
             earlier = await with_earlier(work, state, self._delivery.reader)
             files = await self._lookups.files_of(work.incoming, earlier.first)
             brought = any(not file.opening for file in files)
-            text = work.incoming.text or (file_words("summarise", await self._spoken(work)) if brought else "")
+            text = work.incoming.text or (say("file_summarise", await self._spoken(work)) if brought else "")
             if not text:
                 await status.hold()
                 help_ = help_text(await self._spoken(work))

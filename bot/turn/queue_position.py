@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from agent.texts.status_words import status_in
+from agent.texts.catalogue import status_in
 from bot.delivery.delivery import AnswerKey, Delivery
 from bot.queue.queue import Mailbox, Waiting
 from bot.slack.message import Incoming

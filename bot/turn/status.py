@@ -16,8 +16,7 @@ from typing import Final
 import structlog
 
 from agent.tasks import beside
-from agent.texts.status_words import status_in
-from agent.texts.wording import LOADING
+from agent.texts.catalogue import LOADING, status_in
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import AnswerKey, Delivery
 from bot.queue.lease import LeaseLost

@@ -12,8 +12,7 @@ from agent.budget import Budget
 from agent.files import MOST_PARTS, WHOLE_CHARS, asks_for_file, file_sources, with_unread
 from agent.outcome import Answered, Cancelled, Refused
 from agent.quoting.model import ExtractiveModel
-from agent.texts.catalogue import LANGUAGES
-from agent.texts.file_words import file_words
+from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import AttachedFile, Message, Question
 from agent.thread.state import ThreadState
 from agent.turn.events import Done
@@ -73,8 +72,8 @@ def test_a11_each_file_that_was_not_read_is_named_above_the_answer() -> None:
     assert isinstance(told, Refused)
     assert told.answer.label.split("\n") == [
         "Label.",
-        file_words("form", "en", name="a'&lt;b&gt;&amp;.zip"),
-        file_words("long", "en", name="big.txt"),
+        say("file_form", "en", name="a'&lt;b&gt;&amp;.zip"),
+        say("file_long", "en", name="big.txt"),
     ]
     assert with_unread(refused, asked("what is it?", NOTES)) is refused
     assert with_unread(Cancelled(), asked("x", *files)) == Cancelled()
@@ -84,7 +83,7 @@ def test_f9_what_was_not_read_is_said_in_the_language_of_the_question() -> None:
     answered = Answered(answer=plain_answer("Ja."))
     told = with_unread(answered, asked("Was steht in dieser Datei?", AttachedFile(name="a.zip", trouble="form")))
     assert isinstance(told, Answered)
-    assert told.answer.label == file_words("form", "de", name="a.zip")
+    assert told.answer.label == say("file_form", "de", name="a.zip")
 
 
 def test_a11_of_files_at_the_top_of_a_thread_only_the_first_answer_says_what_was_not_read() -> None:
@@ -100,7 +99,7 @@ def test_a11_of_files_at_the_top_of_a_thread_only_the_first_answer_says_what_was
     for file in (own, AttachedFile(name="a.log", trouble="away", opening=True)):
         told = with_unread(refused, asked("why?", *top, file), answered)
         assert isinstance(told, Refused)
-        assert told.answer.label == file_words(file.trouble, "en", name=file.name)
+        assert told.answer.label == say(f"file_{file.trouble}", "en", name=file.name)
 
 
 WHOLE = [
@@ -117,8 +116,8 @@ def test_a11_a_log_can_be_asked_for_as_a_whole(text: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a11_what_stands_for_a_bare_file_asks_for_it(language: str) -> None:
-    assert asks_for_file(asked(file_words("summarise", language), NOTES))
-    assert not asks_for_file(asked(file_words("summarise", language)))
+    assert asks_for_file(asked(say("file_summarise", language), NOTES))
+    assert not asks_for_file(asked(say("file_summarise", language)))
 
 
 async def test_a11_a_bare_file_is_quoted_without_a_model() -> None:
@@ -156,5 +155,5 @@ async def test_a11_a_model_sees_the_file_as_a_fenced_source_and_the_answer_names
     )
     assert isinstance(outcome, Answered)
     assert [source.title for source in model.written[0].sources] == ["notes.md"]
-    assert outcome.answer.label == file_words("form", "en", name="photo.png")
+    assert outcome.answer.label == say("file_form", "en", name="photo.png")
     assert len(NOTES.text) < WHOLE_CHARS

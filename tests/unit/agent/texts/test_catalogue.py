@@ -1,47 +1,74 @@
-"""Orion's own words to people: all of them in all seven languages, with the same gaps, and valid mrkdwn (F9, I6)."""
+"""What Orion says to people: every text in all seven languages, with the same gaps, as valid mrkdwn (F9, I6)."""
 
 from __future__ import annotations
 
+import re
 from string import Formatter
 from typing import get_args
 
-import pytest
-
-from agent.texts.catalogue import LANGUAGES, Phrase, say
+from agent.texts.catalogue import LANGUAGES, LOADING, say, status_in, texts
+from agent.thread.conversation import FileTrouble
+from tests.support.paths import ROOT
 from verification.markup.mrkdwn import repair
+from verification.types import RuleName
 
-PHRASES: tuple[Phrase, ...] = get_args(Phrase)
-BUTTONS: tuple[Phrase, ...] = ("why_trust", "helpful", "not_helpful")
-
-
-def gaps(phrase: Phrase, language: str) -> set[str]:
-    return {name for _, name, _, _ in Formatter().parse(say(phrase, language)) if name}
-
-
-@pytest.mark.parametrize("phrase", PHRASES)
-def test_f9_every_phrase_has_the_same_gaps_in_every_language(phrase: Phrase) -> None:
-    assert [gaps(phrase, language) for language in LANGUAGES] == [gaps(phrase, "en")] * len(LANGUAGES)
-
-
-@pytest.mark.parametrize("phrase", PHRASES)
-def test_f9_a_phrase_is_translated_and_not_repeated(phrase: Phrase) -> None:
-    said = [say(phrase, language) for language in LANGUAGES]
-    assert all(text == text.strip() != "" for text in said)
-    assert len(set(said)) >= len(LANGUAGES) - 1
+# Characters that Slack allows there.
+ROOM = {
+    **dict.fromkeys(("why_trust", "helpful", "not_helpful", "ask_human", "human_asked", "home_try"), 75),
+    **dict.fromkeys(("yes", "no"), 30),
+    "hand_off_confirm": 300,
+    **dict.fromkeys(("trust_title", "trust_close"), 24),
+}
+BUILT = re.compile(r"file_\w+|rule_\w+|trust_(?:rules|attempts|sources|model|turn)")
+"""Keys whose second half is a value of the program."""
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("phrase", PHRASES)
-def test_f1_a_phrase_needs_no_repair(phrase: Phrase, language: str) -> None:
-    text = say(phrase, language, **dict.fromkeys(gaps(phrase, language), "7"))
-    assert repair(text) == (text, ())
+def gaps(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("phrase", BUTTONS)
-def test_a8_a_button_holds_its_words(phrase: Phrase, language: str) -> None:
-    assert len(say(phrase, language)) <= 75
+def test_f9_every_language_has_every_text_with_the_same_gaps() -> None:
+    english = texts("en")
+    for language in LANGUAGES:
+        assert list(texts(language)) == list(english)
+        assert {key: gaps(text) for key, text in texts(language).items()} == {k: gaps(t) for k, t in english.items()}
+        assert [key for key, text in texts(language).items() if text != text.strip() or not text] == []
+    repeated = {key for key in english if len({texts(language)[key] for language in LANGUAGES}) < len(LANGUAGES) - 1}
+    assert repeated == set()
+
+
+def test_f1_every_text_is_valid_mrkdwn_and_calls_nobody() -> None:
+    for language in LANGUAGES:
+        for key in texts(language):
+            text = say(key, language, **dict.fromkeys(gaps(texts(language)[key]), "7"))
+            assert repair(text) == (text, ()), key
+            assert not re.search("[<@]", text), key
+            assert len(text) <= ROOM.get(key, 300), key
+
+
+def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
+    sources = [path for room in ("agent", "bot") for path in (ROOT / room).rglob("*.py")]
+    named = set(re.findall(r'["\']([a-z]+(?:_[a-z]+)*)["\']', "\n".join(path.read_text() for path in sources)))
+    said = set(re.findall(r'\bsay\(\s*"(\w+)"', "\n".join(path.read_text() for path in sources)))
+    assert said <= set(texts("en"))
+    statuses = {key for key in texts("en") if status_in(say(key, None), "de") != say(key, None)}
+    assert {key for key in texts("en") if not BUILT.fullmatch(key)} - statuses <= named
+
+
+def test_a9_a11_every_rule_and_every_trouble_with_a_file_has_its_text() -> None:
+    assert {f"rule_{rule}" for rule in get_args(RuleName)} <= set(texts("en"))
+    assert {f"file_{trouble}" for trouble in get_args(FileTrouble) if trouble} <= set(texts("en"))
+
+
+def test_a5_f9_every_status_in_the_code_has_its_text() -> None:
+    code = "\n".join(path.read_text() for path in (ROOT / "bot" / "turn").glob("*.py"))
+    shown = set(re.findall(r'"((?:is|cannot) [^"]+…)"', code))
+    assert len(shown) > 8
+    assert shown <= {text for key, text in texts("en").items() if key.startswith("status_")}
+    assert all(status_in(text, "de").endswith("…") and status_in(text, "de") != text for text in (*shown, *LOADING))
 
 
 def test_f9_other_languages_hear_english() -> None:
     assert say("muted", "nl") == say("muted", None) == say("muted", "en")
+    assert status_in("is thinking…", "de") == "denkt nach…"
+    assert status_in("a step's own title", "de") == "a step's own title"

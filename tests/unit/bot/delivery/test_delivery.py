@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.texts.catalogue import say
-from agent.texts.wording import HELP
+from agent.texts.catalogue import help_text, say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import AnswerKey
 from bot.delivery.views import Collection, HomeFigures
@@ -266,9 +265,11 @@ async def test_a3_an_answer_that_went_meanwhile_is_no_failure(error: str) -> Non
 async def test_a1_help_is_said_once() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask("<@U0ORION>")
-        assert await slack.delivery.say(place, HELP, ts) == await slack.delivery.say(place, HELP, ts)
+        assert await slack.delivery.say(place, help_text(None), ts) == await slack.delivery.say(
+            place, help_text(None), ts
+        )
         (message,) = answers(slack, place)
-        assert message["text"] == HELP
+        assert message["text"] == help_text(None)
         assert message["metadata"]["event_payload"]["verified"] is False
 
 
@@ -288,8 +289,8 @@ async def test_a10_home_and_prompts_reach_slack() -> None:
         await slack.delivery.suggest_prompts(CHAT)
         (call,) = [call for call in slack.server.calls if call.method.endswith("setSuggestedPrompts")]
         assert (call.error, "thread_ts" in call.arguments) == ("", False)
-        await slack.delivery.greet("U0YOU", HELP)
-        assert texts(slack.server.messages(CHAT)) == [HELP]
+        await slack.delivery.greet("U0YOU", help_text(None))
+        assert texts(slack.server.messages(CHAT)) == [help_text(None)]
 
 
 async def test_a5_a_status_names_the_thread_or_the_question() -> None:

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.texts.catalogue import LANGUAGES
-from agent.texts.view_phrases import shown
-from agent.texts.wording import HELP
+from agent.texts.catalogue import LANGUAGES, help_text, say
 from bot.delivery.views import Collection, HomeFigures, home_view, trust_modal
 from bot.local.model.block_limits import block_faults
 
@@ -81,7 +79,7 @@ def test_a9_an_attempt_that_failed_last_shows_its_faults() -> None:
 
 
 def test_a9_a_record_that_is_gone_is_said() -> None:
-    assert texts(trust_modal(None, TODAY)) == [shown("unknown", None)]
+    assert texts(trust_modal(None, TODAY)) == [say("trust_unknown", None)]
 
 
 def maybe_posted(words: str, answer: str) -> str:
@@ -108,7 +106,7 @@ def test_a9_an_error_outweighs_a_doubt_and_an_all_clear_needs_no_legend() -> Non
 @pytest.mark.parametrize(("ids", "explained"), [((1, 2), False), ((2,), True)])
 def test_a9_a_source_number_that_seems_odd_is_explained(ids: tuple[int, ...], *, explained: bool) -> None:
     view = trust_modal({"sources": [{"id": number, "title": "T"} for number in ids]}, TODAY)
-    assert (shown("numbers", None) in texts(view)) is explained
+    assert (say("trust_numbers", None) in texts(view)) is explained
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -158,7 +156,7 @@ def test_a10_an_empty_home_is_honest() -> None:
 
 
 def test_a1_the_greeting_is_short_enough_to_be_a_section() -> None:
-    assert len(HELP) < 2_900
+    assert len(help_text(None)) < 2_900
 
 
 JSON = st.recursive(

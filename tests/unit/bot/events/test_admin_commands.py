@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from agent.texts.notices import Notice, notice
+from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import Delivery
 from bot.events.admin_commands import AdminChat, ordered
@@ -82,12 +82,12 @@ async def test_a12_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
                 assert (await reply.json())["paused"] is False
         assert "Paused by an admin" not in await home(setting)
         texts = [shown(m) for m in setting.workspace.messages(DIRECT) if m.get("bot_id")]
-        assert sum(notice("paused_now", None) in text for text in texts) == 1
-        assert sum(notice("resumed_now", None) in text for text in texts) == 1
+        assert sum(say("paused_now", None) in text for text in texts) == 1
+        assert sum(say("resumed_now", None) in text for text in texts) == 1
 
 
-def is_told(setting: Setting, of: Notice) -> bool:
-    return any(notice(of, None) in shown(message) for message in setting.workspace.messages(DIRECT))
+def is_told(setting: Setting, of: str) -> bool:
+    return any(say(of, None) in shown(message) for message in setting.workspace.messages(DIRECT))
 
 
 async def resumed(pausing: Pausing) -> bool:

@@ -14,9 +14,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from slack_bolt.async_app import AsyncApp
 from structlog.testing import capture_logs
 
-from agent.texts.catalogue import say
-from agent.texts.view_phrases import shown
-from agent.texts.wording import HELP, help_text
+from agent.texts.catalogue import help_text, say
 from bot.delivery.delivery import AnswerKey, Delivery
 from bot.delivery.views import Collection, HomeFigures
 from bot.events.interactions import Feedback
@@ -312,8 +310,8 @@ async def test_a8_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
     ("turn_id", "locale", "first"),
     [
         ("turn-1", "fr-FR", "*✓ Geprüft.*"),
-        ("turn-9", "fr-FR", shown("unknown", "fr")),
-        ("turn-9", "nl-NL", shown("unknown", "en")),
+        ("turn-9", "fr-FR", say("trust_unknown", "fr")),
+        ("turn-9", "nl-NL", say("trust_unknown", "en")),
     ],
 )
 async def test_f9_why_trust_this_speaks_as_the_question_did_else_as_the_person(
@@ -346,7 +344,7 @@ async def test_f9_home_and_greeting_speak_what_the_person_uses_slack_in(opened: 
         speaking(running, "ja-JP")
         server.open_home(tab="home")
         home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
-        assert shown("home_intro", "ja") in str(home)
+        assert say("home_intro", "ja") in str(home)
         await server.workspace.deliveries.interaction(TRY)
         assert [message["text"] for message in server.messages(CHAT)] == [help_text("ja")]
 
@@ -357,7 +355,7 @@ async def test_f9_where_slack_does_not_tell_home_is_english(opened: Opened) -> N
         server.faults.fail("users.info", "missing_scope")
         server.open_home(tab="home")
         home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
-        assert shown("home_intro", "en") in str(home)
+        assert say("home_intro", "en") in str(home)
 
 
 async def test_a9_a_click_is_answered_in_time_also_when_slack_is_slow_to_say_who_pressed(opened: Opened) -> None:
@@ -411,7 +409,7 @@ async def test_h3_an_app_that_acknowledges_first_is_refused(redis_client: Redis)
 async def test_a10_the_try_button_says_hello(opened: Opened) -> None:
     async with opened() as running:
         await running.slack.server.workspace.deliveries.interaction(TRY)
-        assert [message["text"] for message in running.slack.server.messages(CHAT)] == [HELP]
+        assert [message["text"] for message in running.slack.server.messages(CHAT)] == [help_text(None)]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,7 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from agent.texts.catalogue import say
-from agent.texts.notices import notice
-from agent.texts.wording import help_text
+from agent.texts.catalogue import help_text, say
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import PendingQuestion, ThreadState
 from agent.thread.store import ThreadStore
@@ -80,8 +78,8 @@ async def test_a12_guests_and_strangers_are_told_once_and_never_answered(tmp_pat
         german = setting.ask(f"{MENTION} Wie viele Anfragen pro Minute darf ein Schlüssel stellen?", user=GUEST)
         await wait_until(lambda: idle(setting), "all letters are seen to")
         assert sorted(whispers(setting)) == [
-            (GUEST, notice("guest", None)),
-            (STRANGER, notice("external_person", None)),
+            (GUEST, say("guest", None)),
+            (STRANGER, say("external_person", None)),
         ]
         for ts in (*asked, aside, german):
             assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
@@ -104,7 +102,7 @@ async def test_a12_guests_and_strangers_are_answered_where_they_are_let_in(tmp_p
             await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}", user=user))
         refused = setting.ask(f"{MENTION} {LIMIT}")
         await wait_until(lambda: whispers(setting), "the one who is not on the list is told")
-        assert whispers(setting) == [(VISITOR, notice("user_refused", None))]
+        assert whispers(setting) == [(VISITOR, say("user_refused", None))]
         assert answers(setting.workspace, refused, refused) == []
 
 
@@ -118,7 +116,7 @@ async def test_a12_a_shared_channel_is_refused_and_its_text_not_kept(
             ts = setting.ask(f"{MENTION} zebra secrets", channel="C0SHARED")
         await wait_until(lambda: whispers(setting, "C0SHARED"), "the person is told")
         await wait_until(lambda: idle(setting), "all letters are seen to")
-        assert whispers(setting, "C0SHARED") == [(VISITOR, notice("external_channel", None))]
+        assert whispers(setting, "C0SHARED") == [(VISITOR, say("external_channel", None))]
         assert answers(setting.workspace, ts, ts, "C0SHARED") == []
         assert [key async for key in redis_client.scan_iter() if "standing" in key] == []
         assert await redis_client.keys("*zebra*") == []
@@ -136,7 +134,7 @@ async def test_a12_a_used_up_budget_is_told_with_its_renewal_and_binds_no_admin(
             first = await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}"))
             assert "600" in shown(first)
             refused = await setting.answer_to(setting.ask(f"{MENTION} Und wie viele Anfragen sind es pro Stunde?"))
-            assert notice("budget_user", "de") in shown(refused)
+            assert say("budget_user", "de") in shown(refused)
             assert "00:00 UTC" in shown(refused)
             for _ in range(2):
                 await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}", user="U0ONCALL"))
@@ -151,7 +149,7 @@ async def test_a12_an_edit_beyond_the_budget_leaves_its_answer_standing(tmp_path
             await setting.answer_to(ts)
             setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
             await wait_until(lambda: whispers(setting), "the person is told")
-            assert notice("budget_channel", None) in whispers(setting)[0][1]
+            assert say("budget_channel", None) in whispers(setting)[0][1]
             assert "600" in shown(answers(setting.workspace, ts, ts)[0])
 
 
@@ -164,7 +162,7 @@ async def test_a12_while_paused_questions_are_kept_told_once_and_answered_in_ord
         with capture_logs() as logs:
             root = setting.ask(f"{MENTION} {LIMIT}")
             (told,) = await setting.workspace.wait_for(lambda: said(setting, CHANNEL, root), 20)
-        assert shown(told).startswith(notice("paused", None) + "\nnew &lt;index&gt;")
+        assert shown(told).startswith(say("paused", None) + "\nnew &lt;index&gt;")
         assert told["metadata"]["event_type"] == "orion_notice", "it is no answer: that one is still to come"
         assert any((line["event"], line.get("because")) == ("question_waits", "paused") for line in logs)
         second = setting.ask("What does error FH-2002 mean?", thread=root)
@@ -261,7 +259,7 @@ async def test_a12_a_slack_that_does_not_tell_makes_the_question_wait(redis_clie
             for _ in range(6):
                 at.slack.server.faults.fail("users.info", "internal_error", times=1)
             assert (await at.admission.handle(waited, lease)).after_s == 15
-        assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [notice("checking", None)]
+        assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say("checking", None)]
         given_up = await at.admission.handle(replace(claimed, enqueued_at=claimed.enqueued_at - KNOWN_WITHIN_S), lease)
         assert given_up.verb == "dead"
         at.slack.server.faults.clear()
@@ -280,7 +278,7 @@ async def test_a12_a_slack_that_never_tells_refuses_and_says_what_to_do(
         at.slack.server.faults.fail(method, "missing_scope")
         assert await at.knock(vouched=vouched) == OK
         assert at.through == []
-        assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [notice(why, None)]
+        assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say(why, None)]
 
 
 async def test_a12_a_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_nobody_up(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from agent.texts.notices import notice
+from agent.texts.catalogue import say
 from bot.slack.message import Incoming
 from bot.stores.budgets import Limits
 from bot.stores.pause import Pausing
@@ -24,7 +24,7 @@ async def test_a12_a_notice_whose_sender_died_before_it_was_noted_stands_once(re
                 await redis_client.delete(mark)
         place = Incoming.from_json(claimed.body).thread
         said = [m for m in at.slack.server.messages(CHANNEL, place.thread_ts) if m.get("bot_id")]
-        assert [m["text"] for m in said] == [notice("paused", None) + "\nstocktaking"]
+        assert [m["text"] for m in said] == [say("paused", None) + "\nstocktaking"]
 
 
 async def test_a12_on_an_edit_only_its_writer_is_told(redis_client: Redis) -> None:
@@ -39,8 +39,8 @@ async def test_a12_on_an_edit_only_its_writer_is_told(redis_client: Redis) -> No
             at.budgets.used("t", 1)
         assert (await at.allowance.handle(claimed, lease)).verb == "ok"
         told = [one["text"] for one in at.slack.server.ephemerals(CHANNEL)]
-        assert [text.split("\n")[0][:20] for text in told] == [notice("paused", None)[:20], told[1][:20]]
-        assert notice("budget_workspace", None) in told[1]
+        assert [text.split("\n")[0][:20] for text in told] == [say("paused", None)[:20], told[1][:20]]
+        assert say("budget_workspace", None) in told[1]
         assert at.through == []
 
 

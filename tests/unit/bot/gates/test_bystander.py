@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from agent.texts.notices import notice
+from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import PendingQuestion, ThreadState
 from agent.thread.store import ThreadStore
@@ -55,7 +55,7 @@ async def test_b6_a_bystander_neither_answers_the_open_question_nor_is_lost(
         aside = [setting.ask(text, thread=root, user=OTHER) for text in ("The big plan, I think", "Or is it?")]
         await wait_until(lambda: idle(setting), "the bystander is noted")
         assert [answers(setting.workspace, ts, root) for ts in aside] == [[], []]
-        assert whispers(setting) == [(OTHER, notice("beside", None))]
+        assert whispers(setting) == [(OTHER, say("beside", None))]
         waiting = await state()
         assert [(m.user, m.addressed) for m in waiting.history[-2:]] == [(OTHER, False), (OTHER, False)]
         assert waiting.pending_question is not None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from agent.texts.notices import notice
+from agent.texts.catalogue import say
 from bot.delivery.blocks import HAND_OFF_ACTION
 from bot.events.interactions import HumanAsked, read_human_asked
 from bot.gates.handoff import offers_human
@@ -62,8 +62,8 @@ async def test_a13_people_in_the_channel_are_asked_once_with_question_sources_an
         answer = await refused(setting)
         offered = button(answer)
         assert offered is not None
-        assert offered["text"]["text"] == notice("ask_human", None)
-        assert offered["confirm"]["text"]["text"] == notice("hand_off_confirm", None)
+        assert offered["text"]["text"] == say("ask_human", None)
+        assert offered["confirm"]["text"]["text"] == say("hand_off_confirm", None)
         for user in (VISITOR, "U0ONCALL", VISITOR):
             await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION, user=user)
         await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
@@ -71,7 +71,7 @@ async def test_a13_people_in_the_channel_are_asked_once_with_question_sources_an
         await wait_until(lambda: idle(setting), "all clicks are seen to")
         (post,) = handed(setting)
         text = shown(post)
-        assert notice("hand_off_head", None, who=f"<@{VISITOR}>") in text
+        assert say("hand_off_head", None, who=f"<@{VISITOR}>") in text
         assert "coffee machine stands @channel on the third floor of the Lisbon office &amp; why?" in text
         assert "/docs/" in text
         assert f"/archives/{CHANNEL}/p{answer['ts'].replace('.', '')}" in text
@@ -79,7 +79,7 @@ async def test_a13_people_in_the_channel_are_asked_once_with_question_sources_an
         thread_mode = now(setting, answer)
         assert (thread_mode["text"], thread_mode["metadata"]) == (answer["text"], answer["metadata"])
         assert [b["type"] for b in thread_mode["blocks"]] == [b["type"] for b in answer["blocks"]]
-        assert (VISITOR, notice("handed_off", None)) in whispers(setting)
+        assert (VISITOR, say("handed_off", None)) in whispers(setting)
 
 
 async def test_a13_a_user_group_is_called_into_the_thread_and_into_no_direct_chat(
@@ -156,7 +156,7 @@ async def test_a13_a_failure_is_told_in_the_thread_and_the_next_click_counts_aga
         (told,) = await setting.workspace.wait_for(
             lambda: answers(setting.workspace, answer["ts"], answer["thread_ts"]), 10
         )
-        assert shown(told).startswith(notice("hand_off_failed", "de"))
+        assert shown(told).startswith(say("hand_off_failed", "de"))
         assert "✓" not in str(button(now(setting, answer)))
         await wait_until(lambda: idle(setting), "the click is seen to")
         setting.workspace.channel(HELPERS).name = "nowhere"

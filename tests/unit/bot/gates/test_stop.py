@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from agent.texts.notices import notice
+from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.gates.access import admits
@@ -33,7 +33,7 @@ from tests.unit.bot.gates.test_bystander import ASKS
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
 STOP = Incoming(kind="stop", thread=PLACE, user="U1", ts="1700000009.000000", addressed="follow_up", vouched=True)
-NOTHING = notice("nothing_runs", None)
+NOTHING = say("nothing_runs", None)
 
 
 @asynccontextmanager
@@ -70,7 +70,7 @@ async def test_a6_a_guest_stops_no_turn_of_a_member(tmp_path: Path, redis_url: s
         await wait_until(lambda: over(setting), "the third one too")
         gate.set()
         assert "600 requests" in shown(await setting.answer_to(ts))
-        assert whispers(setting) == [(GUEST, notice("guest", None))]
+        assert whispers(setting) == [(GUEST, say("guest", None))]
 
 
 async def test_a6_another_member_stops_it_though_slack_must_be_asked_who_that_is(
@@ -215,7 +215,7 @@ async def test_a6_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores:
     assert [await stores.cancellations.wanted(incoming) for incoming in messages] == [False, False]
 
 
-@pytest.mark.parametrize(("lookups", "obeyed"), [("U1", 1), ("U2", 0)])
+@pytest.mark.parametrize(("asker", "obeyed"), [("U1", 1), ("U2", 0)])
 async def test_a6_who_is_unknown_stops_their_own_at_once_and_others_behind_the_door(
     stores: Stores, redis_client: Redis, asker: str, obeyed: int
 ) -> None:

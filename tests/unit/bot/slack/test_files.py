@@ -17,7 +17,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from redis.asyncio import Redis
 
-from agent.texts.file_words import file_words
+from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, ThreadKey
 from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.slack.client import open_client
@@ -278,7 +278,7 @@ async def test_a11_files_are_answered_from_end_to_end(setting: Setting) -> None:
     answer = shown(await setting.answer_to(asked))
     assert "The walrus offsite takes place in Turin." in answer
     assert "offsite.md" in answer
-    assert file_words("form", "en", name="photo.png") in answer
+    assert say("file_form", "en", name="photo.png") in answer
     assert "walrus offsite takes place in Turin" in shown(await setting.answer_to(bare))
     assert "walrus offsite takes place in Turin" in shown(
         await setting.answer_to(direct, thread=DIRECT, channel=DIRECT)
@@ -311,7 +311,7 @@ async def test_a11_a_file_at_the_top_of_a_thread_is_read_for_the_questions_under
     first = shown(await setting.answer_to(asked, thread=root))
     assert "disk quota of 40 GB exceeded" in first
     assert "night.log" in first
-    assert file_words("form", "en", name="photo.png") in first
+    assert say("file_form", "en", name="photo.png") in first
     further = setting.ask("Who was told by the pager?", thread=root)
     second = shown(await setting.answer_to(further, thread=root))
     assert "pager told Priya" in second

@@ -18,7 +18,7 @@ from redis.backoff import NoBackoff
 from structlog.testing import capture_logs
 
 from agent.model.protocol import ModelError
-from agent.texts.wording import own_words
+from agent.texts.catalogue import own_words
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import AnswerKey
 from bot.queue.lease import Lease
