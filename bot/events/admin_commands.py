@@ -1,7 +1,6 @@
-"""`pause` and `resume` from an admin in a direct chat with Orion (A12); everything else goes its usual way.
+"""`pause` and `resume` from an admin in a direct chat with Orion (A12); everything else is stored.
 
-Promises: the word works at once, whatever waits in that chat, and once however often Slack sends it. Must never obey
-anybody but the configured admins, nor in a channel.
+The word works at once, whatever waits in that chat, and once however often Slack sends it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class AdminChat:
 
     def __init__(
         self,
-        store: Callable[[Incoming], Awaitable[object]],
+        store: Callable[[Incoming], Awaitable[bool]],
         *,
         admins: frozenset[str],
         pausing: Pausing,
@@ -56,16 +55,18 @@ class AdminChat:
         self._cancellations = cancellations
         self._delivery_of = delivery_of
 
-    async def receive(self, incoming: Incoming) -> None:
-        """Obey, or store. Raises ``RedisError`` when neither could be done."""
+    async def receive(self, incoming: Incoming) -> bool:
+        """Obey, or store; whether the message was new. Raises ``RedisError`` when neither could be done."""
         order, reason = ordered(incoming, self._admins)
         if not order:
-            await self._store(incoming)
-        elif not await self._cancellations.heard(incoming):
+            return await self._store(incoming)
+        if not await self._cancellations.heard(incoming):
             await (self._pausing.pause(reason) if order == _PAUSE else self._pausing.resume())
             if await self._cancellations.note_heard(incoming):
                 log.info("admin_order", order=order)
                 await self._confirm(incoming, order)
+                return True
+        return False
 
     async def _confirm(self, incoming: Incoming, order: str) -> None:
         try:

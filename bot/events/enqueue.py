@@ -1,7 +1,6 @@
-"""What happens to a message before Slack gets its acknowledgement: it is stored, or it takes back what runs.
+"""What happens to a message before Slack gets its acknowledgement: it is stored, or it cancels what runs.
 
-Promises: when ``receive`` returns, the message is durable or has done its work; when it raises, nothing may be
-acknowledged, so that Slack sends it again. Must never wait for a model or for Slack.
+Nothing here may wait for a model or for Slack.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ class Enqueuer:
         self._early_stops = early_stops
         self._served = served
 
-    async def receive(self, incoming: Incoming) -> None:
-        """Raises ``RedisError`` when the message could not be stored."""
+    async def receive(self, incoming: Incoming) -> bool:
+        """Whether the message was new. Raises ``RedisError`` when it could not be stored."""
         if incoming.kind == "stop":
             await self._early_stops.receive(incoming)
-            return
+            return True
         if incoming.kind == "delete":
             await self._withdraw(incoming)
         await self._tokens.keep(incoming)
         thread = str(incoming.thread)
         keys = incoming.event_ids or (f"ts:{thread}:{incoming.ts}",)
         said = incoming.event_ts or incoming.ts
-        if not await self._mailbox.enqueue(thread, incoming.to_json(), event_ids=keys, said=said):
-            log.info("letter_known_already", kind=incoming.kind, thread=thread)
+        new = await self._mailbox.enqueue(thread, incoming.to_json(), event_ids=keys, said=said)
         if self._served is not None:  # also when Slack repeats it: the first time may have ended before this line
             await self._served.note(incoming.thread)
+        return bool(new)
 
     async def _withdraw(self, incoming: Incoming) -> None:
         """The deleted question's turn, or its edit's, is cancelled; the event is stored too, to take the answer along.

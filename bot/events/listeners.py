@@ -1,15 +1,14 @@
-"""Bolt listeners: a payload goes to intake, the message to the store, and only then does Slack get its ack.
+"""Bolt listeners: an event is parsed and stored in the queue, and only then does Slack get its ack.
 
-Promises: every event and click that Slack may send has a listener, for an unhandled one is sent again; what could not
-be stored is not acknowledged, so Slack sends it again too. The app must run with ``process_before_response``: without
-it Bolt acknowledges first and listens later. Must never wait for an answer to be made.
+What could not be stored is not acknowledged, so Slack sends it again. The app must run with
+``process_before_response``: without it Bolt acknowledges first and listens later.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,8 +23,9 @@ from bot.delivery.blocks import FEEDBACK_ACTION, HAND_OFF_ACTION, TRUST_ACTION
 from bot.delivery.delivery import Delivery
 from bot.delivery.views import TRY_ACTION, HomeFigures
 from bot.events import interactions as clicks
+from bot.events.parse import read, settle
 from bot.redis.url import plain_cause
-from bot.slack.message import Access, Addressed, Ignored, Incoming, Kind, Own, Refused, ThreadMode, read, settle
+from bot.slack.message import Access, Addressed, Ignored, Incoming, Kind, Own, Refused, ThreadMode
 from bot.slack.payload import string
 from bot.slack.web_api import DeliveryFailed
 from verification.text.language import detect
@@ -34,10 +34,10 @@ _ANY = re.compile(".*")
 _ASKED_S = 1.0
 """Slack waits three seconds for an ack, and a modal's trigger lives no longer."""
 # What addresses Orion: an edit only where it mentions, for one in a muted direct chat unmutes nothing.
-_ENGAGING: Mapping[Addressed, Collection[Kind]] = {
-    "mention": ("question", "help", "edit"),
-    "direct": ("question", "help"),
-    "follow_up": (),
+_ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
+    "mention": ("question", "help", "edit", "unmute"),
+    "direct": ("question", "help", "unmute"),
+    "follow_up": ("unmute",),
 }
 _log = structlog.get_logger()
 
@@ -51,6 +51,9 @@ class ThreadModes(Protocol):
     async def engage(self, thread: ThreadKey) -> None:
         """Orion was addressed here."""
 
+    async def confirm(self, thread: ThreadKey) -> None:
+        """The same, where nothing else is known of the thread."""
+
     async def mute(self, thread: ThreadKey) -> None:
         """Somebody told Orion to keep quiet here."""
 
@@ -59,13 +62,14 @@ class ThreadModes(Protocol):
 class Services:
     """What the listeners hand things to. ``store`` and ``feedback`` return when the thing is durable, or raise.
 
-    ``delivery_of`` finds where a team's posts go, ``language_of`` what a person of a team uses Slack in. ``count``
-    hears what became of each event: its message's kind once stored, or why it was ignored.
+    ``store`` tells whether the message was new. ``delivery_of`` finds where a team's posts go, ``language_of`` what a
+    person of a team uses Slack in. ``count`` hears what became of each event: its message's kind once stored, or why
+    it was ignored.
     """
 
     access: Access
     thread_modes: ThreadModes
-    store: Callable[[Incoming], Awaitable[object]]
+    store: Callable[[Incoming], Awaitable[bool]]
     feedback: Callable[[clicks.Feedback], Awaitable[object]]
     record: Callable[[str], Awaitable[Mapping[str, Any] | None]]
     figures: Callable[[], Awaitable[HomeFigures]]
@@ -117,20 +121,28 @@ class Listeners:
             _log.debug("event_ignored", reason=found.reason)
             self._services.count(found.reason)
             return
-        await self._services.store(found)
-        await self._note(found)
+        new = await self._services.store(found)
+        await self._note(found, new=new)
+        if not new:
+            _log.info("event_known_already", thread=str(found.thread), kind=found.kind)
+            self._services.count("known_already")
+            return
         self._services.count(found.refused or found.kind)
         about = {"thread": str(found.thread), "ts": found.ts, "kind": found.kind, "addressed": found.addressed}
         _log.info("event_stored", **about, text_length=len(found.text))
 
-    async def _note(self, incoming: Incoming) -> None:
-        """The thread's new standing, noted after the message is stored: a repeated event must be read as the first."""
+    async def _note(self, incoming: Incoming, *, new: bool) -> None:
+        """The thread's new mode, noted after the message is stored: a repeated event must be read as the first.
+
+        The second event of one mention may come after a "mute": it changes nothing that is known.
+        """
+        modes = self._services.thread_modes
         if incoming.refused:
             return
         if incoming.kind == "mute":
-            await self._services.thread_modes.mute(incoming.thread)
+            await modes.mute(incoming.thread)
         elif incoming.kind in _ENGAGING[incoming.addressed]:
-            await self._services.thread_modes.engage(incoming.thread)
+            await (modes.engage(incoming.thread) if new else modes.confirm(incoming.thread))
 
     async def feedback_given(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
         """A feedback button: stored, then acknowledged, thanked where only they see it."""

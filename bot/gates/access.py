@@ -89,7 +89,8 @@ class Admission:
         if not must_be_known(incoming, access):
             return ""
         try:
-            return refusal_of(await self._people.person(team, incoming.user), access)
+            person = await self._people.person(team, incoming.user)
+            return "bot" if incoming.through_app and person.bot else refusal_of(person, access)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
@@ -114,7 +115,9 @@ class Admission:
     async def _turn_away(self, incoming: Incoming, refusal: str) -> None:
         log.info("person_turned_away", reason=refusal, kind=incoming.kind)
         subject = f"{refusal}:{incoming.thread.channel}" if refusal in _OF_CHANNELS else refusal
-        if incoming.addressed != "follow_up":  # whoever did not speak to Orion is not spoken to
+        if (
+            incoming.addressed != "follow_up" and not incoming.through_app
+        ):  # whoever did not speak to Orion is not spoken to
             await self._whisper_once(incoming, _REFUSALS.get(refusal, "unknown_person"), subject)
         if incoming.refused or incoming.thread.channel.startswith("D"):
             return
@@ -142,8 +145,10 @@ class Admission:
 
 def must_be_known(incoming: Incoming, access: Access) -> bool:
     """Whether it matters who this is. An allowed bot (``B…``) has no account, a person on the list is meant."""
-    everybody = access.allow_guests and access.allow_external
-    return not (everybody or incoming.user.startswith("B") or incoming.user in access.allow_users)
+    everybody = access.allow_guests and access.allow_external and not incoming.through_app
+    return (
+        not (everybody or incoming.user.startswith("B") or incoming.user in access.allow_users) or incoming.through_app
+    )
 
 
 def admits(incoming: Incoming, access: Access, known: Person | None) -> bool:

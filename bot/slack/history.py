@@ -18,7 +18,7 @@ import structlog
 from agent.thread.conversation import Message, ThreadKey
 from bot.slack.message import Own
 from bot.slack.payload import mapping, objects, string
-from bot.slack.text import app_text, plain_text
+from bot.slack.text import app_text, plain_text, whole_text
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 
 ANSWER_EVENT: Final = "orion_answer"
@@ -257,7 +257,7 @@ def _said(message: Mapping[str, Any], own: Own, *, direct: bool) -> Message:
     raw, ts = string(message, "text"), string(message, "ts")
     if is_own(message, own):
         return Message(role="assistant", text=plain_text(raw, own.user), ts=ts)
-    text = plain_text(app_text(message) if string(message, "bot_id") else raw, own.user)
+    text = plain_text(app_text(message), own.user) if string(message, "bot_id") else whole_text(message, own.user)
     # What people told each other may be evidence; what they asked Orion is not.
     addressed = direct or f"<@{own.user}" in raw
     who = string(message, "user") or string(message, "bot_id")

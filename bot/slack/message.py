@@ -1,38 +1,20 @@
-"""Which Slack events count, and as what. Pure: an event goes in, a message to store or a reason to ignore it comes out.
-
-``read`` decides all that the payload alone can tell; ``settle`` decides the rest from the thread's standing. Neither
-ever raises, whatever JSON arrives: what cannot be understood is ``Ignored("malformed")``.
-A message that mentions Orion arrives twice in a channel; ``app_mention`` owns it, and both carry the same ``msg:`` key.
-Must never look at the clock, the network or a store, and never put a message's text into a reason.
-"""
+"""A message to Orion as it is stored in the queue, who Orion is in a workspace, and who may ask it."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from agent.thread.conversation import Question, ThreadKey
-from bot.slack.payload import mapping, objects, string
-from bot.slack.text import plain_text
 
-Kind = Literal["question", "help", "stop", "mute", "edit", "delete", "hand_off"]
+Kind = Literal["question", "help", "stop", "mute", "unmute", "edit", "delete", "hand_off"]
 Addressed = Literal["mention", "direct", "follow_up"]
 ThreadMode = Literal["unknown", "engaged", "muted", "lost"]
 Files = Literal["none", "some", "unknown"]
 
-# Joins, topics, pins, bot_message and the rest say nothing to Orion; these three are a person speaking.
-_SPOKEN = frozenset({"", "file_share", "thread_broadcast"})
-_TS = re.compile(r"\d{1,20}(\.\d{1,10})?")
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_USER_MENTION = re.compile(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>")
-_GROUP_MENTION = re.compile(r"<!(?:subteam\^|here|channel|everyone)")
 MESSAGE_SCHEMA = 1
 """Grows when an older Orion could no longer make sense of a message; new fields with a default need no new number."""
-_LONGEST_TOKEN = 4_000
-_CHANNEL_TYPES = {"D": "im", "G": "group"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +60,14 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
-    """A message to a thread's mailbox. ``text`` is plain: Orion's mention stripped, entities and links decoded.
+    """A message to a thread's queue.
 
+    ``text`` is plain: Orion's mention stripped, entities and links decoded; a message that was shared with it follows.
     ``ts`` is the message it is about; ``edited_ts`` tells versions of it apart; ``event_ts`` orders messages.
     ``event_ids`` are the keys under which a second delivery of the same thing is known. ``unproven``: nobody remembers
     whether Orion was addressed in the thread, so Slack must be asked first. ``refused`` says why this person gets no
     answer. ``vouched``: the event itself said whether its channel is shared. ``files``: the message has files (of a
-    mention no event tells).
+    mention no event may tell). ``through_app``: posted by an app in the name of ``user``, who may be a person or a bot.
     """
 
     kind: Kind
@@ -102,6 +85,7 @@ class Incoming:
     refused: str = ""
     vouched: bool = False
     files: Files = "none"
+    through_app: bool = False
     action_token: str = ""
 
     def question(self) -> Question:
@@ -154,213 +138,3 @@ class Refused(Ignored):
         if incoming.addressed == "follow_up" or incoming.kind not in {"question", "help"}:
             return Ignored(reason=self.reason)
         return replace(incoming, refused=self.reason, text="", mentioned=frozenset(), action_token="")
-
-
-def read(envelope: object, own: Own, access: Access) -> Incoming | Ignored:
-    """An Events API envelope as a message, or why it is ignored. Follow-ups still need ``settle``."""
-    event = mapping(envelope, "event")
-    kind = string(event, "type")
-    if kind == "agent_session_stopped":
-        found: Incoming | Ignored = _stopped(event)
-    elif kind not in {"message", "app_mention"}:
-        return Ignored(reason="not_a_message")
-    elif string(event, "subtype") == "message_changed":
-        found = _changed(event, own, access)
-    elif string(event, "subtype") == "message_deleted":
-        found = _deleted(event, mapping(event, "previous_message"), string(event, "deleted_ts"), own, access)
-    else:
-        found = _spoken(event, own, access)
-    return found if isinstance(found, Ignored) else _checked(envelope, found, access)
-
-
-def settle(incoming: Incoming, thread_mode: ThreadMode) -> Incoming | Ignored:
-    """What only the thread's standing can tell: follow-ups count where Orion was addressed and not muted.
-
-    An edit that mentions Orion where it was never addressed is a first question: nothing was asked before. A question
-    in a thread that may have been lost with an earlier Redis counts until Slack says otherwise.
-    """
-    if incoming.addressed == "mention":
-        first = incoming.kind == "edit" and thread_mode in {"unknown", "lost"}
-        return replace(incoming, kind="question") if first else incoming
-    if incoming.addressed == "follow_up" and thread_mode == "lost" and incoming.kind == "question":
-        return replace(incoming, unproven=True)
-    if incoming.addressed == "follow_up" and thread_mode in {"unknown", "lost"}:
-        return Ignored(reason="not_addressed")
-    # An edit goes on: it may be of a question that was answered before (``bot.turn.answer`` knows).
-    if thread_mode == "muted" and incoming.kind in {"question", "help", "mute"}:
-        return Ignored(reason="muted")
-    return incoming
-
-
-def _team(envelope: object) -> str:
-    # In a channel shared between workspaces the envelope's team may be the other one: the authorization is ours.
-    ours = next(iter(objects(envelope, "authorizations")), {})
-    return string(ours, "team_id") or string(envelope, "team_id")
-
-
-def _checked(envelope: object, incoming: Incoming, access: Access) -> Incoming | Ignored:
-    """Fills in the team and the keys, and refuses what access forbids."""
-    team, thread = _team(envelope), incoming.thread
-    ids = (team, thread.channel, incoming.user)
-    if not all(map(_ID.fullmatch, ids)) or not _TS.fullmatch(incoming.ts):
-        return Ignored(reason="malformed")
-    if thread.thread_ts != thread.channel and not _TS.fullmatch(thread.thread_ts):
-        return Ignored(reason="malformed")
-    keys = [f"evt:{team}:{event_id}"] if (event_id := string(envelope, "event_id")) else []
-    if key := _message_key(team, incoming):
-        keys.append(key)
-    shared = mapping(envelope).get("is_ext_shared_channel")
-    vouched = isinstance(shared, bool)
-    incoming = replace(incoming, thread=replace(thread, team=team), event_ids=tuple(keys), vouched=vouched)
-    if shared and not access.allow_external:
-        return Refused(reason="external_channel", incoming=incoming)
-    if refusal := access.refusal(incoming.user, thread.channel):
-        return Refused(reason=refusal, incoming=incoming)
-    return incoming
-
-
-def _message_key(team: str, incoming: Incoming) -> str:
-    """The key both events of one mention share; a button press has none."""
-    if incoming.kind == "stop" and not incoming.text:
-        return ""
-    version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
-    return ":".join(filter(None, ("msg", team, incoming.thread.channel, incoming.ts, version)))
-
-
-def _stopped(event: Mapping[str, Any]) -> Incoming:
-    return Incoming(
-        kind="stop",
-        thread=_thread(event, {}, "im" if string(event, "channel").startswith("D") else ""),
-        user=string(event, "user"),
-        ts=string(event, "thread_ts") or string(event, "event_ts"),
-        addressed="mention",  # the button names Orion as plainly as a mention does
-        event_ts=string(event, "event_ts"),
-    )
-
-
-def _spoken(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
-    """A message as it was first said, or an ``app_mention``."""
-    if string(event, "subtype") not in _SPOKEN and not _allowed_bot(event, access):
-        return Ignored(reason="subtype")
-    incoming = _incoming(event, event, own, access)
-    if isinstance(incoming, Ignored):
-        return incoming
-    if incoming.addressed == "follow_up" and incoming.kind != "stop":
-        if incoming.mentioned or _GROUP_MENTION.search(string(event, "text")):
-            return Ignored(reason="to_somebody_else")
-        if not string(event, "thread_ts"):
-            return Ignored(reason="not_addressed")
-    twin = string(event, "type") == "message" and incoming.channel_type in {"channel", "group"}
-    return Ignored(reason="twin_of_mention") if twin and incoming.addressed == "mention" else incoming
-
-
-def _changed(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
-    """An edit by a person. Slack sends the same event when it unfurls a link or when Orion updates its answer."""
-    message, before = mapping(event, "message"), mapping(event, "previous_message")
-    if string(message, "subtype") == "tombstone":  # a deleted message that has replies
-        return _deleted(event, before, string(message, "ts"), own, access)
-    if not string(message, "edited", "ts"):
-        return Ignored(reason="not_an_edit")
-    if before and string(before, "text") == string(message, "text"):
-        return Ignored(reason="not_an_edit")
-    incoming = _incoming(event, message, own, access)
-    if isinstance(incoming, Incoming) and incoming.kind == "edit" and _asked_for_help(before, own):
-        if incoming.addressed == "follow_up" and (incoming.mentioned or _GROUP_MENTION.search(string(message, "text"))):
-            return Ignored(reason="to_somebody_else")
-        return replace(incoming, kind="question" if incoming.text else "help")
-    return incoming
-
-
-def _asked_for_help(message: Mapping[str, Any], own: Own) -> bool:
-    """Whether a message was only a mention: it got the greeting, and no turn stands behind it."""
-    raw = string(message, "text")
-    return own.user in _USER_MENTION.findall(raw) and not plain_text(raw, own.user)
-
-
-def _deleted(
-    event: Mapping[str, Any], gone: Mapping[str, Any], ts: str, own: Own, access: Access
-) -> Incoming | Ignored:
-    incoming = _incoming(event, {**gone, "ts": ts}, own, access)
-    return incoming if isinstance(incoming, Ignored) else replace(incoming, kind="delete", edited_ts="", text="")
-
-
-def _incoming(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
-    """``event`` says where, ``message`` says what: one and the same but for edits and deletions."""
-    if reason := _not_a_person(message, own, access):
-        return Ignored(reason=reason)
-    raw = string(message, "text")
-    named = frozenset(_USER_MENTION.findall(raw))
-    channel_type = _channel_type(event)
-    addressed = _addressed(event, named, own, channel_type)
-    return Incoming(
-        kind=_kind(message, raw, own),
-        thread=_thread(event, message, channel_type),
-        user=string(message, "user") or string(message, "bot_id"),
-        ts=string(message, "ts"),
-        addressed=addressed,
-        text=plain_text(raw, own.user),
-        edited_ts=string(message, "edited", "ts"),
-        event_ts=string(event, "event_ts") or string(message, "ts"),
-        channel_type=channel_type,
-        mentioned=named - {own.user},
-        files=_files(event, message),
-        action_token=_action_token(event),
-    )
-
-
-def _files(event: Mapping[str, Any], message: Mapping[str, Any]) -> Files:
-    # A mention comes without its files; only the message itself tells, hence one reading call for each (decision 8).
-    if any(objects(message, "files")):
-        return "some"
-    return "unknown" if string(event, "type") == "app_mention" else "none"
-
-
-def _action_token(event: Mapping[str, Any]) -> str:
-    """What lets Orion search Slack for this question alone, for some minutes."""
-    token = string(event, "action_token") or string(event, "assistant_thread", "action_token")
-    return token if len(token) <= _LONGEST_TOKEN else ""
-
-
-def _kind(message: Mapping[str, Any], raw: str, own: Own) -> Kind:
-    word = plain_text(raw, own.user).rstrip(".!").casefold()
-    if word == "stop":
-        return "stop"
-    if word == "mute":
-        return "mute"
-    if string(message, "edited", "ts"):
-        return "edit"
-    return "question" if word or any(objects(message, "files")) else "help"
-
-
-def _addressed(event: Mapping[str, Any], named: frozenset[str], own: Own, channel_type: str) -> Addressed:
-    if own.user in named or string(event, "type") == "app_mention":
-        return "mention"
-    return "direct" if channel_type == "im" else "follow_up"
-
-
-def _channel_type(event: Mapping[str, Any]) -> str:
-    # app_mention comes without a channel_type: the first message of the id tells.
-    return string(event, "channel_type") or _CHANNEL_TYPES.get(string(event, "channel")[:1], "channel")
-
-
-def _thread(event: Mapping[str, Any], message: Mapping[str, Any], channel_type: str) -> ThreadKey:
-    """The conversation: the thread, else in a direct chat the chat itself, else the thread this message opens."""
-    channel = string(event, "channel")
-    own_thread = string(message, "thread_ts") or string(event, "thread_ts")
-    opened = channel if channel_type == "im" else string(message, "ts") or string(event, "event_ts")
-    # A thread's first message names itself once somebody replied: it was said where it stands all the same.
-    inside = own_thread and own_thread != string(message, "ts")
-    return ThreadKey(team="", channel=channel, thread_ts=own_thread if inside else opened)
-
-
-def _allowed_bot(message: Mapping[str, Any], access: Access) -> bool:
-    names = {string(message, key) for key in ("bot_id", "user", "app_id")} - {""}
-    return bool(names & access.allow_bots)
-
-
-def _not_a_person(message: Mapping[str, Any], own: Own, access: Access) -> str:
-    user, bot = string(message, "user"), string(message, "bot_id")
-    if user == own.user or (own.bot and bot == own.bot):
-        return "self"
-    is_bot = bool(bot) or user == "USLACKBOT"
-    return "bot" if is_bot and not _allowed_bot(message, access) else ""

@@ -1,10 +1,6 @@
-"""Slack's wire text as a person reads it: links and channels plain, entities decoded. Pure.
+"""The words of a Slack message as a person reads them: links and channels plain, entities decoded. Pure.
 
-Promises: any text gives a text, no longer than a Slack message may be. Must never take away whom a message names.
-
-What a message of another app says: an alert, a build, a ticket often stands in attachments or blocks alone. Pure.
-
-Promises: the words in the order people see them, each once. Must never raise, whatever the message holds.
+Any payload gives a text, no longer than a Slack message may be, and never without the people it names.
 """
 
 from __future__ import annotations
@@ -17,6 +13,7 @@ from bot.slack.payload import objects, string
 
 _TOKEN: Final = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 _SCHEME: Final = re.compile(r"^https?://")
+_DEEPEST: Final = 4
 _LONGEST_TEXT: Final = 40_000  # Slack's own limit for a message
 
 
@@ -45,6 +42,27 @@ def _plain_token(token: re.Match[str], own_user: str) -> str:
     return shown if not label or label in body else f"{label} ({shown})"
 
 
+def whole_text(message: Mapping[str, Any], own_user: str = "") -> str:
+    """What a person says with a message: their own words, then each message they shared or forwarded with them."""
+    shared = filter(is_shared_message, objects(message, "attachments"))
+    said = [plain_text(string(message, "text"), own_user), *(plain_text(_shared(one), own_user) for one in shared)]
+    return "\n\n".join(filter(None, said))[:_LONGEST_TEXT]
+
+
+def is_shared_message(attachment: Mapping[str, Any]) -> bool:
+    """Whether an attachment is another message of Slack, shared or linked to, and no preview of a web page."""
+    return bool(attachment.get("is_share") or attachment.get("is_msg_unfurl") or attachment.get("message_blocks"))
+
+
+def _shared(attachment: Mapping[str, Any]) -> str:
+    """A shared message behind the name of its author."""
+    blocks = (b for one in objects(attachment, "message_blocks") for b in objects(one, "message", "blocks"))
+    in_blocks = "\n".join(part for block in blocks for part in _of_block(block) if part)
+    text = string(attachment, "text") or in_blocks or string(attachment, "fallback")
+    author = string(attachment, "author_name") or string(attachment, "author_subname")
+    return f"{author}: {text}" if author and text else text
+
+
 def app_text(message: Mapping[str, Any]) -> str:
     """The message's words as Slack's wire text, one line for each part. Blocks count where nothing else says them."""
     text = string(message, "text")
@@ -62,7 +80,24 @@ def _attached(attachment: Mapping[str, Any]) -> list[str]:
 
 
 def _of_block(block: Mapping[str, Any]) -> Iterator[str]:
-    """A section's, header's or context's texts; a button's are none."""
+    """A section's, header's or context's texts, a rich text's lines; a button's are none."""
+    if string(block, "type") == "rich_text":
+        yield from (_rich(element) for element in objects(block, "elements"))
+        return
     yield string(block, "text", "text")
     for part in (*objects(block, "fields"), *objects(block, "elements")):
         yield string(part, "text")
+
+
+def _rich(element: Mapping[str, Any], depth: int = 0) -> str:
+    """An element of a rich text as Slack's wire text. Slack nests them three deep at most."""
+    kind = string(element, "type")
+    inside = [_rich(one, depth + 1) for one in objects(element, "elements")] if depth < _DEEPEST else []
+    if kind == "rich_text_list":
+        return "\n".join(f"• {one}" for one in inside)
+    written = {
+        "user": f"<@{string(element, 'user_id')}>",
+        "channel": f"<#{string(element, 'channel_id')}>",
+        "emoji": f":{string(element, 'name')}:",
+    }
+    return written.get(kind) or string(element, "text") or string(element, "url") or "".join(inside)

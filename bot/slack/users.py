@@ -33,6 +33,7 @@ class Person:
 
     guest: bool = False
     external: bool = False
+    bot: bool = False
     language: str = ""
 
 
@@ -128,7 +129,7 @@ def _remembered(stored: str) -> Person | None:
     """What was written down; None, so that Slack is asked again, where another version wrote it in another form."""
     try:
         fields = json.loads(stored)
-        return Person(guest=fields["guest"], external=fields["external"], language=fields["language"])
+        return Person(**{one: fields[one] for one in Person.__slots__})
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -140,6 +141,7 @@ def read_person(user: Mapping[str, Any], team: str) -> Person:
     return Person(
         guest=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
         external=bool(user.get("is_stranger")) or not ours,
+        bot=bool(user.get("is_bot")),
         language=string(user, "locale").partition("-")[0].casefold(),
     )
 

@@ -205,8 +205,9 @@ class Answering:
     async def _do(self, work: Work) -> Ending:
         incoming, require = work.incoming, work.lease.require
         match incoming.kind:
-            case "mute":
-                await self._delivery.say(work.place, say("muted", await self._spoken(work)), incoming.ts, require)
+            case "mute" | "unmute":
+                text = say("muted" if incoming.kind == "mute" else "unmuted", await self._spoken(work))
+                await self._delivery.say(work.place, text, incoming.ts, require)
             case "delete":
                 await take_back(work, self._delivery, self._stores)
             case "stop" | "hand_off":

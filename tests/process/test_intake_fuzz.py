@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from bot.slack.message import Access, Ignored, Incoming, Own, ThreadMode, read
+from bot.events.parse import read
+from bot.slack.message import Access, Ignored, Incoming, Own, ThreadMode
 from tests.support.intake_fuzz import OPEN, OWN, STANDINGS, answer_due, payloads, run
 from tests.support.paths import ROOT
-from tests.unit.bot.slack.test_message import envelope, mention, message
+from tests.unit.bot.events.test_parse import envelope, mention, message
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -32,7 +33,7 @@ def test_a4_the_same_seed_makes_the_same_payloads() -> None:
     [
         (mention(), "unknown", True),
         (mention(user="UORION"), "unknown", False),
-        (mention(bot_id="BOTHER"), "unknown", False),
+        (mention(bot_id="BOTHER", user=""), "unknown", False),
         (mention(text="<@UORION> stop"), "engaged", False),
         (mention(ts="soon"), "unknown", False),
         (message(), "engaged", False),
@@ -40,7 +41,7 @@ def test_a4_the_same_seed_makes_the_same_payloads() -> None:
         (message(thread_ts="1700000000.000100"), "muted", False),
         (message(thread_ts="1700000000.000100"), "unknown", False),
         (message(thread_ts="1700000000.000100", text="<@UBEN> can you?"), "engaged", False),
-        (message(text="<@UORION> hello?"), "engaged", False),
+        (message(text="<@UORION> hello?"), "engaged", True),
         (message(channel="D1", channel_type="im"), "unknown", True),
         (message(channel="D1", channel_type="im", subtype="channel_join"), "unknown", False),
         ({"type": "reaction_added"}, "engaged", False),

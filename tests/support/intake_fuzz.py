@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.slack.message import Access, Ignored, Incoming, Own, ThreadMode, read, settle
+from bot.events.parse import read, settle
+from bot.slack.message import Access, Ignored, Incoming, Own, ThreadMode
 
 OWN = Own(user="UORION", bot="BORION")
 OPEN = Access()
@@ -173,23 +174,33 @@ def answer_due(envelope: object, thread_mode: ThreadMode, access: Access) -> boo
     if not _by_somebody(event, message, access, edit=edit) or (edit and not _by_hand(event, message)):
         return False
     shared = envelope.get("is_ext_shared_channel") if isinstance(envelope, dict) else None
-    if shared or _word(message) in ("stop", "mute"):  # A12: nobody is answered in a channel shared with strangers
+    if shared or _word(message) in (
+        "stop",
+        "mute",
+        "unmute",
+    ):  # A12: nobody is answered in a channel shared with strangers
         return False
+    by_app = _text(message, "bot_id") and not _text(message, "client_msg_id") and not _listed(message, access)
+    if by_app and not _addressed(event, message):
+        return False  # who that is Slack must be asked, which is done for what is said to Orion only
     return _to_orion(event, message, thread_mode, edit=edit)
+
+
+def _listed(message: Json, access: Access) -> bool:
+    return bool({_text(message, name) for name in ("user", "bot_id", "app_id")} & access.allow_bots)
 
 
 def _by_somebody(event: Json, message: Json, access: Access, *, edit: bool) -> bool:
     """A4: a person, or a bot that the admin lists; no join, no topic, no deletion, never Orion itself."""
-    author, bot = _text(message, "user"), _text(message, "bot_id")
-    listed = bool({author, bot, _text(message, "app_id")} & access.allow_bots)
-    if author == OWN.user or bot == OWN.bot or ((bot or author == "USLACKBOT") and not listed):
+    author, bot, listed = _text(message, "user"), _text(message, "bot_id"), _listed(message, access)
+    if author == OWN.user or bot == OWN.bot or ((author == "USLACKBOT" or (bot and not author)) and not listed):
         return False
     subtype = _text(message, "subtype")
     if edit:
         return subtype != "tombstone"
     if _text(event, "subtype") == "message_deleted":
         return False
-    return subtype in ("", "file_share", "thread_broadcast") or listed
+    return subtype in ("", "file_share", "thread_broadcast", "me_message") or listed
 
 
 def _by_hand(event: Json, message: Json) -> bool:
@@ -201,12 +212,10 @@ def _by_hand(event: Json, message: Json) -> bool:
 
 def _to_orion(event: Json, message: Json, thread_mode: ThreadMode, *, edit: bool) -> bool:
     """A1: mentioned, written to directly, or a follow-up to nobody else where Orion was addressed and not muted."""
-    text, thread = _text(message, "text"), _text(message, "thread_ts")
-    mentions = set(re.findall(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>", text))
-    kind = _text(event, "channel_type") or {"D": "im", "G": "group"}.get(_text(event, "channel")[:1], "channel")
+    text, thread, kind = _text(message, "text"), _text(message, "thread_ts"), _kind(event)
+    mentions = _mentions(message)
     if OWN.user in mentions or _text(event, "type") == "app_mention":
-        # A3: in a channel the same mention comes as app_mention too, and that one is answered.
-        return edit or _text(event, "type") == "app_mention" or kind not in ("channel", "group")
+        return True
     if _rerun(event, message, edit=edit):
         return kind == "im" or thread_mode in ("engaged", "muted")
     if kind == "im":
@@ -216,6 +225,18 @@ def _to_orion(event: Json, message: Json, thread_mode: ThreadMode, *, edit: bool
         return False
     # A follow-up without a word asks nothing that would be worth looking for a lost thread.
     return thread_mode == "engaged" or (thread_mode == "lost" and bool(_word(message)))
+
+
+def _mentions(message: Json) -> set[str]:
+    return set(re.findall(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>", _text(message, "text")))
+
+
+def _kind(event: Json) -> str:
+    return _text(event, "channel_type") or {"D": "im", "G": "group"}.get(_text(event, "channel")[:1], "channel")
+
+
+def _addressed(event: Json, message: Json) -> bool:
+    return OWN.user in _mentions(message) or _text(event, "type") == "app_mention" or _kind(event) == "im"
 
 
 def _rerun(event: Json, message: Json, *, edit: bool) -> bool:

@@ -53,10 +53,10 @@ class People:
         return message.ts
 
     def post_as_other_app(
-        self, channel: str, text: str, thread_ts: str | None = None, *, bot_id: str = "B0OTHER"
+        self, channel: str, text: str, thread_ts: str | None = None, *, bot_id: str = "B0OTHER", user: str = ""
     ) -> str:
-        """Writes a message as an app that is not Orion and returns its ``ts``."""
-        message = self._draft(f"U{bot_id[1:]}", channel, text, thread_ts)
+        """Writes a message as an app that is not Orion, or through it as ``user``, and returns its ``ts``."""
+        message = self._draft(user or f"U{bot_id[1:]}", channel, text, thread_ts)
         message.bot_id, message.bot_name = bot_id, "Another app"
         self.workspace.added(message)
         return message.ts

@@ -101,8 +101,9 @@ async def test_a12_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_a
         stored: list[Incoming] = []
         pausing = Pausing(redis_client)
 
-        async def store(incoming: Incoming) -> None:
+        async def store(incoming: Incoming) -> bool:
             stored.append(incoming)
+            return True
 
         async def delivery_of(_team: str) -> Delivery:
             return slack.delivery

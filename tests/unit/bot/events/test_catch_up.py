@@ -126,7 +126,7 @@ async def test_h3_a_late_event_is_a_twin_of_what_was_looked_up(scene: Scene) -> 
         assert message is not None
         with capture_logs() as lines:
             scene.workspace.workspace.added(message)
-            await wait_until(lambda: any(line["event"] == "letter_known_already" for line in lines), "it came late")
+            await wait_until(lambda: any(line["event"] == "event_known_already" for line in lines), "it came late")
     assert answered(scene, missed, root) == 1
 
 

@@ -62,14 +62,18 @@ class Ledger:
     fates: list[str] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     raises: Exception = field(default_factory=ConnectionError)
+    known: set[str] = field(default_factory=set)
 
-    async def store(self, incoming: Incoming) -> None:
+    async def store(self, incoming: Incoming) -> bool:
         self.tries += 1
         await self.gate.wait()
         if self.closed:
             self.closed -= 1
             raise self.raises
-        self.messages.append(incoming)
+        if new := self.known.isdisjoint(incoming.event_ids):
+            self.messages.append(incoming)
+        self.known.update(incoming.event_ids)
+        return new
 
     async def keep(self, feedback: Feedback) -> None:
         self.feedback.append(feedback)
@@ -284,7 +288,7 @@ async def test_a12_a_refused_channel_is_acknowledged_and_only_told_so(opened: Op
             CHAT: ("", "how?"),
         }
         assert await ThreadModes(redis_client).of(place) in {"unknown", "lost"}
-        assert sorted(running.ledger.fates) == ["channel_refused", "channel_refused", "question", "twin_of_mention"]
+        assert sorted(running.ledger.fates) == ["channel_refused", "channel_refused", "known_already", "question"]
 
 
 async def test_a8_f9_a_feedback_click_is_kept_and_thanked_in_the_language_of_the_question(opened: Opened) -> None:

@@ -85,6 +85,18 @@ async def test_a12_guests_and_strangers_are_told_once_and_never_answered(tmp_pat
             assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
 
 
+async def test_a4_a_person_who_asks_through_an_app_is_answered_and_an_app_is_not(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with orion(tmp_path, redis_url) as setting:
+        setting.workspace.workspace.roster.members["U0OTHER"] = Member(id="U0OTHER", name="Other app", is_bot=True)
+        by_app = setting.workspace.post_as_other_app(CHANNEL, f"{MENTION} {LIMIT}")
+        by_person = setting.workspace.post_as_other_app(CHANNEL, f"{MENTION} {LIMIT}", user=VISITOR)
+        await setting.answer_to(by_person)
+        await wait_until(lambda: idle(setting), "all messages are seen to")
+        assert (answers(setting.workspace, by_app, by_app), whispers(setting)) == ([], [])
+
+
 async def test_a12_a_whisper_about_a_channel_message_stands_in_the_channel(tmp_path: Path, redis_url: str) -> None:
     """Slack shows a message to one person in a thread only where the thread has a reply already."""
     async with orion(tmp_path, redis_url) as setting:

@@ -16,13 +16,14 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.state import ThreadState
 from agent.thread.store import ThreadStore
 from agent.tools.builtin.slack_search import ORIGIN, Said, SlackSearchFailed, SlackSearchTool, permalinks_only
+from bot.events.parse import read
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.local.workspace import SCOPES, SEARCH_SCOPE
 from bot.slack.client import open_client
 from bot.slack.manifest import manifest
-from bot.slack.message import Access, Incoming, Own, read
+from bot.slack.message import Access, Incoming, Own
 from bot.slack.search import SlackSearching, no_tools
 from bot.slack.web_api import SlackCalls
 from bot.stores.outbox import Entry

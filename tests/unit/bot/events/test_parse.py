@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.thread.conversation import ThreadKey
-from bot.slack.message import Access, Ignored, Incoming, Own, Refused, ThreadMode, read, settle
+from bot.events.parse import read, settle
+from bot.slack.message import Access, Ignored, Incoming, Own, Refused, ThreadMode
 
 OWN = Own(user="UORION", bot="BORION")
 OPEN = Access()
@@ -142,16 +143,73 @@ def test_a1_mute_keeps_quiet_until_mentioned_again() -> None:
     assert settle(direct, "unknown") is direct
 
 
-def test_a3_both_events_of_one_mention_share_a_key() -> None:
-    twin = message(text="<@UORION> how do we release?", ts="1700000000.000100")
-    assert reason(twin) == "twin_of_mention"
-    group = {"channel": "G1", "channel_type": "mpim", "text": "<@UORION> hi"}
-    keys = [
-        incoming(event, event_id=i).event_ids for i, event in (("Ev1", mention(**group)), ("Ev2", message(**group)))
-    ]
-    assert keys[0][0] != keys[1][0]
-    assert keys[0][1] == "msg:T1:G1:1700000000.000100"
-    assert incoming(message(**{**group, "ts": "1700000000.000100"})).event_ids[1] == keys[0][1]
+@pytest.mark.parametrize("place", [{}, {"channel": "G1", "channel_type": "mpim"}])
+def test_a3_both_events_of_one_mention_are_taken_and_share_a_key(place: dict[str, Any]) -> None:
+    said = {**place, "text": "<@UORION> how do we release?", "ts": "1700000000.000100"}
+    first, second = incoming(mention(**said), event_id="Ev1"), incoming(message(**said), event_id="Ev2")
+    assert first.event_ids[0] != second.event_ids[0]
+    assert first.event_ids[1] == second.event_ids[1] == f"msg:T1:{first.thread.channel}:1700000000.000100"
+    assert (first.kind, first.addressed, first.thread, first.text) == (
+        second.kind, second.addressed, second.thread, second.text
+    )  # fmt: skip
+
+
+# The forms of a message that Slack's documentation and recorded events of its SDKs show.
+FILE = {"id": "F1", "name": "log.txt", "mimetype": "text/plain", "mode": "snippet"}
+SHARED = {
+    "id": 1, "ts": "1699999999.000500", "channel_id": "C9", "author_id": "UBEN", "author_name": "Ben",
+    "footer": "Posted", "from_url": "https://acme.slack.com/archives/C9/p1699999999000500",
+    "fallback": "[November 14th] ben: deploy *fails*",
+    "text": "deploy *fails* &amp; stays red", "mrkdwn_in": ["text"], "is_msg_unfurl": True,
+}  # fmt: skip
+SECTION = {
+    "type": "rich_text_section",
+    "elements": [
+        {"type": "text", "text": "ask "},
+        {"type": "user", "user_id": "UCID"},
+        {"type": "text", "text": " first"},
+    ],
+}
+BLOCKS = [
+    {"team": "T1", "channel": "C9", "ts": "1.2", "message": {"blocks": [{"type": "rich_text", "elements": [SECTION]}]}}
+]
+FORWARDED = {"is_share": True, "author_subname": "Ben", "text": "", "message_blocks": BLOCKS}
+THROUGH_APP = {
+    "bot_id": "BVOICE",
+    "app_id": "AVOICE",
+    "bot_profile": {"id": "BVOICE", "name": "Voice", "app_id": "AVOICE"},
+}
+PREVIEW = {
+    "title": "Status page",
+    "title_link": "https://status.example",
+    "text": "all green",
+    "from_url": "https://status.example",
+}
+
+
+@pytest.mark.parametrize(
+    ("event", "text", "files"),
+    [
+        (message(text="<@UORION> what is this?", subtype="file_share", files=[FILE]), "what is this?", "some"),
+        (mention(text="<@UORION> what is this?", files=[FILE]), "what is this?", "some"),
+        (mention(attachments=[SHARED]), "how do we release?\n\nBen: deploy *fails* & stays red", "unknown"),
+        (mention(text="<@UORION>", attachments=[FORWARDED]), "Ben: ask <@UCID> first", "unknown"),
+        (mention(attachments=[PREVIEW]), "how do we release?", "unknown"),
+        (mention(text="<@UORION> stop", attachments=[SHARED]), "stop\n\nBen: deploy *fails* & stays red", "unknown"),
+        (message(text="<@UORION> asks for release notes", subtype="me_message"), "asks for release notes", "none"),
+        (mention(client_msg_id="0f1e", **THROUGH_APP), "how do we release?", "unknown"),
+        (mention(**THROUGH_APP), "how do we release?", "unknown"),
+    ],
+)  # fmt: skip
+def test_a1_every_form_of_a_message_is_a_question(event: dict[str, Any], text: str, files: str) -> None:
+    found = incoming(event)
+    assert (found.kind, found.addressed, found.text, found.files) == ("question", "mention", text, files)
+    assert found.mentioned == frozenset(), "whom a shared message names, the question does not"
+    assert found.through_app is ("bot_id" in event and "client_msg_id" not in event)
+
+
+def test_a4_what_an_app_says_in_a_thread_is_not_looked_up() -> None:
+    assert reason(message(thread_ts="1700000000.000100", **THROUGH_APP)) == "bot"
 
 
 def edit(text: str = "how do we <@UORION> roll back?", **fields: Any) -> dict[str, Any]:
@@ -259,7 +317,7 @@ def test_a3_what_people_tell_each_other_in_a_thread_is_told_when_it_is_deleted(t
     [
         ({"user": "UORION"}, "self"),
         ({"bot_id": "BORION"}, "self"),
-        ({"bot_id": "BOTHER"}, "bot"),
+        ({"bot_id": "BOTHER", "user": None}, "bot"),
         ({"user": "USLACKBOT"}, "bot"),
         ({"subtype": "bot_message", "bot_id": "BOTHER"}, "subtype"),
         ({"subtype": "channel_join"}, "subtype"),
@@ -287,12 +345,21 @@ def test_a4_files_and_broadcast_replies_are_people_speaking(subtype: str) -> Non
     assert incoming(message(subtype=subtype, thread_ts="1700000000.000100")).kind == "question"
 
 
-@pytest.mark.parametrize("text", ["stop", "<@UORION> Stop!", " STOP. "])
-def test_a6_the_word_stop_alone_stops(text: str) -> None:
-    found = incoming(message(thread_ts="1700000000.000100", text=text, channel_type="mpim"))
-    assert found.kind == "stop"
-    assert settle(found, "muted") is found
-    assert incoming(mention(text="<@UORION> stop the press")).kind == "question"
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("stop", "stop|<@UORION> Stop!| STOP. |Anhalten|arrête|detente|berhenti|停止|停。"),
+        ("mute", "mute|stumm|muet|silencio|bisukan|ミュート|静音"),
+        ("unmute", "unmute|stumm aus|réactiver|reactivar|aktifkan|ミュート解除|取消静音"),
+        ("question", "stop the press|is it mute?|why unmute|para qué"),
+    ],
+)
+def test_a6_a_command_is_a_whole_message_in_any_of_the_seven_languages(kind: str, words: str) -> None:
+    for word in words.split("|"):
+        found = incoming(message(thread_ts="1700000000.000100", text=word, channel_type="mpim"))
+        assert found.kind == kind, word
+        if kind in {"stop", "unmute"}:
+            assert settle(found, "muted") is found
 
 
 def test_a6_the_stop_button_stops() -> None:
