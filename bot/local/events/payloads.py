@@ -76,8 +76,8 @@ def message_event(shown: Json, channel: Channel) -> Json:
 
 
 def mention_event(shown: Json, channel: Channel) -> Json:
-    """The ``app_mention`` twin: the same message without channel type and subtype. Slack often brings its files."""
-    left_out = ("subtype", "reply_count", "reply_users", "reply_users_count", "latest_reply")
+    """The ``app_mention`` twin: the same message without channel type, files and subtype."""
+    left_out = ("files", "subtype", "reply_count", "reply_users", "reply_users_count", "latest_reply")
     kept = {key: value for key, value in shown.items() if key not in left_out}
     return {**kept, "type": "app_mention", "channel": channel.id, "event_ts": shown["ts"]}
 
