@@ -183,12 +183,12 @@ async def test_i1_a_signed_body_that_is_no_event_is_a_4xx(redis_client: Redis, b
         assert await intake.send(body, **form) in {400, 404}
 
 
-async def test_i1_a_replayed_request_is_stored_under_the_same_keys(redis_client: Redis) -> None:
+async def test_i1_a_replayed_request_is_known_by_its_keys(redis_client: Redis) -> None:
     """Within the window a copy has a good signature: the keys of the event tell it from a new one (A3)."""
     async with at_the_door(redis_client) as intake:
         body = json.dumps(enveloped(MENTION)).encode()
         stamp = str(int(time.time()))
         copies = headers(body, stamp=stamp, secret=intake.secret)
         assert [await intake.send(body, **copies) for _ in range(2)] == [200, 200]
-        first, second = intake.ledger.messages
-        assert first.event_ids == second.event_ids == (f"evt:{TEAM_ID}:Ev1", f"msg:{TEAM_ID}:C0GENERAL:{MENTION['ts']}")
+        (kept,) = intake.ledger.messages
+        assert kept.event_ids == (f"evt:{TEAM_ID}:Ev1", f"msg:{TEAM_ID}:C0GENERAL:{MENTION['ts']}")
