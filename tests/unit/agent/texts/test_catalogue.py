@@ -19,7 +19,7 @@ ROOM = {
     "hand_off_confirm": 300,
     **dict.fromkeys(("trust_title", "trust_close"), 24),
 }
-BUILT = re.compile(r"file_\w+|rule_\w+|trust_(?:rules|attempts|sources|model|turn)")
+BUILT = re.compile(r"command_\w+|file_\w+|rule_\w+|trust_(?:rules|attempts|sources|model|turn)")
 """Keys whose second half is a value of the program."""
 
 
