@@ -14,14 +14,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from agent.budget import Usage
-from agent.model.protocol import ModelError, failure
+from agent.model.protocol import ModelError, Piece, failure
 
-Piece = tuple[Literal["content", "reasoning"], str]
 CHARACTERS_PER_TOKEN = 4
 
 

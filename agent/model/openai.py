@@ -18,7 +18,7 @@ import structlog
 
 from agent.actions import Action
 from agent.budget import Usage
-from agent.model.chat_reply import Piece, Reply, StreamedReply, encodable, estimated, read_reply
+from agent.model.chat_reply import Reply, StreamedReply, encodable, estimated, read_reply
 from agent.model.circuit_breaker import CircuitBreaker, retry_after_s
 from agent.model.control import Call, ControlError, functions, read_arguments, read_calls, read_json
 from agent.model.judge import JudgeContext, Opinion, read_judgements
@@ -29,6 +29,7 @@ from agent.model.protocol import (
     Decision,
     ModelError,
     ModelErrorKind,
+    Piece,
     WriteContext,
     WriteStream,
     failure,

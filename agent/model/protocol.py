@@ -100,6 +100,10 @@ class WriteContext:
     kept: str = ""
 
 
+Piece = tuple[Literal["content", "reasoning"], str]
+"""A piece of a stream, and which channel it came on."""
+
+
 @dataclass(slots=True)
 class WriteStream:
     """The text of phase two as it arrives, and, once it ended, what it cost.
@@ -109,7 +113,7 @@ class WriteStream:
     for traces; empty where there was none.
     """
 
-    pieces: AsyncIterator[tuple[Literal["content", "reasoning"], str]]
+    pieces: AsyncIterator[Piece]
     usage: Usage = field(default_factory=Usage)
     prompt: str = ""
 

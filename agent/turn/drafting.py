@@ -14,13 +14,14 @@ from typing import NoReturn
 import structlog
 
 from agent.model.prompts import private_texts
-from agent.model.protocol import ModelError, ModelErrorKind, WriteContext, WriteStream
+from agent.model.protocol import ModelError, ModelErrorKind, WriteStream
 from agent.model.tag_stream import DraftReader
 from agent.outcome import Answered, Failed, Partial, TurnOutcome, Unsourced
 from agent.thread.conversation import Question
 from agent.thread.requests import from_own_words
 from agent.tools.builtin.knowledge import AWAY
 from agent.turn.crash_log import log_crash
+from agent.turn.early import taken, write_context
 from agent.turn.events import ModelEnd, ModelStart, Thinking, Token, Verification
 from agent.turn.judging import examined, kept_of
 from agent.turn.live import LiveAnswer, says_not_found
@@ -34,8 +35,6 @@ from verification.types import Draft, Verdict
 
 log = structlog.get_logger()
 
-MESSAGES_SEEN = 5
-RESULTS_SEEN = 5
 LONGEST_DRAFT = 60_000
 """Characters: some five times what Slack takes in one message. A draft that goes on is a model that found no end."""
 
@@ -119,10 +118,8 @@ def _away(progress: Progress) -> bool:
 
 async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
     """One draft. Its usage is counted also when the stream breaks, or is stopped over a block that failed."""
-    context = _write_context(progress, best)
     showing = _stage(progress)
-    progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=number))
-    stream = progress.model.write(context)
+    stream = await _begun(progress, number, best)
     reader = DraftReader()
     error = ""
     if showing:
@@ -188,19 +185,16 @@ def _tell(progress: Progress, typed: tuple[tuple[str, str], ...], number: int) -
         progress.emit(Token(text=text, attempt=number) if kind == "answer" else Thinking(text=text))
 
 
-def _write_context(progress: Progress, best: Attempt | None) -> WriteContext:
-    state = progress.state
-    return WriteContext(
-        mission=state.mission,
-        question=progress.question,
-        history=state.history[-MESSAGES_SEEN:],
-        answers=state.answers,
-        results=tuple(progress.results[-RESULTS_SEEN:]),
-        sources=tuple(progress.sources),
-        feedback=retry_text(without_unconfirmed(best.verdict), tuple(progress.sources)) if best else "",
-        previous_draft=_unseen(progress, best.draft.text) if best else "",
-        kept=_kept(progress),
-    )
+async def _begun(progress: Progress, number: int, best: Attempt | None) -> WriteStream:
+    """The stream of a draft: the one that began beside the decision, if there is one, else a new one."""
+    if number == 1 and (early := await taken(progress)):
+        return early
+    context = replace(write_context(progress), kept=_kept(progress))
+    if best:
+        feedback = retry_text(without_unconfirmed(best.verdict), tuple(progress.sources))
+        context = replace(context, feedback=feedback, previous_draft=_unseen(progress, best.draft.text))
+    progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=number))
+    return progress.model.write(context)
 
 
 def _unseen(progress: Progress, text: str) -> str:

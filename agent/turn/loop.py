@@ -27,6 +27,7 @@ from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool, walled
 from agent.turn.crash_log import log_crash
 from agent.turn.drafting import answer, draft_of, shown_so_far
+from agent.turn.early import beside_decision, discard
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
 from agent.turn.live import LiveAnswer, Stage
 from agent.turn.mission import change_plan, close_steps, ensure_plan, meet_message
@@ -107,11 +108,19 @@ async def _work(progress: Progress) -> TurnOutcome:
         # What a tool or a file brought cannot be found again; a document can, and may have changed since.
         if source.origin != "document":
             progress.add_source(source)
+    async with beside_decision(progress):
+        return await _steps(progress)
+
+
+async def _steps(progress: Progress) -> TurnOutcome:
+    """Decide and act until there is an outcome."""
     while True:
         await reveal(progress)
         if progress.exhausted():
             return out_of_budget(progress, progress.exhausted())
         action = await _decide(progress)
+        if not isinstance(action, Respond):
+            await discard(progress)
         ensure_plan(progress, action.plan)
         await reveal(progress)
         outcome = await _act(progress, action)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -23,6 +24,9 @@ from agent.turn.events import Emit, StateUpdated, StepSeen
 from agent.turn.live import LiveAnswer
 from verification.types import Source
 
+if TYPE_CHECKING:  # it needs a Progress itself
+    from agent.turn.early import EarlyDraft
+
 log = structlog.get_logger()
 
 SOURCES_MOST = 24
@@ -35,10 +39,12 @@ THREAD_MOST = 16_000
 class Policy:
     """What a deployment decided about answers. ``general`` is what happens when no source at all was found.
 
-    ``tool_timeout_s`` is seconds a call may take, ``tool_most`` characters of a result the model gets to read.
+    ``early_draft``: whether the first draft begins beside the first decision. ``tool_timeout_s`` is seconds a call may
+    take, ``tool_most`` characters of a result the model gets to read.
     """
 
     general: str = "label"
+    early_draft: bool = True
     link_hosts: frozenset[str] = frozenset()
     tool_timeout_s: float = 30.0
     tool_most: int = 16_000
@@ -66,6 +72,7 @@ class Progress:
     save: Save = keep_in_memory
     judge: Judge | None = None
     showing: LiveAnswer | None = None
+    early: EarlyDraft | None = None
     used: Usage = field(default_factory=Usage)
     results: list[ToolResult] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)

@@ -262,8 +262,9 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
             trace.model_start(phase=phase, model=model, attempt=attempt)
         case Token():
             trace.first_token()
-        case ModelEnd(output=output, usage=usage, error=error, prompt=prompt):
+        case ModelEnd(phase=phase, output=output, usage=usage, error=error, prompt=prompt):
             trace.model_end(
+                phase=phase,
                 prompt=prompt,
                 output=output,
                 prompt_tokens=usage.prompt_tokens,

@@ -127,8 +127,8 @@ class TurnTrace:
         self._client = client
         self._send_content = send_content
         self._root: Any = None
-        self._generation: Any = None
-        self._writing = False
+        self._generations: dict[str, Any] = {}
+        self._spoke = False
         self._tools: dict[str, Any] = {}
         self._keeps_found = True
         self._session = ""
@@ -150,23 +150,26 @@ class TurnTrace:
 
     @walled
     def model_start(self, *, phase: str, model: str, attempt: int = 0) -> None:
-        """A model call begins; ``phase`` is ``decide``, ``write`` or ``judge``."""
-        self._writing = False
-        self._generation = self._child(name=phase, as_type="generation", model=model, metadata={"attempt": attempt})
+        """A model call begins; ``phase`` is ``decide``, ``write`` or ``judge``, of which one at a time is under way."""
+        self._spoke = False
+        self._generations[phase] = self._child(
+            name=phase, as_type="generation", model=model, metadata={"attempt": attempt}
+        )
 
     @walled
     def first_token(self) -> None:
-        """Text of the running model call arrived; only the first time counts."""
-        if self._generation is not None and not self._writing:
-            self._writing = True
-            self._generation.update(completion_start_time=datetime.now(UTC))
+        """Text of the draft that is being written arrived; only the first time counts."""
+        generation = self._generations.get("write")
+        if generation is not None and not self._spoke:
+            self._spoke = True
+            generation.update(completion_start_time=datetime.now(UTC))
 
     @walled
-    def model_end(
-        self, *, output: str, prompt_tokens: int, completion_tokens: int, error: str = "", prompt: str = ""
+    def model_end(  # noqa: PLR0913 - the facts of a call, each named
+        self, *, phase: str, output: str, prompt_tokens: int, completion_tokens: int, error: str = "", prompt: str = ""
     ) -> None:
-        """The running model call ended; ``error`` is the kind of failure or empty, ``prompt`` what it was shown."""
-        generation, self._generation = self._generation, None
+        """A model call ended; ``error`` is the kind of failure or empty, ``prompt`` what it was shown."""
+        generation = self._generations.pop(phase, None)
         if generation is None:
             return
         usage = {"input": prompt_tokens, "output": completion_tokens, "total": prompt_tokens + completion_tokens}
@@ -223,7 +226,7 @@ class TurnTrace:
         """The turn is over; what is still open is closed. ``verify_pass`` stays unset where nothing was judged."""
         if self._root is None:
             return
-        for observation in (*self._tools.values(), *filter(None, [self._generation])):
+        for observation in (*self._tools.values(), *filter(None, self._generations.values())):
             observation.end()
         failed = {"level": "ERROR", "status_message": reason} if outcome == "failed" else {}
         metadata = {"outcome": outcome, "reason": reason, "attempts": len(self._attempts)}

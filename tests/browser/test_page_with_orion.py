@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,7 @@ async def test_a5_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(tm
     plan = calls(("finish_step", {"step": 1, "result": "600", "plan": steps}))
     draft = says(before_end=gate, after=(GOOD,))
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(ScriptedOpenAI(decisions=[plan, RESPOND], drafts=[draft]))
+        server = await stack.enter_async_context(ScriptedOpenAI(decisions=[plan, RESPOND], drafts=repeat(draft)))
         model = {"openai_base_url": server.url, "openai_api_key": SecretStr("sk-test"), "model": "scripted"}
         settings = settings_in(tmp_path, redis_url, streams=True, **model)
         setting = await stack.enter_async_context(running(settings))

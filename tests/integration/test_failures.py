@@ -248,7 +248,9 @@ FAILURES: Mapping[str, Failure] = {
     "model: wrong key": Failure(decisions=(fails(401, "wrong", "invalid_api_key"),)),
     "model: no such model": Failure(decisions=(fails(404, "none", "model_not_found"),)),
     "model: quota used up": Failure(decisions=(fails(429, "pay", "insufficient_quota"),)),
-    "model: keeps failing, then is back": Failure(decisions=(fails(500),) * 4, timeouts=replace(QUICK, failures=2)),
+    "model: keeps failing, then is back": Failure(
+        decisions=(fails(500),) * 4, drafts=(fails(500),) * 4, timeouts=replace(QUICK, failures=2)
+    ),
     "slack: 429 on the post": Failure(slack=lambda faults: faults.rate_limit("chat.postMessage")),
     "slack: 503 on the post": Failure(slack=lambda faults: faults.fail("chat.postMessage", status=503, times=2)),
     "slack: connection cut before the post": Failure(slack=lambda faults: faults.reset("chat.postMessage")),

@@ -7,7 +7,9 @@ read from outside: the thread's state as Redis has it, the log of both processes
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -108,8 +110,12 @@ async def test_b6_e2_killed_after_the_question_back_the_mission_goes_on_and_a_se
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     decisions = [asks_back(), LISTED, READ, calls(("finish_step", {"step": 1, "result": "partner"})), RESPOND, RESPOND]
+
+    def written(request: Mapping[str, Any]) -> Scripted:
+        return OTHER if "How big may a request body be?" in request["messages"][-1]["content"] else GOOD
+
     async with (
-        ScriptedOpenAI(decisions=decisions, drafts=[GOOD, OTHER]) as server,
+        ScriptedOpenAI(decisions=decisions, drafts=written) as server,
         Scene(tmp_path, redis_url, redis_client, server) as scene,
     ):
         async with process(["serve"], scene.environment, scene.log("first")) as first:
@@ -162,13 +168,13 @@ async def test_h3_killed_between_two_tools_the_turn_is_done_anew_and_answered_on
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with (
-        ScriptedOpenAI(decisions=[LISTED, HANGS, LISTED, READ, RESPOND], drafts=[GOOD]) as server,
+        ScriptedOpenAI(decisions=[LISTED, HANGS, LISTED, READ, RESPOND], drafts=repeat(GOOD)) as server,
         Scene(tmp_path, redis_url, redis_client, server) as scene,
     ):
         async with process(["serve"], scene.environment, scene.log("first")) as first:
             await connected(scene.workspace)
             thread = scene.ask("How many requests may a key of the partner plan make?")
-            await server.wait_for_requests(2)
+            await wait_until(lambda: server.phases().count("decide") == 2, "the second decision is asked for")
             first.kill()
             await first.wait()
         assert answers(scene.workspace, thread, thread) == []

@@ -2,14 +2,14 @@
 
 Four scripts, each used up in order: ``decisions`` (replies that are not streamed and have a system prompt), ``drafts``
 (streamed ones), ``judgements`` (claims to be judged) and ``generations`` (a bare prompt). What goes beyond a script is
-answered with status 418.
+answered with status 418. A draft may be asked for beside a decision that then wants none: where the first search finds
+something and the first decision is not to respond, give the same draft again and again (``itertools.repeat``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -199,5 +199,5 @@ def _phase(body: Mapping[str, Any]) -> str:
 def _taker(script: Script) -> Callable[[Mapping[str, Any]], Scripted]:
     if callable(script):
         return script
-    left = deque(script)
-    return lambda _: left.popleft() if left else fails(418, "the script is used up")
+    left = iter(script)
+    return lambda _: next(left, None) or fails(418, "the script is used up")

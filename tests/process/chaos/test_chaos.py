@@ -83,10 +83,13 @@ async def test_h3_f10_killed_in_mid_stream_it_is_finished_in_place_by_the_next(t
 
 async def test_h3_a5_killed_over_its_plan_it_is_answered_by_the_next_without_one(tmp_path: Path) -> None:
     never, whole = asyncio.Event(), says(BLOCKS, after=REST)
-    drafts = [says(before_end=never), whole, whole]
+    killed = asyncio.Event()
     async with (
         redis_process() as redis,
-        ScriptedOpenAI(decisions=[PLANNED, *[RESPOND] * 3], drafts=drafts) as model,
+        ScriptedOpenAI(
+            decisions=[PLANNED, *[RESPOND] * 3],
+            drafts=lambda _: whole if killed.is_set() else says(before_end=never),
+        ) as model,
         scene(tmp_path, redis.url, model, random.Random(1), streams=True) as at,
     ):
         first = at.crew.start(Role(name="first", socket=True, lease_s=1.0), at.settings)
@@ -95,6 +98,7 @@ async def test_h3_a5_killed_over_its_plan_it_is_answered_by_the_next_without_one
         here = at.workspace.messages
         await at.workspace.wait_for(lambda: "in_progress" in str([m.get("blocks") for m in here("C0HELP", asked.ts)]))
         at.crew.kill(first)
+        killed.set()
         at.crew.start(Role(name="second", socket=True, lease_s=1.0), at.settings)
         await wait_until(lambda: answered(at.workspace, asked), "it is answered", 60)
         await wait_until(lambda: not left_behind(at.workspace, at.asked), "nothing is left to clear")

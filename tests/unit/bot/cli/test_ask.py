@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,7 @@ async def test_f4_failed_verification_tells_its_violations(tmp_path: Path) -> No
 
 async def test_b6_thread_goes_on_with_the_answer_to_a_question_back(tmp_path: Path, redis_url: str) -> None:
     back = calls(("ask_user", {"question": "Which plan do you mean?", "key": "plan"}))
-    async with ScriptedOpenAI(decisions=[back, RESPOND], drafts=[says(GOOD)]) as server:
+    async with ScriptedOpenAI(decisions=[back, RESPOND], drafts=repeat(says(GOOD))) as server:
         first = await asked(tmp_path, server, thread="t", redis_url=redis_url)
         assert (first["outcome"], first["answer"]) == ("asked", "Which plan do you mean?")
         assert exit_code(first) == 3

@@ -14,7 +14,7 @@ from bot.errors import WrongUse
 from bot.evals.answers import Asked, Replied, ask_all, plain, read_questions, scored
 from bot.settings import load_settings
 from tests.support.langfuse_receiver import LangfuseReceiver
-from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, fails, says
+from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "question": "How many requests may an API key make?", "expect": ["600 requests"], "kind": "number"},
@@ -137,7 +137,14 @@ async def test_g5_drafts_that_failed_and_a_model_that_is_away_are_kept_apart(tmp
     (docs / "all.md").write_text(DOCUMENT)
     path.write_text("".join(json.dumps(row) + "\n" for row in (ROWS[0], ROWS[4])))
     decisions = [calls(("search", {"query": "requests of an API key"})), RESPOND, fails(401, "no such key")]
-    drafts = [says(f"<answer>Each API key may make {number} requests a minute [1].</answer>") for number in (900, 600)]
+    wrong, right = (
+        says(f"<answer>Each API key may make {number} requests a minute [1].</answer>") for number in (900, 600)
+    )
+
+    def drafts(request: Any) -> Scripted:
+        rewritten = any(message["role"] == "assistant" for message in request["messages"])
+        return right if rewritten else wrong
+
     async with ScriptedOpenAI(decisions=decisions, drafts=drafts) as server:
         settings = load_settings(home=tmp_path / "home", openai_base_url=server.url, openai_api_key=SecretStr("k"))
         run = await ask_all(settings, path, docs)

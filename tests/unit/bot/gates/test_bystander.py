@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ OTHER = "U0ONCALL"
 @asynccontextmanager
 async def asked_back(home: Path, redis_url: str) -> AsyncIterator[tuple[Setting, ScriptedOpenAI, str]]:
     """An Orion that asked its asker for the plan, its model, and the thread."""
-    async with ScriptedOpenAI(decisions=[ASKS, RESPOND, RESPOND], drafts=[DRAFT, DRAFT]) as server:
+    async with ScriptedOpenAI(decisions=[ASKS, RESPOND, RESPOND], drafts=repeat(DRAFT)) as server:
         settings = settings_in(home, redis_url, openai_base_url=server.url, model="m")
         async with running(settings) as setting:
             root = setting.ask(f"{MENTION} How many requests per minute may an API key make?")

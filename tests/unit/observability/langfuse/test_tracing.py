@@ -41,14 +41,16 @@ def turn_of(tracer: Tracer, turn_id: str = "turn-1") -> TurnTrace:
 
 def run_turn(trace: TurnTrace, *, outcome: str = "answered", reason: str = "") -> None:
     trace.model_start(phase="decide", model="m")
-    trace.model_end(prompt=f"decide on this {SECRET}", output="respond", prompt_tokens=10, completion_tokens=2)
+    trace.model_end(
+        phase="decide", prompt=f"decide on this {SECRET}", output="respond", prompt_tokens=10, completion_tokens=2
+    )
     trace.tool_start("1", tool="search", arguments={"q": "limits"})
     trace.tool_start("2", tool="git_log", arguments={})
     trace.tool_end("1", ok=True, content="120 a minute")
     trace.tool_end("2", ok=False, content="", error="no repository")
     trace.model_start(phase="write", model="w", attempt=1)
     trace.first_token()
-    trace.model_end(output="12 [1]", prompt_tokens=20, completion_tokens=4)
+    trace.model_end(phase="write", output="12 [1]", prompt_tokens=20, completion_tokens=4)
     trace.attempt(
         Attempt(
             number=1,
@@ -93,13 +95,15 @@ async def test_d3_what_slacks_search_found_leaves_as_lengths() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = turn_of(tracer)
         trace.model_start(phase="decide", model="m")
-        trace.model_end(prompt="how many?", output="slack_search", prompt_tokens=1, completion_tokens=1)
+        trace.model_end(phase="decide", prompt="how many?", output="slack_search", prompt_tokens=1, completion_tokens=1)
         trace.tool_start("1", tool="slack_search", arguments={"query": "walrus"})
         trace.tool_start("2", tool="llm_generate", arguments={"context": "Ann said walrus"})
         trace.tool_end("1", ok=True, content="Ann in #secret")
         trace.tool_end("2", ok=True, content="Ann said")
         trace.model_start(phase="write", model="w", attempt=1)
-        trace.model_end(prompt="source [1]: Ann said walrus", output="12 [1]", prompt_tokens=1, completion_tokens=1)
+        trace.model_end(
+            phase="write", prompt="source [1]: Ann said walrus", output="12 [1]", prompt_tokens=1, completion_tokens=1
+        )
         trace.attempt(Attempt(number=1, draft="12 [1]", text="12 [1]", passed=False, issues=(WRONG,)))
         trace.end(outcome="answered", answer="120 [1]")
     found = {span.name: span for span in receiver.spans}
@@ -197,7 +201,7 @@ async def test_g2_a_failing_model_call_is_marked() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = turn_of(tracer)
         trace.model_start(phase="write", model="m")
-        trace.model_end(output="", prompt_tokens=0, completion_tokens=0, error="TimeoutError")
+        trace.model_end(phase="write", output="", prompt_tokens=0, completion_tokens=0, error="TimeoutError")
         trace.end(outcome="failed", reason="TimeoutError")
     write = next(span for span in receiver.spans if span.name == "write")
     assert (write["level"], write["status_message"]) == ("ERROR", "TimeoutError")
@@ -234,7 +238,7 @@ async def test_g2_a_trace_that_could_not_begin_stays_silent() -> None:
         with capture_logs() as logs:
             trace = tracer.turn("t", thread=THREAD, user="\ud800", question="q")
             run_turn(trace)
-            trace.model_end(output="", prompt_tokens=0, completion_tokens=0)
+            trace.model_end(phase="write", output="", prompt_tokens=0, completion_tokens=0)
             trace.first_token()
     assert [(entry["part"], entry["error_type"]) for entry in logs] == [("begin", "UnicodeEncodeError")]
     assert receiver.spans == []

@@ -1,0 +1,121 @@
+"""The first draft, begun beside the first decision, so that an easy question waits for one model call (B8).
+
+Nothing of it is read before the decision says ``respond``; on any other decision it is stopped and its cost counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Final
+
+from agent.model.protocol import ModelError, Piece, WriteContext, WriteStream
+from agent.tasks import beside
+from agent.turn.events import ModelEnd, ModelStart
+from agent.turn.progress import Progress
+
+MESSAGES_SEEN: Final = 5
+RESULTS_SEEN: Final = 5
+DISCARDED: Final = "discarded"
+"""The ``error`` of a model call that was stopped because the decision needed no answer yet."""
+_WAITING: Final = 4_096
+"""Pieces that wait for the decision. A server that sends more without an end is slowed down, not stored."""
+
+
+class EarlyDraft:
+    """A stream that a task of its own reads ahead. ``stream`` is there once it was asked for.
+
+    Its ``pieces`` give what came so far, and go on with it.
+    """
+
+    def __init__(self, progress: Progress, group: asyncio.TaskGroup) -> None:
+        self._progress = progress
+        self._waiting: asyncio.Queue[Piece | None] = asyncio.Queue(_WAITING)
+        self.stream: WriteStream | None = None
+        self.error: ModelError | None = None
+        self._task = group.create_task(self._read(), name="early-draft")
+
+    async def stop(self) -> None:
+        """Read no more. The connection is closed when this returns."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    async def _read(self) -> None:
+        progress = self._progress
+        progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=1))
+        self.stream = progress.model.write(write_context(progress))
+        pieces, self.stream.pieces = self.stream.pieces, self._relayed()
+        try:
+            async for piece in pieces:
+                await self._waiting.put(piece)
+        except ModelError as error:
+            self.error = error
+        finally:
+            if isinstance(pieces, AsyncGenerator):
+                await pieces.aclose()
+        await self._waiting.put(None)
+
+    async def _relayed(self) -> AsyncIterator[Piece]:
+        try:
+            while (piece := await self._waiting.get()) is not None:
+                yield piece
+        finally:
+            await self.stop()
+        if self.error:
+            raise self.error
+
+
+@asynccontextmanager
+async def beside_decision(progress: Progress) -> AsyncIterator[None]:
+    """Begin the first draft where the first search brought something to answer from; whatever happens, it ends here."""
+    if not (progress.sources and progress.policy.early_draft) or progress.model.quotes_only:
+        yield
+        return
+    async with beside() as group:
+        progress.early = EarlyDraft(progress, group)
+        try:
+            yield
+        finally:
+            await discard(progress)
+
+
+async def discard(progress: Progress) -> None:
+    """The decision was not to respond: stop the draft, and count what it cost."""
+    early, progress.early = progress.early, None
+    if early is not None:
+        await early.stop()
+        _count(progress, early, early.error.kind if early.error else DISCARDED)
+
+
+async def taken(progress: Progress) -> WriteStream | None:
+    """The draft under way; None where there is none, or where it failed before it was wanted."""
+    early = progress.early
+    if early is None or early.stream is None or early.error:
+        await discard(progress)
+        return None
+    progress.early = None
+    return early.stream
+
+
+def _count(progress: Progress, early: EarlyDraft, error: str) -> None:
+    if early.stream is None:
+        return
+    spent = replace(early.stream.usage, model_calls=max(1, early.stream.usage.model_calls))
+    progress.spend(spent)
+    end = ModelEnd(phase="write", output="", usage=spent, error=error, attempt=1, prompt=early.stream.prompt)
+    progress.emit(end)
+
+
+def write_context(progress: Progress) -> WriteContext:
+    """What the first draft of an answer is written from."""
+    state = progress.state
+    return WriteContext(
+        mission=state.mission,
+        question=progress.question,
+        history=state.history[-MESSAGES_SEEN:],
+        answers=state.answers,
+        results=tuple(progress.results[-RESULTS_SEEN:]),
+        sources=tuple(progress.sources),
+    )
