@@ -208,7 +208,7 @@ def _read(draft: Draft, text: str, wall: _Wall) -> Reading:
         text=text,
         chunks=wall.around("mrkdwn", lambda: chunks.split(text, draft.sources, draft.dialect, limit), no_chunks),
         prose=wall.around("mrkdwn", lambda: prose(text), text),
-        claims=wall.around("claim_supported", lambda: claiming.claims(text, given), no_claims),
+        claims=wall.around("claim_supported", lambda: claiming.claims(text, given, judged=draft.judged), no_claims),
     )
 
 

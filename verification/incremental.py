@@ -1,9 +1,9 @@
-"""An answer while it grows: cut into blocks that nothing behind them can change, each checked before it may be seen.
+"""Cuts an answer, while it grows, into blocks that nothing behind them can change, and checks each before it is shown.
 
-Promises: where the draft was cut while it arrived never shows: the same draft gives the same blocks. A block is let
-through only when the whole answer up to its end passes every rule as a post would, and the block by itself passes them
-in the dialect of streams. What belongs together (a title or an introduction and what follows, a list, a table, code)
-is one block. Must never let through a block behind one that was not.
+Where the draft was cut while it arrived never shows. A block is let through only when the whole answer up to its end
+passes every rule as a post would, and the block by itself is well formed in the dialect of streams. What belongs
+together (a title or an introduction and what follows, a list, a table, code) is one block. Nothing behind a block that
+failed is ever let through.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ _ITEM: Final = re.compile(r"(?:[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)])[ \t\u0
 _MAYBE_ITEM: Final = re.compile(r"[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)]?")
 _LEADS_ON: Final = re.compile(r"[:：](?:\s*\[[0-9, ]+\])*[\s*_]*$")
 _TITLE: Final = re.compile(r" {0,3}#{1,6}(?:\s.*)?|(?:\*{1,2}|__)[^*\n]{1,200}(?:\*{1,2}|__):?\s*")
+
+_OF_THE_WHOLE: Final = frozenset({"cites_sources", "claim_supported"})
+"""What is decided with all that stands before a block in sight: it may share its citation."""
 
 Check = Callable[[Draft], Verdict]
 
@@ -55,7 +58,7 @@ def let_through(draft: Draft, before: str, block: str, check: Check) -> tuple[Sh
     if not verdict.passed:
         return None, verdict
     alone = check(replace(draft, text=block.strip("\n"), dialect="markdown"))
-    if alone.passed:
+    if all(error.rule in _OF_THE_WHOLE for error in alone.errors):
         return Shown(draft=so_far, verdict=verdict, markdown="\n\n".join(alone.chunks)), verdict
     if not alone.text.strip():  # a rule, a link's definition: nothing of it is seen
         return Shown(draft=so_far, verdict=verdict, markdown=""), verdict

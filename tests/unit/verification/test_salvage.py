@@ -87,7 +87,7 @@ def kept(text: str, question: str = QUESTION) -> str | None:
         ),
         ("Refunds take 14 days [1]. Hey <!here>, look.", "Refunds take 14 days [1]."),
         (
-            "Refunds take 14 days [1]. The refund is free.\n\nAnything else?",
+            "Refunds take 14 days [1].\n\nThe refund is free.\n\nAnything else?",
             "Refunds take 14 days [1].\n\nAnything else?",
         ),
         (

@@ -20,7 +20,7 @@ def test_f1_citations_before_and_behind_the_full_stop() -> None:
         ("The limit is 30. [1]", (1,)),
         ("It resets daily [2].", (2,)),
     ]
-    assert cited("Das gilt.[2, 3]Ende der Liste") == [("Das gilt.[2, 3]", (2, 3)), ("Ende der Liste", ())]
+    assert cited("Das gilt.[2, 3]Ende der Liste") == [("Das gilt.[2, 3]", (2, 3)), ("Ende der Liste", (2, 3))]
     assert cited("上限は30日です。[1]毎日リセットされます[2]。") == [
         ("上限は30日です。[1]", (1,)),
         ("毎日リセットされます[2]。", (2,)),
@@ -32,9 +32,50 @@ def test_f1_several_sources_in_every_spelling(written: str) -> None:
     assert cited(f"The limit is 30 {written}.") == [(f"The limit is 30 {written}.", (1, 2))]
 
 
-def test_f1_a_citation_behind_the_paragraph_is_shared_one_inside_its_last_sentence_is_not() -> None:
-    assert [c for _, c in cited("The office opens at 9. It closes at 17. [1]")] == [(1,), (1,)]
-    assert [c for _, c in cited("The office opens at 9. It closes at 17 [1].")] == [(), (1,)]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # a paragraph, wherever in it the citation stands; a sentence with its own keeps it
+        ("The office opens at 9. It closes at 17. [1]", [(1,), (1,)]),
+        ("The office opens at 9. It closes at 17 [1].", [(1,), (1,)]),
+        ("The office opens at 9 [1]. It closes at 17.\nLunch is at 12 [2].", [(1,), (1, 2), (2,)]),
+        ("The office opens at 9.\n\nIt closes at 17 [1].", [(), (1,)]),
+        # an item, with its lines set in and the items below it
+        ("- Free has 60. It resets daily [1].\n- Team has 600.", [(1,), (1,), ()]),
+        ("- Free [1]:\n  - 60 a minute\n  - 900 a day\n- Team has 600 [2].", [(1,), (1,), (1,), (2,)]),
+        ("- Free has\n  - 60 a minute [1]\n  - 900 a day [2]", [(1,), (2,)]),
+        # what introduces a list or closes it
+        ("The limits are these [4].\n- Free has 60\n- Team has 600 [2]", [(4,), (4,), (2,)]),
+        ("The plans differ in their limits.\n\n- Free has 60 [1]\n- Team has 600 [2]", [(1, 2), (1,), (2,)]),
+        ("- Free has 60.\n- Team has 600.\n\nAll of this is per minute [3].", [(3,), (3,), (3,)]),
+        ("- Free has 60.\n- Team has 600. [1]\n- All have 9.\n[2]", [(2,), (1,), (2,)]),
+        ("Free has 60.\n\n- Team has 600.\n- All have 9.\n[2]", [(2,), (2,), (2,)]),
+        # a table: its head, the line below it, one row not another's
+        ("| Plan | Limit [1] |\n|---|---|\n| Free | 60 |\n| Team | 600 [2] |", [(1,), (2,)]),
+        ("| Plan | Limit |\n|---|---|\n| Free | 60 |\n| Team | 600 |\n\nSource: [3]", [(3,), (3,)]),
+        ("| Plan | Limit |\n|---|---|\n| Free | 60 |\n| Team | 600 [2] |", [(), (2,)]),
+    ],
+)
+def test_f1_a_sentence_shares_the_citations_of_its_paragraph_item_list_or_table(
+    text: str, expected: list[tuple[int, ...]]
+) -> None:
+    assert [ids for _, ids in cited(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Good to know before you travel.\n\nThe limit is 30 [1].\n\nAsk your manager first.", [(1,), (1,), (1,)]),
+        ("The limit is 30 [1].\n\nIt was 20 before.", [(1,), ()]),
+        ("The limit is 30 [1].\n\nRun `orion index`.\n\nIt is daily [2].", [(1,), (), (2,)]),
+        ("The limit is 30 [1].\n\nIt is generous.\n\nIt is daily [2].", [(1,), (), (2,)]),
+        ("It is generous.", [()]),
+    ],
+)
+def test_f1_whether_an_opening_or_a_closing_states_something_is_for_the_judge(
+    text: str, expected: list[tuple[int, ...]]
+) -> None:
+    assert [claim.cited for claim in claims(text, judged=True)] == expected
 
 
 def test_f1_citations_inside_code_count_for_nothing() -> None:
@@ -73,12 +114,6 @@ def test_f1_a_range_names_as_many_sources_as_a_citation_may(written: str, ids: t
 def test_f1_a_line_of_citations_alone_belongs_to_the_lines_above() -> None:
     assert cited("Final claim here.\nSource: [7]") == [("Final claim here.", (7,))]
     assert [c for _, c in cited("Limits:\n- Free has 60.\n- Team has 600.\n\nSource: [7]")] == [(7,), (7,)]
-
-
-def test_f1_a_citation_below_a_list_is_not_that_of_an_item_above_one_with_its_own() -> None:
-    assert [c for _, c in cited("- Free has 60.\n- Team has 600. [1]\n- All have 9.\n[2]")] == [(), (1,), (2,)]
-    assert [c for _, c in cited("Free has 60.\n\n- Team has 600.\n- All have 9.\n[2]")] == [(), (2,), (2,)]
-    assert [c for _, c in cited("- Team has 600.\n- All have 9. [2]")] == [(), (2,)]
 
 
 @pytest.mark.parametrize(
