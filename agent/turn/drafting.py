@@ -95,6 +95,12 @@ def shown_so_far(progress: Progress, attempts: int = 1) -> Partial | None:
     return Partial(answer=shown(progress, progress.showing.shown.verdict, attempts=attempts, label="partial"))
 
 
+def _goes_on(progress: Progress, kept: Verdict) -> bool:
+    """Whether what stands before the person's eyes is the beginning of this."""
+    seen = progress.showing.shown if progress.showing else None
+    return seen is None or kept.text.startswith(seen.verdict.text.rstrip())
+
+
 def _kept(progress: Progress) -> str:
     return progress.showing.kept if progress.showing else ""
 
@@ -273,7 +279,7 @@ async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcom
         return failed_knowledge(progress)
     kept = await kept_of(progress, best.draft, best.verdict, judged)
     standing = shown_so_far(progress, judged)
-    if standing and not (kept and kept.passed and kept.text.startswith(standing.answer.text.rstrip())):
+    if standing and not (kept and kept.passed and _goes_on(progress, kept)):
         return standing
     if kept is None or not kept.passed:
         said = await asyncio.to_thread(failed_verification, progress, best.verdict, attempts=judged)

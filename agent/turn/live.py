@@ -18,6 +18,7 @@ import structlog
 
 from agent.model.prompts import NOT_FOUND
 from agent.turn.crash_log import log_crash
+from agent.turn.numbering import order_of, renumbered
 from verification.check import check
 from verification.incremental import Shown, complete, let_through
 from verification.types import Draft, RuleName, Verdict
@@ -134,11 +135,15 @@ class LiveAnswer:
         elif shown is None or not self._goes_on(verdict):  # right as a part of the whole, and the whole will say so
             self._closed = True
             log.info("block_not_shown_early", length=len(piece))
-        elif shown.markdown and not await self.stage.show(shown.markdown, shown.verdict.text):
+        elif shown.markdown and not await self._show(shown, draft):
             self._closed = True
         else:
             self.shown, self._so_far, self._held = shown, shown.draft, []
             self._blocks += [each.strip() for each in blocks]
+
+    async def _show(self, shown: Shown, draft: Draft) -> bool:
+        order = order_of(shown.verdict.text, draft.sources)
+        return await self.stage.show(renumbered(shown.markdown, order), renumbered(shown.verdict.text, order))
 
     def _hold(self, blocks: list[str], verdict: Verdict) -> None:
         """What only lacks what may still come waits for it; anything else is lost."""

@@ -13,12 +13,12 @@ from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
 from agent.texts.catalogue import say
 from agent.turn.nearest import Near, named, quoted
+from agent.turn.numbering import Order, order_of, renumbered
 from agent.turn.progress import Progress
 from verification.markup.chunks import split
-from verification.rules.citations import citations
 from verification.rules.injection import title_to_show
 from verification.text.language import detect
-from verification.types import Answer, RuleName, Source, Verdict
+from verification.types import Answer, RuleName, Source, Verdict, Violation
 
 Label = Literal["partial", "general", "own_words"]
 
@@ -41,18 +41,27 @@ _MODEL_PHRASES: dict[ModelErrorKind, str] = {
 
 
 def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label | None = None) -> Answer:
-    """The verified text as an answer, with the sources it cites and the label line it needs."""
-    ids = {number for citation in citations(verdict.text) for number in citation.ids}
+    """The verified text as an answer: its sources numbered in the order of the text, and the label line it needs."""
+    order = order_of(verdict.text, progress.sources)
+    text = renumbered(verdict.text, order)
+    cited = [replace(source, id=order[source.id]) for source in progress.sources if source.id in order]
+    sources = tuple(sorted(cited, key=lambda source: source.id))
     return Answer(
-        text=verdict.text,
-        chunks=verdict.chunks,
-        sources=tuple(source for source in progress.sources if source.id in ids),
+        text=text,
+        chunks=split(text, sources),
+        sources=sources,
         verified=True,
         attempts=attempts,
         repairs=verdict.repairs,
-        violations=verdict.violations,
+        violations=tuple(_moved(violation, verdict.text, order) for violation in verdict.violations),
         label=say(label, _language(progress)) if label else "",
     )
+
+
+def _moved(violation: Violation, text: str, order: Order) -> Violation:
+    """The same words, where they stand once the citations before them have their new numbers."""
+    start, end = (len(renumbered(text[:place], order)) for place in (violation.start, violation.end))
+    return replace(violation, start=start, end=end)
 
 
 def refused(progress: Progress, reason: str) -> Refused:

@@ -1,18 +1,14 @@
-"""An answer as the messages Slack gets: section blocks, sources, marks, buttons. Pure.
-
-Promises: what is sent is exactly ``answer.chunks``, in order, none split or joined across a message; every message has
-a ``text`` that reads well in a notification or to a screen reader; Slack's limits on blocks hold. Must never add a
-claim, nor a link that is not a source's.
-"""
+"""An answer as the messages Slack gets: the verified chunks, one line with mark and sources, one row of buttons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Literal
 
 from agent.texts.catalogue import say
+from bot.delivery import tables
 from bot.delivery.links import source_line
 from verification.markup.chunks import messages
 from verification.types import Answer
@@ -20,26 +16,29 @@ from verification.types import Answer
 Block = dict[str, Any]
 Mark = Literal["partial", "quotes", "failed"]
 
-FEEDBACK_ACTION = "orion_feedback"
+HELPFUL_ACTION = "orion_feedback"
+NOT_HELPFUL_ACTION = "orion_not_helpful"
 HAND_OFF_ACTION = "orion_hand_off"
 TRUST_ACTION = "orion_trust"
 MOST_BLOCKS = 50
 MOST_CHARACTERS = 12_000  # of all blocks of one message together; more is refused as msg_blocks_too_long
 LONGEST_TEXT = 2_900  # Slack allows 3,000 in a text object
+_BETWEEN = "  ·  "
+_FOR_COUNT = 40  # characters that stay free to say how many sources were left out
 _MOST_CONTEXT = 8_000  # leaves three elements at most, and fits a message
-_VERDICTS: tuple[tuple[str, str, str], ...] = (
-    ("helpful", "good", "was_helpful"),
-    ("not_helpful", "bad", "was_not_helpful"),
-)
 _MARKS: dict[Mark, str] = {"partial": "partial_mark", "quotes": "quoted_mark", "failed": "failed_mark"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """One message: ``text`` for notifications, screen readers and blocks that fail; ``blocks`` for the eye."""
+    """One message: ``text`` for notifications and screen readers, ``blocks`` for the eye.
+
+    ``plain`` says the same in blocks that every Slack-compatible server knows.
+    """
 
     text: str
     blocks: tuple[Block, ...]
+    plain: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,18 +59,40 @@ def render(answer: Answer, frame: Frame) -> tuple[Post, ...]:
     """The answer as one message, or as several where Slack's limits demand it; the tail goes under the last one."""
     groups = [list(group) for group in messages(answer.chunks)] or [[answer.text]]
     tail = _tail(answer, frame)
-    head = [context([answer.label])] if answer.label else []
-    bodies = [[section(chunk) for chunk in group] for group in groups]
-    bodies[0] = head + bodies[0]
-    texts = ["\n".join(group) for group in groups]
+    posts = [_post(group, answer) for group in groups]
     if answer.label:
-        texts[0] = f"{answer.label}\n{texts[0]}"
-    if _fits(bodies[-1] + tail):
-        bodies[-1] += tail
+        posts[0] = _led(posts[0], answer.label)
+    last = posts[-1]
+    if _fits([*last.blocks, *tail]):
+        posts[-1] = replace(last, blocks=(*last.blocks, *tail), plain=(*last.plain, *_wordy(tail)))
     else:
-        bodies.append(tail)
-        texts.append(_tail_text(answer, frame))
-    return tuple(Post(text=text, blocks=tuple(body)) for text, body in zip(texts, bodies, strict=True))
+        posts.append(Post(text=_tail_text(answer, frame), blocks=tuple(tail), plain=_wordy(tail)))
+    return tuple(posts)
+
+
+def _post(chunks: Sequence[str], answer: Answer) -> Post:
+    plain = tuple(section(chunk) for chunk in chunks)
+    blocks = tuple(_with_tables(chunks, answer))
+    return Post(text="\n".join(chunks), blocks=blocks if _fits(blocks) else plain, plain=plain)
+
+
+def _led(post: Post, label: str) -> Post:
+    head = context([label])
+    return Post(text=f"{label}\n{post.text}", blocks=(head, *post.blocks), plain=(head, *post.plain))
+
+
+def _with_tables(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:
+    """The chunks, drawn tables as blocks. Slack takes one table a message; what follows becomes lists."""
+    free = True
+    for chunk in chunks:
+        for part in tables.parts(chunk):
+            if free and part.rows and tables.fits_table(part.rows):
+                free = False
+                yield tables.table(part.rows, answer.sources)
+            elif tables.fits_list(part.rows):
+                yield tables.as_list(part.rows, answer.sources)
+            else:
+                yield section(part.text)
 
 
 def under_stream(answer: Answer, frame: Frame) -> tuple[Block, ...]:
@@ -117,25 +138,50 @@ def button(text: str, action_id: str, value: str) -> Block:
     return {"type": "button", "text": {"type": "plain_text", "text": text}, "action_id": action_id, "value": value}
 
 
-def without_buttons(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """The blocks every Slack-compatible server knows: only text. For a server that refused the others."""
+def _wordy(blocks: Sequence[Block]) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block["type"] in {"section", "context"})
 
 
 def _tail(answer: Answer, frame: Frame) -> list[Block]:
-    tail: list[Block] = []
-    if lines := _source_lines(answer, frame):
-        tail.append(context(lines, frame.language))
-    if line := _mark_line(answer, frame):
-        tail.append(context([line]))
-    if frame.turn_id:
-        tail.append(_feedback(frame))
-    if frame.turn_id and answer.verified:
-        trust = button(say("why_trust", frame.language), TRUST_ACTION, frame.turn_id)
-        tail.append({"type": "actions", "elements": [trust]})
-    if frame.turn_id and frame.ask_human:
-        tail.append({"type": "actions", "elements": [_human_button(frame)]})
-    return tail
+    """One line and one row; nothing under what claims nothing (a greeting, a question back)."""
+    tail = [context([line])] if (line := _foot(answer, frame)) else []
+    controls = _controls(answer, frame)
+    return [*tail, {"type": "actions", "elements": controls}] if controls else tail
+
+
+def _controls(answer: Answer, frame: Frame) -> list[Block]:
+    if not frame.turn_id or not (answer.sources or answer.label or frame.marks or frame.ask_human):
+        return []
+    controls = [
+        _vote("helpful", "was_helpful", HELPFUL_ACTION, f"good:{frame.turn_id}", frame),
+        _vote("not_helpful", "was_not_helpful", NOT_HELPFUL_ACTION, f"bad:{frame.turn_id}", frame),
+    ]
+    if answer.verified and answer.sources:
+        controls.append(button(say("why_trust", frame.language), TRUST_ACTION, frame.turn_id))
+    if frame.ask_human:
+        controls.append(_human_button(frame))
+    return controls
+
+
+def _vote(text: str, label: str, action: str, value: str, frame: Frame) -> Block:
+    return {
+        **button(say(text, frame.language), action, value),
+        "accessibility_label": say(label, frame.language),
+    }
+
+
+def _foot(answer: Answer, frame: Frame) -> str:
+    """The mark and the sources in one line. What has no room is counted."""
+    lines = [_mark_line(answer, frame), *_source_lines(answer, frame)]
+    room = LONGEST_TEXT
+    kept: list[str] = []
+    for line in filter(None, lines):
+        room -= len(line) + len(_BETWEEN)
+        if room < _FOR_COUNT:
+            kept.append(say("and_more", frame.language, n=str(len(lines) - lines.index(line))))
+            break
+        kept.append(line)
+    return _BETWEEN.join(kept)
 
 
 def _source_lines(answer: Answer, frame: Frame) -> list[str]:
@@ -145,17 +191,14 @@ def _source_lines(answer: Answer, frame: Frame) -> list[str]:
 
 
 def _tail_text(answer: Answer, frame: Frame) -> str:
-    lines = [*_source_lines(answer, frame), _mark_line(answer, frame)]
-    return "\n".join(filter(None, lines)) or say("ask_helpful", frame.language)
+    return _foot(answer, frame) or say("ask_helpful", frame.language)
 
 
 def _mark_line(answer: Answer, frame: Frame) -> str:
     parts = [say(_MARKS[mark], frame.language, id=short_id(frame.turn_id)) for mark in frame.marks]
-    if answer.verified and "partial" not in frame.marks:
-        parts.insert(0, say("verified", frame.language))
-    if parts and answer.attempts > 1:
-        parts.append(say("attempts", frame.language, n=str(answer.attempts)))
-    return " · ".join(parts)
+    if answer.verified and answer.sources and not frame.marks:
+        parts.append(say("verified", frame.language))
+    return _BETWEEN.join(parts)
 
 
 def _human_button(frame: Frame) -> Block:
@@ -170,29 +213,15 @@ def short_id(turn_id: str) -> str:
     return turn_id[:12]
 
 
-def _feedback(frame: Frame) -> Block:
-    # context_actions takes only feedback_buttons and icon_button: the trust button needs a block of its own.
-    good, bad = (
-        {
-            "text": {"type": "plain_text", "text": say(text, frame.language)},
-            "value": f"{verdict}:{frame.turn_id}",
-            "accessibility_label": say(label, frame.language),
-        }
-        for text, verdict, label in _VERDICTS
-    )
-    element = {
-        "type": "feedback_buttons",
-        "action_id": FEEDBACK_ACTION,
-        "positive_button": good,
-        "negative_button": bad,
-    }
-    return {"type": "context_actions", "elements": [element]}
-
-
 def _fits(blocks: Sequence[Block]) -> bool:
     return len(blocks) <= MOST_BLOCKS and sum(map(_characters, blocks)) <= MOST_CHARACTERS
 
 
-def _characters(block: Block) -> int:
-    texts = [block["text"]] if block["type"] == "section" else block["elements"]
-    return sum(len(text["text"]) for text in texts if isinstance(text.get("text"), str))
+def _characters(value: Any) -> int:
+    """The characters of all texts below a block, as Slack adds them up."""
+    if isinstance(value, list):
+        return sum(map(_characters, value))
+    if not isinstance(value, dict):
+        return 0
+    own = value.get("text")
+    return len(own) if isinstance(own, str) else sum(map(_characters, value.values()))

@@ -18,7 +18,7 @@ import structlog
 
 from agent.texts.catalogue import SUGGESTED_PROMPTS, own_words
 from agent.thread.conversation import ThreadKey
-from bot.delivery.blocks import Block, Frame, Mark, Post, context, render, section, under_stream, without_buttons
+from bot.delivery.blocks import Block, Frame, Mark, Post, context, render, section, under_stream
 from bot.delivery.slots import first_to_take, seats
 from bot.delivery.stream import AnswerStream
 from bot.delivery.views import HomeFigures, home_view, trust_modal
@@ -291,7 +291,7 @@ class Delivery:
 
     async def _with_blocks(self, post: Post, send: Callable[[Mapping[str, Any]], Awaitable[Reply]]) -> Reply:
         """Sends with all blocks; where a server refuses them with the plain ones, and at last with the text alone."""
-        variants: tuple[Sequence[Block], ...] = (post.blocks, without_buttons(post.blocks))
+        variants: tuple[Sequence[Block], ...] = (post.blocks, post.plain)
         for blocks in variants:
             try:
                 return await send({"blocks": list(blocks)})

@@ -19,7 +19,7 @@ from slack_bolt.response import BoltResponse
 
 from agent.texts.catalogue import help_text, say
 from agent.thread.conversation import ThreadKey
-from bot.delivery.blocks import FEEDBACK_ACTION, HAND_OFF_ACTION, TRUST_ACTION
+from bot.delivery.blocks import HAND_OFF_ACTION, HELPFUL_ACTION, NOT_HELPFUL_ACTION, TRUST_ACTION
 from bot.delivery.delivery import Delivery
 from bot.delivery.views import TRY_ACTION, HomeFigures
 from bot.events import interactions as clicks
@@ -90,7 +90,8 @@ def register(app: AsyncApp, services: Services) -> Listeners:
     listeners = Listeners(services)
     app.event("app_home_opened")(listeners.home_opened)
     app.event(_ANY)(listeners.said)
-    app.action(FEEDBACK_ACTION)(listeners.feedback_given)
+    app.action(HELPFUL_ACTION)(listeners.feedback_given)
+    app.action(NOT_HELPFUL_ACTION)(listeners.feedback_given)
     app.action(TRUST_ACTION)(listeners.trust_asked)
     app.action(HAND_OFF_ACTION)(listeners.human_asked)
     app.action(TRY_ACTION)(listeners.try_pressed)

@@ -51,7 +51,7 @@ async def test_h1_mention_follow_up_and_source_at_the_page(tmp_path: Path, redis
         await page.get_by_role("button", name="1 reply").click()
         answer = page.locator("#thread .message").nth(1)
         await expect(answer.locator(".body")).to_contain_text("600 requests a minute")
-        await expect(answer).to_contain_text("Verified")
+        await expect(answer).to_contain_text("Quoted from your documents")
 
         await ask(page, "#thread-composer", "And what does error FH-3001 mean?")
         second = page.locator("#thread .message").nth(3)

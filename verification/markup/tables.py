@@ -126,4 +126,8 @@ def is_drawn(body: str) -> bool:
 
 def drawn_rows(body: str) -> list[list[str]]:
     """The cells of a drawn table, header first, without its rule."""
-    return [[cell.strip() for cell in line.split(" | ")] for number, line in enumerate(body.split("\n")) if number != 1]
+    return [
+        [cell.strip() for cell in f"{line} ".split(" | ")]
+        for number, line in enumerate(body.split("\n"))
+        if number != 1
+    ]

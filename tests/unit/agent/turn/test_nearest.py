@@ -43,7 +43,7 @@ async def test_f4_a_refusal_shows_what_the_nearest_document_says_closest_to_the_
     answer = await refused(other, page("Office", f"Coffee is free. {NUMBER} Ask at the desk."))
     assert lines(answer) == [f"• <{HOST}/office|Office>: {NUMBER}", f"• <{HOST}/parking|Parking>"]
     assert [source.title for source in answer.sources] == ["Office", "Parking"]
-    assert answer.text.startswith("I did not find an answer")
+    assert answer.text.startswith("I didn't find an answer")
     assert not answer.verified
 
 

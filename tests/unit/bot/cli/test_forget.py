@@ -50,9 +50,9 @@ async def everything(redis: Redis) -> str:
 
 async def judge(setting: Setting, channel: str, ts: str, user: str) -> None:
     feedback = next(b for m in setting.workspace.messages(channel, None) + setting.workspace.messages(channel, ts)
-                    for b in m.get("blocks", []) if b["type"] == "context_actions")  # fmt: skip
+                    for b in m.get("blocks", []) if b["type"] == "actions")  # fmt: skip
     message = next(m for m in setting.workspace.messages(channel, ts) if feedback in m.get("blocks", []))
-    value = feedback["elements"][0]["positive_button"]["value"]
+    value = feedback["elements"][0]["value"]
     await setting.workspace.click(channel, message["ts"], "orion_feedback", value=value, user=user)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.delivery.blocks import MOST_CHARACTERS, Frame, Post, clipped, context, render, without_buttons
+from bot.delivery.blocks import MOST_CHARACTERS, Frame, Post, clipped, context, render
 from bot.delivery.links import age, link, source_line
 from bot.local.model.block_limits import block_faults, text_length
 from verification.markup.chunks import messages
@@ -28,49 +29,72 @@ def rendered(shown: Answer, **frame: Any) -> tuple[Post, ...]:
     return render(shown, Frame(today=TODAY, **{"turn_id": "turn-7", **frame}))
 
 
-def test_a9_a_verified_answer_shows_sources_marks_and_buttons() -> None:
-    (post,) = rendered(answer(attempts=2))
+def controls(post: Post) -> list[tuple[str, str]]:
+    return [
+        (one["action_id"], one["text"]["text"]) for b in post.blocks if b["type"] == "actions" for one in b["elements"]
+    ]
+
+
+def test_a9_one_line_and_one_row_stand_under_a_verified_answer() -> None:
+    (post,) = rendered(answer(attempts=2), ask_human=True)
     assert post.text == "On Tuesdays <https://docs.example/release.md|[1]>."
-    chunk, sources, marks, feedback, actions = post.blocks
+    chunk, foot, row = post.blocks
     assert chunk["text"] == {"type": "mrkdwn", "text": post.text, "verbatim": True}
-    line = "<https://docs.example/release.md|[1] Release process> · 2 weeks ago"
-    assert sources == {"type": "context", "elements": [{"type": "mrkdwn", "text": line, "verbatim": True}]}
-    assert marks["elements"][0]["text"] == "✓ Verified · 2 attempts"
-    (element,) = feedback["elements"]
-    assert feedback["type"] == "context_actions"
-    assert (element["type"], element["action_id"]) == ("feedback_buttons", "orion_feedback")
-    assert (element["positive_button"]["value"], element["negative_button"]["value"]) == ("good:turn-7", "bad:turn-7")
-    (button,) = actions["elements"]
-    assert (button["action_id"], button["value"], button["text"]["text"]) == (
-        "orion_trust",
-        "turn-7",
-        "Why trust this?",
-    )
+    line = "✓ Verified  ·  <https://docs.example/release.md|[1] Release process> · 2 weeks ago"
+    assert foot == {"type": "context", "elements": [{"type": "mrkdwn", "text": line, "verbatim": True}]}
+    assert [one["value"] for one in row["elements"]] == ["good:turn-7", "bad:turn-7", "turn-7", "turn-7"]
+    assert controls(post) == [
+        ("orion_feedback", "Helpful"),
+        ("orion_not_helpful", "Not helpful"),
+        ("orion_trust", "Why trust this?"),
+        ("orion_hand_off", "Ask a human"),
+    ]
 
 
-def test_a9_only_verified_answers_ask_to_be_trusted() -> None:
-    (post,) = rendered(answer(verified=False))
+def test_a9_what_claims_nothing_has_no_badge_and_no_buttons() -> None:
+    (greeting,) = rendered(answer(text="Hello!", chunks=("Hello!",), sources=()))
+    assert [block["type"] for block in greeting.blocks] == ["section"]
     # A refusal names its nearest documents in its own text: listing them again below would look like evidence.
-    assert [block["type"] for block in post.blocks] == ["section", "context_actions"]
+    (refusal,) = rendered(answer(verified=False))
+    assert [block["type"] for block in refusal.blocks] == ["section", "actions"]
+    assert [action for action, _ in controls(refusal)] == ["orion_feedback", "orion_not_helpful"]
 
 
-def test_f4_partial_and_quoted_answers_say_so() -> None:
-    (post,) = rendered(answer(), marks=("partial", "quotes"))
-    assert post.blocks[2]["elements"][0]["text"] == (
-        "◐ Partial: what could not be verified was left out · ❝ Quoted from the documents"
-    )
+@pytest.mark.parametrize(
+    ("marks", "language", "badge"),
+    [
+        ((), None, "✓ Verified"),
+        (("quotes",), None, "❝ Quoted from your documents"),
+        (("partial",), None, "◐ Partly verified"),
+        (("partial",), "ja", "◐ 一部のみ確認済み"),
+        (("quotes",), "de", "❝ Aus euren Dokumenten zitiert"),
+    ],
+)
+def test_a9_the_badge_says_how_far_it_was_verified(marks: tuple[Any, ...], language: str | None, badge: str) -> None:
+    (post,) = rendered(answer(), marks=marks, language=language)
+    shown, source = post.blocks[1]["elements"][0]["text"].split("  ·  ")
+    assert shown == badge
+    assert source.endswith({None: "2 weeks ago", "ja": "2週間前", "de": "vor 2 Wochen"}[language])
 
 
-def test_f9_what_stands_around_an_answer_is_in_the_language_of_the_question() -> None:
-    (post,) = rendered(answer(attempts=2), language="de", marks=("quotes",))
-    _, sources, marks, feedback, actions = post.blocks
-    assert sources["elements"][0]["text"].endswith("· vor 2 Wochen")
-    assert marks["elements"][0]["text"] == "✓ Geprüft · ❝ Aus den Dokumenten zitiert · 2 Versuche"
-    good = feedback["elements"][0]["positive_button"]
-    assert (good["text"]["text"], good["value"]) == ("Hilfreich", "good:turn-7")
-    assert actions["elements"][0]["text"]["text"] == "Warum kann man dem trauen?"
-    (partial,) = rendered(answer(), language="ja", marks=("partial",))
-    assert partial.blocks[2]["elements"][0]["text"].startswith("◐ 一部のみ")
+def table_chunk(*rows: str) -> str:
+    return "```\n" + "\n".join([rows[0], "-" * 6 + "-+-" + "-" * 8, *rows[1:]]) + "\n```"
+
+
+def test_a7_a_table_is_a_table_block_and_the_next_one_a_list() -> None:
+    drawn = table_chunk("Region | Limit", "EU &amp; UK | 600 [1]", "US     |")
+    (post,) = rendered(answer(chunks=(f"Limits:\n\n{drawn}\n\nOr by plan:\n\n{drawn}",)))
+    lead, table, between, listed, *_ = post.blocks
+    assert (lead["text"]["text"], between["text"]["text"]) == ("Limits:", "Or by plan:")
+    cells = [[cell["elements"][0]["elements"] for cell in row] for row in table["rows"]]
+    assert cells[0][0] == [{"type": "text", "text": "Region", "style": {"bold": True}}]
+    link = {"type": "link", "url": SOURCE.url, "text": "[1]"}
+    assert cells[1] == [[{"type": "text", "text": "EU & UK"}], [{"type": "text", "text": "600 "}, link]]
+    assert cells[2][1] == [{"type": "text", "text": " "}]
+    inner = [item["elements"] for part in listed["elements"] for item in part["elements"]]
+    assert inner[1] == [{"type": "text", "text": "Limit: "}, {"type": "text", "text": "600 "}, link]
+    assert [block["type"] for block in post.plain] == ["section", "context"]
+    assert drawn in post.plain[0]["text"]["text"]
 
 
 def test_f1_a_label_stands_above_the_answer() -> None:
@@ -90,22 +114,28 @@ def test_a7_a_long_answer_keeps_every_chunk_and_puts_the_tail_last() -> None:
     chunks = tuple(f"{number} " + "x" * 2_800 for number in range(20))
     posts = rendered(answer(chunks=chunks))
     assert [b["text"]["text"] for post in posts for b in post.blocks if b["type"] == "section"] == list(chunks)
-    assert [any(b["type"] == "context_actions" for b in post.blocks) for post in posts] == [False] * (
-        len(posts) - 1
-    ) + [True]
+    assert [any(b["type"] == "actions" for b in post.blocks) for post in posts] == [False] * (len(posts) - 1) + [True]
 
 
 def test_a7_a_tail_that_does_not_fit_gets_a_message_of_its_own() -> None:
-    full = tuple("x" * 2_900 for _ in range(3))
+    full = tuple("x" * 2_900 for _ in range(4))
     posts = rendered(answer(chunks=full, sources=tuple(Source(id=n, title="t" * 110) for n in range(1, 40))))
     assert len(posts) == 2
     assert posts[1].blocks[0]["type"] == "context"
-    assert posts[1].text.startswith("[1] ttt")
+    assert posts[1].text.startswith("✓ Verified  ·  [1] ttt")
 
 
 def test_a8_a_server_without_buttons_still_gets_all_text() -> None:
     (post,) = rendered(answer())
-    assert [block["type"] for block in without_buttons(post.blocks)] == ["section", "context", "context"]
+    assert [block["type"] for block in post.plain] == ["section", "context"]
+
+
+def test_a9_more_sources_than_fit_the_line_are_counted() -> None:
+    (post,) = rendered(answer(sources=tuple(Source(id=n, title="t" * 110) for n in range(1, 40))))
+    foot = post.blocks[1]["elements"][0]["text"]
+    assert len(foot) < 3_000
+    assert re.search(r"… and (\d+) more$", foot)
+    assert int(re.search(r"(\d+) more$", foot)[1]) + foot.count("[") == 39  # type: ignore[index]  # it was found above
 
 
 def test_a9_more_sources_than_fit_are_counted() -> None:

@@ -295,7 +295,7 @@ async def test_a8_f9_a_feedback_click_is_kept_and_thanked_in_the_language_of_the
     async with opened() as running:
         place, ts = running.slack.ask()
         posted = await running.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        await running.slack.server.click(CHANNEL, posted, "orion_feedback", value="bad:turn-1")
+        await running.slack.server.click(CHANNEL, posted, "orion_not_helpful")
         (feedback,) = running.ledger.feedback
         assert (feedback.turn_id, feedback.good, feedback.user, feedback.ts) == ("turn-1", False, "U0YOU", posted)
         assert [whisper["text"] for whisper in running.slack.server.ephemerals(CHANNEL)] == [say("thanks", "de")]

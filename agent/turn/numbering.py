@@ -1,0 +1,55 @@
+"""Citations numbered from 1 in the order in which an answer first names them.
+
+The model cites by the number a source had in its prompt. A growing answer keeps its numbers: those of a beginning are
+those of the whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from verification.markup.scanner import fences, segments
+from verification.markup.tables import is_drawn
+from verification.rules.citations import citations
+from verification.types import Source
+
+_LINKED: Final = re.compile(r"\[\\\[(\d{1,9})\\\]\]\(")
+_IN_CELL: Final = re.compile(r"\[(\d{1,9})\]")
+
+Order = Mapping[int, int]
+"""What number each cited source gets, by its id."""
+
+
+def order_of(text: str, sources: Iterable[Source]) -> Order:
+    """The order in which a verified text cites these sources."""
+    known = {source.id for source in sources}
+    cited = dict.fromkeys(number for _, _, numbers in _found(text) for number in numbers if number in known)
+    return {number: place for place, number in enumerate(cited, 1)}
+
+
+def renumbered(text: str, order: Order) -> str:
+    """The text with its citations in that order; links in Markdown that are citations too. Code stays as it is."""
+    pieces, position = [], 0
+    for start, end, numbers in _found(text):
+        if all(number in order for number in numbers):
+            new = "".join(f"[{order[number]}]" for number in numbers)
+            linked = f"[\\[{order[numbers[0]]}\\]]("
+            pieces += [text[position:start], linked if text.startswith("[\\[", start) else new]
+            position = end
+    return "".join([*pieces, text[position:]])
+
+
+def _found(text: str) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Start, end and numbers of each citation, in the order of the text. Cells of a drawn table hold some too."""
+    found = [(citation.start, citation.end, citation.ids) for citation in citations(text)]
+    for segment in segments(text):
+        if segment.kind == "text":
+            matches = _LINKED.finditer(text, segment.start, segment.end)
+            found += [(link.start(), link.end(), (int(link[1]),)) for link in matches]
+    for fence in fences(text):
+        if is_drawn(text[fence.body : fence.body_end]):
+            cells = _IN_CELL.finditer(text, fence.body, fence.body_end)
+            found += [(cell.start(), cell.end(), (int(cell[1]),)) for cell in cells]
+    return sorted(found)

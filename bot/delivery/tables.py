@@ -1,0 +1,111 @@
+"""Tables for the eye: the aligned lines of a verified chunk as Slack's ``table`` block, or as a list of short lines.
+
+Monospaced lines break in a narrow thread pane. Every cell keeps its text; a citation in a cell becomes a link.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from verification.markup.scanner import fences
+from verification.markup.tables import drawn_rows, is_drawn
+from verification.types import Source
+
+Block = dict[str, Any]
+Row = Sequence[str]
+
+MOST_ROWS: Final = 100
+MOST_COLUMNS: Final = 20
+MOST_CELLS: Final = 10_000
+"""Characters of all cells of a message's one table."""
+_LONGEST_LIST: Final = 60
+"""Rows. A longer list is harder to read than aligned lines."""
+_CITATION: Final = re.compile(r"\[(\d{1,9})\]")
+
+
+class Part(NamedTuple):
+    """A stretch of a chunk: ``rows`` are its cells, header first, where it is a table."""
+
+    text: str
+    rows: Sequence[Row] = ()
+
+
+def parts(chunk: str) -> list[Part]:
+    """A chunk as stretches of mrkdwn and tables, in order. Rows that differ in length stay as they were drawn."""
+    found: list[Part] = []
+    position = 0
+    for fence in fences(chunk):
+        body = chunk[fence.body : fence.body_end].strip("\n")
+        rows = drawn_rows(_plain(body)) if is_drawn(body) else []
+        if len({len(row) for row in rows}) == 1 and len(rows[0]) <= MOST_COLUMNS:
+            found += [Part(chunk[position : fence.start]), Part(chunk[fence.start : fence.end], rows)]
+            position = fence.end
+    if not found:
+        return [Part(chunk)]
+    found.append(Part(chunk[position:]))
+    return [part._replace(text=part.text.strip("\n")) for part in found if part.text.strip()]
+
+
+def _plain(code: str) -> str:
+    return code.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def fits_table(rows: Sequence[Row]) -> bool:
+    """Whether Slack takes these rows as the table of a message."""
+    return len(rows) <= MOST_ROWS and sum(len(cell) for row in rows for cell in row) <= MOST_CELLS
+
+
+def fits_list(rows: Sequence[Row]) -> bool:
+    """Whether these rows can still be read as a list."""
+    return 1 < len(rows) <= _LONGEST_LIST
+
+
+def table(rows: Sequence[Row], sources: Sequence[Source]) -> Block:
+    """The rows as a ``table`` block: the first one bold, every column wrapped."""
+    urls = _urls(sources)
+    head, *body = rows
+    cells = [[_cell(cell, urls, bold=True) for cell in head]]
+    cells += [[_cell(cell, urls) for cell in row] for row in body]
+    return {"type": "table", "rows": cells, "column_settings": [{"is_wrapped": True} for _ in head]}
+
+
+def as_list(rows: Sequence[Row], sources: Sequence[Source]) -> Block:
+    """The rows as a list: the first cell of each, and under it the others with the names of their columns."""
+    urls = _urls(sources)
+    (_, *names), *body = rows
+    elements: list[Block] = []
+    for first, *rest in body:
+        elements.append(_items([_words(first, urls, bold=True)], indent=0))
+        named = [_words(f"{name}: ", urls) + _words(cell, urls) for name, cell in zip(names, rest, strict=True) if cell]
+        elements += [_items(named, indent=1)] if named else []
+    return {"type": "rich_text", "elements": elements}
+
+
+def _items(items: Sequence[list[Block]], *, indent: int) -> Block:
+    sections = [{"type": "rich_text_section", "elements": words} for words in items]
+    return {"type": "rich_text_list", "style": "bullet", "indent": indent, "elements": sections}
+
+
+def _cell(text: str, urls: Mapping[str, str], *, bold: bool = False) -> Block:
+    section = {"type": "rich_text_section", "elements": _words(text, urls, bold=bold)}
+    return {"type": "rich_text", "elements": [section]}
+
+
+def _words(text: str, urls: Mapping[str, str], *, bold: bool = False) -> list[Block]:
+    """Plain text elements, and links for the citations that have an address. Slack takes no empty text."""
+    style = {"style": {"bold": True}} if bold else {}
+    words: list[Block] = []
+    position = 0
+    for citation in _CITATION.finditer(text):
+        if url := urls.get(citation[1]):
+            words += [{"type": "text", "text": text[position : citation.start()], **style}]
+            words += [{"type": "link", "url": url, "text": citation[0]}]
+            position = citation.end()
+    words.append({"type": "text", "text": text[position:], **style})
+    return [word for word in words if word["text"]] or [{"type": "text", "text": " "}]
+
+
+def _urls(sources: Sequence[Source]) -> dict[str, str]:
+    return {str(source.id): source.url for source in sources if source.url.startswith(("https://", "http://"))}
