@@ -263,7 +263,7 @@ async def test_f4_three_bad_drafts_give_the_graceful_message(tmp_path: Path, red
     ):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         answer = await setting.answer_to(ts)
-        assert "could not verify" in shown(answer)
+        assert "couldn't verify" in shown(answer)
         assert "900 requests" not in shown(answer)
         assert answer["metadata"]["event_payload"]["verified"] is False
 
