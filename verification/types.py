@@ -115,7 +115,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What ``check`` found. ``text`` is the repaired text, citations as ``[n]``; ``chunks`` are what Slack gets."""
+    """What ``check`` found, and a judge. ``text`` is the repaired text, citations as ``[n]``; Slack gets ``chunks``.
+
+    ``no_answer``: a judge finds that the text only says that the sources do not hold the answer.
+    """
 
     passed: bool
     text: str
@@ -123,6 +126,7 @@ class Verdict:
     violations: tuple[Violation, ...] = ()
     repairs: tuple[Repair, ...] = ()
     claims: tuple[Claim, ...] = field(default=())
+    no_answer: bool = False
 
     @property
     def errors(self) -> tuple[Violation, ...]:

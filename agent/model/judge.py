@@ -1,26 +1,26 @@
-"""The judge's seam: the claims that the rules leave open, in one batched call to a model (F6).
-
-Promises: a reply is read or it is not; what makes no sense is left out, and who merges the judgements counts what is
-missing as not confirmed. Must never guess what a judge meant, and never raise on what one wrote.
-"""
+"""The judge: one call to a model that decides the claims which the rules leave open (F6)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from agent.budget import Usage
-from verification.judgement import Judgement
+from verification.judgement import NOWHERE, Judgement, Line
 from verification.types import Claim, Source
 
-_MOST_TRIES = 50
+_MOST_TRIES: Final = 50
+_LINE: Final = re.compile(r"\s*\[?(\d{1,9})\.(\d{1,9})\]?\s*")
+# A line's number as it was written: as numbers 2.1 and 2.10 would be one.
+_DECODER: Final = json.JSONDecoder(parse_float=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeContext:
-    """All that a judgement may depend on. ``claims`` are sentences of ``answer``, ``sources`` those they cite."""
+    """All that a judgement may depend on. ``claims`` are sentences of ``answer``, ``sources`` all that was found."""
 
     question: str
     answer: str
@@ -30,15 +30,20 @@ class JudgeContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """What the judge said, as far as it made sense, and what it cost. ``prompt`` is what it was shown, for traces."""
+    """What the judge said, as far as it made sense, and what it cost.
 
-    judgements: tuple[Judgement, ...] = ()
+    ``judgements`` are by the number of the claim, from 1. ``no_answer``: the answer only says that the sources do not
+    hold one. ``prompt`` is what the judge was shown, for traces.
+    """
+
+    judgements: Mapping[int, Judgement] = field(default_factory=dict)
+    no_answer: bool = False
     usage: Usage = field(default_factory=Usage)
     prompt: str = ""
 
 
 class Judge(Protocol):
-    """Whoever decides what word overlap cannot."""
+    """Whoever decides what rules cannot."""
 
     @property
     def name(self) -> str:
@@ -50,25 +55,30 @@ class Judge(Protocol):
         ...
 
 
-def read_judgements(text: str) -> tuple[Judgement, ...]:
-    """The judgements in a reply; of several objects the last with verdicts counts (reasoning comes first)."""
-    verdicts: list[Any] = []
+def read_opinion(text: str) -> Opinion:
+    """What a reply says; never raises. Of several objects the last with verdicts counts: reasoning comes first.
+
+    What is not of the form that was asked for is left out, and so is a claim with two verdicts.
+    """
+    said: dict[str, Any] = {}
     for found in _objects(text):
-        named = found.get("verdicts")
-        verdicts = named if isinstance(named, list) else verdicts
-    read = (_judgement(each) for each in verdicts)
-    return tuple(each for each in read if each is not None)
+        said = found if isinstance(found.get("verdicts"), list) else said
+    read: dict[int, list[Judgement]] = {}
+    for verdict in said.get("verdicts", []):
+        number, judgement = _judgement(verdict)
+        read.setdefault(number, []).extend([judgement] if judgement else [])
+    single = {number: told[0] for number, told in read.items() if len(told) == 1}
+    return Opinion(judgements=single, no_answer=said.get("no_answer") is True)
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """The JSON objects in a text; the tries are bounded, so that a reply full of braces costs little."""
-    decoder = json.JSONDecoder()
     position = text.find("{")
     for _ in range(_MOST_TRIES):
         if position < 0:
             return
         try:
-            found, end = decoder.raw_decode(text, position)
+            found, end = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
             end = position + 1
         else:
@@ -76,17 +86,21 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         position = text.find("{", end)
 
 
-def _judgement(raw: object) -> Judgement | None:
-    """One verdict; None where its number or its opinion is not of the form that was asked for."""
+def _judgement(raw: object) -> tuple[int, Judgement | None]:
+    """The number of a claim and its verdict; None where one of the two is not of the form that was asked for."""
     if not isinstance(raw, dict):
-        return None
-    number, supported = raw.get("claim"), raw.get("supported")
+        return 0, None
+    number, supported, lines, instead = (raw.get(name) for name in ("claim", "supported", "lines", "instead"))
     if isinstance(number, bool) or not isinstance(number, int) or not isinstance(supported, bool):
-        return None
-    evidence, reason = raw.get("evidence"), raw.get("reason")
-    return Judgement(
-        claim=number,
+        return 0, None
+    return number, Judgement(
         supported=supported,
-        evidence=evidence if isinstance(evidence, str) else "",
-        reason=reason if isinstance(reason, str) else "",
+        lines=tuple(map(_line, lines)) if isinstance(lines, list) else (),
+        absent=raw.get("absent") is True,
+        instead=instead if isinstance(instead, str) else "",
     )
+
+
+def _line(raw: object) -> Line:
+    match = _LINE.fullmatch(raw) if isinstance(raw, str) else None
+    return (int(match[1]), int(match[2])) if match else NOWHERE

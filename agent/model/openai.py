@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from agent.budget import Usage
 from agent.model.chat_reply import Reply, StreamedReply, encodable, estimated, read_reply
 from agent.model.circuit_breaker import CircuitBreaker, retry_after_s
 from agent.model.control import Call, ControlError, functions, read_arguments, read_calls, read_json
-from agent.model.judge import JudgeContext, Opinion, read_judgements
+from agent.model.judge import JudgeContext, Opinion, read_opinion
 from agent.model.prompts import ChatMessage, control_messages, judge_messages, write_messages
 from agent.model.protocol import (
     PASSING,
@@ -37,6 +37,7 @@ from agent.model.protocol import (
 from observability.loopback import is_loopback, trusted_at
 
 WRITE_TEMPERATURE, JUDGE_TEMPERATURE = 0.3, 0.0
+JUDGE_EFFORT = "low"
 T = TypeVar("T")
 Body = dict[str, Any]
 log = structlog.get_logger()
@@ -46,7 +47,7 @@ LONGEST_WAIT_S = 10.0  # of a pause that the server asks for; a longer one is up
 _TOO_LONG = re.compile(r"context.{0,12}(?:length|window|size)|maximum context|too (?:many tokens|long)", re.IGNORECASE)
 _ABOUT_TOOLS = re.compile(r"tool|function", re.IGNORECASE)
 # Options that some servers refuse and that can be done without; the first two also go when a refusal names none.
-_OPTIONS = ("stream_options", "response_format", "temperature", "max_tokens")
+_OPTIONS = ("stream_options", "response_format", "temperature", "max_tokens", "reasoning_effort")
 _STATUS_KINDS: dict[int, ModelErrorKind] = {
     400: "ConfigurationError",
     401: "AuthenticationError",
@@ -153,11 +154,15 @@ class OpenAIModel:
         return stream
 
     async def judge(self, context: JudgeContext) -> Opinion:
-        """One verdict a claim, as far as the reply can be read (``agent.judge.Judge``). Raises ``ModelError``."""
+        """One verdict a claim, as far as the reply can be read (``agent.model.judge.Judge``). Raises ``ModelError``."""
         messages = judge_messages(context)
-        body = {"response_format": {"type": "json_object"}, "temperature": JUDGE_TEMPERATURE}
+        body = {
+            "response_format": {"type": "json_object"},
+            "temperature": JUDGE_TEMPERATURE,
+            "reasoning_effort": JUDGE_EFFORT,
+        }
         reply, usage = await self._reply({"messages": messages, **body})
-        return Opinion(judgements=read_judgements(reply.content), usage=usage, prompt=_shown(messages))
+        return replace(read_opinion(reply.content), usage=usage, prompt=_shown(messages))
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
         """Plain text from one prompt. Raises ``ModelError``, also when the text was cut off at ``max_tokens``."""

@@ -19,6 +19,7 @@ from agent.model.protocol import DecideContext, WriteContext
 from agent.thread.conversation import Message
 from agent.thread.plan import Plan
 from agent.tools.tool import ToolResult, ToolSpec
+from verification.judgement import source_lines
 from verification.types import Source
 
 # What the model writes when the sources do not hold the answer; prompts/write.md says the same word.
@@ -100,18 +101,30 @@ def write_messages(context: WriteContext) -> list[ChatMessage]:
 
 
 def judge_messages(context: JudgeContext) -> list[ChatMessage]:
-    """The messages of one judgement: the sources that are cited, and every claim with what it cites."""
+    """The messages of one judgement: the sources line by line, then what differs from one call of a turn to the next.
+
+    Each line of outside text has a number or a bar before it, so that none can pass for one of ours.
+    """
     claims = [
-        _part(f"claim {number}, cites {', '.join(f'[{cited}]' for cited in claim.cited)}", claim.text)
+        f"claim {number}, cites {''.join(f'[{cited}]' for cited in claim.cited) or 'nothing'}:\n{_barred(claim.text)}"
         for number, claim in enumerate(context.claims, 1)
     ]
     parts = [
-        _part("question", context.question),
-        _part("answer that the claims stand in", context.answer),
-        *(_part(_source_label(s), s.text) for s in context.sources),
+        *map(_numbered, context.sources),
+        f"The question:\n{_barred(context.question)}",
+        f"The answer:\n{_barred(context.answer)}",
         *claims,
+        f"Judge claims 1 to {len(claims)}." if claims else 'Judge claims: there are none, tell "no_answer" only.',
     ]
-    return _chat(prompt_text("judge"), f"{fenced(parts)}\n\nJudge claims 1 to {len(claims)}.")
+    return _chat(prompt_text("judge"), "\n\n".join(parts))
+
+
+def _numbered(source: Source) -> str:
+    return "\n".join(f"[{source.id}.{number}] {line}" for number, line in enumerate(source_lines(source)))
+
+
+def _barred(text: str) -> str:
+    return "\n".join(f"| {line}" for line in text.splitlines())
 
 
 def fenced(parts: Sequence[Part]) -> str:

@@ -68,13 +68,15 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
     """Up to ``budget.attempts`` drafts. ``first`` is a summary the control channel already gave (B5): attempt one."""
     best: Attempt | None = None
     judged = 0
+    declined = False
     for number in range(1, progress.budget.attempts + 1):
         if progress.exhausted() and not (number == 1 and first):
             break
         text = first if number == 1 and first else await _write(progress, number, best)
-        if says_not_found(text):
+        attempt = None if says_not_found(text) else await _verify(progress, number, text)
+        declined = attempt is None or attempt.verdict.no_answer
+        if attempt is None or declined:
             break
-        attempt = await _verify(progress, number, text)
         judged = number
         if best is None or attempt.better_than(best) or not best.draft.text.startswith(_kept(progress)):
             best = attempt
@@ -82,9 +84,10 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
             return await _pass(progress, attempt)
         if only_unconfirmed(attempt.verdict) or _away(progress):
             return await _give_up(progress, attempt, judged)
-    if best is not None:
-        return await _give_up(progress, best, judged)
-    limit = progress.exhausted()
+    outcome = await _give_up(progress, best, judged) if best else None
+    if outcome and not (declined and isinstance(outcome, Failed)):
+        return outcome
+    limit = "" if declined else progress.exhausted()
     return out_of_budget(progress, limit) if limit else await _unfound(progress, "not_in_sources")
 
 

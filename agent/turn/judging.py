@@ -1,8 +1,4 @@
-"""An attempt before the judge: asked once, counted, traced; whatever goes wrong leaves its claims unconfirmed (F5, F6).
-
-Promises: only a text that passed every rule is put to the judge, and only what the rules could not decide. A judge that
-is out of reach, too late or too dear is an opinion that nobody gave: never a pass, never an exception.
-"""
+"""An attempt before the judge: whatever goes wrong there leaves its claims unconfirmed, never passed (F5, F6)."""
 
 from __future__ import annotations
 
@@ -18,9 +14,10 @@ from agent.turn.crash_log import log_crash
 from agent.turn.events import ModelEnd, ModelStart
 from agent.turn.progress import Progress
 from verification.check import check
-from verification.judgement import carried, judged, open_claims
+from verification.judgement import judged, key_of, open_claims
+from verification.rules.citations import citations
 from verification.salvage import salvage
-from verification.types import Draft, Verdict
+from verification.types import Claim, Draft, Verdict
 
 log = structlog.get_logger()
 
@@ -29,37 +26,43 @@ CUTS_MOST = 2
 
 
 async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: int) -> Verdict:
-    """The verdict after the judge had its say; as it is where there is no judge or nothing to decide."""
+    """The verdict after the judge had its say; as it is where there is no judge or nothing to decide.
+
+    A claim that the judge was asked about before in this turn is not put to it again.
+    """
     judge = progress.judge
-    if judge is None or not draft.judged or not verdict.passed or not open_claims(verdict):
+    if judge is None or not draft.judged:
         return verdict
-    opinion = await _opinion(progress, judge, _context(draft, verdict), number)
-    return await asyncio.to_thread(judged, verdict, opinion.judgements, draft.sources)
+    asks = verdict.passed and bool(open_claims(verdict))
+    if not asks and not _may_be_no_answer(verdict):
+        return verdict
+    opinions = progress.opinions
+    claims = tuple(claim for claim in open_claims(verdict) if key_of(claim) not in opinions)
+    if claims or not asks:
+        context = JudgeContext(question=draft.question, answer=verdict.text, claims=claims, sources=draft.sources)
+        opinion = await _opinion(progress, judge, context, number)
+        opinions |= {key_of(claim): opinion.judgements.get(n) for n, claim in enumerate(claims, 1)}
+        progress.no_answer = verdict.text.strip() if opinion.no_answer else ""
+    verdict = replace(verdict, no_answer=bool(verdict.text.strip()) and verdict.text.strip() == progress.no_answer)
+    return judged(verdict, opinions, draft.sources) if asks else verdict
 
 
 async def kept_of(progress: Progress, draft: Draft, verdict: Verdict, number: int) -> Verdict | None:
     """What is verified of a failed attempt (F4), with a judge also by the judge; None if that is no answer."""
-    before = verdict
     for _ in range(CUTS_MOST):
-        kept = await asyncio.to_thread(salvage, draft, before, partial(check, on_crash=log_crash))
-        if kept is None or not kept.passed or progress.judge is None:
+        kept = await asyncio.to_thread(salvage, draft, verdict, partial(check, on_crash=log_crash))
+        if kept is None or not kept.passed:
             return kept
-        kept = await examined(progress, draft, carried(kept, before), number)
-        if kept.passed:
-            return kept
-        before = kept
+        verdict = await examined(progress, draft, kept, number)
+        if verdict.passed:
+            return verdict
     return None
 
 
-def _context(draft: Draft, verdict: Verdict) -> JudgeContext:
-    claims = open_claims(verdict)
-    cited = {number for claim in claims for number in claim.cited}
-    return JudgeContext(
-        question=draft.question,
-        answer=verdict.text,
-        claims=claims,
-        sources=tuple(source for source in draft.sources if source.id in cited),
-    )
+def _may_be_no_answer(verdict: Verdict) -> bool:
+    """Whether the text cites nothing, and nothing else is wrong with it: it may say that the sources hold no answer."""
+    uncited = all(each.rule == "cites_sources" for each in verdict.errors)
+    return uncited and bool(verdict.text.strip()) and not citations(verdict.text)
 
 
 async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, number: int) -> Opinion:
@@ -76,13 +79,23 @@ async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, numb
         opinion = Opinion(usage=failure.usage)
         log.warning("judge_failed", thread=thread, attempt=number, error_type=error, reason=failure.detail)
     else:
-        asked, read = len(context.claims), len({judgement.claim for judgement in opinion.judgements})
+        asked, read = len(context.claims), len(_read(context.claims, opinion))
         if read < asked:
             log.warning("judge_incomplete", thread=thread, attempt=number, claims=asked, judged=read)
     spent = replace(opinion.usage, model_calls=max(1, opinion.usage.model_calls))
     progress.spend(spent)
-    supported = sum(1 for judgement in opinion.judgements if judgement.supported)
-    said = f"{len(context.claims)} claims: {supported} supported, {len(opinion.judgements) - supported} not supported"
-    told = ModelEnd(phase="judge", output=said, usage=spent, error=error, attempt=number, prompt=opinion.prompt)
-    progress.emit(told)
+    end = ModelEnd(phase="judge", output=_told(context.claims, opinion), usage=spent, error=error, attempt=number)
+    progress.emit(replace(end, prompt=opinion.prompt))
     return opinion
+
+
+def _read(claims: tuple[Claim, ...], opinion: Opinion) -> list[bool]:
+    """Whether each claim that got a verdict is supported."""
+    return [opinion.judgements[n].supported for n, _ in enumerate(claims, 1) if n in opinion.judgements]
+
+
+def _told(claims: tuple[Claim, ...], opinion: Opinion) -> str:
+    """The opinion in a line, for traces."""
+    read = _read(claims, opinion)
+    said = f"{len(claims)} claims: {sum(read)} supported, {len(read) - sum(read)} not supported"
+    return f"{said}, no answer" if opinion.no_answer else said

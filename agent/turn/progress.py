@@ -22,6 +22,7 @@ from agent.thread.state import StateNotSaved, ThreadState
 from agent.tools.tool import Tool, ToolResult
 from agent.turn.events import Emit, StateUpdated, StepSeen
 from agent.turn.live import LiveAnswer
+from verification.judgement import ClaimKey, Judgement
 from verification.types import Source
 
 if TYPE_CHECKING:  # it needs a Progress itself
@@ -60,7 +61,11 @@ async def keep_in_memory(state: ThreadState) -> ThreadState:
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """The working record of one turn. ``titles`` are the steps' words as they may be shown, ``revealed`` what was."""
+    """The working record of one turn. ``titles`` are the steps' words as they may be shown, ``revealed`` what was.
+
+    ``opinions`` are the judge's on the claims it was asked about; None where it gave none that makes sense.
+    ``no_answer`` is the text of which it last said that it only tells that the sources do not hold an answer.
+    """
 
     question: Question
     state: ThreadState
@@ -71,6 +76,8 @@ class Progress:
     policy: Policy = field(default_factory=Policy)
     save: Save = keep_in_memory
     judge: Judge | None = None
+    opinions: dict[ClaimKey, Judgement | None] = field(default_factory=dict)
+    no_answer: str = ""
     showing: LiveAnswer | None = None
     early: EarlyDraft | None = None
     used: Usage = field(default_factory=Usage)

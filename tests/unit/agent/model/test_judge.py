@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model.judge import read_judgements
-from verification.judgement import Judgement
+from agent.model.judge import Opinion, read_opinion
+from verification.judgement import NOWHERE, Judgement
 
-ONE = {"claim": 1, "supported": True, "evidence": "Keep it open.", "reason": ""}
-READ = Judgement(claim=1, supported=True, evidence="Keep it open.")
+ONE = {"claim": 1, "lines": ["2.14", "[3.0]"], "supported": True}
+READ = Judgement(supported=True, lines=((2, 14), (3, 0)))
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,26 @@ READ = Judgement(claim=1, supported=True, evidence="Keep it open.")
     ],
 )
 def test_f6_verdicts_are_found_in_what_servers_send(text: str) -> None:
-    assert read_judgements(text) == (READ,)
+    assert read_opinion(text) == Opinion(judgements={1: READ})
+
+
+def test_f6_each_field_is_read() -> None:
+    said = [
+        {"claim": 1, "lines": [], "absent": True, "supported": True},
+        {"claim": 2, "lines": ["1.3"], "supported": False, "instead": "The manager does."},
+    ]
+    assert read_opinion(json.dumps({"verdicts": said, "no_answer": True})) == Opinion(
+        judgements={
+            1: Judgement(supported=True, absent=True),
+            2: Judgement(supported=False, lines=((1, 3),), instead="The manager does."),
+        },
+        no_answer=True,
+    )
+
+
+def test_f6_a_line_written_as_a_number_is_the_line_it_names() -> None:
+    said = read_opinion('{"verdicts": [{"claim": 1, "lines": [2.1, 2.10, "2.1-2.9", 7, null], "supported": true}]}')
+    assert said.judgements[1].lines == ((2, 1), (2, 10), NOWHERE, NOWHERE, NOWHERE)
 
 
 @pytest.mark.parametrize(
@@ -41,21 +60,25 @@ def test_f6_verdicts_are_found_in_what_servers_send(text: str) -> None:
         '{"verdicts": [{"claim": true, "supported": true}]}',
         '{"verdicts": [{"claim": 1, "supported": "true"}]}',
         '{"verdicts": [{"claim": 1}]}',
+        '{"verdicts": [{"claim": 1, "supported": true}, {"claim": 1, "supported": false}]}',
         '{"verdicts": [{"claim": 1, "supported": tr',
         "{" * 100_000,
         '{"a":' * 100_000,
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_f5_nonsense_is_no_judgement(text: str) -> None:
-    assert read_judgements(text) == ()
+    assert not read_opinion(text).judgements
 
 
-def test_f5_fields_of_the_wrong_form_are_empty() -> None:
-    text = json.dumps({"verdicts": [{"claim": 2, "supported": False, "evidence": 3, "reason": ["x"]}]})
-    assert read_judgements(text) == (Judgement(claim=2, supported=False),)
+def test_f5_fields_of_the_wrong_form_say_nothing() -> None:
+    said = {
+        "verdicts": [{"claim": 2, "supported": False, "lines": 3, "instead": ["x"], "absent": 1}],
+        "no_answer": "yes",
+    }
+    assert read_opinion(json.dumps(said)) == Opinion(judgements={2: Judgement(supported=False)})
 
 
 @given(st.text())
 def test_f5_any_text_is_read_without_an_exception(text: str) -> None:
-    assert read_judgements(text) == ()
+    assert not read_opinion(text).no_answer

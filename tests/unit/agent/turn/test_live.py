@@ -85,7 +85,8 @@ class Agrees:
     name = "agrees"
 
     async def judge(self, context: JudgeContext) -> Opinion:
-        return Opinion(judgements=tuple(Judgement(claim=n, supported=True) for n, _ in enumerate(context.claims, 1)))
+        said = Judgement(supported=True, lines=((1, 1),))
+        return Opinion(judgements=dict.fromkeys(range(1, len(context.claims) + 1), said))
 
 
 async def turn(
