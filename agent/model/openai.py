@@ -36,8 +36,8 @@ from agent.model.protocol import (
 )
 from observability.loopback import is_loopback, trusted_at
 
-WRITE_TEMPERATURE, JUDGE_TEMPERATURE = 0.3, 0.0
-JUDGE_EFFORT = "low"
+WRITE_TEMPERATURE = 0.3
+JUDGE_OPTIONS = {"response_format": {"type": "json_object"}, "temperature": 0.0, "reasoning_effort": "low"}
 T = TypeVar("T")
 Body = dict[str, Any]
 log = structlog.get_logger()
@@ -156,12 +156,7 @@ class OpenAIModel:
     async def judge(self, context: JudgeContext) -> Opinion:
         """One verdict a claim, as far as the reply can be read (``agent.model.judge.Judge``). Raises ``ModelError``."""
         messages = judge_messages(context)
-        body = {
-            "response_format": {"type": "json_object"},
-            "temperature": JUDGE_TEMPERATURE,
-            "reasoning_effort": JUDGE_EFFORT,
-        }
-        reply, usage = await self._reply({"messages": messages, **body})
+        reply, usage = await self._reply({"messages": messages, **JUDGE_OPTIONS})
         return replace(read_opinion(reply.content), usage=usage, prompt=_shown(messages))
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
