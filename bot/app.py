@@ -31,18 +31,15 @@ from bot.events.catch_up import CatchingUp, Intake, Served
 from bot.events.enqueue import Enqueuer
 from bot.events.interactions import Feedback
 from bot.events.listeners import Listeners, Services, register
-from bot.gates.access import Admission
-from bot.gates.allowance import Allowance, PauseAndBudgets
-from bot.gates.bystander import Bystanders
-from bot.gates.handoff import HandingOff, Helpers, offers_human
-from bot.gates.newer_schema import NewerVersions
-from bot.gates.recall import Recalling
-from bot.gates.stop import Cancel, EarlyStops, LateStops, Stops
+from bot.gates.flow import Flow
+from bot.gates.handoff import offers_human
+from bot.gates.services import GateServices, Helpers
+from bot.gates.stop import Cancel, EarlyStops, Stops
 from bot.install.connect import open_slack
 from bot.install.oauth import InstallPages
 from bot.install.workspaces import DeliveryOf, Reading, TeamBot, Workspaces, delivery_of, heed_uninstalling, language_of
 from bot.queue.queue import Mailbox
-from bot.queue.worker import DRAIN_S, Handle, OnDead, Turns
+from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import open_redis
 from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
@@ -51,8 +48,8 @@ from bot.slack.files import Attachments
 from bot.slack.history import ThreadReader
 from bot.slack.message import Access
 from bot.slack.search import SlackSearching
-from bot.slack.users import KnownPeople, People
-from bot.stores.budgets import Budgets, Limits
+from bot.slack.users import People
+from bot.stores.budgets import Limits
 from bot.stores.pause import Pausing
 from bot.stores.stores import Stores, stores_over
 from bot.stores.turn_records import TurnRecords
@@ -179,18 +176,17 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace)
         stack.push_async_callback(mailbox.aclose)
-        stores = stores_over(redis, mailbox, prefix=prefix)
-        pause_and_budgets = _pause_and_budgets(settings, redis, prefix=prefix)
-        observers.tokens_used = pause_and_budgets.budgets.used
+        stores = stores_over(redis, mailbox, _limits(settings), prefix=prefix)
+        observers.tokens_used = stores.budgets.used
         team_bots = _TeamBots(
             redis=redis, engine=engine, observers=observers, access=_access(settings), stores=stores,
-            pause_and_budgets=pause_and_budgets, prompts=prompts, prefix=prefix, settings=settings, timeouts=timeouts,
+            prompts=prompts, prefix=prefix, settings=settings, timeouts=timeouts,
             circuits=[engine.breaker],
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
         reading, delivery = Reading(slack.workspaces), delivery_of(slack.workspaces)
         turns = Turns(
-            mailbox, NewerVersions(reading.handle, stores.threads).handle, on_dead=reading.tell_dead,
+            mailbox, reading.handle, on_dead=reading.tell_dead,
             concurrency=max(1, concurrency), drain_s=drain_s, sweep=Queueing(mailbox, delivery).sweep,
         )  # fmt: skip
         app = build_app(slack.client, slack.workspaces)
@@ -206,7 +202,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             catching_up=CatchingUp(redis, intake, prefix=prefix, recent_s=settings.catch_up_s),
             circuits=team_bots.circuits,
             installing=slack.installing,
-            pausing=pause_and_budgets.pausing,
+            pausing=stores.pausing,
             syncing=_syncing(settings, corpus, engine, observers),
         )  # fmt: skip
 
@@ -241,7 +237,6 @@ class _TeamBots:
     observers: Observers
     access: Access
     stores: Stores
-    pause_and_budgets: PauseAndBudgets
     prompts: Sequence[Mapping[str, str]]
     prefix: str
     settings: Settings
@@ -260,61 +255,36 @@ class _TeamBots:
             offers_human=partial(offers_human, self.settings.handoff),
             language_of=people.language,
             files_of=Attachments(client, calls, delivery.reader).of,
-            tools_of=SlackSearching(client, calls, token_of=stores.tokens.of).tools,
+            tools_of=SlackSearching(client, calls).tools,
         )
         answering = Answering(
             self.engine, delivery, stores=stores, observers=self.observers, lookups=lookups, timeouts=self.timeouts,
             streams=Streams(calls, call_s=min(5.0, self.timeouts.attempt_s)) if self.settings.streams else None,
         )  # fmt: skip
-        helpers = Helpers(handoff=self.settings.handoff, calls=calls, workspace=workspace, delivery=delivery)
-        handle, tell_dead = self._way_to(answering, helpers, people)
+        services = GateServices(
+            access=self.access, stores=stores, people=people, delivery=delivery, records=self.observers.records,
+            helpers=Helpers(handoff=self.settings.handoff, calls=calls, workspace=workspace),
+        )  # fmt: skip
+        flow = Flow(services, answering)
         return TeamBot(
             workspace=workspace,
             delivery=delivery,
             language_of=people.speaks,
-            handle=handle,
-            tell_dead=tell_dead,
+            handle=flow.handle,
+            tell_dead=flow.tell_dead,
         )
-
-    def _way_to(self, answering: Answering, helpers: Helpers, people: People) -> tuple[Handle, OnDead]:
-        """What a message meets before it is answered, from the last to the first."""
-        stores, delivery = self.stores, helpers.delivery
-        handing_off = HandingOff(
-            answering.handle, answering.tell_dead,
-            helpers=helpers, mailbox=stores.mailbox, records=self.observers.records, redis=self.redis,
-        )  # fmt: skip
-        allowance = Allowance(
-            handing_off.handle,
-            pause_and_budgets=self.pause_and_budgets,
-            stores=stores,
-            people=people,
-            delivery=delivery,
-        )
-        bystanders = Bystanders(allowance.handle, threads=stores.threads, people=people, delivery=delivery)
-        late_stops = LateStops(
-            bystanders.handle, handing_off.tell_dead,
-            stops=Stops(stores, stores.mailbox.cancel), stores=stores, people=people, delivery=delivery,
-        )  # fmt: skip
-        admission = Admission(
-            late_stops.handle, late_stops.tell_dead,
-            access=self.access, stores=stores, people=people, delivery=delivery,
-        )  # fmt: skip
-        recalling = Recalling(
-            admission.handle, admission.tell_dead, thread_modes=stores.thread_modes, reader=delivery.reader
-        )  # fmt: skip
-        return recalling.handle, recalling.tell_dead
 
     def services(self, admins: frozenset[str], workspaces: Workspaces, cancel: Cancel) -> Services:
         """What the listeners of all workspaces hand things to."""
         delivery = delivery_of(workspaces)
-        stores, known = self.stores, KnownPeople(self.redis, prefix=self.prefix)
-        early_stops = EarlyStops(Stops(stores, cancel), stores, access=self.access, known=known)
+        stores = self.stores
+        early_stops = EarlyStops(Stops(stores, cancel), stores, access=self.access)
         served = Served(self.redis, prefix=self.prefix)
         enqueuer = Enqueuer(stores, cancel, early_stops=early_stops, served=served)
         admin_chat = AdminChat(
             enqueuer.receive,
             admins=admins,
-            pausing=self.pause_and_budgets.pausing,
+            pausing=self.stores.pausing,
             cancellations=self.stores.cancellations,
             delivery_of=delivery,
         )
@@ -335,7 +305,7 @@ class _TeamBots:
 
     async def _figures(self) -> HomeFigures:
         found = await home_figures(self.engine, self.observers)
-        return replace(found, paused=await self.pause_and_budgets.pausing.now() is not None)
+        return replace(found, paused=await self.stores.pausing.now() is not None)
 
 
 def _socket_front(app: AsyncApp, settings: Settings, timeouts: TurnTimeouts) -> SocketFront:
@@ -350,13 +320,6 @@ def _intake(front: SocketFront | None, listeners: Listeners, delivery: DeliveryO
         return (await delivery(team)).reader
 
     return Intake(listening=listening, take=listeners.take, reader_of=reader_of)
-
-
-def _pause_and_budgets(settings: Settings, redis: Redis, *, prefix: str) -> PauseAndBudgets:
-    """When Orion may answer, and how much."""
-    return PauseAndBudgets(
-        pausing=Pausing(redis, prefix=prefix), budgets=Budgets(redis, _limits(settings), prefix=prefix)
-    )
 
 
 def _access(settings: Settings) -> Access:

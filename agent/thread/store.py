@@ -8,6 +8,7 @@ can go on without its past. Must never write a key without a TTL.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,6 +82,16 @@ def shard_tag(number: int, *, prefix: str, shards: int) -> str:
     return f"{{{prefix}:{number}}}" if shards == 1 else f"{{{prefix}:{number}/{shards}}}"
 
 
+def read_row(row: Sequence[Any]) -> tuple[ThreadState, int]:
+    """A state, and the schema it says it has: 0 where nothing stands (or an early version wrote it)."""
+    version, text, schema = row
+    written = int(schema) if schema and str(schema).isdecimal() else 0
+    if version is None:
+        return ThreadState(), written
+    # The hash's own version is what the next save is checked against, whatever the text says.
+    return replace(from_json(text), version=int(version)), written
+
+
 class ThreadStore:
     """Loads and saves states. ``prefix`` and ``shards`` are those of the mailbox. Times in seconds."""
 
@@ -93,26 +104,19 @@ class ThreadStore:
 
     def key(self, key: ThreadKey) -> str:
         """Where this thread's state lies."""
-        return self._key(str(key))
-
-    def _key(self, thread: str) -> str:
-        return f"{hash_tag(thread, prefix=self._prefix, shards=self._shards)}:state:{thread}"
-
-    async def schema(self, thread: str) -> int:
-        """The schema of what stands for a thread, 0 where nothing does (or what an early version wrote)."""
-        found = await self._redis.hget(self._key(thread), "schema")
-        return int(found) if found and str(found).isdecimal() else 0
+        return f"{hash_tag(str(key), prefix=self._prefix, shards=self._shards)}:state:{key}"
 
     async def load(self, key: ThreadKey) -> ThreadState:
         """The thread's state, a fresh one if there is none. Raises ``RedisError``."""
         async with self._redis.pipeline(transaction=True) as pipe:
-            pipe.hmget(self.key(key), ["version", "state"])
-            pipe.expire(self.key(key), self._ttl_s)
-            (version, text), _ = await pipe.execute()
-        if version is None:
-            return ThreadState()
-        # The hash's own version is what the next save is checked against, whatever the text says.
-        return replace(from_json(text), version=int(version))
+            self.ask(pipe, key)
+            row, _ = await pipe.execute()
+        return read_row(row)[0]
+
+    def ask(self, pipe: Any, key: ThreadKey) -> None:
+        """Put the two commands of ``load`` into a pipeline; ``read_row`` reads the answer of the first."""
+        pipe.hmget(self.key(key), ["version", "state", "schema"])
+        pipe.expire(self.key(key), self._ttl_s)
 
     async def save(self, key: ThreadKey, state: ThreadState, *, fence: Fence | None = None) -> ThreadState:
         """Write ``state`` over the version it was loaded as; returns it with its new version.

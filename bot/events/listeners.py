@@ -117,7 +117,8 @@ class Listeners:
         if isinstance(found, Refused):
             found = found.to_be_told()
         elif isinstance(found, Incoming):
-            found = settle(found, await self._services.thread_modes.of(found.thread))
+            asked = found.addressed == "mention" and found.kind != "edit"  # wherever Orion stands, it is answered
+            found = found if asked else settle(found, await self._services.thread_modes.of(found.thread))
         if isinstance(found, Ignored):
             _log.debug("event_ignored", reason=found.reason)
             self._services.count(found.reason)

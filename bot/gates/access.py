@@ -1,8 +1,4 @@
-"""May this person ask here (A12). Whether Orion may answer now is another matter (``bot.gates.allowance``).
-
-Promises: nobody is answered who should not be, and a Slack that does not say who somebody is makes the question wait,
-not pass; a refused person is told once a day, where only they see it. Must never ask a model.
-"""
+"""May this person ask here (A12). Whether Orion may answer now is another matter (``bot.gates.allowance``)."""
 
 from __future__ import annotations
 
@@ -11,15 +7,12 @@ from typing import Final
 import structlog
 
 from agent.texts.catalogue import say
-from bot.delivery.delivery import Delivery
-from bot.queue.lease import Lease
-from bot.queue.queue import Claimed
-from bot.queue.worker import OK, Ending, Handle, OnDead, dead, later
+from bot.gates.services import GateServices
+from bot.queue.worker import OK, Ending, dead, later
 from bot.slack.message import Access, Incoming
-from bot.slack.users import People, Person
+from bot.slack.users import Person
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import Stores
-from bot.turn.job import asks, gate_wait_s, stored_s_ago, where_whispered
+from bot.turn.job import Job, asks, gate_wait_s, stored_s_ago, where_whispered
 
 log = structlog.get_logger()
 
@@ -39,116 +32,104 @@ _REFUSALS: Final[dict[str, str]] = {
 }
 
 
-class Admission:
-    """Stands before whoever answers (``handle``, ``on_dead``) in one workspace."""
+async def admitted(job: Job, at: GateServices) -> Ending | None:
+    """Whether this person may ask here; else they are told why not, once a day and where only they see it.
 
-    def __init__(  # noqa: PLR0913 - the parts of one way, each named at the call
-        self, handle: Handle, on_dead: OnDead, *, access: Access, stores: Stores, people: People, delivery: Delivery
-    ) -> None:
-        self._handle = handle
-        self._on_dead = on_dead
-        self._access = access
-        self._stores = stores
-        self._people = people
-        self._delivery = delivery
+    A Slack that does not say who somebody is makes the message wait.
+    """
+    incoming = job.incoming
+    if incoming.kind == "delete":
+        return None
+    try:
+        refusal = incoming.refused or await _refusal(job, at)
+    except DeliveryFailed as failure:
+        return await _not_known(job, at, failure)
+    if refusal:
+        await _turn_away(job, at, refusal)
+        return OK
+    if incoming.addressed == "mention" and asks(incoming) and job.facts.wanted and not job.facts.engaged:
+        await at.stores.thread_modes.confirm(incoming.thread)
+    return None
 
-    async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Let the message through, tell its person why not, or let it wait until Slack says who they are."""
-        incoming = Incoming.in_body(claimed.body)
-        if incoming is None or incoming.kind == "delete":
-            return await self._handle(claimed, lease)
+
+async def _refusal(job: Job, at: GateServices) -> str:
+    """Why this message gets no answer, or an empty text. Raises ``DeliveryFailed`` where Slack does not tell."""
+    incoming, access = job.incoming, at.access
+    team, channel = incoming.thread.team, incoming.thread.channel
+    if not (access.allow_external or incoming.vouched or channel.startswith("D")):
         try:
-            refusal = incoming.refused or await self._refusal(incoming)
-        except DeliveryFailed as failure:
-            return await self._not_known(claimed, incoming, failure)
-        if refusal:
-            await self._turn_away(incoming, refusal)
-            return OK
-        if incoming.addressed == "mention" and asks(incoming) and await self._stores.cancellations.wanted(incoming):
-            await self._stores.thread_modes.confirm(incoming.thread)
-        return await self._handle(claimed, lease)
-
-    async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """Tell the person that the message was given up, if Orion may talk to them."""
-        incoming = Incoming.in_body(claimed.body)
-        if incoming is not None and (incoming.refused or await self._known_refusal(incoming)):
-            return
-        await self._on_dead(claimed, lease, reason)
-
-    async def _refusal(self, incoming: Incoming) -> str:
-        """Why this message gets no answer, or an empty text. Raises ``DeliveryFailed`` where Slack does not tell."""
-        access, team, channel = self._access, incoming.thread.team, incoming.thread.channel
-        if not (access.allow_external or incoming.vouched or channel.startswith("D")):
-            try:
-                if await self._people.is_shared(team, channel):
-                    return "external_channel"
-            except DeliveryFailed as failure:
-                if not failure.permanent:
-                    raise
-                return "unknown_channel"
-        if not must_be_known(incoming, access):
-            return ""
-        try:
-            person = await self._people.person(team, incoming.user)
-            return "bot" if incoming.through_app and person.bot else refusal_of(person, access)
+            shared = job.facts.shared
+            if shared if shared is not None else await at.people.is_shared(team, channel):
+                return "external_channel"
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
-            log.warning("person_cannot_be_known", reason=failure.reason)
-            return "unknown_person"
+            return "unknown_channel"
+    if not must_be_known(incoming, access):
+        return ""
+    try:
+        person = job.facts.person or await at.people.person(team, incoming.user)
+        return "bot" if incoming.through_app and person.bot else refusal_of(person, access)
+    except DeliveryFailed as failure:
+        if not failure.permanent:
+            raise
+        log.warning("person_cannot_be_known", reason=failure.reason)
+        return "unknown_person"
 
-    async def _known_refusal(self, incoming: Incoming) -> str:
-        """As far as it was found out already."""
-        known = await self._people.known(incoming.thread.team, incoming.user)
-        return refusal_of(known, self._access) if known and must_be_known(incoming, self._access) else ""
 
-    async def _not_known(self, claimed: Claimed, incoming: Incoming, failure: DeliveryFailed) -> Ending:
-        """Slack does not tell who this is: the message waits, and in the end is given up."""
-        log.warning("person_not_known_yet", thread=claimed.thread, reason=failure.reason)
-        waited = stored_s_ago(claimed)
-        if waited > KNOWN_WITHIN_S:
-            return dead("nobody could tell who asked")
-        if waited > TOLD_AFTER_S:
-            await self._whisper_once(incoming, "checking", incoming.ts)
-        return later(gate_wait_s(claimed))
+def known_refusal(job: Job, access: Access) -> str:
+    """Why this person gets no answer, as far as it was found out already."""
+    known = job.facts.person
+    return refusal_of(known, access) if known and must_be_known(job.incoming, access) else ""
 
-    async def _turn_away(self, incoming: Incoming, refusal: str) -> None:
-        log.info("person_turned_away", reason=refusal, kind=incoming.kind)
-        subject = f"{refusal}:{incoming.thread.channel}" if refusal in _OF_CHANNELS else refusal
-        if (
-            incoming.addressed != "follow_up" and not incoming.through_app
-        ):  # whoever did not speak to Orion is not spoken to
-            await self._whisper_once(incoming, _REFUSALS.get(refusal, "unknown_person"), subject)
-        if incoming.refused or incoming.thread.channel.startswith("D"):
-            return
-        if incoming.kind == "stop":
-            return
-        if incoming.addressed == "mention" and not (await self._stores.threads.load(incoming.thread)).history:
-            await self._stores.thread_modes.disengage(incoming.thread)
-        elif incoming.kind == "mute":
-            await self._stores.thread_modes.engage(incoming.thread)
 
-    async def _whisper_once(self, incoming: Incoming, name: str, subject: str) -> None:
-        """To this person alone, once a day; one that Slack did not take may be tried the next time."""
-        team, user = incoming.thread.team, incoming.user
-        if not await self._people.tell_now(team, user, subject):
-            return
-        try:
-            await self._delivery.thank(
-                where_whispered(incoming), user, say(name, await self._people.spoken_by(incoming))
-            )
-        except DeliveryFailed as failure:
-            log.warning("notice_not_delivered", reason=failure.reason)
-            if not failure.permanent:
-                await self._people.not_told(team, user, subject)
+async def _not_known(job: Job, at: GateServices, failure: DeliveryFailed) -> Ending:
+    """Slack does not tell who this is: the message waits, and in the end is given up."""
+    log.warning("person_not_known_yet", reason=failure.reason)
+    waited = stored_s_ago(job.claimed)
+    if waited > KNOWN_WITHIN_S:
+        return dead("nobody could tell who asked")
+    if waited > TOLD_AFTER_S:
+        await _whisper_once(job.incoming, at, "checking", job.incoming.ts)
+    return later(failure.again_s or gate_wait_s(job.claimed))
+
+
+async def _turn_away(job: Job, at: GateServices, refusal: str) -> None:
+    incoming, thread_modes = job.incoming, at.stores.thread_modes
+    log.info("person_turned_away", reason=refusal, kind=incoming.kind)
+    subject = f"{refusal}:{incoming.thread.channel}" if refusal in _OF_CHANNELS else refusal
+    if (
+        incoming.addressed != "follow_up" and not incoming.through_app
+    ):  # whoever did not speak to Orion is not spoken to
+        await _whisper_once(incoming, at, _REFUSALS.get(refusal, "unknown_person"), subject)
+    if incoming.refused or incoming.thread.channel.startswith("D") or incoming.kind == "stop":
+        return
+    if incoming.addressed == "mention" and not job.facts.state.history:
+        await thread_modes.disengage(incoming.thread)
+    elif incoming.kind == "mute":
+        await thread_modes.engage(incoming.thread)
+
+
+async def _whisper_once(incoming: Incoming, at: GateServices, name: str, subject: str) -> None:
+    """To this person alone, once a day; one that Slack did not take may be tried the next time."""
+    people, team, user = at.people, incoming.thread.team, incoming.user
+    if not await people.tell_now(team, user, subject):
+        return
+    try:
+        text = say(name, await people.spoken_by(incoming))
+        await at.delivery.thank(where_whispered(incoming), user, text)
+    except DeliveryFailed as failure:
+        log.warning("notice_not_delivered", reason=failure.reason)
+        if not failure.permanent:
+            await people.not_told(team, user, subject)
 
 
 def must_be_known(incoming: Incoming, access: Access) -> bool:
     """Whether it matters who this is. An allowed bot (``B…``) has no account, a person on the list is meant."""
-    everybody = access.allow_guests and access.allow_external and not incoming.through_app
-    return (
-        not (everybody or incoming.user.startswith("B") or incoming.user in access.allow_users) or incoming.through_app
-    )
+    if incoming.through_app:
+        return True
+    everybody = access.allow_guests and access.allow_external
+    return not (everybody or incoming.user.startswith("B") or incoming.user in access.allow_users)
 
 
 def admits(incoming: Incoming, access: Access, known: Person | None) -> bool:

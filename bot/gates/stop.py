@@ -1,9 +1,7 @@
 """A person takes back what was asked in a thread: the word "stop", or Slack's button (A6).
 
-Promises: whoever may ask may stop what was asked before, on whichever worker it runs or waits; what was asked after the
-stop goes on, however late Slack brings it; a deletion under way is never cut off. Somebody who may not ask stops nobody
-else's turn: where Slack must first tell who they are, the stop is stored like a question and obeyed behind the door.
-Must never wait for Slack before the ack.
+Somebody who may not ask stops nobody else's turn: where Slack must first tell who they are, the stop is stored like a
+question, and obeyed behind the gate that looks who they are.
 """
 
 from __future__ import annotations
@@ -17,17 +15,15 @@ import structlog
 
 from agent.texts.catalogue import say
 from agent.thread.state import StateNotSaved, let_be
-from bot.delivery.delivery import Delivery
 from bot.gates.access import admits
-from bot.queue.lease import Lease
-from bot.queue.queue import Claimed, Stored
-from bot.queue.worker import OK, Ending, Handle, OnDead
+from bot.gates.services import GateServices
+from bot.queue.queue import Stored
+from bot.queue.worker import OK, Ending
 from bot.slack.history import sort_key
 from bot.slack.message import Access, Incoming
-from bot.slack.users import KnownPeople, People
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
-from bot.turn.job import where_whispered
+from bot.turn.job import Job, where_whispered
 from verification.text.language import detect
 
 log = structlog.get_logger()
@@ -95,11 +91,10 @@ def _said(incoming: Incoming) -> tuple[int, int]:
 class EarlyStops:
     """Before the ack: a stop is obeyed at once if its person is known to be let in, else it is stored."""
 
-    def __init__(self, stops: Stops, stores: Stores, *, access: Access, known: KnownPeople) -> None:
+    def __init__(self, stops: Stops, stores: Stores, *, access: Access) -> None:
         self._stops = stops
         self._stores = stores
         self._access = access
-        self._known = known
 
     async def receive(self, incoming: Incoming) -> None:
         """Returns when the stop is obeyed or durable. Raises ``RedisError``."""
@@ -118,61 +113,44 @@ class EarlyStops:
         messages = [Incoming.in_body(one.body) for one in await self._stores.mailbox.stored(str(incoming.thread))]
         if {one.user for one in messages if one and one.kind in _TURNS} == {incoming.user}:
             return True  # it is all their own
-        known = await self._known.known(incoming.thread.team, incoming.user)
+        known = await self._stores.people.known(incoming.thread.team, incoming.user)
         return admits(incoming, self._access, known)
 
 
-class LateStops:
-    """Stands before whoever answers (``handle``, ``on_dead``), behind the door: a stop that had to be stored."""
-
-    def __init__(  # noqa: PLR0913 - the parts of one way, each named at the call
-        self, handle: Handle, on_dead: OnDead, *, stops: Stops, stores: Stores, people: People, delivery: Delivery
-    ) -> None:
-        self._handle = handle
-        self._on_dead = on_dead
-        self._stops = stops
-        self._stores = stores
-        self._people = people
-        self._delivery = delivery
-
-    async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Obey the stop, or tell its person alone that nothing runs; hand any other message on."""
-        incoming = Incoming.in_body(claimed.body)
-        if incoming is None or incoming.kind != "stop":
-            return await self._handle(claimed, lease)
-        obeyed = await self._stops.obey(incoming)
-        if not (obeyed or incoming.text):  # a button that outlived its turn
-            await self._delivery.sessions.end(incoming.thread, incoming.ts, lease.require)
-        if not obeyed and await self._is_for_us(incoming) and not await self._let_be(incoming, lease):
-            text = say("nothing_runs", await self._people.language(incoming.thread.team, incoming.user))
-            try:
-                await self._delivery.thank(where_whispered(incoming), incoming.user, text)
-            except DeliveryFailed as failure:
-                log.info("notice_not_delivered", reason=failure.reason)
-        return OK
-
-    async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """Of a stop that was given up nobody is told: what it was to stop has long ended."""
-        incoming = Incoming.in_body(claimed.body)
-        if incoming is None or incoming.kind != "stop":
-            await self._on_dead(claimed, lease, reason)
-
-    async def _let_be(self, incoming: Incoming, lease: Lease) -> bool:
-        """Whether Orion waited for an answer here: it does so no longer, and says so."""
-        stores = self._stores
-        state = await stores.threads.load(incoming.thread)
-        if state.pending_question is None or await stores.mailbox.stored(str(incoming.thread)):
-            return False  # what was said after the stop goes on
+async def stop_obeyed(job: Job, at: GateServices) -> Ending | None:
+    """Obey a stop that had to be stored, or tell its person alone that nothing runs."""
+    incoming = job.incoming
+    if incoming.kind != "stop":
+        return None
+    obeyed = await Stops(at.stores, at.stores.mailbox.cancel).obey(incoming)
+    if not (obeyed or incoming.text):  # a button that outlived its turn
+        await at.delivery.sessions.end(incoming.thread, incoming.ts, job.lease.require)
+    if not obeyed and await _is_for_us(incoming, at) and not await _let_be(job, at):
+        text = say("nothing_runs", await at.people.language(incoming.thread.team, incoming.user))
         try:
-            await stores.threads.save(incoming.thread, let_be(state))
-        except StateNotSaved as error:
-            log.warning("state_save_failed", thread=str(incoming.thread), reason=type(error).__name__)
-            return False
-        text = say("stopped", detect(state.pending_question.text))
-        with suppress(DeliveryFailed):
-            await self._delivery.say(incoming.thread, text, incoming.ts, lease.require)
-        return True
+            await at.delivery.thank(where_whispered(incoming), incoming.user, text)
+        except DeliveryFailed as failure:
+            log.info("notice_not_delivered", reason=failure.reason)
+    return OK
 
-    async def _is_for_us(self, incoming: Incoming) -> bool:
-        """In a muted thread the word is said to others, unless it names Orion."""
-        return incoming.addressed == "mention" or await self._stores.thread_modes.of(incoming.thread) != "muted"
+
+async def _let_be(job: Job, at: GateServices) -> bool:
+    """Whether Orion waited for an answer here: it does so no longer, and says so."""
+    stores, incoming = at.stores, job.incoming
+    state = job.facts.state
+    if state.pending_question is None or await stores.mailbox.stored(str(incoming.thread)):
+        return False  # what was said after the stop goes on
+    try:
+        await stores.threads.save(incoming.thread, let_be(state))
+    except StateNotSaved as error:
+        log.warning("state_save_failed", thread=str(incoming.thread), reason=type(error).__name__)
+        return False
+    text = say("stopped", detect(state.pending_question.text))
+    with suppress(DeliveryFailed):
+        await at.delivery.say(incoming.thread, text, incoming.ts, job.lease.require)
+    return True
+
+
+async def _is_for_us(incoming: Incoming, at: GateServices) -> bool:
+    """In a muted thread the word is said to others, unless it names Orion."""
+    return incoming.addressed == "mention" or await at.stores.thread_modes.of(incoming.thread) != "muted"

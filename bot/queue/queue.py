@@ -42,6 +42,8 @@ SOLO_TRIES = 2
 SEEN_TTL_S = 24 * 3600
 # An effect may be repeated as long as its message can come again: until `done`, and while its event ids are known.
 MARK_TTL_S = SEEN_TTL_S
+SETTLED = "settled"
+"""What a mark becomes once the effect it prepared has happened for good."""
 DEAD_TTL_S = 30 * 24 * 3600
 DEAD_KEPT = 10_000
 
@@ -258,8 +260,12 @@ class Mailbox:
                 refused.append(claimed)
         return refused
 
-    async def done(self, claimed: Claimed, verb: Verb, *, after_s: float = 0, reason: str = "") -> bool:
+    async def done(
+        self, claimed: Claimed, verb: Verb, *, after_s: float = 0, reason: str = "", settles: str = ""
+    ) -> bool:
         """End the turn; False when somebody took the thread over (nothing happens then).
+
+        ``settles`` names a mark of this thread that nobody needs any more: ``SETTLED`` takes its place.
 
         ``ok`` and ``dead`` take the message away (``dead`` keeps it with ``reason``); ``retry`` leaves it where it is
         for ``after_s``; ``giveback`` leaves it for anybody (after ``after_s``), and this try does not count.
@@ -272,6 +278,8 @@ class Mailbox:
             DEAD_KEPT,
             DEAD_TTL_S,
             self._wakeup.ttl_in_scripts,
+            f"{claimed.thread}:{settles}" if settles else "",
+            SETTLED,
         ]
         return await self._wakeup.answered(await self._done(keys=[shard], args=[claimed.thread, token, *ending]))
 

@@ -16,7 +16,7 @@ import traceback
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import structlog
@@ -46,11 +46,15 @@ Interruption = Literal["stopped", "lease_lost", "drained"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a turn ended, for the mailbox. ``after_s`` and ``reason`` belong to ``retry`` and ``dead``."""
+    """How a turn ended, for the mailbox. ``after_s`` and ``reason`` belong to ``retry`` and ``dead``.
+
+    ``settles`` names the mark that is of no use any more.
+    """
 
     verb: Verb
     after_s: float = 0.0
     reason: str = ""
+    settles: str = field(default="", compare=False)
 
 
 OK = Ending(verb="ok")
@@ -320,7 +324,9 @@ class Turns:
         began = now()
         while True:
             try:
-                accepted = await self._mailbox.done(claimed, ending.verb, after_s=ending.after_s, reason=ending.reason)
+                accepted = await self._mailbox.done(
+                    claimed, ending.verb, after_s=ending.after_s, reason=ending.reason, settles=ending.settles
+                )
             except RedisError as error:
                 if now() - began > (FAREWELL_S if self._stopping.is_set() else REPORT_S):
                     LOG.warning("turn_not_reported", **about(claimed), error_type=type(error).__name__)

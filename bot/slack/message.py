@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from agent.thread.conversation import Question, ThreadKey
 
@@ -106,15 +106,23 @@ class Incoming:
         Raises:
             ValueError: the body is no message.
         """
+        return cls.from_fields(json.loads(body))
+
+    @classmethod
+    def from_fields(cls, fields: Any) -> Incoming:
+        """The same from the decoded JSON.
+
+        Raises:
+            ValueError: these are no message's fields.
+        """
         try:
-            fields = json.loads(body)
             known = {name: fields[name] for name in cls.__slots__ if name in fields}
             known["thread"] = ThreadKey(**known["thread"])
             known["mentioned"] = frozenset(known.get("mentioned", ()))
             known["event_ids"] = tuple(known.get("event_ids", ()))
             return cls(**known)
         except (TypeError, KeyError) as exc:
-            message = "not a stored letter"
+            message = "not a stored message"
             raise ValueError(message) from exc
 
     @classmethod

@@ -7,7 +7,7 @@ question itself and what bots wrote is no evidence. Must never keep or log what 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -32,37 +32,26 @@ _NOT_GRANTED: Final = frozenset(
 )
 
 
-async def _its_own(incoming: Incoming) -> str:
-    """The token that the message itself brought."""
-    return incoming.action_token
-
-
 async def no_tools(_incoming: Incoming) -> tuple[Tool, ...]:
     """No question brings a tool of its own."""
     return ()
 
 
 class SlackSearching:
-    """Searches one workspace. ``token_of`` finds a question's token; an empty one is none."""
+    """Searches one workspace."""
 
     def __init__(
-        self,
-        client: AsyncWebClient,
-        calls: SlackCalls,
-        *,
-        token_of: Callable[[Incoming], Awaitable[str]] = _its_own,
-        clock: Callable[[], float] = time.monotonic,
+        self, client: AsyncWebClient, calls: SlackCalls, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._client = client
         self._calls = calls
-        self._token_of = token_of
         self._clock = clock
         self._granted = False
         self._known_until = 0.0
 
     async def tools(self, incoming: Incoming) -> tuple[Tool, ...]:
         """The tool for this question, or none."""
-        token = await self._token_of(incoming)
+        token = incoming.action_token
         if not token or not await self._grants():
             return ()
         return (SlackSearchTool(self._finder(incoming, token)),)

@@ -48,10 +48,14 @@ class KnownPeople:
         """Where it stands what Slack said of a person."""
         return f"{self._prefix}:person:{team}:{user}"
 
+    def channel_key(self, team: str, channel: str) -> str:
+        """Where it stands whether a channel is shared with others."""
+        return f"{self._prefix}:shared:{team}:{channel}"
+
     async def known(self, team: str, user: str) -> Person | None:
         """What was found out within the last hour; Slack is not asked."""
         stored = await self._redis.get(self.person_key(team, user))
-        return None if stored is None else _remembered(str(stored))
+        return remembered(stored)
 
 
 class People(KnownPeople):
@@ -60,10 +64,6 @@ class People(KnownPeople):
     def __init__(self, calls: SlackCalls, redis: Redis, *, prefix: str = "orion") -> None:
         super().__init__(redis, prefix=prefix)
         self._calls = calls
-
-    def channel_key(self, team: str, channel: str) -> str:
-        """Where it stands whether a channel is shared with others."""
-        return f"{self._prefix}:shared:{team}:{channel}"
 
     def told_key(self, team: str, user: str, subject: str) -> str:
         """Where it stands that a person was told something."""
@@ -125,10 +125,10 @@ class People(KnownPeople):
         return shared
 
 
-def _remembered(stored: str) -> Person | None:
+def remembered(stored: bytes | str | None) -> Person | None:
     """What was written down; None, so that Slack is asked again, where another version wrote it in another form."""
     try:
-        fields = json.loads(stored)
+        fields = json.loads(stored or "")
         return Person(**{one: fields[one] for one in Person.__slots__})
     except (ValueError, KeyError, TypeError):
         return None

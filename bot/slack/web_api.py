@@ -39,12 +39,16 @@ _log = structlog.get_logger()
 
 
 class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect, named as one
-    """Slack did not take it. ``permanent`` tells a thread that is gone from a Slack that is away."""
+    """Slack did not take it. ``permanent`` tells a thread that is gone from a Slack that is away.
 
-    def __init__(self, reason: str, *, permanent: bool) -> None:
+    ``again_s`` is how many seconds to wait before it is tried again, where that is known.
+    """
+
+    def __init__(self, reason: str, *, permanent: bool, again_s: float | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.permanent = permanent
+        self.again_s = again_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

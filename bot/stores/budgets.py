@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import structlog
 from redis.asyncio import Redis
@@ -37,6 +37,11 @@ class Limits:
     channel: int = 0
     workspace: int = 0
     admins: frozenset[str] = frozenset()
+
+    @property
+    def any(self) -> bool:
+        """Whether any limit is set."""
+        return bool(self.user or self.channel or self.workspace)
 
     def of(self, incoming: Incoming) -> dict[Holder, int]:
         """The limits that bind this message."""
@@ -78,13 +83,21 @@ class Budgets:
 
     async def exhausted(self, incoming: Incoming) -> Holder | None:
         """Whose budget is used up, if any that binds this message is. Raises ``RedisError``."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            return self.used_up(incoming, (await pipe.execute())[0] if self.ask(pipe, incoming) else ())
+
+    def ask(self, pipe: Any, incoming: Incoming) -> bool:
+        """Put the question into a pipeline, if a limit binds the message; ``used_up`` reads the answer."""
+        fields = [_field(holder, incoming) for holder in self._limits.of(incoming)]
+        if fields:
+            pipe.hmget(self.key(incoming.thread.team), fields)
+        return bool(fields)
+
+    def used_up(self, incoming: Incoming, used: Sequence[Any]) -> Holder | None:
+        """Whose budget is, by what Redis said was ``used``."""
         limits = self._limits.of(incoming)
-        if not limits:
-            return None
-        holders = list(limits)
-        fields = [_field(holder, incoming) for holder in holders]
-        used = await self._redis.hmget(self.key(incoming.thread.team), fields)
-        return next((holder for holder, n in zip(holders, used, strict=True) if int(n or 0) >= limits[holder]), None)
+        pairs = zip(limits.items(), used, strict=True) if used else ()
+        return next((holder for (holder, limit), n in pairs if int(n or 0) >= limit), None)
 
     def used(self, turn_id: str, tokens: int) -> None:
         """A call of this turn used so many tokens. A turn that nobody counts is none of ours."""
@@ -95,7 +108,13 @@ class Budgets:
 
     @asynccontextmanager
     async def counting(self, turn_id: str, incoming: Incoming) -> AsyncIterator[None]:
-        """Write down what the turn uses for as long as the block runs, and at its end what is left."""
+        """Write down what the turn uses for as long as the block runs, and at its end what is left.
+
+        Where no limit is set, nobody needs to know.
+        """
+        if not self._limits.any:
+            yield
+            return
         meter = self._meters[turn_id] = Meter(incoming=incoming)
         try:
             async with beside() as group:

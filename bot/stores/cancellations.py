@@ -56,8 +56,7 @@ class Cancellations:
 
     async def stopped_at(self, incoming: Incoming) -> str:
         """The ts of the stop that came after this question; empty where none did."""
-        stop = await self._redis.get(self.stop_key(incoming.thread))
-        return str(stop) if stop and sort_key(incoming.event_ts or incoming.ts) < sort_key(str(stop)) else ""
+        return after(str(await self._redis.get(self.stop_key(incoming.thread)) or ""), incoming)
 
     async def gone(self, incoming: Incoming) -> bool:
         """Whether this question was deleted."""
@@ -66,3 +65,8 @@ class Cancellations:
     async def is_gone(self, thread: ThreadKey, ts: str) -> bool:
         """Whether the message of this ts was deleted."""
         return bool(await self._redis.exists(self.gone_key(thread, ts)))
+
+
+def after(stop: str | None, incoming: Incoming) -> str:
+    """The ts of a thread's latest stop, if it came after the message; else empty."""
+    return stop if stop and sort_key(incoming.event_ts or incoming.ts) < sort_key(stop) else ""

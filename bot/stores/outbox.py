@@ -1,7 +1,6 @@
 """What a turn decided to say, written down before it is said: a crash in between repeats the delivery, not the turn.
 
-Promises: an entry is written once per turn, by whoever holds the thread; whoever finds one delivers exactly that. An
-entry of an older or newer version that cannot be read counts as none. Must never go into a log: it holds the answer.
+An entry of an older or newer version that cannot be read counts as none.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Any
 from agent.outcome import OutcomeName
 from agent.thread.state import ThreadState, from_json, to_json
 from agent.tools.builtin.slack_search import without_slack_text
+from bot.queue.queue import SETTLED
 from verification.types import Answer, Repair, Source, Violation
 
 
@@ -30,6 +30,11 @@ class Entry:
         answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)))
         fields = {"outcome": self.outcome, "answer": asdict(answer), "state": to_json(self.state)}
         return json.dumps(fields, separators=(",", ":"))
+
+
+def is_settled(stored: str | None) -> bool:
+    """Whether the entry was delivered and its thread saved: then ``SETTLED`` stands in its place."""
+    return stored == SETTLED
 
 
 def read_entry(stored: str | None) -> Entry | None:

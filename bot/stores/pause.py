@@ -68,10 +68,13 @@ class Pausing:
             pipe.get(self.key())
             pipe.get(self.resumed_key())
             stored, resumed = await pipe.execute()
-        return (_read(stored) if stored else None), float(resumed or 0)
+        return read_pause(stored), float(resumed or 0)
 
 
-def _read(stored: str) -> Pause:
+def read_pause(stored: str | None) -> Pause | None:
+    """The pause as it stands in Redis. One that cannot be read holds all the same."""
+    if not stored:
+        return None
     try:
         fields = json.loads(stored)
         return Pause(since=float(fields["since"]), reason=string(fields, "reason"))

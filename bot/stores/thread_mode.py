@@ -59,8 +59,11 @@ class ThreadModes:
         return "lost" if not stranger and _began(thread) < float(since) else "unknown"
 
     async def engage(self, thread: ThreadKey) -> None:
-        """Orion was addressed here."""
-        await self._redis.set(self.key(thread), "engaged", ex=KEPT_S)
+        """Orion was addressed here. The first time of all is when this Redis began to remember."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.set(self.key(thread), "engaged", ex=KEPT_S)
+            pipe.set(self.since_key(), self._clock(), nx=True)
+            await pipe.execute()
 
     async def confirm(self, thread: ThreadKey) -> None:
         """Somebody who may addressed Orion here: that holds, whatever was taken back meanwhile of one who may not."""

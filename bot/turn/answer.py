@@ -1,4 +1,4 @@
-"""From a claimed message to a delivered answer: load, run the turn, write down, deliver, save.
+"""From a message that passed the gates to a delivered answer: run the turn, write down, deliver, save.
 
 The outbox holds what is to be said before it is said; every outside effect checks the lease first.
 """
@@ -32,18 +32,18 @@ from bot.slack.history import sort_key
 from bot.slack.message import Incoming
 from bot.slack.search import no_tools
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.outbox import Entry, read_entry
+from bot.stores.outbox import Entry, is_settled, read_entry
 from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
 from bot.turn.delete_answer import take_back
-from bot.turn.duplicates import DuplicateChecker, PendingCheck, read_pending_check
+from bot.turn.duplicates import DuplicateChecker, PendingCheck
 from bot.turn.engine import Engine
 from bot.turn.history import with_earlier
-from bot.turn.job import Work, turn_id_of
+from bot.turn.job import Job
 from bot.turn.observer import Observers
-from bot.turn.retry_later import WaitingOut
+from bot.turn.retry_later import WaitingOut, waiting_since
 from bot.turn.status import MODEL_AWAY, THINKING, Pace, WorkingStatus, working
-from bot.turn.stream_recovery import StreamedTurns
+from bot.turn.stream_recovery import StreamedTurns, stream_before
 from verification.text.language import detect
 
 log = structlog.get_logger()
@@ -126,269 +126,263 @@ class Answering:
         self._duplicate_checker = DuplicateChecker(stores.mailbox, delivery, stores.cancellations)
         self._waiting = WaitingOut(stores.mailbox, self._timeouts)
 
-    async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
+    async def answer(self, job: Job) -> Ending:
         """Do what the message asks. Returns how the message ends in its mailbox. Raises ``LeaseLost``."""
-        lease.require()  # a worker that stood still since it claimed would start a turn that runs elsewhere by now
-        if (pending_check := read_pending_check(claimed.body)) is not None:
-            return await self._settle(pending_check, claimed, lease)
+        claimed = job.claimed
+        log.info("turn_started", message_id=claimed.id, tries=claimed.tries, waited_s=round(job.waited_s, 3))
         try:
-            incoming = Incoming.from_json(claimed.body)
-        except ValueError:
-            return dead("unreadable letter")
-        work = Work(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id_of(incoming))
-        with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=work.turn_id):
-            log.info("turn_started", message_id=claimed.id, tries=claimed.tries, waited_s=round(work.waited_s, 3))
-            try:
-                return await self._do(work)
-            except DeliveryFailed as failure:
-                log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
-                if failure.permanent or work.waited_s > self._timeouts.slack_s:
-                    return dead(failure.reason)
-                return later(self._timeouts.pause_s(work.waited_s))
-            except (asyncio.CancelledError, LeaseLost):
-                if not lease.held():
-                    await self._look_again(work)
-                raise
-            finally:
-                if claimed.tries > 1:  # whoever died over it may have said the same
-                    await self._look_again(work)
+            return await self._do(job)
+        except DeliveryFailed as failure:
+            log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
+            if failure.permanent or job.waited_s > self._timeouts.slack_s:
+                return dead(failure.reason)
+            return later(failure.again_s or self._timeouts.pause_s(job.waited_s))
+        except (asyncio.CancelledError, LeaseLost):
+            if not job.lease.held():
+                await self._look_again(job)
+            raise
+        finally:
+            if claimed.tries > 1:  # whoever died over it may have said the same
+                await self._look_again(job)
 
-    async def _settle(self, pending_check: PendingCheck, claimed: Claimed, lease: Lease) -> Ending:
+    async def settle(self, pending_check: PendingCheck, claimed: Claimed, lease: Lease) -> Ending:
+        """Look for what was posted twice. Returns when to look again."""
         try:
             return await self._duplicate_checker.settle(pending_check, claimed, lease)
         except DeliveryFailed as failure:
             log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
             return OK if failure.permanent else later(self._timeouts.pause_most_s)
 
-    async def _look_again(self, work: Work) -> None:
+    async def _look_again(self, job: Job) -> None:
         """Two workers had this question, one after the other; what the slower one still does is looked for later."""
         with suppress(RedisError):
-            await self._duplicate_checker.note(
-                work.claimed, PendingCheck(place=work.place, question_ts=work.incoming.ts)
-            )
+            await self._duplicate_checker.note(job.claimed, PendingCheck(place=job.place, question_ts=job.incoming.ts))
 
-    async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
+    async def tell_dead(self, job: Job, reason: str) -> None:
         """A message was given up: its person is told, with an id that the log knows (I6), unless an answer stands.
 
         Raises ``DeliveryFailed`` where Slack is away.
         """
-        incoming = Incoming.in_body(claimed.body)
-        if incoming is None:
-            return
-        work = Work(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id_of(incoming))
-        log.error("question_given_up", thread=claimed.thread, turn_id=work.turn_id, reason=reason)
+        incoming, lease = job.incoming, job.lease
+        log.error("question_given_up", thread=job.claimed.thread, turn_id=job.turn_id, reason=reason)
         if incoming.kind == "delete":
             return  # whoever took a question back wants to hear nothing of it
         try:
-            entry = await self._decided(work)
+            entry = await self._decided(job)
             if entry is not None:
-                await self._deliver(work, entry)
-            elif not any(posted.turn_id for posted in await self._delivery.reader.posted(work.place, incoming.ts)):
-                text = say("internal", work.language, id=short_id(work.turn_id))
-                answer_key = replace(work.answer_key(), turn_id="", streamed=await self._streamed.ts_of(work))
-                await self._delivery.answer(work.place, own_words(text), answer_key)
-            await self._delivery.sessions.end(work.place, incoming.ts, lease.require)
+                await self._deliver(job, entry)
+            elif is_settled(job.facts.outbox):
+                return
+            elif not any(posted.turn_id for posted in await self._delivery.reader.posted(job.place, incoming.ts)):
+                text = say("internal", job.language, id=short_id(job.turn_id))
+                answer_key = replace(job.answer_key(), turn_id="", streamed=await self._streamed.ts_of(job))
+                await self._delivery.answer(job.place, own_words(text), answer_key)
+            await self._delivery.sessions.end(job.place, incoming.ts, lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
                 raise  # the message is kept, and its person told by a later try
-            await self._tell_in_person(work)
+            await self._tell_in_person(job)
 
-    async def _tell_in_person(self, work: Work) -> None:
+    async def _tell_in_person(self, job: Job) -> None:
         """The place is closed to Orion: the person is told in their direct chat, without a word of the question."""
         try:
-            work.lease.require()
-            await self._delivery.greet(work.incoming.user, say("not_posted", work.language, id=short_id(work.turn_id)))
+            job.lease.require()
+            await self._delivery.greet(job.incoming.user, say("not_posted", job.language, id=short_id(job.turn_id)))
         except DeliveryFailed as failure:
             log.warning("person_not_told", reason=failure.reason)
 
-    async def _do(self, work: Work) -> Ending:
-        incoming, require = work.incoming, work.lease.require
+    async def _do(self, job: Job) -> Ending:
+        incoming, require = job.incoming, job.lease.require
         match incoming.kind:
             case "mute" | "unmute":
-                text = say("muted" if incoming.kind == "mute" else "unmuted", await self._spoken(work))
-                await self._delivery.say(work.place, text, incoming.ts, require)
+                text = say("muted" if incoming.kind == "mute" else "unmuted", await self._spoken(job))
+                await self._delivery.say(job.place, text, incoming.ts, require)
             case "delete":
-                await take_back(work, self._delivery, self._stores)
+                await take_back(job, self._delivery, self._stores)
             case "stop" | "hand_off":
                 pass  # taken care of by ``bot.gates.stop`` and ``bot.gates.handoff``; neither has an answer of its own
             case "question" | "edit" | "help":  # a bare mention may bring a file
-                return await self._question(work)
+                return await self._question(job)
         return OK
 
-    async def _spoken(self, work: Work) -> str | None:
+    async def _spoken(self, job: Job) -> str | None:
         """The language of a thread where the message itself has none: of what was asked last, else of its person."""
-        state = await self._threads.load(work.place)
-        asked = [message.text for message in state.history if message.role == "user" and message.addressed]
-        return detect(asked[-1]) if asked else await self._lookups.language_of(work.place.team, work.incoming.user)
+        asked = [message.text for message in job.facts.state.history if message.role == "user" and message.addressed]
+        return detect(asked[-1]) if asked else await self._lookups.language_of(job.place.team, job.incoming.user)
 
-    async def _question(self, work: Work) -> Ending:
+    async def _question(self, job: Job) -> Ending:
         try:
-            entry = await self._decided(work)
+            entry = read_entry(job.facts.outbox)
             if entry is not None:
-                await self._finish(work, entry)
-            elif not await self._cancellations.wanted(work.incoming):
-                await self._let_go(work)
+                await self._finish(job, entry)
+            elif is_settled(job.facts.outbox):
+                return OK
+            elif not job.facts.wanted:
+                await self._let_go(job)
                 return OK
             else:
-                found = await self._answer(work)
+                found = await self._answer(job)
                 if not isinstance(found, Entry):
                     return found
                 entry = found
         except asyncio.CancelledError:
-            if not work.lease.stopped:
+            if not job.lease.stopped:
                 raise
-            return await self._interrupted(work)
-        await self._save(work, entry.state)
-        return OK
+            return await self._interrupted(job)
+        return await self._saved(job, entry)
 
-    async def _finish(self, work: Work, entry: Entry) -> None:
+    async def _saved(self, job: Job, entry: Entry) -> Ending:
+        """The answer stands: its thread is saved, and nobody needs the outbox's entry any more."""
+        await self._save(job, entry.state)
+        return replace(OK, settles=job.outbox)
+
+    async def _finish(self, job: Job, entry: Entry) -> None:
         """Deliver what an earlier try decided, and take away the status that it may have left."""
-        await self._deliver(work, entry)
-        await self._clear(work)
-        await self._look_again(work)
+        await self._deliver(job, entry)
+        await self._clear(job)
+        await self._look_again(job)
 
-    async def _clear(self, work: Work) -> None:
+    async def _clear(self, job: Job) -> None:
         """Take away what a worker that died over this question may have left on show."""
         with suppress(DeliveryFailed):
-            require = work.lease.require
-            await self._delivery.status(work.place, "", question_ts=work.incoming.ts, lease_check=require)
-        await self._delivery.sessions.end(work.place, work.incoming.ts, work.lease.require)
-        if work.claimed.tries > 1:
-            await self._delivery.drop_placeholders(work.place, work.answer_key())
+            require = job.lease.require
+            await self._delivery.status(job.place, "", question_ts=job.incoming.ts, lease_check=require)
+        await self._delivery.sessions.end(job.place, job.incoming.ts, job.lease.require)
+        if job.claimed.tries > 1:
+            await self._delivery.drop_placeholders(job.place, job.answer_key())
 
-    async def _interrupted(self, work: Work) -> Ending:
+    async def _interrupted(self, job: Job) -> Ending:
         """A person took the question back. What was decided by then is finished; else nothing is said but "stopped"."""
-        entry = await self._decided(work)
+        entry = await self._decided(job)
         if entry is not None:
-            await self._deliver(work, entry)
-            await self._save(work, entry.state)
-            return OK
-        state = await self._threads.load(work.place)
-        await self._save(work, stopped(work.incoming.question(), state))
-        await self._streamed.end(work)
-        await self._say_stopped(work)
+            await self._deliver(job, entry)
+            return await self._saved(job, entry)
+        state = await self._threads.load(job.place)
+        await self._save(job, stopped(job.incoming.question(), state))
+        await self._streamed.end(job)
+        await self._say_stopped(job)
         return OK
 
-    async def _let_go(self, work: Work) -> None:
+    async def _let_go(self, job: Job) -> None:
         """The question was taken back while it waited: whoever stopped it is told; what was shown goes."""
-        await self._streamed.end(work)
-        await self._say_stopped(work)
+        await self._streamed.end(job)
+        await self._say_stopped(job)
         with suppress(DeliveryFailed):
-            await self._delivery.drop_placeholders(work.place, work.answer_key())
-        await self._clear(work)
+            await self._delivery.drop_placeholders(job.place, job.answer_key())
+        await self._clear(job)
 
-    async def _say_stopped(self, work: Work) -> None:
+    async def _say_stopped(self, job: Job) -> None:
         """Once for a stop, under the first question that it took back; of a deleted one nothing is said."""
-        stop = await self._cancellations.stopped_at(work.incoming)
-        if not stop or await self._cancellations.gone(work.incoming):
+        stop = await self._cancellations.stopped_at(job.incoming)
+        if not stop or await self._cancellations.gone(job.incoming):
             return
-        if await self._mailbox.mark(work.claimed, f"stopped:{stop}", work.incoming.ts) == work.incoming.ts:
+        if await self._mailbox.mark(job.claimed, f"stopped:{stop}", job.incoming.ts) == job.incoming.ts:
             with suppress(DeliveryFailed):
-                await self._delivery.say(
-                    work.place, say("stopped", work.language), work.incoming.ts, work.lease.require
-                )
+                await self._delivery.say(job.place, say("stopped", job.language), job.incoming.ts, job.lease.require)
 
-    async def _decided(self, work: Work) -> Entry | None:
+    async def _decided(self, job: Job) -> Entry | None:
         """What an earlier try decided to say."""
-        return read_entry(await self._mailbox.marked(work.claimed.thread, work.outbox))
+        return read_entry(await self._mailbox.marked(job.claimed.thread, job.outbox))
 
-    async def _answer(self, work: Work) -> Entry | Ending:
+    async def _answer(self, job: Job) -> Entry | Ending:
         """Run the turn under a status that shows from the first moment: fetching a file may take a while too."""
-        remembered = await self._threads.load(work.place)
-        state = await self._known_state(work, remembered)
+        remembered = job.facts.state
+        state = await self._known_state(job, remembered)
         if state is None:
-            if (after := retold(remembered, work.incoming.ts, work.incoming.text)) != remembered:
-                await self._save(work, after)
+            if (after := retold(remembered, job.incoming.ts, job.incoming.text)) != remembered:
+                await self._save(job, after)
             return OK
-        waited = bool(await self._waiting.since(work))
+        waited = bool(waiting_since(job))
         first, pace = MODEL_AWAY if waited else THINKING, Pace(late_s=self._timeouts.late_s)
-        answer_key = work.answer_key(may_exist=waited or work.may_be_answered)
-        async with working(self._delivery, work.place, answer_key, pace, first=first) as status:
-            earlier = await with_earlier(work, state, self._delivery.reader)
-            files = await self._lookups.files_of(work.incoming, earlier.first)
+        answer_key = job.answer_key(may_exist=waited or job.may_be_answered)
+        async with working(self._delivery, job.place, answer_key, pace, first=first) as status:
+            earlier = await with_earlier(job, state, self._delivery.reader)
+            files = await self._lookups.files_of(job.incoming, earlier.first)
             brought = any(not file.opening for file in files)
-            text = work.incoming.text or (say("file_summarise", await self._spoken(work)) if brought else "")
+            text = job.incoming.text or (say("file_summarise", await self._spoken(job)) if brought else "")
             if not text:
                 await status.hold()
-                help_ = help_text(await self._spoken(work))
-                await self._delivery.say(work.place, help_, work.incoming.ts, work.lease.require)
+                help_ = help_text(await self._spoken(job))
+                await self._delivery.say(job.place, help_, job.incoming.ts, job.lease.require)
                 return OK
-            question = replace(work.incoming.question(), text=text, files=files)
-            known = replace(earlier.state, opened_with_files=opened_with(files, work.incoming))
-            before = await self._streamed.ts_of(work)
-            await self._streamed.drop_plan(work, before)
-            async with streaming(self._streamed.stage(work, before, status.again)) as stream:
-                return await self._turn(work, question, known, LiveView(status=status, stream=stream, before=before))
+            question = replace(job.incoming.question(), text=text, files=files)
+            known = replace(earlier.state, opened_with_files=opened_with(files, job.incoming))
+            before = stream_before(job)
+            await self._streamed.drop_plan(job, before)
+            async with streaming(self._streamed.stage(job, before, status.again)) as stream:
+                return await self._turn(job, question, known, LiveView(status=status, stream=stream, before=before))
 
-    async def _turn(self, work: Work, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
+    async def _turn(self, job: Job, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
         """One run of the agent: write down what came out, deliver it."""
         status = live_view.status
-        with self._observers.turn(question, work.turn_id, self._engine) as observer:
-            observer.waited(work.waited_s)
+        budgets = self._stores.budgets
+        with self._observers.turn(question, job.turn_id, self._engine) as observer:
+            observer.waited(job.waited_s)
             observer.status, observer.stream = status, live_view.stream
-            more = await self._lookups.tools_of(work.incoming)
-            saving = self._saving(work)
-            outcome, after = await self._engine.run(
-                question, state, emit=observer, save=saving, more=more, stage=live_view.stream
-            )
-            if (wait_s := await self._waiting.pause_s(work, outcome)) is not None:
+            more = await self._lookups.tools_of(job.incoming)
+            saving = self._saving(job)
+            async with budgets.counting(job.turn_id, job.incoming):
+                outcome, after = await self._engine.run(
+                    question, state, emit=observer, save=saving, more=more, stage=live_view.stream
+                )
+            if (wait_s := self._waiting.pause_s(job, outcome)) is not None:
                 await live_view.hold()
-                await self._streamed.drop_plan(work, live_view.streamed)
-                return await self._waiting.rest(work, status, outcome, wait_s)
+                await self._streamed.drop_plan(job, live_view.streamed)
+                return await self._waiting.rest(job, status, outcome, wait_s)
             if isinstance(outcome, Cancelled):
                 return OK
             decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=after)
-            entry = await self._write_down(work, decided)
+            entry = await self._write_down(job, decided)
             await observer.decided(question, outcome)
             await live_view.hold()
             with observer.timed("deliver"):
-                known = entry is not decided or work.may_be_answered
-                await self._deliver(work, entry, may_exist=known, live_view=live_view)
+                known = entry is not decided or job.may_be_answered
+                await self._deliver(job, entry, may_exist=known, live_view=live_view)
                 if live_view.streamed == "":  # a stream nobody knows of may begin after all
-                    await self._look_again(work)
-            await observer.ended(question, outcome)
+                    await self._look_again(job)
+            await observer.ended(outcome)
         return entry
 
-    async def _write_down(self, work: Work, entry: Entry) -> Entry:
+    async def _write_down(self, job: Job, entry: Entry) -> Entry:
         """Into the outbox, once. What stands there counts, also if another worker wrote it before us."""
         written = entry.to_json()
-        thread_mode = await self._mailbox.mark(work.claimed, work.outbox, written)
+        thread_mode = await self._mailbox.mark(job.claimed, job.outbox, written)
         return entry if thread_mode == written else read_entry(thread_mode) or entry
 
     async def _deliver(
-        self, work: Work, entry: Entry, *, may_exist: bool = True, live_view: LiveView | None = None
+        self, job: Job, entry: Entry, *, may_exist: bool = True, live_view: LiveView | None = None
     ) -> None:
         marks: list[Mark] = ["partial"] if entry.outcome == "partial" else []
         if self._engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
             marks.append("quotes")
         if entry.outcome in FAILURES:
             marks.append("failed")
-        ask_human = entry.outcome in NOT_ANSWERED and self._lookups.offers_human(work.place)
-        streamed = live_view.streamed if live_view else await self._streamed.ts_of(work)
-        answer_key = work.answer_key(*marks, may_exist=may_exist or streamed is not None)
+        ask_human = entry.outcome in NOT_ANSWERED and self._lookups.offers_human(job.place)
+        streamed = live_view.streamed if live_view else await self._streamed.ts_of(job)
+        answer_key = job.answer_key(*marks, may_exist=may_exist or streamed is not None)
         answer_key = replace(
             answer_key, ask_human=ask_human, stream=live_view.stream if live_view else None, streamed=streamed
         )
-        await self._delivery.answer(work.place, entry.answer, answer_key)
+        await self._delivery.answer(job.place, entry.answer, answer_key)
 
-    async def _known_state(self, work: Work, state: ThreadState) -> ThreadState | None:
+    async def _known_state(self, job: Job, state: ThreadState) -> ThreadState | None:
         """The thread as the turn meets it; None when an edit is of no interest any more (A3)."""
-        if work.incoming.kind != "edit":
+        if job.incoming.kind != "edit":
             return state
-        if (before := before_latest(state, work.incoming.ts)) is not None:
+        if (before := before_latest(state, job.incoming.ts)) is not None:
             return before
-        muted = work.incoming.addressed != "mention" and await self._thread_modes.of(work.place) == "muted"
-        return None if muted else _as_new(state, work.incoming)
+        muted = job.incoming.addressed != "mention" and await self._thread_modes.of(job.place) == "muted"
+        return None if muted else _as_new(state, job.incoming)
 
-    def _saving(self, work: Work) -> Save:
+    def _saving(self, job: Job) -> Save:
         async def save(state: ThreadState) -> ThreadState:
-            return await self._threads.save(work.place, state, fence=work.claimed.fence)
+            return await self._threads.save(job.place, state, fence=job.claimed.fence)
 
         return save
 
-    async def _save(self, work: Work, state: ThreadState) -> None:
-        await self._stores.save(work.claimed, work.place, state)
+    async def _save(self, job: Job, state: ThreadState) -> None:
+        await self._stores.save(job.claimed, job.place, state)
 
 
 def _as_new(state: ThreadState, incoming: Incoming) -> ThreadState | None:

@@ -9,17 +9,17 @@ from agent.thread.state import unsaid
 from bot.delivery.delivery import Delivery
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
-from bot.turn.job import Work
+from bot.turn.job import Job
 
 
-async def take_back(work: Work, delivery: Delivery, stores: Stores) -> None:
-    """Do what the deletion in ``work`` asks. Raises ``DeliveryFailed`` and ``LeaseLost``."""
-    state = await stores.threads.load(work.place)
-    after = unsaid(state, work.incoming.ts)
+async def take_back(job: Job, delivery: Delivery, stores: Stores) -> None:
+    """Do what the deletion in ``job`` asks. Raises ``DeliveryFailed`` and ``LeaseLost``."""
+    state = await stores.threads.load(job.place)
+    after = unsaid(state, job.incoming.ts)
     if after != state:
-        await stores.save(work.claimed, work.place, after)
+        await stores.save(job.claimed, job.place, after)
     try:
-        await delivery.withdraw(work.place, work.incoming.ts, work.lease.require)
+        await delivery.withdraw(job.place, job.incoming.ts, job.lease.require)
     except DeliveryFailed as failure:
         if failure.reason != "thread_not_found":  # it would have opened the thread: nothing was answered yet
             raise

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from redis.exceptions import RedisError
@@ -51,7 +51,7 @@ class PendingCheck:
     question_ts: str
 
     def to_json(self) -> str:
-        """One line that ``read_pending_check`` reads back, and that nobody takes for a person's message."""
+        """One line that ``pending_check_in`` finds again, and that nobody takes for a person's message."""
         return json.dumps({"settle": asdict(self)}, separators=(",", ":"))
 
     @property
@@ -60,12 +60,12 @@ class PendingCheck:
         return f"{self.place}:{self.question_ts}:{_KIND}"
 
 
-def read_pending_check(body: str) -> PendingCheck | None:
-    """The question, or None where the body is any other message."""
+def pending_check_in(fields: Any) -> PendingCheck | None:
+    """The question, or None where these are the fields of any other message."""
     try:
-        fields = json.loads(body)[_KIND]
-        return PendingCheck(place=ThreadKey(**fields["place"]), question_ts=str(fields["question_ts"]))
-    except (ValueError, KeyError, TypeError):
+        found = fields[_KIND]
+        return PendingCheck(place=ThreadKey(**found["place"]), question_ts=str(found["question_ts"]))
+    except (KeyError, TypeError):
         return None
 
 

@@ -16,7 +16,7 @@ import structlog
 from agent.thread.state import ThreadState
 from bot.slack.history import Conversation, ThreadReader, sort_key
 from bot.slack.web_api import DeliveryFailed
-from bot.turn.job import Work
+from bot.turn.job import Job
 
 log = structlog.get_logger()
 
@@ -32,21 +32,21 @@ class Earlier:
     first: Mapping[str, Any] | None
 
 
-async def with_earlier(work: Work, state: ThreadState, reader: ThreadReader) -> Earlier:
+async def with_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Earlier:
     """The thread as it stands before this question. Raises ``DeliveryFailed`` while Slack is away."""
-    incoming = work.incoming
-    opens = work.place.thread_ts == incoming.ts
+    incoming = job.incoming
+    opens = job.place.thread_ts == incoming.ts
     unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
     # A question that Slack brought late: whoever read the thread before it came took it for something said earlier.
     known = tuple(message for message in state.history if message.ts != incoming.ts)
     # Of questions that were all stopped nothing came, and the thread was not remembered.
     remembered = any(message.role == "assistant" for message in known)
-    knows = remembered and (incoming.kind == "edit" or incoming.addressed != "mention" or _in_chat(work))
+    knows = remembered and (incoming.kind == "edit" or incoming.addressed != "mention" or _in_chat(job))
     if opens or knows:
         return Earlier(state=replace(state, history=known), first=unread)
     last = max((message.ts for message in known if remembered), key=sort_key, default="")
     stamps = {message.ts for message in known}
-    read = await _read(work, reader, after=last)
+    read = await _read(job, reader, after=last)
     # What was asked of Orion has a turn of its own; what Orion said, it remembers.
     missed = [m for m in read.messages if m.role == "user" and not m.addressed and m.ts not in stamps]
     # ... of which "Stopped." would count as an answer that said what it had not read.
@@ -55,13 +55,13 @@ async def with_earlier(work: Work, state: ThreadState, reader: ThreadReader) -> 
     return Earlier(state=replace(state, history=history), first=read.first)
 
 
-def _in_chat(work: Work) -> bool:
-    return work.place.channel.startswith("D")
+def _in_chat(job: Job) -> bool:
+    return job.place.channel.startswith("D")
 
 
-async def _read(work: Work, reader: ThreadReader, after: str) -> Conversation:
+async def _read(job: Job, reader: ThreadReader, after: str) -> Conversation:
     try:
-        return await reader.conversation(work.place, before=work.incoming.ts, after=after)
+        return await reader.conversation(job.place, before=job.incoming.ts, after=after)
     except DeliveryFailed as failure:
         if not failure.permanent:
             raise

@@ -1,14 +1,10 @@
-"""One message in a worker's hands: what every step of its turn is told.
-
-Promises: the turn's id is the same on every try of the same version of a message, so that what was posted for it can be
-found again. Must never change while the turn runs.
-"""
+"""One message in a worker's hands: what every gate and every step of its turn is told."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from agent.thread.conversation import ThreadKey
@@ -18,6 +14,7 @@ from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
+from bot.stores.facts import Facts
 from verification.text.language import detect
 
 FRESH_S: Final = 3_600
@@ -27,13 +24,15 @@ GATE_MOST_S: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """One message in our hands."""
+class Job:
+    """One message in our hands. ``facts`` are what Redis knew when it was claimed, ``schema`` is the stored one."""
 
     claimed: Claimed
     lease: Lease
     incoming: Incoming
     turn_id: str
+    facts: Facts = field(default_factory=Facts)
+    schema: int = 1
 
     @property
     def place(self) -> ThreadKey:

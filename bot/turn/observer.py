@@ -150,10 +150,11 @@ class TurnObserver:
 
     async def decided(self, question: Question, outcome: TurnOutcome) -> None:
         """The outcome stands; its record must be there before people can ask for it."""
+        self.recorder.timings["total"] = (time.monotonic() - self.started) * 1000
         await self._keep(question, outcome)
 
-    async def ended(self, question: Question, outcome: TurnOutcome) -> None:
-        """The answer is delivered: count the turn, score its trace, complete its record."""
+    async def ended(self, outcome: TurnOutcome) -> None:
+        """The answer is delivered: count the turn, score its trace."""
         self.over = True
         seconds = time.monotonic() - self.started
         self.recorder.timings["total"] = seconds * 1000
@@ -164,7 +165,6 @@ class TurnObserver:
         reason = outcome.reason if isinstance(outcome, Failed | Refused) else ""
         text = "" if isinstance(outcome, Cancelled) else outcome.answer.text
         self.trace.end(outcome=name, reason=reason, answer=text)
-        await self._keep(question, outcome)
         try:
             await self.observers.stats.record(self._figures(outcome, seconds))
         except RedisError as error:

@@ -1,8 +1,6 @@
-"""The model or the documents are away: the question rests for a while, and its person sees what it waits for (H3).
+"""The model or the documents are away: the question is given back for a while, and its person sees why (H3).
 
-Promises: the time a far end is waited for begins when it first failed this question, not when the question was asked:
-what lay in a queue, or waited for an admin, has its whole patience left. What cannot pass by itself is not waited for.
-Must never wait while the lease is held: a question that rests is given back, uncounted.
+The time a far end is waited for begins when it first failed this question, not when the question was asked.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from agent.outcome import Failed, TurnOutcome
 from bot.queue.queue import Mailbox
 from bot.queue.worker import Ending, later
 from bot.timeouts import TurnTimeouts
-from bot.turn.job import Work
+from bot.turn.job import Job
 from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, WorkingStatus
 
 log = structlog.get_logger()
@@ -32,30 +30,30 @@ class WaitingOut:
         self._mailbox = mailbox
         self._timeouts = timeouts
 
-    async def since(self, work: Work) -> float:
-        """When a far end first failed this question, in seconds since 1970; 0.0 while none has."""
-        written = await self._mailbox.marked(work.claimed.thread, work.waits)
-        if not written:
-            return 0.0
-        # Since an admin's pause, if there was one meanwhile: ``enqueued_at`` knows of it.
-        return max(_seconds(written), work.claimed.enqueued_at)
-
-    async def pause_s(self, work: Work, outcome: TurnOutcome) -> float | None:
+    def pause_s(self, job: Job, outcome: TurnOutcome) -> float | None:
         """Seconds until it may be back; None where it will not be, or the person has waited long enough."""
         if not isinstance(outcome, Failed) or outcome.reason not in PASSING:
             return None
-        since = await self.since(work)
+        since = waiting_since(job)
         waited_s = max(0.0, time.time() - since) if since else 0.0
         wait_s = max(self._timeouts.pause_s(waited_s), outcome.retry_after_s or 0.0)
         return wait_s if waited_s + wait_s <= self._timeouts.model_s else None
 
-    async def rest(self, work: Work, status: WorkingStatus, outcome: TurnOutcome, wait_s: float) -> Ending:
+    async def rest(self, job: Job, status: WorkingStatus, outcome: TurnOutcome, wait_s: float) -> Ending:
         """Give the question back for a while, under a status that says so."""
         documents = isinstance(outcome, Failed) and outcome.reason == "KnowledgeAwayError"
         log.info("turn_waits_for_documents" if documents else "turn_waits_for_model", wait_s=round(wait_s, 1))
-        await self._mailbox.mark(work.claimed, work.waits, f"{time.time():.3f}")
+        await self._mailbox.mark(job.claimed, job.waits, f"{time.time():.3f}")
         await status.leave(DOCUMENTS_AWAY if documents else MODEL_AWAY)
         return later(wait_s)
+
+
+def waiting_since(job: Job) -> float:
+    """When a far end first failed this question, in seconds since 1970; 0.0 while none has."""
+    if not job.facts.waits:
+        return 0.0
+    # Since an admin's pause, if there was one meanwhile: ``enqueued_at`` knows of it.
+    return max(_seconds(job.facts.waits), job.claimed.enqueued_at)
 
 
 def _seconds(written: str) -> float:

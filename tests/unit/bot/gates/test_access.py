@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +20,18 @@ from agent.thread.store import ThreadStore
 from bot.app import open_orion
 from bot.cli.serve import HANDBOOK, settings_for
 from bot.documents.open import corpus_of
-from bot.gates.access import KNOWN_WITHIN_S, Admission
-from bot.gates.allowance import Allowance, PauseAndBudgets
-from bot.gates.bystander import Bystanders
+from bot.gates.access import KNOWN_WITHIN_S
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
 from bot.queue.lease import Lease
-from bot.queue.queue import Claimed, Mailbox
-from bot.queue.worker import OK, Ending
+from bot.queue.worker import OK
 from bot.settings import Settings
 from bot.slack.message import Access, Incoming
-from bot.slack.users import People
-from bot.stores.budgets import Budgets, Limits
+from bot.stores.budgets import Limits
 from bot.stores.cancellations import Cancellations
 from bot.stores.pause import Pausing
-from bot.stores.stores import stores_over
 from bot.stores.thread_mode import ThreadModes
 from bot.turn.job import turn_id_of
-from tests.support.local_slack import Slack, local_slack
+from tests.support.gates import gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
 from tests.support.waiting import wait_until
@@ -83,18 +78,6 @@ async def test_a12_guests_and_strangers_are_told_once_and_never_answered(tmp_pat
         ]
         for ts in (*asked, aside, german):
             assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
-
-
-async def test_a4_a_person_who_asks_through_an_app_is_answered_and_an_app_is_not(
-    tmp_path: Path, redis_url: str
-) -> None:
-    async with orion(tmp_path, redis_url) as setting:
-        setting.workspace.workspace.roster.members["U0OTHER"] = Member(id="U0OTHER", name="Other app", is_bot=True)
-        by_app = setting.workspace.post_as_other_app(CHANNEL, f"{MENTION} {LIMIT}")
-        by_person = setting.workspace.post_as_other_app(CHANNEL, f"{MENTION} {LIMIT}", user=VISITOR)
-        await setting.answer_to(by_person)
-        await wait_until(lambda: idle(setting), "all messages are seen to")
-        assert (answers(setting.workspace, by_app, by_app), whispers(setting)) == ([], [])
 
 
 async def test_a12_a_whisper_about_a_channel_message_stands_in_the_channel(tmp_path: Path, redis_url: str) -> None:
@@ -192,90 +175,36 @@ def said(setting: Setting, channel: str, thread: str | None = None) -> list[dict
     return [m for m in setting.workspace.messages(channel, thread) if m.get("bot_id")]
 
 
-@dataclass(kw_only=True)
-class Intake:
-    """The ways before a desk that notes what came through."""
-
-    slack: Slack
-    mailbox: Mailbox
-    admission: Admission
-    allowance: Allowance
-    people: People
-    budgets: Budgets
-    through: list[Claimed] = field(default_factory=list)
-    dead: list[str] = field(default_factory=list)
-
-    async def store(self, **more: Any) -> tuple[Claimed, Lease]:
-        place, ts = self.slack.ask()
-        fields: dict[str, Any] = {"kind": "question", "addressed": "mention", "text": "How?", "user": VISITOR, **more}
-        incoming = Incoming(**{"thread": place, "ts": ts, **fields})
-        await self.mailbox.enqueue(str(incoming.thread), incoming.to_json(), event_ids=[ts])
-        (claimed,) = await self.mailbox.claim("w", 1)
-        return claimed, Lease(claimed.leased_until)
-
-    async def knock(self, **more: Any) -> Ending:
-        return await self.admission.handle(*await self.store(**more))
-
-
-@asynccontextmanager
-async def intake(redis: Redis, access: Access | None = None, limits: Limits | None = None) -> AsyncIterator[Intake]:
-    async with local_slack(patience_s=0.05) as slack:
-        mailbox, people = Mailbox(redis), People(slack.calls, redis)
-        through: list[Claimed] = []
-        dead: list[str] = []
-
-        async def handle(claimed: Claimed, _: Lease) -> Ending:
-            through.append(claimed)
-            return OK
-
-        async def on_dead(_: Claimed, __: Lease, reason: str) -> None:
-            dead.append(reason)
-
-        stores = stores_over(redis, mailbox)
-        pause_and_budgets = PauseAndBudgets(pausing=Pausing(redis), budgets=Budgets(redis, limits or Limits()))
-        allowance = Allowance(
-            handle, pause_and_budgets=pause_and_budgets, stores=stores, people=people, delivery=slack.delivery
-        )
-        bystanders = Bystanders(allowance.handle, threads=stores.threads, people=people, delivery=slack.delivery)
-        admission = Admission(
-            bystanders.handle,
-            on_dead,
-            access=access or Access(),
-            stores=stores,
-            people=people,
-            delivery=slack.delivery,
-        )
-        yield Intake(
-            slack=slack,
-            mailbox=mailbox,
-            admission=admission,
-            allowance=allowance,
-            people=people,
-            budgets=pause_and_budgets.budgets,
-            through=through,
-            dead=dead,
-        )
-        await mailbox.aclose()
+async def test_a4_a_person_who_asks_through_an_app_is_answered_and_an_app_is_not(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with orion(tmp_path, redis_url) as setting:
+        setting.workspace.workspace.roster.members["U0OTHER"] = Member(id="U0OTHER", name="Other app", is_bot=True)
+        by_app = setting.workspace.post_as_other_app(CHANNEL, f"{MENTION} {LIMIT}")
+        by_person = setting.workspace.post_as_other_app(CHANNEL, f"{MENTION} {LIMIT}", user=VISITOR)
+        await setting.answer_to(by_person)
+        await wait_until(lambda: idle(setting), "all messages are seen to")
+        assert (answers(setting.workspace, by_app, by_app), whispers(setting)) == ([], [])
 
 
 async def test_a12_a_slack_that_does_not_tell_makes_the_question_wait(redis_client: Redis) -> None:
-    async with intake(redis_client) as at:
+    async with gates(redis_client) as at:
         claimed, lease = await at.store(vouched=True)
         for _ in range(6):
             at.slack.server.faults.fail("users.info", "internal_error", times=1)
-        ending = await at.admission.handle(claimed, lease)
+        ending = await at.flow.handle(claimed, lease)
         assert (ending.verb, at.through) == ("giveback", [])
         assert at.slack.server.ephemerals("C0GENERAL") == []
         waited = replace(claimed, enqueued_at=claimed.enqueued_at - 60)
         for _ in range(2):
             for _ in range(6):
                 at.slack.server.faults.fail("users.info", "internal_error", times=1)
-            assert (await at.admission.handle(waited, lease)).after_s == 15
+            assert (await at.flow.handle(waited, lease)).after_s == 15
         assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say("checking", None)]
-        given_up = await at.admission.handle(replace(claimed, enqueued_at=claimed.enqueued_at - KNOWN_WITHIN_S), lease)
+        given_up = await at.flow.handle(replace(claimed, enqueued_at=claimed.enqueued_at - KNOWN_WITHIN_S), lease)
         assert given_up.verb == "dead"
         at.slack.server.faults.clear()
-        assert await at.admission.handle(claimed, lease) == OK
+        assert await at.flow.handle(claimed, lease) == OK
         assert len(at.through) == 1
 
 
@@ -286,7 +215,7 @@ async def test_a12_a_slack_that_does_not_tell_makes_the_question_wait(redis_clie
 async def test_a12_a_slack_that_never_tells_refuses_and_says_what_to_do(
     redis_client: Redis, method: str, why: Any, *, vouched: bool
 ) -> None:
-    async with intake(redis_client) as at:
+    async with gates(redis_client) as at:
         at.slack.server.faults.fail(method, "missing_scope")
         assert await at.knock(vouched=vouched) == OK
         assert at.through == []
@@ -296,11 +225,11 @@ async def test_a12_a_slack_that_never_tells_refuses_and_says_what_to_do(
 async def test_a12_a_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_nobody_up(
     redis_client: Redis,
 ) -> None:
-    async with intake(redis_client) as at:
+    async with gates(redis_client) as at:
         at.slack.server.channel("C0GENERAL").is_ext_shared = True
         assert await at.knock() == OK
         assert at.through == []
-    async with intake(redis_client, Access(allow_external=True, allow_guests=True)) as at:
+    async with gates(redis_client, Access(allow_external=True, allow_guests=True)) as at:
         assert await at.knock() == OK
         assert len(at.through) == 1
         assert (at.slack.made("users.info"), at.slack.made("conversations.info")) == (0, 0)
@@ -316,7 +245,7 @@ async def test_a12_a_letter_without_an_envelope_is_looked_up_and_an_open_door_lo
     ],
 )
 async def test_a12_what_costs_nothing_passes(redis_client: Redis, more: dict[str, Any]) -> None:
-    async with intake(redis_client) as at:
+    async with gates(redis_client) as at:
         await Pausing(redis_client).pause()
         assert await at.knock(**more) == OK
         assert len(at.through) == 1
@@ -326,13 +255,13 @@ async def test_a12_what_costs_nothing_passes(redis_client: Redis, more: dict[str
 async def test_a12_a_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_question(
     redis_client: Redis, files: str
 ) -> None:
-    async with intake(redis_client, limits=Limits(workspace=1)) as at:
+    async with gates(redis_client, limits=Limits(workspace=1)) as at:
         await Pausing(redis_client).pause()
         bare = {"kind": "help", "text": "", "files": files, "vouched": True}
         claimed, lease = await at.store(**bare)
-        assert (await at.admission.handle(claimed, lease)).verb == "giveback"
+        assert (await at.flow.handle(claimed, lease)).verb == "giveback"
         await Pausing(redis_client).resume()
-        assert await at.admission.handle(claimed, lease) == OK
+        assert await at.flow.handle(claimed, lease) == OK
         async with at.budgets.counting("t", Incoming.from_json(claimed.body)):
             at.budgets.used("t", 1)
         assert await at.knock(**bare) == OK
@@ -340,7 +269,7 @@ async def test_a12_a_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_
 
 
 async def test_a12_a_muting_guest_mutes_nobody(redis_client: Redis) -> None:
-    async with intake(redis_client) as at:
+    async with gates(redis_client) as at:
         at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
         thread_modes = ThreadModes(redis_client)
         place, ts = at.slack.ask()
@@ -353,7 +282,7 @@ async def test_a12_a_muting_guest_mutes_nobody(redis_client: Redis) -> None:
 async def test_a12_a_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it_in_nowhere(
     redis_client: Redis,
 ) -> None:
-    async with intake(redis_client) as at:
+    async with gates(redis_client) as at:
         at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
         thread_modes = ThreadModes(redis_client)
         place, ts = at.slack.ask()
@@ -363,7 +292,7 @@ async def test_a12_a_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it
 
 
 async def test_a12_a_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(redis_client: Redis) -> None:
-    async with intake(redis_client) as at:
+    async with gates(redis_client) as at:
         at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
         thread_modes = ThreadModes(redis_client)
         place, ts = at.slack.ask()
@@ -375,7 +304,7 @@ async def test_a12_a_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_
             await thread_modes.engage(place)
         for _ in range(2):
             (claimed,) = await at.mailbox.claim("w", 1)
-            assert await at.admission.handle(claimed, Lease(claimed.leased_until)) == OK
+            assert await at.flow.handle(claimed, Lease(claimed.leased_until)) == OK
             await at.mailbox.done(claimed, "ok")
         assert len(at.through) == 1
         assert await thread_modes.of(place) == "engaged"
@@ -383,7 +312,7 @@ async def test_a12_a_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_
 
 async def test_a12_a_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Redis) -> None:
     """While Orion waits for one person's answer, what others say costs nothing and gets no answer, this one neither."""
-    async with intake(redis_client, limits=Limits(channel=1)) as at:
+    async with gates(redis_client, limits=Limits(channel=1)) as at:
         place, ts = at.slack.ask()
         pending = PendingQuestion(key="plan", text="Which?", user="U0ONCALL")
         await ThreadStore(redis_client).save(place, ThreadState(pending_question=pending))
@@ -391,59 +320,60 @@ async def test_a12_a_budget_is_no_matter_of_whoever_speaks_to_others(redis_clien
         async with at.budgets.counting("t", Incoming.from_json(claimed.body)):
             at.budgets.used("t", 1)
         await Pausing(redis_client).pause()
-        assert await at.admission.handle(claimed, lease) == OK, "nor is it kept waiting for an admin"
+        assert await at.flow.handle(claimed, lease) == OK, "nor is it kept waiting for an admin"
         assert at.through == []
         assert [m for m in at.slack.server.messages(place.channel, place.thread_ts) if m.get("bot_id")] == []
         assert (await ThreadStore(redis_client).load(place)).history[-1].ts == ts
 
 
 async def test_a12_a_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -> None:
-    async with intake(redis_client) as at:
+    async with gates(redis_client) as at:
         lease = (await at.store(refused="user_refused"))[1]
         roster = at.slack.server.workspace.roster
         roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
         await at.people.person(TEAM_ID, GUEST)
         for more in ({"refused": "user_refused"}, {"user": GUEST}, {}):
-            await at.admission.tell_dead((await at.store(**more))[0], lease, str(more))
+            await at.flow.tell_dead((await at.store(**more))[0], lease, str(more))
         assert at.dead == ["{}"]
 
 
 async def test_a12_an_answer_decided_already_is_delivered_whatever_was_spent(redis_client: Redis) -> None:
-    async with intake(redis_client, limits=Limits(workspace=1)) as at:
+    async with gates(redis_client, limits=Limits(workspace=1)) as at:
         claimed, lease = await at.store(vouched=True)
         incoming = Incoming.from_json(claimed.body)
         async with at.budgets.counting("t", incoming):
             at.budgets.used("t", 1)
         await at.mailbox.mark(claimed, f"outbox:{turn_id_of(incoming)}", "{}")
-        assert await at.admission.handle(claimed, lease) == OK
+        assert await at.flow.handle(claimed, lease) == OK
         assert len(at.through) == 1
 
 
 async def test_a12_waiting_for_an_admin_is_no_far_ends_fault(redis_client: Redis) -> None:
-    async with intake(redis_client) as at:
+    async with gates(redis_client) as at:
         claimed, lease = await at.store(vouched=True)
         old = replace(claimed, enqueued_at=claimed.enqueued_at - 7_200)
         await Pausing(redis_client).resume()
-        await at.admission.handle(old, lease)
-        assert at.through[0].enqueued_at > claimed.enqueued_at - 60
+        await at.flow.handle(old, lease)
+        assert at.through[0].claimed.enqueued_at > claimed.enqueued_at - 60
 
 
 async def test_a12_a_withdrawn_question_is_not_told_about_pauses(redis_client: Redis) -> None:
-    async with intake(redis_client) as at:
+    async with gates(redis_client) as at:
         await Pausing(redis_client).pause()
         claimed, lease = await at.store(vouched=True)
         await Cancellations(redis_client).delete(Incoming.from_json(claimed.body))
-        assert await at.admission.handle(claimed, lease) == OK
+        assert await at.flow.handle(claimed, lease) == OK
         assert len(at.through) == 1
 
 
-async def test_a12_an_unreadable_letter_goes_on_to_who_answers(redis_client: Redis) -> None:
-    async with intake(redis_client) as at:
+async def test_a12_an_unreadable_message_is_given_up_and_nobody_is_told(redis_client: Redis) -> None:
+    async with gates(redis_client) as at:
         await at.mailbox.enqueue(str(ThreadKey(team="T", channel="C", thread_ts="1.0")), "garbage", event_ids=["e"])
         (claimed,) = await at.mailbox.claim("w", 1)
-        assert await at.admission.handle(claimed, Lease(claimed.leased_until)) == OK
-        await at.admission.tell_dead(claimed, Lease(claimed.leased_until), "why")
-        assert (len(at.through), at.dead) == (1, ["why"])
+        ending = await at.flow.handle(claimed, Lease(claimed.leased_until))
+        assert (ending.verb, ending.reason) == ("dead", "unreadable message")
+        await at.flow.tell_dead(claimed, Lease(claimed.leased_until), "why")
+        assert (at.through, at.dead) == ([], [])
 
 
 async def test_f9_help_and_mute_speak_the_threads_language_or_the_persons(tmp_path: Path, redis_url: str) -> None:

@@ -15,14 +15,10 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import PendingQuestion, ThreadState
 from agent.thread.store import ThreadStore
-from bot.gates.bystander import Bystanders
 from bot.local.model.roster import TEAM_ID, VISITOR
-from bot.queue.lease import Lease, LeaseLost
-from bot.queue.queue import Claimed, Mailbox
-from bot.queue.worker import OK, Ending
-from bot.slack.message import Incoming
-from bot.slack.users import People
-from tests.support.local_slack import local_slack
+from bot.queue.lease import LeaseLost
+from bot.queue.worker import OK
+from tests.support.gates import gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, running, settings_in, shown
 from tests.support.waiting import wait_until
@@ -100,33 +96,19 @@ async def test_a1_a_mere_emoji_in_a_thread_is_a_reaction_unless_it_answers_a_que
 
 
 async def test_b6_only_the_holder_of_the_thread_notes_and_a_whisper_may_fail(redis_client: Redis) -> None:
-    handled: list[str] = []
-
-    async def handle(claimed: Claimed, _: Lease) -> Ending:
-        handled.append(claimed.body)
-        return OK
-
-    async with local_slack() as slack:
-        place, _ = slack.ask()
-        threads, mailbox = ThreadStore(redis_client), Mailbox(redis_client)
+    async with gates(redis_client) as at:
+        place, _ = at.slack.ask()
         pending = PendingQuestion(key="plan", text="Which?", user=VISITOR)
-        await threads.save(place, ThreadState(pending_question=pending))
-        people = People(slack.calls, redis_client)
-        bystanders = Bystanders(handle, threads=threads, people=people, delivery=slack.delivery)
-        said = Incoming(kind="question", thread=place, user=OTHER, ts="9.0", addressed="follow_up", text="Hm")
-        for number, body in enumerate((said.to_json(), "garbage")):
-            await mailbox.enqueue(str(place), body, event_ids=[f"e{number}"])
-        (claimed,) = await mailbox.claim("w", 1)
-        lease = Lease(claimed.leased_until)
+        await ThreadStore(redis_client).save(place, ThreadState(pending_question=pending))
+        said = {"thread": place, "addressed": "follow_up", "vouched": True}
+        claimed, lease = await at.store(**said, user=OTHER, ts="9.0", text="Hm")
         stale = replace(claimed, fence=replace(claimed.fence, token="0"))
         with pytest.raises(LeaseLost):
-            await bystanders.handle(stale, lease)
-        slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
-        assert [await bystanders.handle(claimed, lease) for _ in range(2)] == [OK, OK]
-        assert [m.text for m in (await threads.load(place)).history] == ["Hm"]
-        await mailbox.done(claimed, "ok")
-        (unreadable,) = await mailbox.claim("w", 1)
-        await bystanders.handle(unreadable, lease)
-        await bystanders.handle(replace(unreadable, body=replace(said, user=VISITOR).to_json()), lease)
-        assert len(handled) == 2
-        await mailbox.aclose()
+            await at.flow.handle(stale, lease)
+        at.slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
+        assert [await at.flow.handle(claimed, lease) for _ in range(2)] == [OK, OK]
+        assert [m.text for m in (await ThreadStore(redis_client).load(place)).history] == ["Hm"]
+        assert at.through == []
+        await at.mailbox.done(claimed, "ok")
+        await at.knock(**said, user=VISITOR, ts="9.1", text="The partner plan")
+        assert len(at.through) == 1

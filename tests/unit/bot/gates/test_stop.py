@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -15,16 +16,15 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.gates.access import admits
-from bot.gates.stop import EarlyStops, LateStops, Stops
-from bot.local.model.roster import Member
-from bot.queue.lease import Lease
-from bot.queue.queue import Claimed, Mailbox
-from bot.queue.worker import OK, Ending
+from bot.gates.stop import EarlyStops, Stops
+from bot.local.model.roster import VISITOR, Member
+from bot.queue.queue import Mailbox
+from bot.queue.worker import OK
 from bot.slack.message import Access, Incoming, Kind
-from bot.slack.users import KnownPeople, People, Person
+from bot.slack.users import Person
 from bot.stores.stores import Stores, stores_over
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
-from tests.support.local_slack import local_slack
+from tests.support.gates import gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown
 from tests.support.waiting import wait_until
@@ -134,7 +134,7 @@ async def test_a6_a_stop_button_that_outlived_its_turn_goes_away(tmp_path: Path,
 
 
 async def test_a6_b6_stop_also_lets_a_question_back_be(tmp_path: Path, redis_url: str) -> None:
-    drafts = [says(DRAFTS["good"])]
+    drafts = repeat(says(DRAFTS["good"]))
     async with (
         ScriptedOpenAI(decisions=[ASKS, RESPOND], drafts=drafts) as server,
         running(with_server(tmp_path, redis_url, server)) as setting,
@@ -220,7 +220,7 @@ async def test_a6_who_is_unknown_stops_their_own_at_once_and_others_behind_the_d
     stores: Stores, redis_client: Redis, asker: str, obeyed: int
 ) -> None:
     cancelled = Cancelled()
-    team_bot = EarlyStops(Stops(stores, cancelled), stores, access=Access(), known=KnownPeople(redis_client))
+    team_bot = EarlyStops(Stops(stores, cancelled), stores, access=Access())
     await put(stores, "question", user=asker)
     for _ in range(2):
         await team_bot.receive(STOP)
@@ -231,7 +231,7 @@ async def test_a6_who_is_unknown_stops_their_own_at_once_and_others_behind_the_d
 
 async def test_a6_their_own_among_others_is_not_theirs_to_stop_alone(stores: Stores, redis_client: Redis) -> None:
     cancelled = Cancelled()
-    team_bot = EarlyStops(Stops(stores, cancelled), stores, access=Access(), known=KnownPeople(redis_client))
+    team_bot = EarlyStops(Stops(stores, cancelled), stores, access=Access())
     await put(stores, "question", user="U1")
     await put(stores, "question", "edit", user="U2")
     await team_bot.receive(STOP)
@@ -239,25 +239,13 @@ async def test_a6_their_own_among_others_is_not_theirs_to_stop_alone(stores: Sto
 
 
 async def test_a6_a_word_to_one_person_that_fails_and_a_stop_that_dies_trouble_nobody(
-    stores: Stores, redis_client: Redis
+    redis_client: Redis,
 ) -> None:
-    told: list[str] = []
-
-    async def handle(_: Claimed, __: Lease) -> Ending:
-        raise AssertionError
-
-    async def on_dead(_: Claimed, __: Lease, reason: str) -> None:
-        told.append(reason)
-
-    async with local_slack(patience_s=0.05) as slack:
-        people = People(slack.calls, redis_client)
-        stops = Stops(stores, Cancelled())
-        late = LateStops(handle, on_dead, stops=stops, stores=stores, people=people, delivery=slack.delivery)
-        await stores.mailbox.enqueue(f"{PLACE}:stop", STOP.to_json(), event_ids=["e"])
-        (claimed,) = await stores.mailbox.claim("w", 1)
-        lease = Lease(claimed.leased_until)
-        slack.server.faults.fail("chat.postEphemeral", "channel_not_found")
-        assert await late.handle(claimed, lease) == OK
-        await late.tell_dead(claimed, lease, "a stop")
-        await late.tell_dead(replace(claimed, body="no letter"), lease, "another")
-    assert told == ["another"]
+    async with gates(redis_client) as at:
+        stop = replace(STOP, user=VISITOR)
+        claimed, lease = await at.stored(f"{PLACE}:stop", stop.to_json())
+        at.slack.server.faults.fail("chat.postEphemeral", "channel_not_found")
+        assert await at.flow.handle(claimed, lease) == OK
+        await at.flow.tell_dead(claimed, lease, "a stop")
+        await at.flow.tell_dead(replace(claimed, body="no message"), lease, "another")
+        assert (at.dead, at.slack.made("chat.postMessage")) == ([], 0)

@@ -11,7 +11,6 @@ from bot.events.enqueue import Enqueuer
 from bot.gates.stop import EarlyStops, Stops
 from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming
-from bot.slack.users import KnownPeople
 from bot.stores.search_tokens import KEPT_S
 from bot.stores.stores import stores_over
 
@@ -44,7 +43,7 @@ async def everything(redis: Redis) -> dict[str, str]:
 async def test_d3_a_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client)
     stores = stores_over(redis_client, mailbox)
-    team_bot = EarlyStops(Stops(stores, mailbox.cancel), stores, access=Access(), known=KnownPeople(redis_client))
+    team_bot = EarlyStops(Stops(stores, mailbox.cancel), stores, access=Access())
     await Enqueuer(stores, mailbox.cancel, early_stops=team_bot).receive(incoming())
     (claimed,) = await mailbox.claim("w", 1)
     assert await stores.tokens.of(Incoming.from_json(claimed.body)) == "xact-secret"

@@ -28,17 +28,20 @@ from agent.turn.progress import Policy
 from bot.delivery.delivery import AnswerKey
 from bot.events.catch_up import Served
 from bot.events.enqueue import Enqueuer
+from bot.gates.flow import Flow, read_body
+from bot.gates.services import GateServices, Helpers
 from bot.gates.stop import Cancel, EarlyStops, Stops
 from bot.queue.lease import Lease, LeaseLost
 from bot.queue.queue import Claimed, Mailbox
 from bot.queue.worker import OK, Ending
 from bot.slack.message import Access, Incoming
-from bot.slack.users import KnownPeople
+from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.cancellations import Cancellations
 from bot.stores.stores import Stores, stores_over
+from bot.stores.turn_records import TurnRecords
 from bot.turn.answer import Answering
-from bot.turn.duplicates import LOOKS_S, PendingChecks, read_pending_check
+from bot.turn.duplicates import LOOKS_S, PendingCheck, PendingChecks
 from bot.turn.engine import Engine
 from bot.turn.job import turn_id_of
 from bot.turn.observer import open_observers
@@ -73,6 +76,16 @@ class TeamBot:
         return incoming
 
     @property
+    def flow(self) -> Flow:
+        """A way without gates."""
+        services = GateServices(
+            access=Access(), stores=self.stores, people=People(self.slack.calls, self.redis),
+            delivery=self.slack.delivery, records=TurnRecords(self.redis),
+            helpers=Helpers(handoff="", calls=self.slack.calls, workspace=self.slack.workspace),
+        )  # fmt: skip
+        return Flow(services, self.answering, gates=())
+
+    @property
     def mailbox(self) -> Mailbox:
         return self.stores.mailbox
 
@@ -92,15 +105,13 @@ class TeamBot:
         return self.reception_with(cancel)
 
     def reception_with(self, cancel: Cancel, served: Served | None = None) -> Enqueuer:
-        early_stops = EarlyStops(
-            Stops(self.stores, cancel), self.stores, access=Access(), known=KnownPeople(self.redis)
-        )
+        early_stops = EarlyStops(Stops(self.stores, cancel), self.stores, access=Access())
         return Enqueuer(self.stores, cancel, early_stops=early_stops, served=served)
 
     async def claim(self) -> tuple[Claimed, Lease]:
         """A person's message; those that ask for a second look rest until ``settled``."""
         (claimed,) = await self.mailbox.claim("w", 1)
-        while read_pending_check(claimed.body):
+        while isinstance(read_body(claimed.body)[1], PendingCheck):
             self.resting.append(claimed.thread)
             await self.mailbox.done(claimed, "giveback", after_s=600)
             (claimed,) = await self.mailbox.claim("w", 1)
@@ -108,7 +119,7 @@ class TeamBot:
 
     async def handle(self) -> Ending:
         claimed, lease = await self.claim()
-        ending = await self.answering.handle(claimed, lease)
+        ending = await self.flow.handle(claimed, lease)
         assert await self.mailbox.done(claimed, ending.verb, after_s=0, reason=ending.reason)
         return ending
 
@@ -116,7 +127,7 @@ class TeamBot:
         """Handle a message and cancel it at a moment; ``stop`` is a person's reason. None: given back."""
         claimed, lease = await self.claim()
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(self.answering.handle(claimed, lease))
+            task = group.create_task(self.flow.handle(claimed, lease))
             await wait_until(when, "the moment to interrupt")
             if stop:
                 incoming = Incoming.from_json(claimed.body)
@@ -363,15 +374,15 @@ async def test_h3_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: 
         place, ts = at.slack.ask()
         incoming = await at.store(ts, place)
         claimed, lease = await at.claim()
-        await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+        await at.flow.tell_dead(claimed, lease, "no end after 5 tries")
         assert turn_id_of(incoming)[:12] in at.said(place)[0]
 
         other, second = at.slack.ask()
         await at.store(second, other)
         await at.mailbox.done(claimed, "dead")
         claimed, lease = await at.claim()
-        assert await at.answering.handle(claimed, lease) == OK
-        await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+        assert await at.flow.handle(claimed, lease) == OK
+        await at.flow.tell_dead(claimed, lease, "no end after 5 tries")
         assert ["120 requests" in text for text in at.said(other)] == [True]
 
 
@@ -384,9 +395,9 @@ async def test_h3_given_up_while_slack_is_away_the_letter_is_kept_until_its_pers
         claimed, lease = await at.claim()
         at.slack.server.faults.fail("conversations.replies", "internal_error", times=100)
         with pytest.raises(DeliveryFailed):
-            await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+            await at.flow.tell_dead(claimed, lease, "no end after 5 tries")
         at.slack.server.faults.clear()
-        await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+        await at.flow.tell_dead(claimed, lease, "no end after 5 tries")
         assert len(at.said(place)) == 1
 
 
@@ -407,8 +418,8 @@ async def test_an_unreadable_letter_is_given_up_and_nobody_crashes(
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         await at.mailbox.enqueue("T:C:1", body, event_ids=["x"])
         claimed, lease = await at.claim()
-        assert (await at.answering.handle(claimed, lease)).verb == "dead"
-        await at.answering.tell_dead(claimed, lease, "unreadable letter")
+        assert (await at.flow.handle(claimed, lease)).verb == "dead"
+        await at.flow.tell_dead(claimed, lease, "unreadable letter")
         assert at.slack.server.messages(CHANNEL) == []
 
 
@@ -449,7 +460,7 @@ async def settled(at: TeamBot) -> None:
         await at.mailbox.hurry(thread)
     while messages := await at.mailbox.claim("w", 9):
         for claimed in messages:
-            assert await at.answering.handle(claimed, Lease(claimed.leased_until)) == OK
+            assert await at.flow.handle(claimed, Lease(claimed.leased_until)) == OK
             assert await at.mailbox.done(claimed, "ok")
 
 
@@ -460,7 +471,7 @@ async def test_e5_a_worker_that_stood_still_after_its_claim_starts_no_turn(tmp_p
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
         with capture_logs() as logged, pytest.raises(LeaseLost):
-            await at.answering.handle(claimed, lease)
+            await at.flow.handle(claimed, lease)
         assert logged == []
         assert await at.handle() == OK
 
@@ -472,7 +483,7 @@ async def taken_over_while_it_posts(at: TeamBot, place: ThreadKey) -> None:
 
     async def frozen() -> None:
         with pytest.raises(LeaseLost):
-            await at.answering.handle(claimed, lease)
+            await at.flow.handle(claimed, lease)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(frozen())
@@ -506,7 +517,7 @@ async def test_e5_a_second_look_waits_and_deletes_nothing_that_is_right(tmp_path
         await lose(at, claimed, lease)
         assert await at.handle() == OK
         (incoming,) = await at.mailbox.claim("w", 9)
-        ending = await at.answering.handle(incoming, Lease(incoming.leased_until))
+        ending = await at.flow.handle(incoming, Lease(incoming.leased_until))
         assert ending.verb == "giveback"
         assert 0 < ending.after_s <= LOOKS_S[0]
         assert await at.mailbox.done(incoming, "giveback")
@@ -563,4 +574,4 @@ async def test_e5_a_second_look_that_slack_refuses_is_repeated_if_that_may_help(
         at.answering._delivery._calls._patience_s = 0.05  # its own patience, shortened
         at.slack.server.faults.fail("conversations.replies", error, times=99)
         (incoming,) = await at.mailbox.claim("w", 9)
-        assert (await at.answering.handle(incoming, Lease(incoming.leased_until))).verb == verb
+        assert (await at.flow.handle(incoming, Lease(incoming.leased_until))).verb == verb

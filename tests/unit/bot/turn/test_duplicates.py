@@ -21,11 +21,12 @@ from agent.model.protocol import ModelError
 from agent.texts.catalogue import own_words
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import AnswerKey
+from bot.gates.flow import read_body
 from bot.queue.lease import Lease
 from bot.queue.queue import Mailbox
 from bot.queue.worker import OK
-from bot.slack.message import Incoming
-from bot.turn.duplicates import DuplicateChecker, PendingCheck, PendingChecks, put_in_order, read_pending_check
+from bot.slack.message import MESSAGE_SCHEMA, Incoming
+from bot.turn.duplicates import DuplicateChecker, PendingCheck, PendingChecks, put_in_order
 from bot.turn.job import turn_id_of
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.redis_fleet import node
@@ -41,21 +42,24 @@ ATTEMPT_S = 0.2
 @given(words, words, words, words)
 def test_e5_it_is_read_back_as_it_was_written(team: str, channel: str, thread_ts: str, ts: str) -> None:
     pending_check = PendingCheck(place=ThreadKey(team=team, channel=channel, thread_ts=thread_ts), question_ts=ts)
-    assert read_pending_check(pending_check.to_json()) == pending_check
+    assert read_body(pending_check.to_json()) == (1, pending_check)
     with pytest.raises(ValueError):  # noqa: PT011 - any reason will do: it is no message of a person's
         Incoming.from_json(pending_check.to_json())
 
 
 @given(words)
-def test_e5_a_persons_letter_is_none(text: str) -> None:
+def test_e5_a_persons_message_is_none(text: str) -> None:
     place = ThreadKey(team="T", channel="C", thread_ts="1.0")
     incoming = Incoming(kind="question", thread=place, user="U", ts="1.0", addressed="mention", text=text)
-    assert read_pending_check(incoming.to_json()) is None
+    assert read_body(incoming.to_json()) == (MESSAGE_SCHEMA, incoming)
 
 
-@pytest.mark.parametrize("body", ["", "[]", "{}", '"settle"', '{"settle": 1}', '{"settle": {"place": {}}}'])
-def test_e5_what_cannot_be_read_is_none(body: str) -> None:
-    assert read_pending_check(body) is None
+@pytest.mark.parametrize(
+    "body",
+    ["", "no message", "[]", "{}", '{"schema": "two"}', '"settle"', '{"settle": 1}', '{"settle": {"place": {}}}'],
+)
+def test_e5_what_cannot_be_read_is_nothing(body: str) -> None:
+    assert read_body(body) == (1, None)
 
 
 def own(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
@@ -100,7 +104,7 @@ async def noticed(at: TeamBot, place: ThreadKey, ts: str) -> None:
 async def given_up(at: TeamBot, place: ThreadKey, ts: str) -> None:
     await at.store(ts, place)
     claimed, lease = await at.claim()
-    await at.answering.tell_dead(claimed, lease, "no end after 5 tries")
+    await at.flow.tell_dead(claimed, lease, "no end after 5 tries")
     assert await at.mailbox.done(claimed, "ok")
 
 
@@ -236,7 +240,7 @@ async def test_e5_a_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, 
         for _ in range(3):
             await PendingChecks(at.mailbox).note(place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
-        assert await at.answering.handle(incoming, Lease(incoming.leased_until)) == OK
+        assert await at.flow.handle(incoming, Lease(incoming.leased_until)) == OK
         assert await at.mailbox.done(incoming, "giveback")
         await settled(at)
         assert at.slack.made("conversations.replies") == 1
@@ -287,7 +291,7 @@ async def test_a5_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         await settled(at)
         assert len(own(at.slack, place)) == 2
         assert len(at.slack.server.workspace.threads.statuses) == 1
-        assert await at.answering.handle(claimed, lease) == OK
+        assert await at.flow.handle(claimed, lease) == OK
         assert stamps(at.slack, place) == [first]
 
 
@@ -305,7 +309,7 @@ async def test_a3_no_look_deletes_a_part_that_an_edit_is_about_to_take_over(
         await PendingChecks(at.mailbox).note(place, ts)
         await settled(at)
         assert stamps(at.slack, place) == thread_mode, "the turn of the edit puts them in order itself"
-        assert await at.answering.handle(claimed, lease) == OK
+        assert await at.flow.handle(claimed, lease) == OK
         assert stamps(at.slack, place) == thread_mode[:1]
 
 
@@ -320,7 +324,7 @@ async def test_e5_a_status_of_another_question_at_work_is_left_alone(tmp_path: P
         await PendingChecks(at.mailbox).note(place, ts)
         await settled(at)
         assert len(at.slack.server.workspace.threads.statuses) == 1
-        await at.answering.handle(claimed, lease)
+        await at.flow.handle(claimed, lease)
 
 
 async def test_e5_a_workspace_without_statuses_is_looked_at_as_often(tmp_path: Path, redis_client: Redis) -> None:
@@ -331,7 +335,7 @@ async def test_e5_a_workspace_without_statuses_is_looked_at_as_often(tmp_path: P
         (incoming,) = await at.mailbox.claim("w", 9)
         at.slack.server.faults.missing.add("assistant.threads.setStatus")
         at.answering._duplicate_checker._looks_s = (0.0, 60.0)
-        assert (await at.answering.handle(incoming, Lease(incoming.leased_until))).verb == "giveback"
+        assert (await at.flow.handle(incoming, Lease(incoming.leased_until))).verb == "giveback"
 
 
 PLACE = ThreadKey(team="T", channel="C", thread_ts="1.0")
@@ -346,7 +350,7 @@ async def test_h3_a_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
             await PendingChecks(mailbox).note(PLACE, "1.0")
         assert logged == []
         (incoming,) = await mailbox.claim("w", 9)
-        assert read_pending_check(incoming.body) == PendingCheck(place=PLACE, question_ts="1.0")
+        assert read_body(incoming.body)[1] == PendingCheck(place=PLACE, question_ts="1.0")
         await mailbox.aclose()
 
 

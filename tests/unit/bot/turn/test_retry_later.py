@@ -18,9 +18,11 @@ from bot.delivery.delivery import AnswerKey
 from bot.queue.lease import Lease
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
+from bot.stores.facts import Facts, read_facts
+from bot.stores.stores import stores_over
 from bot.timeouts import TurnTimeouts
-from bot.turn.job import Work, turn_id_of
-from bot.turn.retry_later import WaitingOut
+from bot.turn.job import Job, turn_id_of
+from bot.turn.retry_later import WaitingOut, waiting_since
 from bot.turn.status import DOCUMENTS_AWAY, LATE, MODEL_AWAY, working
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.integration.test_failures import QUICK
@@ -38,7 +40,7 @@ class TeamBot:
 
     slack: Slack
     mailbox: Mailbox
-    work: Work
+    job: Job
     waiting: WaitingOut
 
 
@@ -50,8 +52,8 @@ async def team_bot(redis: Redis) -> AsyncIterator[TeamBot]:
         incoming = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text="How?")
         await mailbox.enqueue(str(place), incoming.to_json(), event_ids=[ts])
         (claimed,) = await mailbox.claim("w", 1)
-        work = Work(claimed=claimed, lease=Lease(claimed.leased_until), incoming=incoming, turn_id=turn_id_of(incoming))
-        yield TeamBot(slack=slack, mailbox=mailbox, work=work, waiting=WaitingOut(mailbox, TurnTimeouts(model_s=180)))
+        job = Job(claimed=claimed, lease=Lease(claimed.leased_until), incoming=incoming, turn_id=turn_id_of(incoming))
+        yield TeamBot(slack=slack, mailbox=mailbox, job=job, waiting=WaitingOut(mailbox, TurnTimeouts(model_s=180)))
         await mailbox.aclose()
 
 
@@ -62,34 +64,35 @@ def statuses(setting: Setting) -> list[str]:
 
 async def test_h3_time_in_a_queue_takes_nothing_from_the_models_patience(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
-        queued = replace(at.work, claimed=replace(at.work.claimed, enqueued_at=time.time() - 7_200))
-        assert await at.waiting.pause_s(queued, DOWN) == 2.0
-        assert await at.waiting.since(queued) == 0.0
+        queued = replace(at.job, claimed=replace(at.job.claimed, enqueued_at=time.time() - 7_200))
+        assert at.waiting.pause_s(queued, DOWN) == 2.0
+        assert waiting_since(queued) == 0.0
 
 
 async def test_h3_the_model_is_waited_for_from_its_first_failure_on(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
-        place, answer_key = at.work.place, AnswerKey(question_ts=at.work.incoming.ts)
+        place, answer_key = at.job.place, AnswerKey(question_ts=at.job.incoming.ts)
         async with working(at.slack.delivery, place, answer_key) as status:
-            ending = await at.waiting.rest(at.work, status, DOWN, 2.0)
+            ending = await at.waiting.rest(at.job, status, DOWN, 2.0)
         assert (ending.verb, ending.after_s) == ("giveback", 2.0)
-        first = await at.waiting.since(at.work)
-        assert abs(first - time.time()) < 60
-        key = at.mailbox.mark_key(at.work.claimed.thread, at.work.waits)
-        asked = replace(at.work, claimed=replace(at.work.claimed, enqueued_at=time.time() - 7_200))
-        await redis_client.set(key, time.time() - 90)
-        assert 29 < (await at.waiting.pause_s(asked, DOWN) or 0) < 35
-        await redis_client.set(key, time.time() - 179)
-        assert await at.waiting.pause_s(asked, DOWN) is None
+        again = replace(
+            at.job, facts=await read_facts(stores_over(redis_client, at.mailbox), at.job.incoming, at.job.turn_id)
+        )
+        assert abs(waiting_since(again) - time.time()) < 60
+        long_ago = replace(at.job.claimed, enqueued_at=time.time() - 7_200)
+        asked = replace(at.job, claimed=long_ago, facts=Facts(waits=str(time.time() - 90)))
+        assert 29 < (at.waiting.pause_s(asked, DOWN) or 0) < 35
+        asked = replace(asked, facts=Facts(waits=str(time.time() - 179)))
+        assert at.waiting.pause_s(asked, DOWN) is None
         resumed = replace(asked, claimed=replace(asked.claimed, enqueued_at=time.time() - 3))
-        assert await at.waiting.pause_s(resumed, DOWN) == 2.0, "an admin's pause lay between"
+        assert at.waiting.pause_s(resumed, DOWN) == 2.0, "an admin's pause lay between"
 
 
 @pytest.mark.parametrize("written", ["1", "soon"])
 async def test_h3_what_an_older_version_wrote_counts_from_when_it_was_asked(redis_client: Redis, written: str) -> None:
     async with team_bot(redis_client) as at:
-        await redis_client.set(at.mailbox.mark_key(at.work.claimed.thread, at.work.waits), written)
-        assert await at.waiting.since(at.work) == at.work.claimed.enqueued_at
+        job = replace(at.job, facts=Facts(waits=written))
+        assert waiting_since(job) == job.claimed.enqueued_at
 
 
 async def test_h3_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> None:
@@ -99,14 +102,14 @@ async def test_h3_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> N
             OutOfBudget(answer=DOWN.answer, reason="tokens"),
             replace(DOWN, retry_after_s=999.0),
         ):
-            assert await at.waiting.pause_s(at.work, outcome) is None
+            assert at.waiting.pause_s(at.job, outcome) is None
 
 
 async def test_a5_documents_that_are_away_are_called_so(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
-        place, answer_key = at.work.place, AnswerKey(question_ts=at.work.incoming.ts)
+        place, answer_key = at.job.place, AnswerKey(question_ts=at.job.incoming.ts)
         async with working(at.slack.delivery, place, answer_key) as status:
-            await at.waiting.rest(at.work, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
+            await at.waiting.rest(at.job, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
         told = [c.arguments["status"] for c in at.slack.server.calls if c.method == "assistant.threads.setStatus"]
         assert told[-1] == DOCUMENTS_AWAY
 

@@ -1,0 +1,100 @@
+"""The gates before an answerer that notes what came through, over a local workspace and a real Redis."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from redis.asyncio import Redis
+
+from bot.gates.flow import Flow
+from bot.gates.services import GateServices, Helpers
+from bot.local.model.roster import VISITOR
+from bot.queue.lease import Lease
+from bot.queue.queue import Claimed, Mailbox
+from bot.queue.worker import OK, Ending
+from bot.slack.message import Access, Incoming
+from bot.slack.users import People
+from bot.stores.budgets import Budgets, Limits
+from bot.stores.stores import NO_LIMITS, stores_over
+from bot.stores.turn_records import TurnRecords
+from bot.turn.duplicates import PendingCheck
+from bot.turn.job import Job
+from tests.support.local_slack import Slack, local_slack
+
+
+@dataclass(slots=True)
+class Answerer:
+    """Whoever would answer; remembers what it got."""
+
+    through: list[Job] = field(default_factory=list)
+    dead: list[str] = field(default_factory=list)
+
+    async def answer(self, job: Job) -> Ending:
+        self.through.append(job)
+        return OK
+
+    async def tell_dead(self, _: Job, reason: str) -> None:
+        self.dead.append(reason)
+
+    async def settle(self, _: PendingCheck, __: Claimed, ___: Lease) -> Ending:
+        return OK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateScene:
+    """What came through stands in ``through``, who was told that their message died in ``dead``."""
+
+    slack: Slack
+    mailbox: Mailbox
+    services: GateServices
+    flow: Flow
+    people: People
+    answerer: Answerer
+
+    @property
+    def through(self) -> list[Job]:
+        return self.answerer.through
+
+    @property
+    def dead(self) -> list[str]:
+        return self.answerer.dead
+
+    @property
+    def budgets(self) -> Budgets:
+        return self.services.stores.budgets
+
+    async def store(self, **more: Any) -> tuple[Claimed, Lease]:
+        place, ts = self.slack.ask()
+        fields: dict[str, Any] = {"kind": "question", "addressed": "mention", "text": "How?", "user": VISITOR, **more}
+        incoming = Incoming(**{"thread": place, "ts": ts, **fields})
+        return await self.stored(str(incoming.thread), incoming.to_json())
+
+    async def stored(self, thread: str, body: str) -> tuple[Claimed, Lease]:
+        """Any body, stored and claimed."""
+        await self.mailbox.enqueue(thread, body, event_ids=[body])
+        (claimed,) = await self.mailbox.claim("w", 1)
+        return claimed, Lease(claimed.leased_until)
+
+    async def knock(self, **more: Any) -> Ending:
+        return await self.flow.handle(*await self.store(**more))
+
+
+@asynccontextmanager
+async def gates(redis: Redis, access: Access | None = None, limits: Limits = NO_LIMITS) -> AsyncIterator[GateScene]:
+    async with local_slack(patience_s=0.05) as slack:
+        mailbox, people = Mailbox(redis), People(slack.calls, redis)
+        services = GateServices(
+            access=access or Access(),
+            stores=stores_over(redis, mailbox, limits),
+            people=people,
+            delivery=slack.delivery,
+            records=TurnRecords(redis),
+            helpers=Helpers(handoff="", calls=slack.calls, workspace=slack.workspace),
+        )
+        answerer = Answerer()
+        flow = Flow(services, answerer)
+        yield GateScene(slack=slack, mailbox=mailbox, services=services, flow=flow, people=people, answerer=answerer)
+        await mailbox.aclose()

@@ -1,0 +1,61 @@
+"""What one easy mention costs: round trips and commands of Redis, bytes kept there, lines in the log."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from pathlib import Path
+
+import structlog
+from pydantic import SecretStr
+from redis.asyncio import Redis
+from structlog.testing import LogCapture
+
+from bot.queue.scripts import script
+from tests.integration.test_end_to_end import DRAFTS
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.orion_running import MENTION, Setting, running, settings_in
+from tests.support.redis_tap import tapped
+from tests.support.waiting import wait_until
+
+QUESTION = f"{MENTION} How many requests per minute may one API key send?"
+POLLING = ("claim", "waiting", "beat")
+
+
+async def test_one_easy_mention_costs_few_round_trips_bytes_and_log_lines(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    polled = frozenset(script(redis_client, name).sha for name in POLLING)
+    async with (
+        ScriptedOpenAI(decisions=repeat(RESPOND), drafts=repeat(says(DRAFTS["good"]))) as model,
+        tapped(redis_url, polled) as tap,
+        running(
+            settings_in(
+                tmp_path, tap.url, openai_base_url=model.url, openai_api_key=SecretStr("k"), model="m", judge="off"
+            )
+        ) as setting,
+    ):
+        await answered(setting)  # warms up what is asked once
+        tap.trips.clear()
+        before = await memory(redis_client)
+        informed = await answered(setting)
+        assert len(tap.trips) <= 14, tap.trips
+        assert tap.commands() <= 30, tap.trips
+        assert len(informed) <= 9, informed
+        assert await memory(redis_client) - before <= 4_000
+
+
+async def answered(setting: Setting) -> list[str]:
+    """Ask and wait until all is over; what the log said of it."""
+    lines = LogCapture()
+    structlog.configure(processors=[lines])
+    await setting.answer_to(setting.ask(QUESTION))
+    await wait_until(lambda: any(line["event"] == "turn_ended" for line in lines.entries), "the turn is over")
+    return [line["event"] for line in lines.entries if line["log_level"] == "info"]
+
+
+async def memory(redis: Redis) -> int:
+    """Bytes of all keys."""
+    total = 0
+    async for key in redis.scan_iter():
+        total += await redis.memory_usage(key) or 0
+    return total
