@@ -1,4 +1,4 @@
-# run   the local workspace over sample documents        test   every test
+# run   the local workspace over sample documents        test   every test (COVER=1: with the gate on coverage)
 # check linters, types, contracts                        fix    what can be mended by machine
 # semantic search by meaning: numpy, a tokenizer and a model of 90 MB; then set ORION_SEMANTIC=on
 # test-llm the same turn against a real small model, installed on demand
@@ -60,7 +60,7 @@ semantic: .venv/.semantic-model
 	@echo "Search by meaning is installed. Set ORION_SEMANTIC=on, then: orion index"
 
 test: .venv/.dev
-	@$(PY) -m pytest -m "not llm" -n 2 --dist loadscope --cov --cov-report=term $(ARGS)
+	@$(PY) -m pytest -m "not llm" -n 2 --dist worksteal --durations=10 $(if $(COVER),--cov --cov-report=term) $(ARGS)
 
 test-llm: .venv/.llm
 	@$(PY) -m pytest -m llm $(ARGS)

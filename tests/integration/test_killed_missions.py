@@ -1,6 +1,6 @@
 """Missions whose process is killed (kill -9) between a question back and its answer, or between two tools.
 
-`orion serve` is a process of its own over a real Redis; model and workspace are servers in the test. What happened is
+Orion is a process of its own over a real Redis; model and workspace are servers in the test. What happened is
 read from outside: the thread's state as Redis has it, the log of both processes, what stands in Slack. Lists are whole.
 """
 
@@ -19,11 +19,14 @@ from redis.asyncio import Redis
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import ThreadState
 from agent.thread.store import ThreadStore
+from bot.cli.serve import HANDBOOK, settings_for
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
+from tests.process.chaos.crew import Member, crew
+from tests.process.chaos.member import Role
 from tests.process.test_process import connected, workspace
 from tests.support.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says
-from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, shown
+from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown
 from tests.support.waiting import wait_until
 
 LIMITS = "Public API: limits and errors"
@@ -55,17 +58,25 @@ class Scene:
 
     async def __aenter__(self) -> Self:
         self.workspace: LocalWorkspace = await self._stack.enter_async_context(workspace())
-        model = {"OPENAI_BASE_URL": self._server.url, "OPENAI_API_KEY": "sk-test", "ORION_MODEL": "scripted"}
-        self.environment = serve_environment(self.workspace, self._home, REDIS_URL=self._redis_url, **model)
+        self.crew = self._stack.enter_context(crew(self._home / "crew"))
+        settings = settings_in(self._home, self._redis_url, openai_base_url=self._server.url, model="scripted")
+        self._settings = settings_for(settings.model_copy(update={"docs": (HANDBOOK,)}), self.workspace)
         return self
+
+    async def serving(self, name: str) -> Member:
+        """A process that takes events and answers them; its leases are short, for the next one waits for them."""
+        member = self.crew.start(Role(name=name, socket=True, lease_s=1.0), self._settings)
+        await connected(self.workspace)
+        return member
+
+    async def killed(self, member: Member) -> None:
+        self.crew.kill(member)
+        await wait_until(lambda: self.workspace.connections == 0, "its connection is gone")
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
-
-    def log(self, name: str) -> Path:
-        return self._home / f"{name}.log"
 
     def ask(self, text: str, thread: str | None = None) -> str:
         return self.workspace.post(self.workspace.visitor, CHANNEL, f"{MENTION} {text}", thread)
@@ -86,9 +97,9 @@ class Scene:
 
         await wait_until(remembered, f"{answered} answers are remembered", 60)
 
-    def events(self, *names: str) -> list[str]:
+    def events(self) -> list[str]:
         """What the processes logged of missions and tools, in order."""
-        lines = [json.loads(line) for name in names for line in self.log(name).read_text().splitlines()]
+        lines = [json.loads(line) for one in self.crew.members for line in one.log.read_text().splitlines()]
         return [told(line) for line in lines if line["event"] in OF_MISSIONS]
 
 
@@ -118,26 +129,23 @@ async def test_b6_e2_killed_after_the_question_back_the_mission_goes_on_and_a_se
         ScriptedOpenAI(decisions=decisions, drafts=written) as server,
         Scene(tmp_path, redis_url, redis_client, server) as scene,
     ):
-        async with process(["serve"], scene.environment, scene.log("first")) as first:
-            await connected(scene.workspace)
-            thread = scene.ask("How many requests may a key make?")
-            assert BACK in await scene.answer(thread, thread)
-            await scene.settled(thread, 1)
-            first.kill()
-            await first.wait()
+        first = await scene.serving("first")
+        thread = scene.ask("How many requests may a key make?")
+        assert BACK in await scene.answer(thread, thread)
+        await scene.settled(thread, 1)
+        await scene.killed(first)
         asked = await scene.state(thread)
         assert asked.pending_question is not None
         assert steps(asked) == [("Find out the plan", "open", ""), ("Look up its limit", "open", "")]
 
-        async with process(["serve"], scene.environment, scene.log("second")):
-            await connected(scene.workspace)
-            reply = scene.ask("The partner plan", thread)
-            assert "3,000 requests" in await scene.answer(reply, thread)
-            await scene.settled(thread, 2)
-            after = await scene.state(thread)
-            later = scene.ask("How big may a request body be?", thread)
-            assert "2 MB" in await scene.answer(later, thread)
-            await scene.settled(thread, 3)
+        await scene.serving("second")
+        reply = scene.ask("The partner plan", thread)
+        assert "3,000 requests" in await scene.answer(reply, thread)
+        await scene.settled(thread, 2)
+        after = await scene.state(thread)
+        later = scene.ask("How big may a request body be?", thread)
+        assert "2 MB" in await scene.answer(later, thread)
+        await scene.settled(thread, 3)
         last = await scene.state(thread)
     assert after.todolist_id == asked.todolist_id
     assert (after.mission, after.answers) == (asked.mission, {"plan": "The partner plan"})
@@ -146,7 +154,7 @@ async def test_b6_e2_killed_after_the_question_back_the_mission_goes_on_and_a_se
     assert last.todolist_id not in {None, asked.todolist_id}
     assert last.answers == after.answers
     assert steps(last) == [("How big may a request body be?", "done", "")]
-    assert scene.events("first", "second") == [
+    assert scene.events() == [
         "mission_set",
         "tool_called search",
         "turn_outcome asked",
@@ -171,20 +179,18 @@ async def test_h3_killed_between_two_tools_the_turn_is_done_anew_and_answered_on
         ScriptedOpenAI(decisions=[LISTED, HANGS, LISTED, READ, RESPOND], drafts=repeat(GOOD)) as server,
         Scene(tmp_path, redis_url, redis_client, server) as scene,
     ):
-        async with process(["serve"], scene.environment, scene.log("first")) as first:
-            await connected(scene.workspace)
-            thread = scene.ask("How many requests may a key of the partner plan make?")
-            await wait_until(lambda: server.phases().count("decide") == 2, "the second decision is asked for")
-            first.kill()
-            await first.wait()
+        first = await scene.serving("first")
+        thread = scene.ask("How many requests may a key of the partner plan make?")
+        await wait_until(lambda: server.phases().count("decide") == 2, "the second decision is asked for")
+        await scene.killed(first)
         assert answers(scene.workspace, thread, thread) == []
         assert (await scene.state(thread)).plan is None
-        async with process(["serve"], scene.environment, scene.log("second")):
-            assert "3,000 requests" in await scene.answer(thread, thread)
-            await scene.settled(thread, 1)
+        await scene.serving("second")
+        assert "3,000 requests" in await scene.answer(thread, thread)
+        await scene.settled(thread, 1)
         state = await scene.state(thread)
     before = ["mission_set", "tool_called search", "tool_called list_documents"]
-    assert scene.events("first", "second") == [*before, *before, "tool_called get_document", "turn_outcome answered"]
+    assert scene.events() == [*before, *before, "tool_called get_document", "turn_outcome answered"]
     assert steps(state) == [("How many requests may a key of the partner plan make?", "done", "")]
     assert [message.role for message in state.history] == ["user", "assistant"]
     assert len(answers(scene.workspace, thread, thread)) == 1

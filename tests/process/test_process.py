@@ -7,27 +7,20 @@ import json
 import signal
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
-from pydantic import SecretStr
-from structlog.testing import capture_logs
 
 from agent.model.prompts import NOT_FOUND
-from bot.app import open_orion
-from bot.cli.serve import HANDBOOK, run_until_stopped, settings_for
-from bot.cli.signals import Stopping
-from bot.documents.open import corpus_of
+from bot.cli.serve import HANDBOOK
 from bot.local.documents import DocsFolder
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
-from bot.settings import Settings
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
-from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, settings_in, shown
+from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, shown
 from tests.support.waiting import wait_until
 
 LIMIT = "How many requests per minute may an API key make?"
@@ -54,55 +47,26 @@ async def answered(opened: LocalWorkspace, ts: str, thread: str | None = None) -
     return shown(found[0])
 
 
-@pytest.mark.chaos
-async def test_h3_question_of_a_killed_process_is_answered_exactly_once(tmp_path: Path) -> None:
-    never = asyncio.Event()
-    drafts = [says("<answer>Each API key may", before_end=never), says(GOOD), says(GOOD)]
-    async with workspace() as opened, ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=drafts) as server:
-        environment = serve_environment(
-            opened, tmp_path, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="sk-test", ORION_MODEL="scripted"
-        )
-        async with process(["serve"], environment, tmp_path / "first.log") as first:
+async def test_g2_langfuse_gets_its_traces_and_a_hanging_one_keeps_nobody_waiting(
+    tmp_path: Path,
+) -> None:
+    async with workspace() as opened, LangfuseReceiver() as receiver:
+        keys = {"LANGFUSE_PUBLIC_KEY": "pk-lf-test", "LANGFUSE_SECRET_KEY": "sk-lf-test", "LANGFUSE_HOST": receiver.url}
+        environment = serve_environment(opened, tmp_path, **keys)
+        async with process(["serve"], environment, tmp_path / "log") as served:
             await connected(opened)
             ts = opened.post(opened.visitor, CHANNEL, f"{MENTION} {LIMIT}")
-            await server.wait_for_requests(2)
-            first.kill()
-            await first.wait()
-        assert answers(opened, ts, ts) == []
-        async with process(["serve"], environment, tmp_path / "second.log") as second:
             assert "600 requests" in await answered(opened, ts)
-            later = opened.post(opened.visitor, CHANNEL, f"{MENTION} {LIMIT}", ts)
-            await answered(opened, later, ts)
-            assert len(answers(opened, ts, ts)) == 1
-            second.send_signal(signal.SIGTERM)
-            assert await second.wait() == 0
-
-
-@pytest.mark.parametrize("host", ["receiver", "closed", "hanging"])
-async def test_g2_langfuse_neither_slows_nor_keeps_the_process(host: str, tmp_path: Path) -> None:
-    async with AsyncExitStack() as stack:
-        opened = await stack.enter_async_context(workspace())
-        receiver = await stack.enter_async_context(LangfuseReceiver(hang=host == "hanging"))
-        url = "http://127.0.0.1:9" if host == "closed" else receiver.url
-        environment = serve_environment(
-            opened,
-            tmp_path,
-            LANGFUSE_PUBLIC_KEY="pk-lf-test",
-            LANGFUSE_SECRET_KEY="sk-lf-test",
-            LANGFUSE_HOST=url,
-        )
-        served = await stack.enter_async_context(process(["serve"], environment, tmp_path / "log"))
-        await connected(opened)
-        for _ in range(3):
-            ts = opened.post(opened.visitor, CHANNEL, f"{MENTION} {LIMIT}")
-            assert "600 requests" in await answered(opened, ts)
-        began = time.monotonic()
-        served.send_signal(signal.SIGTERM)
-        assert await served.wait() == 0
-        assert time.monotonic() - began < STOPS_WITHIN_S
-        if host == "receiver":
-            assert receiver.score("verify_pass") == [1, 1, 1]
-            assert {span.kind for span in receiver.spans} >= {"agent", "generation", "retriever", "guardrail"}
+            kinds = {"agent", "generation", "retriever", "guardrail"}
+            await wait_until(lambda: kinds <= {span.kind for span in receiver.spans}, "its trace has come", 20)
+            await wait_until(lambda: receiver.score("verify_pass") == [1], "its score has come", 20)
+            receiver.hang = True
+            later = opened.post(opened.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+            assert "600 requests" in await answered(opened, later)
+            began = time.monotonic()
+            served.send_signal(signal.SIGTERM)
+            assert await served.wait() == 0
+            assert time.monotonic() - began < STOPS_WITHIN_S
 
 
 ANSWERABLE = "How many requests per minute may an API key make? The {word} team asks."
@@ -138,8 +102,7 @@ def decision(request: Mapping[str, Any]) -> Scripted:
     )
 
 
-@pytest.mark.parametrize("mode", ["socket", "http"])
-async def test_g1_no_text_and_no_secret_in_any_log_line(mode: str, tmp_path: Path) -> None:
+async def test_g1_no_text_and_no_secret_in_any_log_line(tmp_path: Path) -> None:
     """Every ending of a turn, an edit, a deletion and a bad signature: the log has the events, and nobody's words."""
     never = asyncio.Event()
 
@@ -152,12 +115,9 @@ async def test_g1_no_text_and_no_secret_in_any_log_line(mode: str, tmp_path: Pat
             opened, tmp_path, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="sk-test-abcdefghijklmnop", ORION_MODEL="m"
         )
         log = tmp_path / "log"
-        async with process(["serve", "--mode", mode], environment, log) as served:
-            if mode == "socket":
-                await connected(opened)
-            else:
-                opened.events_url = f"http://127.0.0.1:{await port_in(log)}/slack/events"
-                assert await unsigned(opened.events_url, {"text": ANSWERABLE, "token": "xoxb-forged-badger"}) == 401
+        async with process(["serve", "--mode", "http"], environment, log) as served:
+            opened.events_url = f"http://127.0.0.1:{await port_in(log)}/slack/events"
+            assert await unsigned(opened.events_url, {"text": ANSWERABLE, "token": "xoxb-forged-badger"}) == 401
             turns = await every_ending(opened, log)
             served.send_signal(signal.SIGTERM)
             assert await served.wait() == 0
@@ -166,8 +126,7 @@ async def test_g1_no_text_and_no_secret_in_any_log_line(mode: str, tmp_path: Pat
         ended = {line["outcome"] for line in lines if line["event"] == "turn_outcome"}
         assert ended == {"answered", "partial", "failed", "refused", "unsourced", "asked"}
         happened = {line["event"] for line in lines}
-        assert {"turn_stopped", "answer_delivered", "event_stored", "turn_ended"} <= happened
-        assert ("slack_signature_refused" in happened) is (mode == "http")
+        assert {"turn_stopped", "answer_delivered", "event_stored", "turn_ended", "slack_signature_refused"} <= happened
         assert {line["turn_id"] for line in lines if line["event"] == "turn_outcome"} <= turns
         words = ["987654", "requests a minute", "requests per minute", "API key", "cloud forests", "marmoset", "badger"]
         secrets = ["sk-test", "You steer Orion", opened.bot_token, opened.app_token, opened.signing_secret]
@@ -237,43 +196,6 @@ async def test_h3_drain_lets_a_running_turn_end(tmp_path: Path) -> None:
             gate.set()
             assert await served.wait() == 0
             assert len(answers(opened, ts, ts)) == 1
-
-
-async def test_h3_a_turn_that_outlasts_the_drain_is_given_back_and_answered_once(
-    tmp_path: Path, redis_url: str
-) -> None:
-    """The same way as `orion serve` ends, with less patience than a deployment has."""
-    never = asyncio.Event()
-    drafts = [says("<answer>Each API key may", before_end=never), says(GOOD)]
-    async with (
-        workspace() as opened,
-        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
-    ):
-        key = SecretStr("sk-test")
-        settings = settings_in(tmp_path, redis_url, openai_base_url=server.url, openai_api_key=key, model="m")
-        settings = settings_for(settings.model_copy(update={"docs": (HANDBOOK,)}), opened)
-        with capture_logs() as log:
-            async with serving(settings, drain_s=0.2):
-                await connected(opened)
-                ts = opened.post(opened.visitor, CHANNEL, f"{MENTION} {LIMIT}")
-                await server.wait_for_requests(2)
-        assert [line["verb"] for line in log if line["event"] == "turn_ended"] == ["giveback"]
-        assert answers(opened, ts, ts) == []
-        async with serving(settings, drain_s=5):
-            assert "600 requests" in await answered(opened, ts)
-        assert len(answers(opened, ts, ts)) == 1
-
-
-@asynccontextmanager
-async def serving(settings: Settings, *, drain_s: float) -> AsyncIterator[None]:
-    """Orion at work as `orion serve` runs it; leaving the block is its first signal."""
-    whole = asyncio.current_task()
-    assert whole
-    stopping = Stopping(whole=whole)
-    async with (
-        open_orion(settings, corpus_of(settings), concurrency=5, socket=True, drain_s=drain_s) as orion,
-        asyncio.TaskGroup() as group,
-    ):
-        group.create_task(run_until_stopped(orion, stopping, work=True))
-        yield
-        stopping.heard()
+        assert [
+            word for word in ("API key", "sk-test", opened.bot_token, opened.app_token) if word in log.read_text()
+        ] == []

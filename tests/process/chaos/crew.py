@@ -13,12 +13,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from bot.settings import Settings
 from tests.process.chaos.member import Role, live
+from tests.support.orion_running import forked
 from tests.support.waiting import wait_until
 
 GONE_S = 30.0
@@ -76,8 +76,7 @@ class Crew:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._context = get_context("forkserver")
-        self._context.set_forkserver_preload(["bot.cli.serve", "tests.process.chaos.member"])
+        self._context = forked()
         self.members: list[Member] = []
         self.kills = 0
         self.freezes = 0

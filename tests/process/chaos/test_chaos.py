@@ -22,26 +22,6 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.chaos
 
 
-async def test_h3_e5_a_storm_loses_doubles_and_reorders_nothing(tmp_path: Path) -> None:
-    weather = Weather(
-        questions=20,
-        threads=4,
-        workers=2,
-        ask_for_s=2,
-        kills=3,
-        freezes=0,
-        redis_deaths=0,
-        lease_s=1.0,
-        slow_posts=0,
-        late_posts=0,
-        rages_s=30,
-    )
-    after = await storm(tmp_path, random.Random(1), weather)
-    row = Row(name="storm", done="", ledger=after.ledger, seconds=0)
-    assert (after.ledger.asked, after.kills) == (20, 3)
-    assert row.held, row.ledger
-
-
 async def test_h3_a_lone_serve_that_is_killed_answers_each_question_once(tmp_path: Path) -> None:
     kills, ledgers = await restarts(tmp_path, random.Random(1), kills=2, lanes=2, seconds=30)
     row = Row(name="restarts", done="", ledger=summed(ledgers), seconds=0)

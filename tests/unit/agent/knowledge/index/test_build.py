@@ -1,4 +1,4 @@
-"""One pass over the sources, in SQLite and in PostgreSQL: what changed is taken, what is gone goes, nobody waits."""
+"""The contract of a document index, kept by SQLite and PostgreSQL: what changed is taken and what is gone goes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.knowledge.types import Holding, IndexReport, KnowledgeIndex, Passage
+
+
+@pytest.fixture
+def index(each_index: KnowledgeIndex) -> KnowledgeIndex:
+    return each_index
 
 
 @pytest.fixture
@@ -122,12 +127,10 @@ def test_f9_chinese_and_japanese_are_found_by_parts_of_words(index: KnowledgeInd
     assert index.search("餐费上限是多少")[0].document == "zh.md"
 
 
-@pytest.mark.parametrize(
-    "query", ["", " ", "?!", '"', "\0", "NEAR(", "a AND OR NOT", "text:*", "\ud800", "x" * 100_000]
-)
-def test_d2_any_text_is_a_query(index: KnowledgeIndex, docs: Path, query: str) -> None:
+def test_d2_any_text_is_a_query(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
-    assert isinstance(index.search(query), tuple)
+    for query in ["", " ", "?!", '"', "\0", "NEAR(", "a AND OR NOT", "text:*", "\ud800", "x" * 100_000]:
+        assert isinstance(index.search(query), tuple)
 
 
 def test_d2_no_limit_means_nothing(index: KnowledgeIndex, docs: Path) -> None:
@@ -136,7 +139,7 @@ def test_d2_no_limit_means_nothing(index: KnowledgeIndex, docs: Path) -> None:
     assert len(index.search("canteen deploys", limit=1)) == 1
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(max_size=80))
 def test_d2_no_text_is_query_syntax(index: KnowledgeIndex, query: str) -> None:
     assert index.search(query) == ()

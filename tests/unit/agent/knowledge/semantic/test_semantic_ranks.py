@@ -53,6 +53,11 @@ def encoder(model: Path) -> CountingEncoder:
 
 
 @pytest.fixture
+def index(each_index: OwnIndex) -> OwnIndex:
+    return each_index
+
+
+@pytest.fixture
 def docs(tmp_path: Path, index: OwnIndex) -> Path:
     """Three documents of four passages, indexed."""
     folder = tmp_path / "docs"
