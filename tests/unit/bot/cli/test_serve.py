@@ -33,7 +33,16 @@ from bot.servers.http import build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, settings_in, shown
+from tests.support.orion_running import (
+    CHANNEL,
+    MENTION,
+    Running,
+    answers,
+    process,
+    serve_environment,
+    settings_in,
+    shown,
+)
 from tests.support.waiting import wait_until
 
 LIMIT = "How many requests per minute may an API key make?"
@@ -306,7 +315,7 @@ async def test_h1_two_local_workspaces_share_a_home_and_nothing_else(tmp_path: P
     assert [log.read_text().count("Traceback") for log in logs] == [0, 0]
 
 
-async def _url(log: Path, running: asyncio.subprocess.Process) -> str:
+async def _url(log: Path, running: Running) -> str:
     def said() -> str:
         return log.read_text()
 
