@@ -22,7 +22,7 @@ from bot.delivery.blocks import Block, Frame, Mark, Post, context, render, secti
 from bot.delivery.slots import first_to_take, seats
 from bot.delivery.stream import AnswerStream
 from bot.delivery.views import HomeFigures, home_view, trust_modal
-from bot.slack.agent_session import AgentSessions, session_ts
+from bot.slack.agent_session import STATUS_METHOD, AgentSessions
 from bot.slack.history import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
 from bot.slack.message import Own
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, Reply, SlackCalls, no_lease
@@ -171,7 +171,7 @@ class Delivery:
         text: str,
         loading: Sequence[str] = (),
         *,
-        question_ts: str = "",
+        question_ts: str = "",  # noqa: ARG002 - its callers are being rewritten
         lease_check: LeaseCheck = no_lease,
     ) -> None:
         """Shows what Orion does right now; an empty text clears it. Slack forgets it after two minutes.
@@ -179,10 +179,10 @@ class Delivery:
         Raises:
             DeliveryFailed: the workspace has no status, or Slack did not take it in time.
         """
-        body = {"channel_id": place.channel, "thread_ts": session_ts(place, question_ts), "status": text}
+        body = {"channel_id": place.channel, "thread_ts": place.thread_ts, "status": text}
         extra = {"loading_messages": list(loading[:10])} if loading and text else {}
         lease_check()
-        await self._calls.once("assistant.threads.setStatus", {**body, **extra})
+        await self._calls.once(STATUS_METHOD, {**body, **extra})
 
     async def placeholder(self, place: ThreadKey, text: str, answer_key: AnswerKey) -> None:
         """Shows what Orion does right now where there is no status: a message that the answer will take over."""

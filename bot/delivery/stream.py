@@ -20,7 +20,6 @@ from redis.exceptions import RedisError
 from agent.tasks import beside
 from agent.thread.conversation import ThreadKey
 from bot.queue.lease import LeaseLost
-from bot.slack.history import is_direct
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls
 
 _LIMITED: Final = frozenset({"ratelimited", "rate_limited"})
@@ -81,7 +80,7 @@ class Streams:
     def may_be_tried(self, place: ThreadKey) -> bool:
         """Whether an answer can be streamed here: in a thread, where nothing refused lately."""
         now = asyncio.get_running_loop().time()
-        return not is_direct(place) and all(self._not_before.get(where, 0.0) <= now for where in ("", place.channel))
+        return all(self._not_before.get(where, 0.0) <= now for where in ("", place.channel))
 
     def refused(self, place: ThreadKey, reason: str) -> None:
         """Remember why no stream began. ``""`` stands for the whole workspace."""

@@ -71,6 +71,7 @@ class AdminChat:
     async def _confirm(self, incoming: Incoming, order: str) -> None:
         try:
             delivery = await self._delivery_of(incoming.thread.team)
-            await delivery.greet(incoming.user, say("paused_now" if order == _PAUSE else "resumed_now", None))
+            text = say("paused_now" if order == _PAUSE else "resumed_now", None)
+            await delivery.say(incoming.thread, text, incoming.ts)
         except DeliveryFailed as failure:
             log.warning("notice_not_delivered", reason=failure.reason)

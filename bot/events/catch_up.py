@@ -1,9 +1,7 @@
 """What was asked while nobody listened: looked up in Slack and stored as if it had just come (H3).
 
-Promises: after an absence longer than Slack sends again, each recent message in a thread or direct chat that Orion
-serves is stored once, under the same keys as an event about it, so that a late event or another replica is a twin;
-what is old or answered already is left alone; of several replicas one looks. Must never look further back than
-``recent_s``, nor note that Orion listens before what was missed is stored.
+Each message is stored under the same keys as an event about it, so a late event, or another replica that looks, stores
+nothing. That Orion listens is noted only after what was missed is stored.
 """
 
 from __future__ import annotations
@@ -55,8 +53,13 @@ class Served:
         """Where they stand."""
         return f"{self._prefix}:served"
 
-    async def note(self, thread: ThreadKey) -> None:
-        """Orion is asked something here. Raises ``RedisError``."""
+    async def note(self, thread: ThreadKey, ts: str = "") -> None:
+        """The message ``ts`` asks Orion something here: one that opens a thread in a direct chat stands in the chat.
+
+        Raises ``RedisError``.
+        """
+        if thread.channel.startswith("D") and thread.thread_ts == ts:
+            thread = replace(thread, thread_ts=thread.channel)
         now = self._clock()
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.zadd(self.key, {str(thread): now})
@@ -179,7 +182,10 @@ class CatchingUp:
         log.info("caught_up", away_s=round(away_s), places=len(places), messages=found)
 
     async def _in_place(self, place: ThreadKey, oldest: str) -> int:
-        """Take what people said there since ``oldest`` (a ts) and nobody answered. Returns how many messages."""
+        """Take what people said there since ``oldest`` (a ts) and nobody answered. Returns how many messages.
+
+        In a direct chat each message that has replies is a thread of its own.
+        """
         reader = await self._intake.reader_of(place.team)
         own = await reader.own()
         said = [one for one in await reader.since(place, oldest) if sort_key(string(one, "ts")) >= sort_key(oldest)]
@@ -187,11 +193,11 @@ class CatchingUp:
         count = 0
         for message in said:
             ts = string(message, "ts")
-            if ts not in answered:
-                count += 1
-                await self._intake.take(_envelope(place, message, own), own)
             if is_direct(place) and message.get("reply_count"):
                 count += await self._in_place(replace(place, thread_ts=ts), oldest)
+            elif ts not in answered:
+                count += 1
+                await self._intake.take(_envelope(place, message, own), own)
         return count
 
 

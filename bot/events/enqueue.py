@@ -45,7 +45,7 @@ class Enqueuer:
         said = incoming.event_ts or incoming.ts
         new = await self._mailbox.enqueue(thread, incoming.to_json(), event_ids=keys, said=said)
         if self._served is not None:  # also when Slack repeats it: the first time may have ended before this line
-            await self._served.note(incoming.thread)
+            await self._served.note(incoming.thread, incoming.ts)
         return bool(new)
 
     async def _withdraw(self, incoming: Incoming) -> None:

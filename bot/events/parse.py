@@ -77,7 +77,7 @@ def _checked(envelope: object, incoming: Incoming, access: Access) -> Incoming |
     ids = (team, thread.channel, incoming.user)
     if not all(map(_ID.fullmatch, ids)) or not _TS.fullmatch(incoming.ts):
         return Ignored(reason="malformed")
-    if thread.thread_ts != thread.channel and not _TS.fullmatch(thread.thread_ts):
+    if not _TS.fullmatch(thread.thread_ts):
         return Ignored(reason="malformed")
     keys = [f"evt:{team}:{event_id}"] if (event_id := string(envelope, "event_id")) else []
     if key := _message_key(team, incoming):
@@ -103,7 +103,7 @@ def _message_key(team: str, incoming: Incoming) -> str:
 def _stopped(event: Mapping[str, Any]) -> Incoming:
     return Incoming(
         kind="stop",
-        thread=_thread(event, {}, "im" if string(event, "channel").startswith("D") else ""),
+        thread=_thread(event, {}),
         user=string(event, "user"),
         ts=string(event, "thread_ts") or string(event, "event_ts"),
         addressed="mention",  # the button names Orion as plainly as a mention does
@@ -169,7 +169,7 @@ def _incoming(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, ac
         return Ignored(reason="bot")
     return Incoming(
         kind=_kind(message, raw, own),
-        thread=_thread(event, message, channel_type),
+        thread=_thread(event, message),
         user=string(message, "user") or string(message, "bot_id"),
         ts=string(message, "ts"),
         addressed=addressed,
@@ -222,14 +222,11 @@ def _channel_type(event: Mapping[str, Any]) -> str:
     return string(event, "channel_type") or _CHANNEL_TYPES.get(string(event, "channel")[:1], "channel")
 
 
-def _thread(event: Mapping[str, Any], message: Mapping[str, Any], channel_type: str) -> ThreadKey:
-    """The conversation: the thread, else in a direct chat the chat itself, else the thread this message opens."""
-    channel = string(event, "channel")
-    own_thread = string(message, "thread_ts") or string(event, "thread_ts")
-    opened = channel if channel_type == "im" else string(message, "ts") or string(event, "event_ts")
-    # A thread's first message names itself once somebody replied: it was said where it stands all the same.
-    inside = own_thread and own_thread != string(message, "ts")
-    return ThreadKey(team="", channel=channel, thread_ts=own_thread if inside else opened)
+def _thread(event: Mapping[str, Any], message: Mapping[str, Any]) -> ThreadKey:
+    """The thread a message stands in, else the one it opens: in a direct chat, too, each message opens its own."""
+    found = string(message, "thread_ts") or string(event, "thread_ts")
+    thread_ts = found or string(message, "ts") or string(event, "event_ts")
+    return ThreadKey(team="", channel=string(event, "channel"), thread_ts=thread_ts)
 
 
 def _allowed_bot(message: Mapping[str, Any], access: Access) -> bool:

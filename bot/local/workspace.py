@@ -129,7 +129,7 @@ class Workspace:
         self.feed.publish("message", channel=message.channel, ts=message.ts)
         channel = self.roster.channels[message.channel]
         if message.bot_id == BOT_ID:
-            self.threads.app_spoke(message, direct=channel.kind == "im")
+            self.threads.app_spoke(message)
         if message.ephemeral_for:
             return
         shown = self.log.shown(message, metadata=True) | self._action_token(message)

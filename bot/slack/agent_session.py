@@ -1,80 +1,73 @@
-"""Slack's own Stop button: it shows while the agent session of a conversation is "processing" (A6).
+"""The end of an agent session: Slack shows "processing" and a Stop button until the app says that it is over (A5, A6).
 
-Promises: what was set to "processing" is set back, for Slack does not do so when an answer is posted, only an hour
-later; a workspace without sessions is asked once an hour and misses nothing else. Must never fail a turn.
+A status that is set makes the session processing, so nothing else begins one. An answer does not end it: Slack would
+show the button for another hour. The last word is therefore as patient as a post.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from typing import Final, Literal
+from typing import Final
 
 import structlog
 
 from agent.thread.conversation import ThreadKey
-from bot.slack.history import is_direct
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls, no_lease
 
-_METHOD: Final = "agents.sessions.setStatus"
+SESSION_METHOD: Final = "agents.sessions.setStatus"
+STATUS_METHOD: Final = "assistant.threads.setStatus"
+LONGEST_TITLE: Final = 200
 _MISSING_S: Final = 3_600.0
 # What Slack says where the app is no agent, or a compatible server knows no sessions; anything else is of one thread.
 _MISSING: Final = frozenset(
     {"unknown_method", "not_authorized", "missing_scope", "not_allowed_token_type", "feature_not_enabled"}
 )
-_LIMITED: Final = frozenset({"ratelimited", "rate_limited"})
-_MINUTE_S: Final = 60.0
-_MOST_A_MINUTE: Final = 20
-"""Slack takes about fifty of these calls a minute of a workspace, and each button costs two."""
 _log = structlog.get_logger()
 
 
-def session_ts(place: ThreadKey, question_ts: str) -> str:
-    """The thread that Slack hangs a status and a session on: in a direct chat the question itself."""
-    return question_ts if is_direct(place) else place.thread_ts
-
-
 class AgentSessions:
-    """The sessions of one workspace, as far as this process knows whether it has any."""
+    """The sessions of one workspace. One that has none is asked again after an hour."""
 
     def __init__(self, calls: SlackCalls) -> None:
         self._calls = calls
         self._not_before = 0.0
-        self._begun: deque[float] = deque(maxlen=_MOST_A_MINUTE)
 
-    async def begin(self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease) -> bool:
-        """Offers the Stop button, if Slack takes it at once. Whether it may be there, and has to be taken away.
-
-        Raises what ``lease_check`` raises.
-        """
-        if self._missing() or not self._has_room():
-            return False
-        lease_check()
-        try:
-            await self._calls.once(_METHOD, _body(place, question_ts, "processing"))
-        except DeliveryFailed as failure:
-            self._failed(failure)
-            return not (failure.permanent or failure.reason in _LIMITED)
-        return True
-
-    async def end(self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease) -> None:
-        """Takes the button away; a Slack that is busy is waited for. Raises what ``lease_check`` raises."""
-        if not self._missing():
+    async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
+        """Offer the Stop button where no status did. Raises what ``lease_check`` raises."""
+        if self._known():
+            lease_check()
             try:
-                await self._calls.write(_METHOD, _body(place, question_ts, "active"), lease_check=lease_check)
+                await self._calls.once(SESSION_METHOD, _body(place, "processing"))
             except DeliveryFailed as failure:
                 self._failed(failure)
 
-    def _has_room(self) -> bool:
-        """Whether another button leaves enough calls to take them all away again."""
-        now = asyncio.get_running_loop().time()
-        if len(self._begun) == _MOST_A_MINUTE and now - self._begun[0] < _MINUTE_S:
-            return False
-        self._begun.append(now)
-        return True
+    async def end(
+        self,
+        place: ThreadKey,
+        question_ts: str = "",  # noqa: ARG002 - its callers are being rewritten
+        lease_check: LeaseCheck = no_lease,
+        *,
+        title: str = "",
+    ) -> None:
+        """The session waits for the person again; ``title`` names it in their list of conversations.
 
-    def _missing(self) -> bool:
-        return asyncio.get_running_loop().time() < self._not_before
+        Raises what ``lease_check`` raises.
+        """
+        try:
+            if self._known():
+                named = {"title": title[:LONGEST_TITLE]} if title else {}
+                await self._calls.write(SESSION_METHOD, {**_body(place, "active"), **named}, lease_check=lease_check)
+        except DeliveryFailed as failure:
+            self._failed(failure)
+        if not self._known():
+            try:
+                await self._calls.write(STATUS_METHOD, _body(place, ""), lease_check=lease_check)
+            except DeliveryFailed as failure:
+                _log.info("status_not_cleared", reason=failure.reason)
+
+    def _known(self) -> bool:
+        """Whether the workspace may have sessions."""
+        return asyncio.get_running_loop().time() >= self._not_before
 
     def _failed(self, failure: DeliveryFailed) -> None:
         _log.info("session_not_set", reason=failure.reason)
@@ -82,5 +75,5 @@ class AgentSessions:
             self._not_before = asyncio.get_running_loop().time() + _MISSING_S
 
 
-def _body(place: ThreadKey, question_ts: str, status: Literal["processing", "active"]) -> dict[str, str]:
-    return {"channel_id": place.channel, "thread_ts": session_ts(place, question_ts), "status": status}
+def _body(place: ThreadKey, status: str) -> dict[str, str]:
+    return {"channel_id": place.channel, "thread_ts": place.thread_ts, "status": status}

@@ -1,8 +1,7 @@
-"""What people see while Orion works: a status that is kept alive, changed as the turn proceeds, and cleared.
+"""What people see while Orion works: a status that is kept alive, changed as the turn proceeds, and ended.
 
-Promises: showing a status never waits, never fails and never slows a turn; Slack hears at most one change a second and
-is reminded before it forgets after two minutes; a workspace without statuses gets a placeholder message instead.
-Must never show answer text, nor anything once the thread belongs to somebody else.
+Showing it never fails and never slows a turn. Slack hears at most one change a second and is reminded before it forgets
+after two minutes; a workspace without statuses gets a placeholder message instead.
 """
 
 from __future__ import annotations
@@ -42,22 +41,22 @@ class Pace:
 
 
 class WorkingStatus:
-    """The status of one turn. ``first`` is what it begins with."""
+    """The status of one turn: what it begins with (``first``) and what its conversation is called at its end."""
 
-    def __init__(
-        self, delivery: Delivery, place: ThreadKey, answer_key: AnswerKey, pace: Pace, first: str = THINKING
+    def __init__(  # noqa: PLR0913 - whose status it is, and how it begins and ends
+        self, delivery: Delivery, place: ThreadKey, answer_key: AnswerKey, *, pace: Pace, first: str, title: str
     ) -> None:
         self._delivery = delivery
         self._place = place
         self._answer_key = answer_key
         self._pace = pace
+        self._title = title
         self._text = first
         self._loading: Sequence[str] = LOADING if first == THINKING else ()
         self._changed = asyncio.Event()
         self._has_status = True
         self._keeper: asyncio.Task[None] | None = None
-        self._left = False
-        self._offered = self._stoppable = False
+        self._left = self._told = False
         self._alarm: asyncio.TimerHandle | None = None
         self._before = ""
 
@@ -76,7 +75,6 @@ class WorkingStatus:
         self._left, self._loading = True, ()
         with suppress(LeaseLost):
             await self._tell(text)
-            await self._offer_stop()
 
     async def hold(self) -> None:
         """Say nothing more, and return when nothing is on its way: the answer may take over a placeholder now."""
@@ -119,7 +117,6 @@ class WorkingStatus:
             try:
                 await self._tell(self._text)
                 await asyncio.sleep(self._pace.change_s)
-                await self._offer_stop()
             except LeaseLost:
                 return
             with suppress(TimeoutError):
@@ -127,56 +124,47 @@ class WorkingStatus:
                     await self._changed.wait()
 
     async def clear(self) -> None:
-        """Takes the status away, and a placeholder that no answer has taken over."""
+        """Takes away a placeholder that no answer has taken over, and ends the session and with it the status."""
         if self._left:
             return
-        with suppress(DeliveryFailed, LeaseLost):  # whoever has the thread now shows, and clears, its own
-            if self._has_status:
-                await self._delivery.status(
-                    self._place, "", question_ts=self._answer_key.question_ts, lease_check=self._answer_key.lease_check
-                )
-            else:
-                await self._delivery.drop_placeholders(self._place, self._answer_key)
-        # An earlier try, which may have died, may have offered the button too.
-        if self._stoppable or self._answer_key.may_exist:
-            with suppress(LeaseLost):
-                answer_key = self._answer_key
-                await self._delivery.sessions.end(self._place, answer_key.question_ts, answer_key.lease_check)
-
-    async def _offer_stop(self) -> None:
-        """Slack's Stop button, once, for a turn that is not over at once."""
-        if not self._offered:
-            self._offered = self._stoppable = True  # also where this is cut off
-            answer_key, sessions = self._answer_key, self._delivery.sessions
-            self._stoppable = await sessions.begin(self._place, answer_key.question_ts, answer_key.lease_check)
+        answer_key, delivery = self._answer_key, self._delivery
+        with suppress(LeaseLost):  # whoever has the thread now shows, and ends, its own
+            if not self._has_status:
+                with suppress(DeliveryFailed):
+                    await delivery.drop_placeholders(self._place, answer_key)
+            if self._told or answer_key.may_exist:  # an earlier try, which may have died, may have told something too
+                await delivery.sessions.end(self._place, lease_check=answer_key.lease_check, title=self._title)
 
     async def _tell(self, text: str) -> None:
-        language = self._answer_key.language
+        language, answer_key = self._answer_key.language, self._answer_key
         spoken = status_in(text, language)
+        self._told = True  # also where this is cut off
         try:
             if self._has_status:
-                await self._delivery.status(
-                    self._place,
-                    spoken,
-                    [status_in(line, language) for line in self._loading],
-                    question_ts=self._answer_key.question_ts,
-                    lease_check=self._answer_key.lease_check,
-                )
+                loading = [status_in(line, language) for line in self._loading]
+                await self._delivery.status(self._place, spoken, loading, lease_check=answer_key.lease_check)
             else:
-                await self._delivery.placeholder(self._place, f"_Orion {spoken}_", self._answer_key)
+                await self._delivery.placeholder(self._place, f"_Orion {spoken}_", answer_key)
         except DeliveryFailed as failure:
             _log.info("status_not_shown", reason=failure.reason, as_status=self._has_status)
             if failure.permanent and self._has_status:
                 self._has_status = False
+                await self._delivery.sessions.begin(self._place, answer_key.lease_check)
                 await self._tell(text)
 
 
 @asynccontextmanager
-async def working(
-    delivery: Delivery, place: ThreadKey, answer_key: AnswerKey, pace: Pace | None = None, *, first: str = THINKING
+async def working(  # noqa: PLR0913 - whose status it is, and how it begins and ends
+    delivery: Delivery,
+    place: ThreadKey,
+    answer_key: AnswerKey,
+    pace: Pace | None = None,
+    *,
+    first: str = THINKING,
+    title: str = "",
 ) -> AsyncIterator[WorkingStatus]:
-    """Keeps a status up for as long as the block runs, and takes it away."""
-    status = WorkingStatus(delivery, place, answer_key, pace or Pace(), first)
+    """Keeps a status up for as long as the block runs, and ends it."""
+    status = WorkingStatus(delivery, place, answer_key, pace=pace or Pace(), first=first, title=title)
     try:
         async with beside() as group:
             keeper = group.create_task(status.keep(), name="status")

@@ -11,6 +11,7 @@ import pytest
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
+from agent.texts.catalogue import say
 from bot.settings import Settings
 from observability.stats import Stats
 from tests.support.langfuse_receiver import LangfuseReceiver
@@ -53,11 +54,14 @@ async def test_a1_follow_up_without_mention_is_understood(setting: Setting) -> N
     assert "on-call.md" in shown(answer)
 
 
-async def test_a1_direct_message_is_answered_where_it_stands(setting: Setting) -> None:
+async def test_a1_direct_message_is_answered_in_its_own_thread(setting: Setting) -> None:
     ts = setting.ask(LIMIT, channel=DIRECT)
-    answer = await setting.answer_to(ts, thread=DIRECT, channel=DIRECT)
-    assert "thread_ts" not in answer
+    answer = await setting.answer_to(ts, channel=DIRECT)
+    assert answer["thread_ts"] == ts
     assert "600" in shown(answer)
+    threads = setting.workspace.workspace.threads
+    await setting.workspace.wait_for(lambda: threads.sessions[(DIRECT, ts)].status == "active")
+    assert {thread for thread, _ in threads.status_log} == {(DIRECT, ts)} == set(threads.sessions)
 
 
 async def test_refusal_names_the_nearest_documents(setting: Setting) -> None:
@@ -315,10 +319,12 @@ async def test_i1_unsigned_request_is_refused_and_nothing_is_asked(tmp_path: Pat
                 assert reply.status == 401
 
 
-async def test_a1_an_edit_in_a_muted_direct_chat_gets_no_answer(setting: Setting) -> None:
-    setting.ask("mute", channel=DIRECT)
-    await wait_until(lambda: setting.workspace.messages(DIRECT)[-1].get("bot_id"), "it is muted")
-    ts = setting.ask(LIMIT, channel=DIRECT)
+async def test_a1_a_muted_direct_chat_is_told_the_way_back(setting: Setting) -> None:
+    root = setting.ask(LIMIT, channel=DIRECT)
+    await setting.answer_to(root, channel=DIRECT)
+    muted = await setting.answer_to(setting.ask("mute", channel=DIRECT, thread=root), thread=root, channel=DIRECT)
+    assert "`unmute`" in shown(muted)
+    ts = setting.ask(LIMIT, channel=DIRECT, thread=root)
     setting.workspace.edit(DIRECT, ts, f"{LIMIT} Please.")
     events = setting.workspace.workspace.deliveries.log
     await wait_until(lambda: all(event.acknowledged for event in events), "both have arrived")
@@ -327,4 +333,8 @@ async def test_a1_an_edit_in_a_muted_direct_chat_gets_no_answer(setting: Setting
         return (await setting.orion.mailbox.depth()).messages == 0
 
     await wait_until(quiet, "both are done with")
-    assert answers(setting.workspace, ts, DIRECT, DIRECT) == []
+    assert answers(setting.workspace, ts, root, DIRECT) == []
+    back = await setting.answer_to(setting.ask("unmute", channel=DIRECT, thread=root), thread=root, channel=DIRECT)
+    assert shown(back).startswith(say("unmuted", None))
+    again = setting.ask(LIMIT, channel=DIRECT, thread=root)
+    assert "600" in shown(await setting.answer_to(again, thread=root, channel=DIRECT))

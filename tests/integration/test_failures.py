@@ -175,7 +175,7 @@ async def ask_directly(scene: Scene) -> str:
 async def served_before(scene: Scene) -> None:
     """The direct chat is one that Orion serves; then Redis dies."""
     first = await ask_directly(scene)
-    await scene.setting.answer_to(first, thread=DIRECT, channel=DIRECT)
+    await scene.setting.answer_to(first, channel=DIRECT)
     await redis_dies(scene)
 
 

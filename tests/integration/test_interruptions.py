@@ -324,17 +324,17 @@ async def test_a3_a_question_in_a_direct_chat_stays_one_when_a_thread_grows_unde
         running(with_server(tmp_path, redis_url, server)) as setting,
     ):
         ts = setting.ask(LIMIT, channel=DIRECT)
-        await setting.answer_to(ts, thread=DIRECT, channel=DIRECT)
+        await setting.answer_to(ts, channel=DIRECT)
         setting.ask("stop", channel=DIRECT, thread=ts)  # from now on Slack says that the question is a thread's first
         await wait_until(lambda: done(setting), "the thread is there")
         setting.workspace.edit(DIRECT, ts, f"{LIMIT} In short, please.")
 
         def edited() -> bool:
-            return "It is 600" in shown(answers(setting.workspace, ts, DIRECT, DIRECT)[0])
+            return "It is 600" in shown(answers(setting.workspace, ts, ts, DIRECT)[0])
 
         await setting.workspace.wait_for(edited, 20)
         setting.workspace.delete(DIRECT, ts)
-        await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, DIRECT, DIRECT), 20)
+        await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, ts, DIRECT), 20)
 
 
 async def test_a3_a_deleted_question_that_rests_is_not_waited_for(tmp_path: Path, redis_url: str) -> None:

@@ -39,7 +39,7 @@ class Slack:
     def ask(self, text: str = "<@U0ORION> how do we release?", channel: str = CHANNEL) -> tuple[ThreadKey, str]:
         """Posts a question; gives its place and ts."""
         ts = self.server.post("U0YOU", channel, text)
-        return ThreadKey(team=TEAM_ID, channel=channel, thread_ts=CHAT if channel == CHAT else ts), ts
+        return ThreadKey(team=TEAM_ID, channel=channel, thread_ts=ts), ts
 
     def made(self, method: str) -> int:
         """How often a method was called."""

@@ -54,6 +54,13 @@ class Setting:
         return found[0]
 
 
+def posts(workspace: LocalWorkspace, channel: str) -> list[dict[str, Any]]:
+    """What apps posted in a channel, in its threads too."""
+    roots = workspace.messages(channel)
+    everything = [m for root in roots for m in workspace.messages(channel, root["ts"])]
+    return [m for m in everything if m.get("bot_id")]
+
+
 def answers(workspace: LocalWorkspace, ts: str, thread: str, channel: str = CHANNEL) -> list[dict[str, Any]]:
     """Every first part of an answer that stands in the thread for this question."""
     place = None if channel == thread else thread

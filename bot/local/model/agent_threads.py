@@ -1,7 +1,7 @@
-"""What an agent app shows round its conversations: status lines, session states, titles, suggested prompts.
+"""What an agent app shows round its conversations: status lines, sessions, titles, suggested prompts.
 
-Promises Slack's life of a status: gone after two minutes, with the app's next message in the thread, or when it is
-set to nothing. Talks to the page through the feed only.
+A status is gone after two minutes, with the app's next message in its thread, when it is set to nothing, or when the
+session is not processing any more. As in Slack, a status that is set makes the session processing, an empty one active.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from bot.local.model.feed import Feed
-from bot.local.model.messages import Message
+from bot.local.model.messages import Message, MessageLog
 from bot.local.model.roster import Json
 
 ThreadId = tuple[str, str]
@@ -51,6 +51,7 @@ class AgentThreads:
     def set_status(self, thread: ThreadId, text: str, loading_messages: tuple[str, ...]) -> None:
         """Shows a status, or takes it away when ``text`` is empty."""
         self.status_log.append((thread, text))
+        self.set_session(thread, "processing" if text else "active", "")
         self._stop_timer(thread)
         if not text:
             self._clear(thread)
@@ -60,19 +61,17 @@ class AgentThreads:
         self._timers[thread] = loop.call_later(self.status_seconds, self._clear, thread)
         self._publish_status(thread)
 
-    def app_spoke(self, message: Message, *, direct: bool) -> None:
-        """Takes away the status that this message of the app answers."""
-        own = (message.channel, message.thread_ts or message.ts)
-        for thread in list(self.statuses):
-            if thread == own or (direct and not message.is_reply and thread[0] == message.channel):
-                self._stop_timer(thread)
-                self._clear(thread)
+    def app_spoke(self, message: Message) -> None:
+        """Takes away the status of the thread that this message of the app stands in."""
+        self._end_status((message.channel, message.thread_ts or message.ts))
 
     def set_session(self, thread: ThreadId, status: str, title: str) -> None:
         """Sets a session's state, making the session when there is none."""
         session = self.sessions.setdefault(thread, Session(status=status))
         session.status = status
         session.title = title or session.title
+        if status != "processing":
+            self._end_status(thread)
         self.feed.publish("session", channel=thread[0], thread_ts=thread[1], status=status, title=session.title)
 
     def rename(self, thread: ThreadId, title: str) -> None:
@@ -87,6 +86,23 @@ class AgentThreads:
         self.prompts[channel] = {"title": title, "prompts": prompts}
         self.feed.publish("prompts", channel=channel, **self.prompts[channel])
 
+    def timeline(self, log: MessageLog, channel: str) -> list[Json]:
+        """The threads of a direct chat as agent view lists them, the one last used first."""
+        roots = [one for one in log.timeline(channel) if not one.is_reply]
+        return sorted((self._entry(log, root) for root in roots), key=lambda one: str(one["latest"]), reverse=True)
+
+    def _entry(self, log: MessageLog, root: Message) -> Json:
+        """``title`` is the session's, else what opened the thread."""
+        thread, replies = (root.channel, root.ts), log.replies(root.channel, root.ts)
+        session = self.sessions.get(thread)
+        return {
+            "thread_ts": root.ts,
+            "title": self.titles.get(thread) or (session.title if session else "") or root.text,
+            "session": session.status if session else "",
+            "replies": len(replies),
+            "latest": replies[-1].ts if replies else root.ts,
+        }
+
     def close(self) -> None:
         """Stops the timers."""
         for thread in list(self._timers):
@@ -95,6 +111,10 @@ class AgentThreads:
     def shown(self) -> list[Json]:
         """All statuses on show."""
         return [self._status_payload(thread) for thread in self.statuses]
+
+    def _end_status(self, thread: ThreadId) -> None:
+        self._stop_timer(thread)
+        self._clear(thread)
 
     def _clear(self, thread: ThreadId) -> None:
         self._timers.pop(thread, None)

@@ -65,7 +65,7 @@ async def test_a12_a_person_is_forgotten_and_others_are_not(
         await judge(setting, CHANNEL, mine, VISITOR)
         await judge(setting, CHANNEL, mine, OTHER)
         direct = setting.ask(LIMIT, channel=DIRECT)
-        await setting.answer_to(direct, thread=DIRECT, channel=DIRECT)
+        await setting.answer_to(direct, channel=DIRECT)
         theirs = setting.ask(f"{MENTION} What does error FH-2002 mean?", user=OTHER)
         await setting.answer_to(theirs)
         await wait_until(lambda: settled(setting), "everything is written")

@@ -49,12 +49,12 @@ async def test_a1_the_answer_stands_in_the_thread_under_its_metadata() -> None:
         assert message["blocks"][1]["elements"][0]["text"].endswith("|[1] Release process> · 2 weeks ago")
 
 
-async def test_a1_a_direct_message_is_answered_without_a_thread() -> None:
+async def test_a1_a_direct_message_is_answered_in_the_thread_it_opens() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask("how?", CHAT)
         await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         (message,) = answers(slack, place)
-        assert "thread_ts" not in message
+        assert message["thread_ts"] == ts
 
 
 async def test_i2_nothing_is_unfurled() -> None:

@@ -255,12 +255,12 @@ async def test_a7_f10_an_answer_too_long_for_one_message_is_put_in_place_as_seve
         assert at.calls(START) == 1
 
 
-async def test_f10_a_chat_without_threads_and_an_orion_without_the_setting_do_not_stream(
+async def test_f10_a_direct_chat_streams_and_an_orion_without_the_setting_does_not(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD)) as at:
-        await at.setting.answer_to(at.setting.ask(LIMIT, channel=DIRECT), thread=DIRECT, channel=DIRECT)
-        assert at.calls(START) == 0
+        await at.setting.answer_to(at.setting.ask(LIMIT, channel=DIRECT), channel=DIRECT)
+        assert at.calls(START) == 1
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD), streams=False) as at:
         await at.answered(at.ask())
         assert at.calls(START) == 0

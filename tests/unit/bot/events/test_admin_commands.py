@@ -20,14 +20,14 @@ from bot.slack.message import Incoming
 from bot.stores.cancellations import Cancellations
 from bot.stores.pause import Pause, Pausing
 from tests.support.local_slack import local_slack
-from tests.support.orion_running import DIRECT, Setting, running, settings_in, shown
+from tests.support.orion_running import DIRECT, Setting, posts, running, settings_in, shown
 from tests.support.waiting import wait_until
 
 ADMINS = frozenset({"U1", VISITOR})
 
 
 def said(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
-    place = ThreadKey(team="T1", channel="D1", thread_ts="D1")
+    place = ThreadKey(team="T1", channel="D1", thread_ts="1.0")
     return Incoming(
         kind="question", thread=place, user=user, ts="1.0", addressed="direct", text=text, channel_type=channel_type
     )
@@ -66,7 +66,7 @@ async def test_a12_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
         pages = Pages(checks=setting.orion.checks, metrics=setting.orion.metrics, paused=setting.orion.paused)
         setting.workspace.faults.duplicate_events = 2
         setting.ask("pause: new index", channel=DIRECT)
-        await wait_until(lambda: len(setting.workspace.messages(DIRECT)) == 2, "the order is confirmed")
+        await wait_until(lambda: is_told(setting, "paused_now"), "the order is confirmed")
         thread_mode = await pausing.now()
         assert isinstance(thread_mode, Pause)
         assert thread_mode.reason == "new index"
@@ -81,13 +81,13 @@ async def test_a12_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
             async with session.get(f"http://127.0.0.1:{port}/readyz") as reply:
                 assert (await reply.json())["paused"] is False
         assert "Paused by an admin" not in await home(setting)
-        texts = [shown(m) for m in setting.workspace.messages(DIRECT) if m.get("bot_id")]
+        texts = [shown(message) for message in posts(setting.workspace, DIRECT)]
         assert sum(say("paused_now", None) in text for text in texts) == 1
         assert sum(say("resumed_now", None) in text for text in texts) == 1
 
 
 def is_told(setting: Setting, of: str) -> bool:
-    return any(say(of, None) in shown(message) for message in setting.workspace.messages(DIRECT))
+    return any(say(of, None) in shown(message) for message in posts(setting.workspace, DIRECT))
 
 
 async def resumed(pausing: Pausing) -> bool:

@@ -62,7 +62,7 @@ class Scene:
             root = setting.ask(f"{MENTION} {LIMIT}")
             await setting.answer_to(root)
             first = setting.ask(LIMIT, channel=DIRECT)
-            await setting.answer_to(first, thread=DIRECT, channel=DIRECT)
+            await setting.answer_to(first, channel=DIRECT)
             await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns ended")
         return root, first
 
@@ -104,13 +104,13 @@ async def test_h3_what_was_missed_is_answered_once_and_what_is_old_is_left_alone
     elsewhere = scene.missed("Does anybody know?", ago_s=100)
     await scene.away(6000)
     async with scene.orion() as setting, scene.orion() as other:  # two replicas; one of them looks
-        for ts, thread, channel in ((in_thread, root, CHANNEL), (mention, root, CHANNEL), (direct, DIRECT, DIRECT)):
+        for ts, thread, channel in ((in_thread, root, CHANNEL), (mention, root, CHANNEL), (direct, direct, DIRECT)):
             await setting.answer_to(ts, thread=thread, channel=channel)
         await wait_until(lambda: setting.orion.turns.in_flight + other.orion.turns.in_flight == 0, "all turns ended")
         await setting.orion.catching_up.beat()
     assert [answered(scene, ts, root) for ts in (in_thread, mention)] == [1, 1]
-    assert answered(scene, direct, DIRECT, DIRECT) == 1
-    assert answered(scene, old, root) + answered(scene, old_direct, DIRECT, DIRECT) == 0
+    assert answered(scene, direct, direct, DIRECT) == 1
+    assert answered(scene, old, root) + answered(scene, old_direct, old_direct, DIRECT) == 0
     assert answered(scene, to_somebody, root) + answered(scene, elsewhere, elsewhere) == 0
 
 
@@ -152,7 +152,7 @@ async def test_h3_a_thread_in_a_direct_chat_is_looked_into(scene: Scene) -> None
     inside = scene.missed(LIMIT, channel=DIRECT, thread=opened, ago_s=200)
     await scene.away()
     async with scene.orion() as setting:
-        await setting.answer_to(opened, thread=DIRECT, channel=DIRECT)
+        await setting.answer_to(opened, channel=DIRECT)
         await setting.answer_to(inside, thread=opened, channel=DIRECT)
 
 

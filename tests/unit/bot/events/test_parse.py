@@ -96,9 +96,10 @@ def test_a1_a_mention_in_a_thread_stays_in_it() -> None:
     assert incoming(mention(thread_ts="1600000000.000001")).thread.thread_ts == "1600000000.000001"
 
 
-def test_a1_a_direct_message_is_answered_where_it_stands() -> None:
+def test_a1_a_direct_message_opens_a_thread_of_its_own() -> None:
     found = incoming(message(channel="D1", channel_type="im"))
-    assert (found.addressed, found.thread) == ("direct", ThreadKey(team="T1", channel="D1", thread_ts="D1"))
+    place = ThreadKey(team="T1", channel="D1", thread_ts="1700000009.000200")
+    assert (found.addressed, found.thread) == ("direct", place)
     threaded = incoming(message(channel="D1", channel_type="im", thread_ts="1600000000.000001"))
     assert threaded.thread.thread_ts == "1600000000.000001"
 
@@ -262,14 +263,6 @@ def test_a3_a_bare_mention_that_becomes_a_question_is_one() -> None:
     assert incoming(event).kind == "question"
 
 
-def test_a3_the_first_message_of_a_thread_in_a_direct_chat_was_said_in_the_chat() -> None:
-    root = "1700000000.000100"
-    for channel, thread in (("D1", "D1"), ("C1", root)):
-        event = edit(thread_ts=root, reply_count=1)
-        event |= {"channel": channel, "channel_type": "im" if channel == "D1" else "channel"}
-        assert incoming(event).thread.thread_ts == thread
-
-
 def test_a4_unfurls_and_own_updates_are_no_edits() -> None:
     assert reason(edit("<@UORION> how do we release?")) == "not_an_edit"
     assert reason(edit(edited={})) == "not_an_edit"
@@ -373,8 +366,6 @@ def test_a6_the_stop_button_stops() -> None:
     }
     found = incoming(event)
     assert (found.kind, found.thread.thread_ts, found.event_ids) == ("stop", "1700000000.000100", ("evt:T1:Ev1",))
-    bare = incoming({**event, "thread_ts": ""})
-    assert bare.thread.thread_ts == "D1"
 
 
 @pytest.mark.parametrize("text", ["<@UORION>", "<@UORION|orion>  ", ""])

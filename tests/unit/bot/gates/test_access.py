@@ -33,7 +33,7 @@ from bot.stores.thread_mode import ThreadModes
 from bot.turn.job import turn_id_of
 from tests.support.gates import gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
 from tests.support.waiting import wait_until
 
 LIMIT = "How many requests per minute may an API key make?"
@@ -163,7 +163,7 @@ async def test_a12_while_paused_questions_are_kept_told_once_and_answered_in_ord
         second = setting.ask("What does error FH-2002 mean?", thread=root)
         third = setting.ask("What does error FH-3001 mean?", thread=root)
         setting.ask(LIMIT, channel=DIRECT)
-        await setting.workspace.wait_for(lambda: said(setting, DIRECT), 20)
+        await setting.workspace.wait_for(lambda: posts(setting.workspace, DIRECT), 20)
         await pausing.resume()
         await wait_until(lambda: answers(setting.workspace, third, root), "the last question is answered", 30)
         notices, *answered = said(setting, CHANNEL, root)

@@ -36,7 +36,7 @@ async def orion(
 
 async def refused(setting: Setting, text: str = UNKNOWN, channel: str = CHANNEL) -> Json:
     ts = setting.ask(f"{MENTION} {text}" if channel == CHANNEL else text, channel=channel)
-    return await setting.answer_to(ts, thread=None if channel == CHANNEL else channel, channel=channel)
+    return await setting.answer_to(ts, channel=channel)
 
 
 def button(message: Json) -> Json | None:

@@ -1,4 +1,4 @@
-"""Slack's own Stop button: A6."""
+"""The end of an agent session, and with it of Slack's Stop button: A5, A6."""
 
 from __future__ import annotations
 
@@ -6,46 +6,61 @@ import pytest
 
 from bot.delivery.delivery import AnswerKey
 from bot.queue.lease import LeaseLost
+from bot.slack.agent_session import LONGEST_TITLE, SESSION_METHOD, STATUS_METHOD
 from bot.turn.status import MODEL_AWAY, Pace, working
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 
-METHOD = "agents.sessions.setStatus"
-QUICK = Pace(change_s=0.01, remind_s=60)
 SLOW = Pace(change_s=60)
 
 
-def told(slack: Slack) -> list[str]:
+def told(slack: Slack, method: str = SESSION_METHOD) -> list[str]:
     """What Slack took, in order."""
-    return [
-        call.arguments["status"] for call in slack.server.calls if call.method == METHOD and "status" in call.arguments
-    ]
+    return [call.arguments["status"] for call in slack.server.calls if call.method == method and not call.error]
+
+
+def session(slack: Slack) -> list[tuple[str, str]]:
+    """The state and the title of every session."""
+    return [(one.status, one.title) for one in slack.server.workspace.threads.sessions.values()]
 
 
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_a6_the_button_shows_where_the_status_does(channel: str) -> None:
+async def test_a5_a_status_makes_the_session_processing_and_the_end_names_it(channel: str) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask(channel=channel)
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts, may_exist=False), QUICK):
-            await slack.server.wait_for(lambda: told(slack) == ["processing"])
-            threads = slack.server.workspace.threads
-            assert list(threads.sessions) == list(threads.statuses) == [(channel, ts)]
-        assert told(slack) == ["processing", "active"]
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW, title="x" * 300):
+            await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
+            assert list(slack.server.workspace.threads.sessions) == [(channel, ts)]
+        assert session(slack) == [("active", "x" * LONGEST_TITLE)]
+        assert (told(slack), slack.server.workspace.threads.shown()) == (["active"], [])
 
 
-async def test_a6_a_turn_that_is_over_at_once_offers_nothing_to_stop() -> None:
+async def test_a5_the_last_word_is_as_patient_as_a_post() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts, may_exist=False), SLOW):
-            await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus") == 1)
-        assert told(slack) == []
+        slack.server.faults.fail(SESSION_METHOD, "ratelimited", times=2)
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW):
+            await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
+        assert session(slack) == [("active", "")], "a button that stays for an hour would be a lie"
 
 
-async def test_a6_whoever_takes_a_turn_over_takes_the_button_away() -> None:
+@pytest.mark.parametrize("error", ["unknown_method", "not_authorized", "missing_scope"])
+async def test_a5_a_workspace_without_sessions_is_asked_once_and_its_status_cleared(error: str) -> None:
+    async with local_slack() as slack:
+        place, _ = slack.ask()
+        slack.server.faults.fail(SESSION_METHOD, error, times=100)
+        for _ in range(3):
+            await slack.delivery.status(place, "is thinking…")
+            await slack.delivery.sessions.end(place)
+        assert slack.made(SESSION_METHOD) == 1
+        assert told(slack, STATUS_METHOD) == ["is thinking…", ""] * 3
+
+
+async def test_a6_where_no_status_can_be_set_the_session_offers_the_button() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.sessions.begin(place, ts)
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts, may_exist=True), SLOW):
-            pass
+        slack.server.faults.fail(STATUS_METHOD, "unknown_method", times=100)
+        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW):
+            await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
         assert told(slack) == ["processing", "active"]
 
 
@@ -54,47 +69,7 @@ async def test_a6_a_question_that_rests_can_be_stopped_too() -> None:
         place, ts = slack.ask()
         async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW) as status:
             await status.leave(MODEL_AWAY)
-        assert told(slack) == ["processing"], "it waits, and so does the button"
-
-
-@pytest.mark.parametrize("error", ["unknown_method", "not_authorized", "missing_scope"])
-async def test_a6_a_workspace_without_sessions_is_asked_once(error: str) -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.fail(METHOD, error, times=100)
-        for _ in range(3):
-            await slack.delivery.sessions.begin(place, ts)
-            await slack.delivery.sessions.end(place, ts)
-        assert slack.made(METHOD) == 1
-
-
-async def test_a6_what_fails_in_one_thread_is_tried_in_the_next() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.fail(METHOD, "thread_not_found")
-        await slack.delivery.sessions.begin(place, ts)
-        await slack.delivery.sessions.begin(place, ts)
-        slack.server.faults.fail(METHOD, "ratelimited")
-        await slack.delivery.sessions.end(place, ts)
-        assert told(slack)[-2:] == ["processing", "active"], "a button that stays for an hour would be a lie"
-
-
-async def test_a6_more_buttons_than_slack_lets_take_away_again_are_not_shown() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        shown = [await slack.delivery.sessions.begin(place, ts) for _ in range(25)]
-        assert shown == [True] * 20 + [False] * 5
-        assert slack.made(METHOD) == 20
-
-
-@pytest.mark.parametrize(
-    ("error", "there"), [("ratelimited", False), ("thread_not_found", False), ("fatal_error", True)]
-)
-async def test_a6_what_slack_refused_need_not_be_taken_away(error: str, *, there: bool) -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.fail(METHOD, error)
-        assert await slack.delivery.sessions.begin(place, ts) is there
+        assert session(slack) == [("processing", "")], "it waits, and so does the button"
 
 
 async def test_a6_without_its_lease_a_turn_touches_no_button() -> None:
@@ -102,8 +77,9 @@ async def test_a6_without_its_lease_a_turn_touches_no_button() -> None:
         raise LeaseLost
 
     async with local_slack() as slack:
-        place, ts = slack.ask()
-        for change in (slack.delivery.sessions.begin, slack.delivery.sessions.end):
-            with pytest.raises(LeaseLost):
-                await change(place, ts, lost)
-        assert slack.made(METHOD) == 0
+        place, _ = slack.ask()
+        with pytest.raises(LeaseLost):
+            await slack.delivery.sessions.begin(place, lost)
+        with pytest.raises(LeaseLost):
+            await slack.delivery.sessions.end(place, lease_check=lost)
+        assert slack.made(SESSION_METHOD) == 0

@@ -280,9 +280,7 @@ async def test_a11_files_are_answered_from_end_to_end(setting: Setting) -> None:
     assert "offsite.md" in answer
     assert say("file_form", "en", name="photo.png") in answer
     assert "walrus offsite takes place in Turin" in shown(await setting.answer_to(bare))
-    assert "walrus offsite takes place in Turin" in shown(
-        await setting.answer_to(direct, thread=DIRECT, channel=DIRECT)
-    )
+    assert "walrus offsite takes place in Turin" in shown(await setting.answer_to(direct, channel=DIRECT))
 
 
 CHANNEL_HELP = "C0HELP"
@@ -330,7 +328,7 @@ async def test_a11_a_thread_under_a_direct_message_knows_its_file(setting: Setti
     workspace = setting.workspace
     log = workspace.add_file(VISITOR, "night.log", LOG)
     root = workspace.post(VISITOR, DIRECT, "Keep this for me.", files=[log])
-    await setting.answer_to(root, thread=DIRECT, channel=DIRECT)
+    await setting.answer_to(root, channel=DIRECT)
     before = [call.method for call in workspace.calls].count("conversations.replies")
     asked = setting.ask("Why did the walrus backup fail?", thread=root, channel=DIRECT)
     answer = shown(await setting.answer_to(asked, thread=root, channel=DIRECT))

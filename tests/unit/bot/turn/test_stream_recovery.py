@@ -23,7 +23,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.turn.answer import Answering
 from bot.turn.duplicates import put_in_order
 from tests.support.fakes import ScriptedModel
-from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
+from tests.support.local_slack import CHANNEL, Slack, local_slack
 from tests.support.waiting import wait_until
 from tests.unit.agent.turn.test_live import Slow
 from tests.unit.bot.local.api.test_streams import Clock
@@ -195,8 +195,7 @@ async def test_f10_who_refused_is_asked_again_only_after_a_while() -> None:
     async with local_slack() as slack:
         streams = Streams(slack.calls, missing_s=0.05, limited_s=3_600)
         place = slack.ask()[0]
-        elsewhere, chat = replace(place, channel="C0OTHER"), ThreadKey(team=TEAM_ID, channel=CHAT, thread_ts=CHAT)
-        assert not streams.may_be_tried(chat)
+        elsewhere = replace(place, channel="C0OTHER")
         streams.refused(place, "channel_type_not_supported")
         assert (streams.may_be_tried(place), streams.may_be_tried(elsewhere)) == (False, True)
         streams.refused(place, "unknown_method")

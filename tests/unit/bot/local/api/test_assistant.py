@@ -37,12 +37,32 @@ async def test_a5_a_status_shows_until_the_app_speaks_in_the_thread() -> None:
     assert not workspace.threads.shown()
 
 
-async def test_a5_in_a_direct_chat_a_message_without_thread_clears_the_status() -> None:
+async def test_a5_a_status_and_its_session_are_one_state_which_only_their_thread_ends() -> None:
     workspace = idle()
     ts = People(workspace).post(YOU, CHAT, "question")
-    call(workspace, "assistant.threads.setStatus", channel_id=CHAT, thread_ts=ts, status="is searching")
-    call(workspace, "chat.postMessage", channel=CHAT, text="answer")
-    assert not workspace.threads.shown()
+    where = {"channel_id": CHAT, "thread_ts": ts}
+    call(workspace, "assistant.threads.setStatus", **where, status="is searching")
+    call(workspace, "chat.postMessage", channel=CHAT, text="a card of its own")
+    assert workspace.threads.shown()
+    states = [workspace.threads.sessions[(CHAT, ts)].status]
+    call(workspace, "assistant.threads.setStatus", **where, status="")
+    states.append(workspace.threads.sessions[(CHAT, ts)].status)
+    call(workspace, "assistant.threads.setStatus", **where, status="is reading")
+    call(workspace, "agents.sessions.setStatus", **where, status="active", title="Releases")
+    states.append(workspace.threads.sessions[(CHAT, ts)].status)
+    assert (states, workspace.threads.shown()) == (["processing", "active", "active"], [])
+
+
+async def test_a1_a_direct_chat_is_a_timeline_of_threads() -> None:
+    workspace = idle()
+    people = People(workspace)
+    old, new = people.post(YOU, CHAT, "how do we release?"), people.post(YOU, CHAT, "and the holidays?")
+    call(workspace, "agents.sessions.setStatus", channel_id=CHAT, thread_ts=new, status="active", title="Holidays")
+    answer = call(workspace, "chat.postMessage", channel=CHAT, thread_ts=old, text="So.")
+    assert workspace.threads.timeline(workspace.log, CHAT) == [
+        {"thread_ts": old, "title": "how do we release?", "session": "", "replies": 1, "latest": answer["ts"]},
+        {"thread_ts": new, "title": "Holidays", "session": "active", "replies": 0, "latest": new},
+    ]
 
 
 async def test_a5_a_status_goes_by_itself_or_when_set_to_nothing() -> None:
