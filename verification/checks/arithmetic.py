@@ -1,7 +1,7 @@
-"""Does a number follow from the numbers of the sources: a sum, a difference, a share, a count, a span of years?
+"""Whether a number follows from the numbers of the sources: a sum, a difference, a product, a share, a count, a span.
 
-Promises: only numbers that stand near the claim's subject are reckoned with, so that chance sums do not excuse a wrong
-number. Must never search further than pairs. Bounded work per number.
+Only numbers that stand near the claim's subject are reckoned with, and at most two at a time, so that chance results do
+not excuse a wrong number.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from verification.checks.durations import is_between
+from verification.checks.equations import results_in
 from verification.checks.rows import groups
 from verification.evidence.evidence import Evidence, Hit
 from verification.values.amounts import is_share
@@ -42,7 +43,7 @@ _MOST = 24
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*•◦]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _SERIES = re.compile(r"(?:,|、|，|;)?\s*\b(?:and|or|und|oder|et|ou|y|o|dan|atau)\b\s+|[、，,;]\s*|と|和|及び|および")
 _REST = re.compile(r"\b(?:not|nicht)\b", re.IGNORECASE)  # of 400 days kept, 90 searchable, "310 are not"
-_SMALL_COUNT, _LARGEST_COUNT = 12, 366
+_SMALL_COUNT, _LARGEST_COUNT = 12, 100_000
 _TIMES = frozenset({"times", "time", "mal", "fois", "veces", "kali", "x"})
 _FEW = 8
 _EACH = frozenset({"each", "every", "per", "jede", "jeder", "jedes", "pro", "chaque", "cada", "setiap"})
@@ -55,7 +56,8 @@ def follows(quantity: Quantity, evidence: Evidence) -> bool:
     """True if the number can be reckoned from the cited sources near the claim's subject."""
     quantity = _whole(quantity, evidence)
     return (
-        _is_count(quantity, evidence)
+        results_in(quantity, evidence)
+        or _is_count(quantity, evidence)
         or any(_same(quantity, value) for value in _results(quantity, evidence))
         or is_between(quantity, evidence)
         or _is_factor(quantity, evidence)
@@ -159,8 +161,9 @@ def _results(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
 def _products(quantity: Quantity, group: list[Quantity], evidence: Evidence) -> Iterator[float]:
     """Three nights at 160 euros each, and what 2,600 euros a month are in a year."""
     amounts = _alike(quantity, group)
-    others = [q for q in evidence.claim.quantities[:_FEW] if q is not quantity and not (q.unit or q.weak)]
-    counts = [q.readings[0] for q in others if 1 < q.readings[0] <= _LARGEST_COUNT and q.bound != "~"]
+    given = (q for passage in (evidence.claim, *evidence.known) for q in passage.quantities[:_FEW])
+    others = [q for q in given if q is not quantity and q.bound != "~" and not (q.weak or q.unit == quantity.unit)]
+    counts = [q.readings[0] for q in others if 1 < q.readings[0] <= _LARGEST_COUNT]
     if not (_BOTH.isdisjoint(evidence.claim.words) or _EACH.isdisjoint(evidence.words)):
         counts.append(2)
     yield from (count * amount for count in counts for amount in amounts)
@@ -177,8 +180,8 @@ def _ratios(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
     is_rate = quantity.bound == "~" and not _EACH.isdisjoint(evidence.claim.words)
     if quantity.unit or not (quantity.noun in _TIMES or is_rate):
         return
-    for hit in evidence.hits:
-        for one, other in combinations([q for q in _inside(hit) if q.readings[0]][:_FEW], 2):
+    for group in _near(evidence):
+        for one, other in combinations([q for q in group if q.readings[0]][:_FEW], 2):
             low, high = sorted((one.amounts()[0], other.amounts()[0]))
             yield high / low
 

@@ -1,8 +1,7 @@
-"""Code blocks as claims: which of their lines are code, and whether the sources have what they would do.
+"""Checks code blocks: whether the sources have what they would do.
 
-Promises: a flag, a path, an address or a destructive command that no source has is an error; a placeholder of a source
-may be filled in; other unknown words are a suspicion, for code is often adapted. A line of plain words inside a fence
-is prose and is judged as such. Must never run anything. Linear in the text.
+A placeholder of a source may be filled in; variables and comments are the writer's own. A line of plain words inside a
+fence is prose and is judged as such. Linear in the text.
 """
 
 from __future__ import annotations
@@ -25,7 +24,10 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _FREE = re.compile(r"[<{\[$].*|.*(?:path/to|your[-_/]|/your|example\.(?:com|org|net)|localhost|127\.0\.0\.1).*|\.{3}|…")
-_TOKEN = re.compile(r"[^\W_][\w.-]{2,}")
+_NUMBER = re.compile(r"(?<![\w.])\d{2,}(?![\w.])")
+_TOKEN = re.compile(rf"{_NUMBER.pattern}|[^\W\d_][\w.-]{{2,}}")
+_COMMENT = re.compile(r"(?:(?<=\s)|^)(?:#|//)\s.*$", re.MULTILINE)
+_VARIABLE = re.compile(r"^[ \t]*(?:const |let |var |export )?([A-Za-z_]\w*)[ \t]*=(?!=)", re.MULTILINE)
 _COMMON = (
     "import from def return for while with print echo curl wget bash python pip npm node docker git cat grep true false"
     " none null const let var function async await class export the and"
@@ -63,7 +65,10 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
     if unknown and not seen:
         named = ", ".join(unknown[:_SHOWN])
         detail = f"the code has {named}, which {where} does not show"
-        yield _finding("warning", (0, len(text)), detail, f"Show the code as {where} has it.")
+        # A shell's own command or a header may be adapted; what is called, set or counted may not.
+        precise = any(_is_precise(word, text) for word in unknown)
+        remedy = f"Show the code as {where} has it."
+        yield _finding("error" if precise else "warning", (0, len(text)), detail, remedy, sure=False)
 
 
 def _altered(text: str, known: list[str], filled: set[str]) -> Iterator[tuple[tuple[int, int], str, str]]:
@@ -99,19 +104,38 @@ def _stands(said: str, folded: str, urls: frozenset[str]) -> bool:
 
 
 def _unknown(text: str, folded: str, known: set[str]) -> tuple[str, ...]:
-    """The words of the code that stand nowhere: not the common words of shells and languages, no placeholders."""
+    """The names and numbers of the code that stand nowhere.
+
+    The common words of shells and languages, placeholders, variables of the code itself and the words of its comments
+    need not stand anywhere.
+    """
     found: dict[str, None] = {}
-    bare = _FILLABLE.sub(" ", text)
+    own = set(_VARIABLE.findall(text))
+    bare = _COMMENT.sub(lambda match: " ".join(_NUMBER.findall(match[0])), _FILLABLE.sub(" ", text))
     for match in _TOKEN.finditer(bare):
         word = match[0].rstrip(".")
-        if word in known or word.casefold() in _PLAIN or word.casefold() in folded:
-            continue
-        found[word] = None
+        free = word in known | own or word.casefold() in _PLAIN or word.partition(".")[0] in own
+        if not free and not _stands_alone(word.casefold(), folded):
+            found[word] = None
     return tuple(found)
 
 
-def _finding(severity: Severity, span: tuple[int, int], detail: str, remedy: str) -> Finding:
-    return Finding(kind="identifier", severity=severity, start=span[0], end=span[1], detail=detail, remedy=remedy)
+def _is_precise(word: str, text: str) -> bool:
+    """Whether it is a number, has dots or underscores in it, is called or is given a value."""
+    return word.isdecimal() or bool(re.search(r"\w[._]\w", word) or re.search(rf"{re.escape(word)}\s?[(=]", text))
+
+
+def _stands_alone(word: str, folded: str) -> bool:
+    """Whether the sources have the word; a number not as a part of another one."""
+    if not word.isdecimal():
+        return word in folded
+    return bool(re.search(rf"(?<![\d.,]){word}(?![\d]|[.,]\d)", folded))
+
+
+def _finding(severity: Severity, span: tuple[int, int], detail: str, remedy: str, *, sure: bool = True) -> Finding:
+    return Finding(
+        kind="identifier", severity=severity, start=span[0], end=span[1], detail=detail, remedy=remedy, sure=sure
+    )
 
 
 def fillings(line: str, texts: Iterable[str]) -> frozenset[str]:

@@ -35,6 +35,7 @@ _EMPTY_SPAN = re.compile(
 )
 _WORDED = {"two": 2, "zwei": 2, "deux": 2, "dos": 2, "three": 3, "drei": 3, "trois": 3, "tres": 3}
 _NEAR, _FEWEST = 3, 2
+_SAME_SENTENCE = 0.75
 
 
 def date_findings(evidence: Evidence) -> Iterator[Finding]:
@@ -162,6 +163,7 @@ def _says(passage: Passage, moment: Moment, subject: set[str]) -> bool:
 
 def _finding(moment: Moment, evidence: Evidence, there: tuple[int, str] | None = None) -> Finding:
     words = evidence.claim.text[moment.start : moment.end].strip()
+    is_elsewhere = there is not None
     there = there or _instead(moment, evidence)
     if moment.weekday is not None and _NEGATED.search(evidence.claim.text):
         there = None  # "no releases on Fridays" may follow from the days that there are
@@ -181,6 +183,8 @@ def _finding(moment: Moment, evidence: Evidence, there: tuple[int, str] | None =
         end=moment.end,
         detail=detail,
         remedy=remedy,
+        sure=is_elsewhere
+        or (there is not None and evidence.best is not None and evidence.best.share >= _SAME_SENTENCE),
     )
 
 

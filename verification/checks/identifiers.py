@@ -109,6 +109,7 @@ def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidenc
         end=identifier.end,
         detail=detail,
         remedy=remedy,
+        sure=identifier.kind == "url" or " has " in detail,
     )
 
 

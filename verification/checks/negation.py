@@ -1,14 +1,14 @@
-"""Does a claim say the opposite of the sentence it rests on: negation, opposites, quantifiers, bounds?
+"""Finds a claim that says the opposite of the sentence it rests on: negations, opposites, quantifiers, bounds.
 
-Promises: compares a claim only with a sentence that holds nearly all of its words; an error needs the turned word to
-stand between the same neighbours, anything less is a suspicion. Two turns ("not allowed", "forbidden") cancel out.
+It compares a claim only with a sentence that holds nearly all of its words, and speaks only where the turned word
+stands between the same neighbours. Two turns ("not allowed", "forbidden") cancel out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from verification.evidence.antonyms import (
@@ -29,7 +29,7 @@ from verification.text.words import Term
 from verification.values.amounts import matches
 from verification.values.numbers import Quantity
 
-_NEAR, _CLOSE = 0.5, 0.7
+_NEAR = 0.5
 _VERY_CLOSE = 0.8
 _MOSTLY = 0.6
 _TIED = 3
@@ -74,34 +74,30 @@ class _Turn(NamedTuple):
 
 def polarity_findings(evidence: Evidence) -> Iterator[Finding]:
     """What the claim turns round against the sentence nearest to it, and bounds that point the other way."""
-    bounds = tuple(_bounds(evidence))
-    yield from bounds
+    crossed = [*_crossed(evidence)]
+    yield from (finding for finding in crossed if finding)
     best = evidence.best
-    if best is None or not evidence.same_language or best.share < _NEAR:
+    # "Not more than 140" is "up to 140": a bound on the other side undoes the negation.
+    if crossed or best is None or not evidence.same_language or best.share < _NEAR:
         return
-    for hit in evidence.hits[: _TIED if best.share < 1 else 1]:
-        # The word that turns a sentence is one that it does not share: another may hold as many words by chance.
-        found = _turned(evidence, hit, bounds) if hit.share == best.share else None
-        if found:
-            yield found
-            return
+    # The word that turns a sentence is one that it does not share: another may hold as many words by chance.
+    nearest = [hit for hit in evidence.hits[: _TIED if best.share < 1 else 1] if hit.share == best.share]
+    yield from islice(filter(None, (_turned(evidence, hit) for hit in nearest)), 1)
 
 
-def _turned(evidence: Evidence, hit: Hit, bounds: Sequence[Finding]) -> Finding | None:
+def _turned(evidence: Evidence, hit: Hit) -> Finding | None:
     """What the claim turns round against this sentence; None if it does not."""
     language = evidence.claim.language or hit.source.passage.language or "en"
     if language not in OPPOSITES_CJK and not _may_turn(evidence.claim.words, hit.words, language):
         return None
     turns = list(_turns_cjk(evidence, hit, language) if language in OPPOSITES_CJK else _turns(evidence, hit, language))
-    opposite = [turn for turn in turns if turn.there]
     whole = len(evidence.claim.text)
     share = _share_without(evidence, hit, [turn for turn in turns if turn.end - turn.start < whole])
     # An even number of turns says the same again.
-    if len(turns) % 2 == 0 or share < _CLOSE:
+    if len(turns) % 2 == 0 or share < _VERY_CLOSE:
         return None
-    found = _finding(evidence, hit, (opposite or turns)[0], share)
-    # With the bound on the other side as well the two may cancel out.
-    return replace(found, severity="warning") if any(b.severity == "warning" for b in bounds) else found
+    turn = next((turn for turn in turns if turn.there), turns[0])
+    return None if not turn.sure or _is_complement(evidence, hit, turn) else _finding(evidence, hit, turn)
 
 
 def _may_turn(mine: frozenset[str], theirs: frozenset[str], language: str) -> bool:
@@ -133,18 +129,19 @@ def _said(hit: Hit) -> frozenset[str]:
     return hit.stems | hit.source.passage.sentence_stems[hit.place - 1]
 
 
-def _finding(evidence: Evidence, hit: Hit, turn: _Turn, share: float) -> Finding:
-    words = evidence.claim.text[turn.start : turn.end]
-    said = turn.there or hit.text
+def _finding(evidence: Evidence, hit: Hit, turn: _Turn) -> Finding:
+    return _against(
+        (turn.start, turn.end),
+        f"source [{hit.source.id}] says {turn.there or hit.text!r} where the answer says "
+        f"{evidence.claim.text[turn.start : turn.end]!r}",
+        f"Say it as source [{hit.source.id}] does: {hit.text}",
+    )
+
+
+def _against(span: tuple[int, int], detail: str, remedy: str) -> Finding:
+    """Not sure enough where a judge is asked: what is denied of what, words alone do not tell."""
     return Finding(
-        kind="polarity",
-        severity="error"
-        if turn.sure and share >= _VERY_CLOSE and not _is_complement(evidence, hit, turn)
-        else "warning",
-        start=turn.start,
-        end=turn.end,
-        detail=f"source [{hit.source.id}] says {said!r} where the answer says {words!r}",
-        remedy=f"Say it as source [{hit.source.id}] does: {hit.text}",
+        kind="polarity", severity="error", start=span[0], end=span[1], detail=detail, remedy=remedy, sure=False
     )
 
 
@@ -327,8 +324,8 @@ def _turns_cjk(evidence: Evidence, hit: Hit, language: str) -> Iterator[_Turn]:
         yield _Turn(start=start, end=start + len(here) if here else len(text), there=there, sure=True)
 
 
-def _bounds(evidence: Evidence) -> Iterator[Finding]:
-    """The claim says "at least 30" where every source that has the number says "at most 30"."""
+def _crossed(evidence: Evidence) -> Iterator[Finding | None]:
+    """Where the claim says "at least 30" and every source that has 30 "at most 30"; None if a negation may undo it."""
     for quantity in evidence.claim.quantities[:MOST]:
         mine = _direction(quantity.bound)
         if not mine or _is_bounded_so(quantity, mine, evidence):
@@ -338,15 +335,10 @@ def _bounds(evidence: Evidence) -> Iterator[Finding]:
             cited, other = same[0]
             lead = max(0, other.start - 20)
             said = cited.passage.text[lead : other.end].strip().split("\n")[-1]
-            yield Finding(
-                kind="polarity",
-                # "Below 50 no approval" says "from 50 on approval": whether so, is not for words to tell.
-                severity="warning" if _is_other_side(quantity, cited.passage, other, evidence) else "error",
-                start=quantity.start,
-                end=quantity.end,
-                detail=f"source [{cited.id}] bounds it the other way: {said}",
-                remedy=f"Keep the bound of source [{cited.id}]: {said}",
-            )
+            detail = f"source [{cited.id}] bounds it the other way: {said}"
+            found = _against((quantity.start, quantity.end), detail, f"Keep the bound of source [{cited.id}]: {said}")
+            # "Below 50 no approval" says "from 50 on approval": whether so, is not for words to tell.
+            yield None if _is_other_side(quantity, cited.passage, other, evidence) else found
 
 
 def _is_other_side(quantity: Quantity, passage: Passage, other: Quantity, evidence: Evidence) -> bool:

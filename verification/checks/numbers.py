@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from verification.checks.arithmetic import follows, may_follow
+from verification.checks.equations import wrong_results
 from verification.checks.wrong_subject import counted_otherwise, finding_against, is_told_apart, told_otherwise
 from verification.evidence.evidence import MOST, Evidence, Finding, Hit
 from verification.evidence.passages import Passage
@@ -80,6 +81,7 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
         if is_known or any(_converts(quantity, other) for other in known) or follows(quantity, evidence):
             continue
         yield _finding(quantity, evidence)
+    yield from wrong_results(evidence)
 
 
 def _is_in_best(quantity: Quantity, evidence: Evidence) -> bool:
@@ -218,6 +220,7 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
         end=quantity.end,
         detail=detail,
         remedy=remedy,
+        sure=there is not None and there[0].share >= _SAME_SENTENCE and evidence.same_language,
     )
 
 

@@ -79,7 +79,13 @@ def _finding(evidence: Evidence, start: int, end: int, words: str) -> Finding:
         detail = f"these words do not stand in {evidence.sources_named()}"
         remedy = "Quote only what the source says word by word, or say it without quotation marks."
     return Finding(
-        kind="quote", severity="warning" if loose else "error", start=start, end=end, detail=detail, remedy=remedy
+        kind="quote",
+        severity="warning" if loose else "error",
+        start=start,
+        end=end,
+        detail=detail,
+        remedy=remedy,
+        sure=altered is not None,
     )
 
 

@@ -95,7 +95,7 @@ def _round(sentences: list[Sentence], start: int, end: int) -> tuple[int, ...]:
     behind = sentences[place : place + _LONGEST_SECTION]
     before = sentences[max(0, place - _LONGEST_SECTION) : place]
     following = next((sentence for sentence in behind if sentence.start >= end), None)
-    if following and following.cited and (following.refers or not following.states):
+    if following and following.cited and following.kind != "heading" and not following.states:
         return following.cited
     for sentence in reversed(before):
         if sentence.cited:

@@ -30,7 +30,11 @@ NEAREST = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing about a claim that its sources do not bear out. Offsets are those of the claim's own text."""
+    """One thing about a claim that its sources do not bear out. Offsets are those of the claim's own text.
+
+    ``sure``: another value stands in its place. One that merely stands nowhere may follow from something, and is left
+    to the judge where one will be asked.
+    """
 
     kind: Kind
     severity: Severity
@@ -38,6 +42,7 @@ class Finding:
     end: int
     detail: str
     remedy: str
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ the claim's words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -33,6 +33,7 @@ from verification.types import Claim, Draft, Source
 _BORNE_OUT = 0.75
 _FEWEST_STEMS = 2
 _MORE = 0.1
+_DAY = len("2026-11-23")
 
 _READ_FIRST: tuple[Callable[[Evidence], object], ...] = (
     attrgetter("claim.stems"),
@@ -102,7 +103,11 @@ class Grounds:
             for evidence in claims:
                 read(evidence)
         found = [[tuple(check(evidence)) for evidence in claims] for check in self._checks]
-        return [tuple(chain.from_iterable(findings)) for findings in zip(*found, strict=True)]
+        return [tuple(map(self.weighed, chain.from_iterable(findings))) for findings in zip(*found, strict=True)]
+
+    def weighed(self, finding: Finding) -> Finding:
+        """The finding as a suspicion, where it is not sure and a judge will be asked."""
+        return replace(finding, severity="warning") if self.judged and not finding.sure else finding
 
     @property
     def _checks(self) -> tuple[_Check, ...]:
@@ -172,8 +177,8 @@ def grounds(draft: Draft, text: str) -> Grounds:
 
 
 def source_text(source: Source) -> str:
-    """All of a source that the model saw and may state: its title and its text."""
-    return f"{source.title}\n{source.text}" if source.title else source.text
+    """All of a source that the model saw and may state: its title, its text and the day of its last change."""
+    return "\n".join(part for part in (source.title, source.text, source.updated_at[:_DAY]) if part)
 
 
 def _shared(text: str, cited: Sequence[Passage]) -> str | None:

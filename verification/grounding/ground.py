@@ -55,7 +55,7 @@ def _told_at_once(grounds: Grounds, claim: Claim, cited: tuple[int, ...]) -> _Gr
         return replace(claim, score=0.0), []
     if claim.code:
         evidence = grounds.evidence(grounds.read(claim), cited)
-        findings = tuple(code_findings(evidence, grounds.texts, grounds.urls))
+        findings = tuple(map(grounds.weighed, code_findings(evidence, grounds.texts, grounds.urls)))
         judged = _judged(claim, 1.0, findings, quoted=evidence.has_lines)
         return judged, [_violation(judged, finding, ()) for finding in findings]
     return (_quotation(claim), []) if grounds.recites(claim, cited) else None
@@ -112,7 +112,7 @@ def _told_elsewhere(claim: Claim, evidence: Evidence, elsewhere: tuple[int, ...]
     """A claim whose words stand in another source than the one it cites."""
     return Violation(
         rule="claim_supported",
-        severity="error" if evidence.same_language else "warning",
+        severity="warning",
         start=claim.start,
         end=claim.end,
         words=claim.text[:_LONGEST_WORDS],

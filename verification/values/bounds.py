@@ -18,8 +18,8 @@ _BEFORE: dict[Bound, str] = {
     "<=": "at most|no more than|not more than|up to|maximum|maximum of|not exceed|not exceeding|höchstens|"
     "maximal|bis zu|"
     "nicht mehr als|au plus|au maximum|jusqu'à|jusqu’à|maximum|pas plus de|como máximo|máximo de|a lo sumo|hasta|"
-    "no más de|maksimal|paling banyak|paling lambat|paling lama|no later than|not later than|"
-    "spätestens nach|au plus tard|a más tardar|hingga|tidak lebih dari|within|"
+    "no más de|maksimal|paling banyak|paling lama|hingga|"
+    "tidak lebih dari|within|"
     "innerhalb von|innerhalb|binnen|sous|dentro de|"
     "en un plazo de|dalam waktu|dalam",
     ">": "more than|greater than|over|above|exceeds|exceeding|mehr als|über|plus de|más de|lebih dari",

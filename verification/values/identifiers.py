@@ -25,7 +25,7 @@ _IDENTIFIER = re.compile(
     | (?P<flag>(?<![\w-])(?:--[A-Za-z][\w-]*|-[A-Za-z](?![\w'’-])))
     | (?P<version>(?<![\w.])(?:[vV]\d+(?:\.\d+){0,3}(?:-[A-Za-z][\w.]*)?
         |\d+\.\d+\.\d+(?:\.\d+)?(?:[-+][A-Za-z][\w.]*)?|\d+(?:\.\d+)+-(?:rc|beta|alpha)[\w.]*)(?![\w]))
-    | (?P<path>(?<![\w/:<.])(?:~|\.{1,2})?/[A-Za-z0-9_.@-]+(?:/[\w.@*-]+)*/?
+    | (?P<path>(?<![\w/:<.$€£¥₹%°])(?:~|\.{1,2})?/[A-Za-z0-9_.@-]+(?:/[\w.@*-]+)*/?
         |(?<![\w/.-])[\w.-]{1,80}(?:/[\w.-]{1,80}){1,20}\.[A-Za-z]\w{0,5}\b
         |(?<![\w-])[\w-]{1,80}\.(?:py|md|ya?ml|json|toml|sh|txt|cfg|conf|ini|log|sql|js|ts|html|css|csv|env|lock|service|pdf|docx|xml
         |tf|go|rs)\b)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -75,15 +76,31 @@ def test_f1_code_as_a_source_has_it_is_not_even_suspected() -> None:
     assert check(draft("Do this [1]:\n```\ndbctl restart --wait && dbctl status\n```")).violations == ()
 
 
-def test_f1_other_words_of_code_are_a_suspicion() -> None:
-    verdict = check(draft("Do this [1]:\n```\ndbctl vacuum(main)\n```"))
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("dbctl vacuum(main)", "vacuum"),
+        ("client.connect(timeout=900)", "client.connect, timeout, 900"),
+        ("dbctl status  # waits 45 seconds", "45"),
+    ],
+)
+def test_f1_names_and_numbers_of_code_that_stand_nowhere_fail_unless_a_judge_is_asked(code: str, words: str) -> None:
+    asked = draft(f"Do this [1]:\n```\n{code}\n```")
+    (error,) = check(asked).errors
+    assert words in error.detail
+    verdict = check(replace(asked, judged=True))
     assert verdict.passed
     assert [claim.supported for claim in verdict.claims if claim.code] == ["open"]
 
 
+def test_f1_variables_and_comments_of_code_need_no_source() -> None:
+    code = "# first look at it\nlimit = 600\nprint(limit)\ndbctl status  # and wait"
+    assert check(draft(f"Do this [1]:\n```\n{code}\n```")).passed
+
+
 def test_f1_code_cites_what_stands_round_it() -> None:
     text = "*One*\nFirst [1].\n```\nx = 1\n```\n*Two*\n```\ny = 2\n```\nSecond [2]."
-    assert [claim.cited for claim in claims(text) if claim.code] == [(1,), (2, 1)]
+    assert [claim.cited for claim in claims(text) if claim.code] == [(1,), (2,)]
 
 
 def test_f1_words_in_a_fence_are_prose_and_code_lines_go_together() -> None:
