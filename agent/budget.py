@@ -1,8 +1,10 @@
-"""What a turn may spend, as data. Checked in one place: the loop."""
+"""What a turn may spend and has spent, and what a call to a model was. Plain values; the loop checks the limits."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,12 +20,18 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What was spent. ``estimated`` is set where the server gave no figures."""
+    """What was spent. ``estimated`` is set where the server gave no figures.
+
+    ``cached_tokens`` are those of the prompt that the server did not have to read anew, ``reasoning_tokens`` those of
+    the completion that nobody sees.
+    """
 
     model_calls: int = 0
     tool_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
     estimated: bool = False
 
     @property
@@ -38,5 +46,17 @@ class Usage:
             tool_calls=self.tool_calls + other.tool_calls,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             estimated=self.estimated or other.estimated,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """One request to a model as it was sent, for traces: chat messages, tools and parameters as OpenAI spells them."""
+
+    model: str = ""
+    messages: tuple[Mapping[str, str], ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)

@@ -169,7 +169,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     ``drain_s`` is how long running turns may go on once Orion was asked to end. ``mailbox_over`` makes the mailbox of a
     Redis and a ``prefix`` (another length of leases, say). ``timeouts`` is how long far ends are waited for.
     """
-    timeouts = timeouts or TurnTimeouts()
+    timeouts = timeouts or TurnTimeouts.of(settings)
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(open_redis(settings))
         engine = await _engine(stack, settings, corpus, timeouts)

@@ -29,6 +29,7 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSou
 
 from bot.errors import WrongUse
 
+Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
 Names = Annotated[frozenset[str], NoDecode]
 # A user group, a channel by its id, a channel by its name.
 _HANDOFF = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
@@ -64,6 +65,10 @@ class Settings(BaseSettings):
     model: str = _env("ORION_MODEL", "")
     write_model: str = _env("ORION_WRITE_MODEL", "")
     judge_model: str = _env("ORION_JUDGE_MODEL", "")
+    effort: Effort = _env("ORION_EFFORT", "")
+    write_effort: Effort = _env("ORION_WRITE_EFFORT", "")
+    model_timeout_s: float = _env("ORION_MODEL_TIMEOUT_S", 90.0, ge=1)
+    turn_timeout_s: float = _env("ORION_TURN_TIMEOUT_S", 180.0, ge=5)
     redis_url: SecretStr = _env("REDIS_URL", SecretStr(""))
     langfuse_public_key: str = _env("LANGFUSE_PUBLIC_KEY", "")
     langfuse_secret_key: SecretStr = _env("LANGFUSE_SECRET_KEY", SecretStr(""))

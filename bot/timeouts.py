@@ -6,12 +6,14 @@ Promises: nothing outside holds a number of its own for how long the model, Slac
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.model.chat_server import Timeouts
 from agent.model.circuit_breaker import CircuitBreaker
-from agent.model.openai import JUDGE_TIMEOUTS, Timeouts
+from agent.model.openai import JUDGE_TIMEOUTS
+from bot.settings import Settings
 from bot.slack.web_api import SlackCalls
 
 
@@ -40,6 +42,13 @@ class TurnTimeouts:
     failures: int = 5
     rest_s: float = 5.0
     socket_pause_s: float = 1.0
+
+    @classmethod
+    def of(cls, settings: Settings) -> TurnTimeouts:
+        """As an admin set them. A judge has a third of a model's time: what it leaves open is not answered wrongly."""
+        reply = settings.model_timeout_s
+        model = Timeouts(reply=reply, idle=reply)
+        return cls(model=model, judge=replace(JUDGE_TIMEOUTS, reply=reply / 3))
 
     def breaker(self, far_end: str) -> CircuitBreaker:
         """A closed one."""

@@ -1,12 +1,8 @@
-"""Reads what a chat-completions server replies, whole or streamed, sans I/O.
+"""Reads what a chat-completions server replies, whole or as server-sent events, without I/O.
 
-Promises: any bytes give a reply or a ``ModelError``: servers differ in what they leave out, so every field is looked
-for and none is believed. Figures of the server are taken where it gives them, else estimated and marked so.
-
-Server-sent events, sans I/O: bytes in, the data of each complete event out.
-
-The SDK's own reader builds a validated object for every token, about ten times the cost of what is needed here, and
-hides the end mark by which a whole stream is told from a broken one. Promises: linear time, ``MAX_EVENT`` bytes held.
+Servers differ in what they leave out, so every field is looked for and none is believed: any bytes give a reply or a
+``ModelError``. The SDK's own reader builds a validated object for every token, about ten times the cost of what is
+needed here, and hides the end mark by which a whole stream is told from a broken one.
 """
 
 from __future__ import annotations
@@ -172,9 +168,17 @@ def _json(data: bytes) -> object:
 def _usage(payload: Mapping[str, Any]) -> Usage | None:
     usage = _mapping(payload.get("usage"))
     prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if isinstance(prompt, int) and isinstance(completion, int):
-        return Usage(model_calls=1, prompt_tokens=prompt, completion_tokens=completion)
-    return None
+    if not (isinstance(prompt, int) and isinstance(completion, int)):
+        return None
+    cached = _mapping(usage.get("prompt_tokens_details")).get("cached_tokens")
+    reasoning = _mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")
+    return Usage(
+        model_calls=1,
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cached_tokens=cached if isinstance(cached, int) else 0,
+        reasoning_tokens=reasoning if isinstance(reasoning, int) else 0,
+    )
 
 
 def _first_choice(payload: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from agent.budget import Usage
+from agent.budget import ModelCall, Usage
 from verification.judgement import NOWHERE, Judgement, Line
 from verification.types import Claim, Source
 
@@ -33,13 +33,13 @@ class Opinion:
     """What the judge said, as far as it made sense, and what it cost.
 
     ``judgements`` are by the number of the claim, from 1. ``no_answer``: the answer only says that the sources do not
-    hold one. ``prompt`` is what the judge was shown, for traces.
+    hold one. ``call`` is what the judge was asked, for traces.
     """
 
     judgements: Mapping[int, Judgement] = field(default_factory=dict)
     no_answer: bool = False
     usage: Usage = field(default_factory=Usage)
-    prompt: str = ""
+    call: ModelCall = field(default_factory=ModelCall)
 
 
 class Judge(Protocol):

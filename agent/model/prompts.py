@@ -58,6 +58,13 @@ def prompt_text(name: str) -> str:
     return files("agent.model").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
 
 
+@cache
+def prompts_version() -> str:
+    """Twelve hex digits that change with any word of the prompt files: what traces call their version."""
+    texts = sorted(files("agent.model").joinpath("prompts").iterdir(), key=lambda each: each.name)
+    return hashlib.sha256(b"\0".join(each.read_bytes() for each in texts)).hexdigest()[:12]
+
+
 def private_texts() -> tuple[str, ...]:
     """Texts no answer may repeat."""
     return tuple(prompt_text(name) for name in ("control", "control_json", "write", "feedback", "feedback_rest"))

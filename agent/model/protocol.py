@@ -1,9 +1,7 @@
 """The model seam: two channels. ``decide`` carries structure and no prose, ``write`` prose and no structure.
 
-Promises: an implementation raises only ``ModelError`` (and its kinds) for anything the far end did; any other exception
-is a bug. ``write`` yields the raw stream (tags included); whoever reads it types it with ``agent.model.tag_stream``.
-
-The kinds of ``ModelError`` and what to do about each: hints for whoever runs or uses a model (D1).
+An implementation raises only ``ModelError`` for anything the far end did; any other exception is a bug. ``write``
+yields the raw stream, tags included: ``agent.model.tag_stream`` types it.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
 from agent.actions import Action
-from agent.budget import Budget, Usage
+from agent.budget import Budget, ModelCall, Usage
 from agent.thread.conversation import Message, Question
 from agent.thread.plan import Plan
 from agent.tools.tool import ToolResult, ToolSpec
@@ -75,11 +73,20 @@ class DecideContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One action and what it cost. ``prompt`` is what the model was shown, for traces; empty where there was none."""
+    """One action and what it cost. ``call`` is what the model was asked, for traces."""
 
     action: Action
     usage: Usage
-    prompt: str = ""
+    call: ModelCall = field(default_factory=ModelCall)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """A plain text, what it cost, and what the model was asked."""
+
+    text: str
+    usage: Usage
+    call: ModelCall = field(default_factory=ModelCall)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,13 +116,12 @@ class WriteStream:
     """The text of phase two as it arrives, and, once it ended, what it cost.
 
     ``pieces`` yields ``("content", text)`` for the raw stream and ``("reasoning", text)`` for a server's separate
-    ``reasoning_content``. ``usage`` is complete when ``pieces`` is exhausted. ``prompt`` is what the model was shown,
-    for traces; empty where there was none.
+    ``reasoning_content``. ``usage`` is complete when ``pieces`` is exhausted. ``call`` is what the model was asked.
     """
 
     pieces: AsyncIterator[Piece]
     usage: Usage = field(default_factory=Usage)
-    prompt: str = ""
+    call: ModelCall = field(default_factory=ModelCall)
 
 
 class Model(Protocol):
@@ -139,7 +145,7 @@ class Model(Protocol):
         """Start phase two. Errors surface as ``ModelError`` while iterating."""
         ...
 
-    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
         """Plain text for the ``llm_generate`` tool. Raises ``ModelError``."""
         ...
 

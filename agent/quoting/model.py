@@ -16,7 +16,15 @@ from typing import Final, Literal
 from agent.actions import Respond, ToolCall, ToolCalls
 from agent.budget import Usage
 from agent.model.prompts import NOT_FOUND
-from agent.model.protocol import DecideContext, Decision, ModelError, ModelErrorKind, WriteContext, WriteStream
+from agent.model.protocol import (
+    DecideContext,
+    Decision,
+    Generated,
+    ModelError,
+    ModelErrorKind,
+    WriteContext,
+    WriteStream,
+)
 from agent.quoting.answer import quoted_answer, quoted_list
 from agent.quoting.courtesy import without_courtesy
 from agent.quoting.documents import asks_for_documents, document_of, is_about
@@ -69,7 +77,7 @@ class ExtractiveModel:
         read = replace(context, question=_read(context.question))
         return WriteStream(pieces=_pieces(read), usage=Usage(model_calls=1))
 
-    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:  # noqa: ARG002 - the seam's signature
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:  # noqa: ARG002 - the seam's signature
         """Not possible without a language model: raises ``ModelError`` of kind ``ConfigurationError``."""
         detail = "no language model is configured; the quoting engine cannot write text of its own"
         hint = "Set OPENAI_API_KEY, or OPENAI_BASE_URL to an OpenAI-compatible server."

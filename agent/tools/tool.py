@@ -18,7 +18,7 @@ from uuid import uuid4
 import structlog
 
 from agent.actions import ToolCall
-from agent.budget import Usage
+from agent.budget import ModelCall, Usage
 from agent.tools.json_schema import faults
 from observability.logging import Length
 from verification.types import Source
@@ -34,7 +34,7 @@ Event = TypeVar("Event")
 class ToolResult:
     """What a tool brought. ``sources`` carry ``id=0``: the turn numbers them. ``hints`` say what to try next.
 
-    ``usage`` is what a tool spent on a model of its own.
+    ``usage`` is what a tool spent on a model that it asked itself, ``call`` what it asked.
     """
 
     call_id: str
@@ -45,6 +45,7 @@ class ToolResult:
     error: str = ""
     hints: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    call: ModelCall | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

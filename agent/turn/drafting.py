@@ -150,7 +150,7 @@ async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
         spent = replace(stream.usage, model_calls=max(1, stream.usage.model_calls))
         progress.spend(spent)
         end = ModelEnd(phase="write", output=reader.draft, usage=spent, error=error, attempt=number)
-        progress.emit(replace(end, prompt=stream.prompt))
+        progress.emit(replace(end, call=stream.call))
     if reader.fallback:
         log.info("draft_without_answer_tag", thread=str(progress.question.thread), attempt=number)
     return await _ended(progress, showing, reader) if showing else reader.draft

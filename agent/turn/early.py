@@ -19,7 +19,7 @@ from agent.turn.progress import Progress
 MESSAGES_SEEN: Final = 5
 RESULTS_SEEN: Final = 5
 DISCARDED: Final = "discarded"
-"""The ``error`` of a model call that was stopped because the decision needed no answer yet."""
+"""The ``error`` of a draft that was stopped because the decision needed no answer yet."""
 _WAITING: Final = 4_096
 """Pieces that wait for the decision. A server that sends more without an end is slowed down, not stored."""
 
@@ -104,7 +104,7 @@ def _count(progress: Progress, early: EarlyDraft, error: str) -> None:
         return
     spent = replace(early.stream.usage, model_calls=max(1, early.stream.usage.model_calls))
     progress.spend(spent)
-    end = ModelEnd(phase="write", output="", usage=spent, error=error, attempt=1, prompt=early.stream.prompt)
+    end = ModelEnd(phase="write", output="", usage=spent, error=error, attempt=1, call=early.stream.call)
     progress.emit(end)
 
 

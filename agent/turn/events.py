@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from agent.budget import Usage
+from agent.budget import ModelCall, Usage
 from agent.thread.plan import StepStatus
 from verification.types import Verdict
 
@@ -28,23 +28,31 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStart:
-    """A model call begins. ``phase``: ``decide``, ``write``, ``judge``; ``attempt`` counts drafts, 0 for decisions."""
+    """A model call begins. ``phase``: ``decide``, ``write``, ``judge``; ``attempt`` counts drafts, 0 for decisions.
+
+    ``call_id`` pairs it with its end where several of one phase are under way at once.
+    """
 
     phase: str
     model: str
     attempt: int = 0
+    call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEnd:
-    """A model call ended. ``error`` is a ``ModelError`` kind or empty, ``prompt`` what it was shown, if known."""
+    """A model call ended. ``error`` is empty, a ``ModelError`` kind, or ``discarded`` for a draft nobody wanted yet.
+
+    ``call`` is what the model was asked, as far as it is known.
+    """
 
     phase: str
     output: str
     usage: Usage
     error: str = ""
     attempt: int = 0
-    prompt: str = ""
+    call: ModelCall = field(default_factory=ModelCall)
+    call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +66,15 @@ class ToolStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEnd:
-    """A tool call ended."""
+    """A tool call ended. ``usage`` and ``call`` are those of a model that the tool asked itself."""
 
     call_id: str
     tool: str
     ok: bool
     content: str
     error: str = ""
+    usage: Usage = field(default_factory=Usage)
+    call: ModelCall | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

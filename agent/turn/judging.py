@@ -85,7 +85,7 @@ async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, numb
     spent = replace(opinion.usage, model_calls=max(1, opinion.usage.model_calls))
     progress.spend(spent)
     end = ModelEnd(phase="judge", output=_told(context.claims, opinion), usage=spent, error=error, attempt=number)
-    progress.emit(replace(end, prompt=opinion.prompt))
+    progress.emit(replace(end, call=opinion.call))
     return opinion
 
 

@@ -182,7 +182,7 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
     spent = replace(decision.usage, model_calls=max(1, decision.usage.model_calls))
     progress.spend(spent)
     chosen = type(decision.action).__name__
-    progress.emit(ModelEnd(phase="decide", output=chosen, usage=spent, prompt=decision.prompt))
+    progress.emit(ModelEnd(phase="decide", output=chosen, usage=spent, call=decision.call))
     return _acceptable(progress, decision.action)
 
 
@@ -263,7 +263,15 @@ async def _call(progress: Progress, call: ToolCall) -> ToolResult:
     policy = progress.policy
     result = await call_tool(progress.tools, call, timeout_s=policy.tool_timeout_s, max_chars=policy.tool_most)
     progress.emit(
-        ToolEnd(call_id=call.call_id, tool=call.tool, ok=result.ok, content=result.content, error=result.error)
+        ToolEnd(
+            call_id=call.call_id,
+            tool=call.tool,
+            ok=result.ok,
+            content=result.content,
+            error=result.error,
+            usage=result.usage,
+            call=result.call,
+        )
     )
     return result
 

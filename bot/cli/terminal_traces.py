@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import ClassVar, Final
 
+from agent.model.prompts import prompts_version
 from agent.outcome import Cancelled, Failed, Refused, TurnOutcome, outcome_name
 from agent.thread.conversation import Question
 from agent.turn.events import TurnEvent
@@ -24,6 +25,7 @@ class TerminalTracer(Tracer):
     """Traces that Langfuse keeps apart from those of people's questions in Slack."""
 
     environment: ClassVar[str | None] = "terminal"
+    tags: ClassVar[tuple[str, ...]] = ("terminal",)
 
 
 class TerminalTrace:
@@ -58,6 +60,7 @@ async def traced(settings: Settings, question: Question, turn_id: str, *, sessio
         secret_key=settings.langfuse_secret_key.get_secret_value(),
         host=settings.langfuse_host,
         send_content=settings.trace_content,
+        version=prompts_version(),
     )
     try:
         trace = TerminalTrace(tracer.turn(turn_id, thread=session, user=question.user, question=question.text))

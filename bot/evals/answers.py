@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from agent.model.prompts import prompts_version
 from agent.outcome import Cancelled, Failed, OutcomeName, Refused, TurnOutcome, outcome_name
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
@@ -145,6 +146,7 @@ def _experiment(settings: Settings, name: str, began: datetime) -> Experiment:
         secret_key=settings.langfuse_secret_key.get_secret_value(),
         host=settings.langfuse_host,
         send_content=settings.trace_content,
+        version=prompts_version(),
     )
 
 

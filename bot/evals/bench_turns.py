@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 from agent.actions import Respond, ToolCall
 from agent.budget import Budget, Usage
-from agent.model.protocol import DecideContext, Decision, WriteContext, WriteStream
+from agent.model.protocol import DecideContext, Decision, Generated, WriteContext, WriteStream
 from agent.thread.conversation import Message, Question, ThreadKey
 from agent.thread.state import ThreadState, remember
 from agent.thread.store import ThreadStore
@@ -75,10 +75,10 @@ class PacedModel:
         for start in range(0, len(text), 8):
             yield "content", text[start : start + 8]
 
-    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
         """The beginning of the prompt."""
         await self._think()
-        return prompt[: max_tokens if temperature else 1], Usage()
+        return Generated(text=prompt[: max_tokens if temperature else 1], usage=Usage())
 
 
 class EvidenceTool:

@@ -1,7 +1,6 @@
 """Everything a turn needs, opened from the settings: model, tools, document index, policy, budget.
 
-Promises: resources close in the reverse order they opened. Must never touch Slack or Redis: `orion ask` runs on this
-alone.
+Nothing here touches Slack or Redis: `orion ask` runs on this alone.
 """
 
 from __future__ import annotations
@@ -13,9 +12,11 @@ from dataclasses import dataclass, field
 from agent.budget import Budget
 from agent.knowledge.index.semantic_hook import Meaning
 from agent.knowledge.types import IndexReport, KnowledgeIndex
+from agent.model.capabilities import Learned
+from agent.model.chat_server import Timeouts
 from agent.model.circuit_breaker import CircuitBreaker
 from agent.model.judge import Judge
-from agent.model.openai import JUDGE_TIMEOUTS, OpenAIModel, Timeouts
+from agent.model.openai import JUDGE_TIMEOUTS, OpenAIModel
 from agent.model.protocol import Model
 from agent.outcome import TurnOutcome
 from agent.quoting.model import ExtractiveModel
@@ -92,12 +93,13 @@ async def open_engine(
     settings: Settings, corpus: Corpus, timeouts: TurnTimeouts | None = None
 ) -> AsyncIterator[Engine]:
     """Model, tools and index, ready to answer. ``timeouts`` is how long the model is waited for."""
-    timeouts = timeouts or TurnTimeouts()
+    timeouts = timeouts or TurnTimeouts.of(settings)
     breaker = timeouts.breaker("model")
+    learned: dict[str, Learned] = {}
     async with AsyncExitStack() as stack:
         index, report = await stack.enter_async_context(open_patiently(corpus))
-        model = await stack.enter_async_context(open_model(settings, timeouts.model, breaker))
-        judge = await stack.enter_async_context(open_judge(settings, timeouts.judge, breaker))
+        model = await stack.enter_async_context(open_model(settings, timeouts.model, breaker, learned))
+        judge = await stack.enter_async_context(open_judge(settings, timeouts.judge, breaker, learned))
         toolbox = await stack.enter_async_context(open_toolbox(settings))
         tools: list[Tool] = [*knowledge_tools(index), *toolbox.tools]
         if settings.uses_server:
@@ -108,7 +110,7 @@ async def open_engine(
             served=toolbox.served,
             index=index,
             policy=Policy(general=settings.general, link_hosts=settings.link_hosts),
-            budget=Budget(attempts=settings.max_attempts),
+            budget=Budget(attempts=settings.max_attempts, deadline_s=settings.turn_timeout_s),
             report=report,
             judge=judge,
             shared=bool(corpus.database),
@@ -119,33 +121,44 @@ async def open_engine(
 
 @asynccontextmanager
 async def open_model(
-    settings: Settings, timeouts: Timeouts | None = None, breaker: CircuitBreaker | None = None
+    settings: Settings,
+    timeouts: Timeouts | None = None,
+    breaker: CircuitBreaker | None = None,
+    learned: dict[str, Learned] | None = None,
 ) -> AsyncIterator[Model]:
     """The configured server, or the engine that quotes."""
     if not settings.uses_server:
         yield ExtractiveModel()
         return
     names = (settings.model_name, settings.write_model or settings.model_name)
-    async with _connected(settings, names, timeouts, breaker) as model:
+    async with _connected(settings, names, timeouts, breaker=breaker, learned=learned) as model:
         yield model
 
 
 @asynccontextmanager
 async def open_judge(
-    settings: Settings, timeouts: Timeouts | None = None, breaker: CircuitBreaker | None = None
+    settings: Settings,
+    timeouts: Timeouts | None = None,
+    breaker: CircuitBreaker | None = None,
+    learned: dict[str, Learned] | None = None,
 ) -> AsyncIterator[Judge | None]:
     """The judge on the same server (``ORION_JUDGE_MODEL``), or nobody."""
     if not (settings.uses_server and settings.judge_model):
         yield None
         return
     names = (settings.judge_model, "")
-    async with _connected(settings, names, timeouts or JUDGE_TIMEOUTS, breaker) as judge:
+    async with _connected(settings, names, timeouts or JUDGE_TIMEOUTS, breaker=breaker, learned=learned) as judge:
         yield judge
 
 
 @asynccontextmanager
 async def _connected(
-    settings: Settings, names: tuple[str, str], timeouts: Timeouts | None, breaker: CircuitBreaker | None
+    settings: Settings,
+    names: tuple[str, str],
+    timeouts: Timeouts | None,
+    *,
+    breaker: CircuitBreaker | None,
+    learned: dict[str, Learned] | None,
 ) -> AsyncIterator[OpenAIModel]:
     model, write_model = names
     connected = OpenAIModel(
@@ -153,8 +166,11 @@ async def _connected(
         api_key=settings.openai_api_key.get_secret_value() or "none",
         model=model,
         write_model=write_model,
+        effort=settings.effort,
+        write_effort=settings.write_effort,
         timeouts=timeouts,
         breaker=breaker,
+        learned=learned,
     )
     try:
         yield connected

@@ -16,6 +16,8 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from agent.budget import ModelCall, Usage
+from agent.model.prompts import prompts_version
 from agent.outcome import Cancelled, Failed, Refused, TurnOutcome, outcome_name
 from agent.thread.conversation import Question
 from agent.turn.events import (
@@ -37,7 +39,8 @@ from bot.settings import Settings
 from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
 from bot.turn.status import WorkingStatus
-from observability.langfuse.tracing import Attempt, Tracer, TurnTrace
+from observability.langfuse.tracing import Tracer, TurnTrace
+from observability.langfuse.types import Attempt, Generation
 from observability.metrics import Metrics
 from observability.stats import Stats, TurnFigures
 
@@ -258,23 +261,16 @@ class TurnObserver:
 def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
     """Put one event of a turn on its trace."""
     match event:
-        case ModelStart(phase=phase, model=model, attempt=attempt):
-            trace.model_start(phase=phase, model=model, attempt=attempt)
+        case ModelStart(phase=phase, model=model, attempt=attempt, call_id=call_id):
+            trace.model_start(phase=phase, model=model, attempt=attempt, call_id=call_id)
         case Token():
             trace.first_token()
-        case ModelEnd(phase=phase, output=output, usage=usage, error=error, prompt=prompt):
-            trace.model_end(
-                phase=phase,
-                prompt=prompt,
-                output=output,
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-                error=error,
-            )
+        case ModelEnd(phase=phase, output=output, usage=usage, error=error, call=call, call_id=call_id):
+            trace.model_end(phase=phase, output=output, asked=_asked(call, usage), error=error, call_id=call_id)
         case ToolStart(call_id=call_id, tool=tool, input=arguments):
             trace.tool_start(call_id, tool=tool, arguments=arguments)
-        case ToolEnd(call_id=call_id, ok=ok, content=content, error=error):
-            trace.tool_end(call_id, ok=ok, content=content, error=error)
+        case ToolEnd(call_id=call_id, ok=ok, content=content, error=error, usage=usage, call=call):
+            trace.tool_end(call_id, ok=ok, content=content, error=error, asked=_asked(call, usage) if call else None)
         case Verification(attempt=number, draft=draft, verdict=verdict):
             repairs = {repair.kind: repair.count for repair in verdict.repairs}
             trace.attempt(
@@ -291,6 +287,20 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
             pass
 
 
+def _asked(call: ModelCall, usage: Usage) -> Generation:
+    """A model call as its trace shows it."""
+    return Generation(
+        model=call.model,
+        messages=call.messages,
+        tools=call.tools,
+        parameters=call.parameters,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cached_tokens=usage.cached_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+    )
+
+
 @asynccontextmanager
 async def open_observers(settings: Settings, redis: Redis, *, prefix: str = "orion") -> AsyncIterator[Observers]:
     """The watchers of one process; leaving sends what is still to be sent, within a deadline.
@@ -302,6 +312,7 @@ async def open_observers(settings: Settings, redis: Redis, *, prefix: str = "ori
         secret_key=settings.langfuse_secret_key.get_secret_value(),
         host=settings.langfuse_host,
         send_content=settings.trace_content,
+        version=prompts_version(),
     )
     try:
         yield Observers(

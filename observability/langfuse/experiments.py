@@ -45,8 +45,8 @@ class ItemTrace(TurnTrace):
 
     name: ClassVar[str] = "eval"
 
-    def __init__(self, client: Any, *, trace_id: str, send_content: bool, marks: Mapping[str, str]) -> None:
-        super().__init__(client, trace_id=trace_id, send_content=send_content)
+    def __init__(self, client: Any, *, trace_id: str, marks: Mapping[str, str], **told: Any) -> None:
+        super().__init__(client, trace_id=trace_id, **told)
         self._marks = marks
         self.own: Mapping[str, str] = {}
 
@@ -78,6 +78,7 @@ class Experiment(Tracer):
     """
 
     environment: ClassVar[str | None] = "sdk-experiment"
+    tags: ClassVar[tuple[str, ...]] = ("eval",)
 
     def __init__(self, *, dataset: str, run: str, **connection: Any) -> None:
         super().__init__(**connection)
@@ -132,7 +133,7 @@ class Experiment(Tracer):
             "langfuse.experiment.item.metadata": _json(facts),
         }
         trace_id = trace_id_of(f"{self._id}\n{number}\n{item.id}")
-        trace = ItemTrace(self._client, trace_id=trace_id, send_content=self._send_content, marks=marks)
+        trace = ItemTrace(self._client, trace_id=trace_id, marks=marks, **self._told)
         expected = self._expected(item)
         shown = expected if isinstance(expected, str) else _json(expected)
         trace.own = {"langfuse.experiment.item.expected_output": shown}

@@ -1,8 +1,7 @@
 """One Langfuse trace a turn, and the scores on it (G2, F7). The only importer of ``langfuse``.
 
-Promises: nothing in here can fail or slow a turn: every public call stands behind a wall, spans and scores leave
-through the SDK's own threads, and closing takes no longer than its deadline whatever the host does. Without keys each
-call is a no-op. Texts leave redacted, or as lengths only where ``send_content`` is off.
+Nothing in here fails or slows a turn: every public call stands behind a wall, spans and scores leave through the SDK's
+own threads, and closing keeps its deadline whatever the host does. Without keys each call is a no-op.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import atexit
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
+from importlib.metadata import version
 from threading import Thread
 from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
@@ -27,6 +27,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 
 from observability.langfuse.transport import http_client, span_exporter
+from observability.langfuse.types import Attempt, Generation, Issue
 from observability.redaction import redact
 
 log = structlog.get_logger()
@@ -42,46 +43,14 @@ API_ERRORS: Final = (ApiError, httpx.HTTPError, ValueError, RuntimeError)
 MAX_ID = 200
 _TRACE_ID = re.compile("[0-9a-f]{32}")
 RETRIEVERS = frozenset({"search", "list_documents", "get_document", "web_search", "slack_search"})
+GENERATORS = frozenset({"llm_generate"})
+"""Tools that are a model call and nothing else."""
+DISCARDED = "discarded"
+"""The ``error`` of a draft that nobody wanted yet: no fault of anybody's."""
 NOT_KEPT = frozenset({"slack_search"})
 """What these bring may be kept nowhere: of a turn that asked them, what the model was shown leaves as lengths (D3)."""
 # Which outcomes say whether verification passed; a failed one does only when verification was the reason.
 _PASSED = {"answered": True, "partial": False}
-
-
-class Issue(Protocol):
-    """What a trace shows of a violation."""
-
-    @property
-    def rule(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def severity(self) -> str:
-        """``error`` or ``warning``."""
-        ...
-
-    @property
-    def words(self) -> str:
-        """The text in question."""
-        ...
-
-    @property
-    def detail(self) -> str:
-        """What is wrong with it."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """One judged draft. ``text`` is the draft after repair; ``repairs`` maps a kind of repair to how often."""
-
-    number: int
-    draft: str
-    text: str
-    passed: bool
-    issues: Sequence[Issue] = ()
-    repairs: Mapping[str, int] | None = None
 
 
 class _Connected(Protocol):
@@ -122,12 +91,22 @@ class TurnTrace:
     name: ClassVar[str] = "turn"
     """What the trace and its root are called; charts read it."""
 
-    def __init__(self, client: Langfuse | None, *, trace_id: str, send_content: bool) -> None:
+    def __init__(
+        self,
+        client: Langfuse | None,
+        *,
+        trace_id: str,
+        send_content: bool,
+        version: str = "",
+        tags: Sequence[str] = (),
+    ) -> None:
         self.trace_id = trace_id
+        self._version = version or None
+        self._tags = list(tags) or None
         self._client = client
         self._send_content = send_content
         self._root: Any = None
-        self._generations: dict[str, Any] = {}
+        self._generations: dict[tuple[str, str], Any] = {}
         self._spoke = False
         self._tools: dict[str, Any] = {}
         self._keeps_found = True
@@ -149,50 +128,48 @@ class TurnTrace:
         self._mark(self._root)
 
     @walled
-    def model_start(self, *, phase: str, model: str, attempt: int = 0) -> None:
-        """A model call begins; ``phase`` is ``decide``, ``write`` or ``judge``, of which one at a time is under way."""
-        self._spoke = False
-        self._generations[phase] = self._child(
+    def model_start(self, *, phase: str, model: str, attempt: int = 0, call_id: str = "") -> None:
+        """A model call begins; ``phase`` is ``decide``, ``write`` or ``judge``."""
+        self._spoke = self._spoke and phase != "write"
+        self._generations[phase, call_id] = self._child(
             name=phase, as_type="generation", model=model, metadata={"attempt": attempt}
         )
 
     @walled
     def first_token(self) -> None:
         """Text of the draft that is being written arrived; only the first time counts."""
-        generation = self._generations.get("write")
+        generation = self._generations.get(("write", ""))
         if generation is not None and not self._spoke:
             self._spoke = True
             generation.update(completion_start_time=datetime.now(UTC))
 
     @walled
-    def model_end(  # noqa: PLR0913 - the facts of a call, each named
-        self, *, phase: str, output: str, prompt_tokens: int, completion_tokens: int, error: str = "", prompt: str = ""
-    ) -> None:
-        """A model call ended; ``error`` is the kind of failure or empty, ``prompt`` what it was shown."""
-        generation = self._generations.pop(phase, None)
+    def model_end(self, *, phase: str, output: str, asked: Generation, error: str = "", call_id: str = "") -> None:
+        """A model call ended; ``error`` is the kind of failure, ``discarded``, or empty."""
+        generation = self._generations.pop((phase, call_id), None)
         if generation is None:
             return
-        usage = {"input": prompt_tokens, "output": completion_tokens, "total": prompt_tokens + completion_tokens}
-        level = {"level": "ERROR", "status_message": error} if error else {}
-        shown = {"input": self._found(prompt)} if prompt else {}
-        generation.update(output=self._content(output), **shown, usage_details=usage, **level)
+        level = {"level": "DEFAULT" if error == DISCARDED else "ERROR", "status_message": error} if error else {}
+        generation.update(output=self._content(output), **self._asked(asked), **level)
         generation.end()
 
     @walled
     def tool_start(self, call_id: str, *, tool: str, arguments: Mapping[str, Any]) -> None:
         """A tool call begins."""
-        kind = "retriever" if tool in RETRIEVERS else "tool"
+        kind = "retriever" if tool in RETRIEVERS else "generation" if tool in GENERATORS else "tool"
         self._tools[call_id] = self._child(name=tool, as_type=kind, input=self._found(dict(arguments)))
         self._keeps_found = self._keeps_found and tool not in NOT_KEPT
 
     @walled
-    def tool_end(self, call_id: str, *, ok: bool, content: str, error: str = "") -> None:
-        """A tool call ended."""
+    def tool_end(
+        self, call_id: str, *, ok: bool, content: str, error: str = "", asked: Generation | None = None
+    ) -> None:
+        """A tool call ended. ``asked`` is what the tool asked a model, if it is one of those that do."""
         observation = self._tools.pop(call_id, None)
         if observation is None:
             return
         level = {} if ok else {"level": "WARNING", "status_message": "failed"}
-        observation.update(output=self._found(content or error), **level)
+        observation.update(output=self._found(content or error), **(self._asked(asked) if asked else {}), **level)
         observation.end()
 
     @walled
@@ -255,7 +232,9 @@ class TurnTrace:
 
     @contextmanager
     def _propagated(self) -> Iterator[None]:
-        with propagate_attributes(session_id=self._session, user_id=self._user, trace_name=self.name):
+        with propagate_attributes(
+            session_id=self._session, user_id=self._user, trace_name=self.name, version=self._version, tags=self._tags
+        ):
             yield
 
     def _score(
@@ -272,9 +251,26 @@ class TurnTrace:
     def _content(self, value: Any) -> Any:
         return content_of(value, send=self._send_content)
 
+    def _asked(self, asked: Generation) -> dict[str, Any]:
+        """A model call as a generation has it: chat messages as they are, with the tools beside them if there are."""
+        facts: dict[str, Any] = {"usage_details": asked.usage}
+        if asked.model:
+            messages = [{**message, "content": self._found(message["content"])} for message in asked.messages]
+            tools = {"tools": list(asked.tools), "messages": messages} if asked.tools else messages
+            facts |= {"model": asked.model, "model_parameters": _flat(asked.parameters), "input": tools}
+        return facts
+
     def _found(self, value: Any) -> Any:
         """The same for what may hold the words of what was found."""
         return content_of(value, send=self._send_content and self._keeps_found)
+
+
+def _flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as Langfuse shows them: single values, anything else as JSON."""
+    return {
+        name: value if isinstance(value, str | int | float | bool) else json.dumps(value)
+        for name, value in parameters.items()
+    }
 
 
 def content_of(value: Any, *, send: bool) -> Any:
@@ -285,16 +281,26 @@ def content_of(value: Any, *, send: bool) -> Any:
 
 
 class Tracer:
-    """The process's connection to Langfuse; without keys, a null tracer."""
+    """The process's connection to Langfuse; without keys, a null tracer. ``version`` is that of the prompts."""
 
     environment: ClassVar[str | None] = None
     """What Langfuse keeps apart from everything else; None is its default."""
+    tags: ClassVar[tuple[str, ...]] = ("slack",)
+    """Where the questions come from."""
 
-    def __init__(self, *, public_key: str, secret_key: str, host: str, send_content: bool = True) -> None:
+    def __init__(
+        self, *, public_key: str, secret_key: str, host: str, send_content: bool = True, version: str = ""
+    ) -> None:
         self._send_content = send_content
+        self._version = version
         self._client: Langfuse | None = None
         if public_key and secret_key:
             self._client = _open(public_key, secret_key, host.rstrip("/"), self.environment)
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        """What every trace is told of this connection. ``version`` is that of the prompts."""
+        return {"send_content": self._send_content, "version": self._version, "tags": self.tags}
 
     @property
     def enabled(self) -> bool:
@@ -303,7 +309,7 @@ class Tracer:
 
     def turn(self, turn_id: str, *, thread: str, user: str, question: str) -> TurnTrace:
         """The trace of a turn, begun."""
-        trace = TurnTrace(self._client, trace_id=trace_id_of(turn_id), send_content=self._send_content)
+        trace = TurnTrace(self._client, trace_id=trace_id_of(turn_id), **self._told)
         trace.begin(thread=thread, user=user, question=question)
         return trace
 
@@ -364,6 +370,7 @@ def _open(public_key: str, secret_key: str, host: str, environment: str | None) 
         timeout=TIMEOUT,
         tracer_provider=provider,
         environment=environment,
+        release=version("orion"),
         span_exporter=span_exporter(public_key, secret_key, host, timeout_s=TIMEOUT),
         httpx_client=http_client(host, timeout_s=TIMEOUT),
     )

@@ -21,7 +21,7 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from agent.model.openai import Timeouts
+from agent.model.chat_server import Timeouts
 from bot.local.events.dispatch import Delivery
 from bot.local.model.faults import Faults
 from bot.local.model.limits import LENIENT, Strictness

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from agent.budget import Budget
-from agent.model.openai import OpenAIModel, Timeouts
+from agent.model.chat_server import Timeouts
+from agent.model.openai import OpenAIModel
 from agent.outcome import Cancelled
 from agent.thread.state import ThreadState
 from agent.turn.events import ModelEnd, Thinking, Token, Verification
@@ -55,8 +56,9 @@ async def model(server: str) -> AsyncIterator[OpenAIModel]:
 
 
 async def test_d1_plain_generation_reports_the_servers_usage(model: OpenAIModel) -> None:
-    text, usage = await model.generate("Say hello.", max_tokens=400, temperature=0.0)
-    assert text.strip()
+    generated = await model.generate("Say hello.", max_tokens=400, temperature=0.0)
+    usage = generated.usage
+    assert generated.text.strip()
     assert usage.prompt_tokens > 0
     assert 0 < usage.completion_tokens <= 400
     assert not usage.estimated

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from agent.actions import Action, Respond
 from agent.budget import Usage
-from agent.model.protocol import DecideContext, Decision, ModelError, WriteContext, WriteStream
+from agent.model.protocol import DecideContext, Decision, Generated, ModelError, WriteContext, WriteStream
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolResult, ToolSpec
 from agent.turn.events import TurnEvent
@@ -75,8 +75,8 @@ class ScriptedModel:
         for start in range(0, len(entry), self.pieces):
             yield "content", entry[start : start + self.pieces]
 
-    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
-        return f"{len(prompt)} {max_tokens} {temperature}", Usage(model_calls=1)
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
+        return Generated(text=f"{len(prompt)} {max_tokens} {temperature}", usage=Usage(model_calls=1))
 
 
 class PassageTool:

@@ -1,7 +1,6 @@
 """The ``llm_generate`` tool (D1): natural-language text from a prompt, by the configured model.
 
-Promises: a failure is a result with its type and hints, never an exception; texts are never logged, only their lengths.
-Knows nothing of documents, and what it returns is never a source.
+A failure is a result with its type and hints. What it returns is never a source.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
 from agent.budget import Usage
-from agent.model.protocol import HINTS, Model, ModelError, failure
+from agent.model.protocol import HINTS, Generated, Model, ModelError, failure
 from agent.tools.json_schema import faults
 from agent.tools.tool import ToolResult, ToolSpec
 from observability.logging import Length
@@ -80,13 +80,8 @@ class LlmGenerate:
 
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """``content`` is what ``generate`` returns, as JSON."""
-        outcome = await self.generate(arguments)
-        spent = Usage(
-            model_calls=int(outcome.get("type") != PARAMETERS),
-            prompt_tokens=outcome.get("prompt_tokens", 0),
-            completion_tokens=outcome.get("completion_tokens", 0),
-            estimated=outcome.get("estimated", False),
-        )
+        outcome, generated = await self._generated(arguments)
+        failed = Usage(model_calls=int(outcome.get("type") != PARAMETERS))
         return ToolResult(
             call_id=call_id,
             tool=NAME,
@@ -94,29 +89,34 @@ class LlmGenerate:
             content=json.dumps(outcome, ensure_ascii=False),
             error=outcome.get("error", ""),
             hints=tuple(outcome.get("hints", ())),
-            usage=spent,
+            usage=replace(generated.usage, model_calls=max(1, generated.usage.model_calls)) if generated else failed,
+            call=generated.call if generated else None,
         )
 
     async def generate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """``success`` with ``generated_text`` and token counts, or with ``error``, ``type`` and ``hints``."""
+        return (await self._generated(arguments))[0]
+
+    async def _generated(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Generated | None]:
         wrong = "; ".join(faults(arguments, SPEC.parameters))
         prompt, context = arguments.get("prompt"), arguments.get("context") or ""
         if not wrong and isinstance(prompt, str) and not prompt.strip():
             wrong = "'prompt' must not be blank"
         if wrong or not isinstance(prompt, str):
-            return _failure(PARAMETERS, f"Bad parameters: {wrong}.", ("Mend the parameters and call again.",))
+            return _failure(PARAMETERS, f"Bad parameters: {wrong}.", ("Mend the parameters and call again.",)), None
         data = context_text(context)
         _log_start(prompt, data)
         began = time.monotonic()
         try:
-            text, usage = await self._written(full_prompt(prompt, data), arguments)
+            made = await self._written(full_prompt(prompt, data), arguments)
         except ModelError as error:
             log.warning("llm_generate_failed", error_type=error.kind, error=error.detail, latency_ms=_since(began))
-            return _failure(error.kind, error.detail, error.hints or HINTS[error.kind])
-        log.info("llm_generate_completed", **_tokens(usage), latency_ms=_since(began))
-        return {"success": True, "generated_text": text, **_tokens(usage), "estimated": usage.estimated}
+            return _failure(error.kind, error.detail, error.hints or HINTS[error.kind]), None
+        tokens = _tokens(made.usage)
+        log.info("llm_generate_completed", **tokens, latency_ms=_since(began))
+        return {"success": True, "generated_text": made.text, **tokens, "estimated": made.usage.estimated}, made
 
-    async def _written(self, prompt: str, arguments: Mapping[str, Any]) -> tuple[str, Usage]:
+    async def _written(self, prompt: str, arguments: Mapping[str, Any]) -> Generated:
         """The model's text and what it cost. Raises ``ModelError``, also where it takes too long."""
         try:
             async with asyncio.timeout(self._longest_s):

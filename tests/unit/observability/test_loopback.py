@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.model.openai import OpenAIModel, Timeouts
+from agent.model.chat_server import Timeouts
+from agent.model.openai import OpenAIModel
 from agent.model.protocol import ModelError
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from observability.loopback import is_loopback, trusted_at

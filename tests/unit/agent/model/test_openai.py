@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -13,9 +14,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from agent.actions import AskUser, Complete, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
-from agent.budget import Budget, Usage
+from agent.budget import Budget, ModelCall, Usage
+from agent.model.capabilities import Learned
+from agent.model.chat_server import Timeouts
 from agent.model.circuit_breaker import CircuitBreaker
-from agent.model.openai import OpenAIModel, Timeouts
+from agent.model.openai import OpenAIModel
 from agent.model.protocol import DecideContext, ModelError, WriteContext, WriteStream
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolSpec
@@ -87,7 +90,12 @@ async def test_b1_each_action_comes_from_a_function_call(
     assert names == ["respond", "ask_user", "finish_step", "complete", "search"]
     assert all("plan" in tool["function"]["parameters"]["properties"] for tool in request["tools"][:4])
     assert "response_format" not in request
-    assert decision.prompt == "\n\n".join(f"{m['role']}:\n{m['content']}" for m in request["messages"])
+    assert decision.call == ModelCall(
+        model="m",
+        messages=tuple(request["messages"]),
+        tools=tuple(request["tools"]),
+        parameters={"reasoning_effort": "none", "tool_choice": "required"},
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,6 +127,9 @@ async def test_b1_a_server_without_tools_is_asked_for_json_and_that_is_remembere
         opened.append(model_of(server))
         first = await opened[0].decide(DECIDE)
         second = await opened[0].decide(DECIDE)
+    if mode == "no_tools":
+        assert server.requests.pop(0)["tool_choice"] == "required"
+        assert server.requests[0]["tool_choice"] == "auto", "tried before tools are given up"
     assert first.action == ToolCalls(calls=(ToolCall(call_id="call_1", tool="search", input={"q": "x"}),))
     assert first.usage.model_calls == 2
     assert second.action == Respond()
@@ -155,8 +166,9 @@ async def test_b1_json_without_response_format_where_the_server_refuses_it(opene
     async with ScriptedOpenAI(decisions=reply) as server:
         opened.append(model_of(server))
         assert (await opened[0].decide(DECIDE)).action == Complete(summary="Hi.")
+        first = len(server.requests)
         await opened[0].decide(DECIDE)
-    assert len(server.requests) == 4
+    assert len(server.requests) == first + 1, "what it refuses is known"
 
 
 async def test_b1_malformed_json_is_said_with_its_reason(opened: list[OpenAIModel]) -> None:
@@ -177,10 +189,11 @@ async def test_b2_phase_two_streams_text_without_tools_or_response_format(opened
         ("reasoning", "hm"), ("content", "<answer>12"), ("content", "0 [1]\u2028漢"), ("content", "</answer>"),
     ]  # fmt: skip
     assert stream.usage == Usage(model_calls=1, prompt_tokens=7, completion_tokens=3)
-    assert all(message["content"] in stream.prompt for message in server.requests[0]["messages"])
+    assert stream.call.messages == tuple(server.requests[0]["messages"])
     request = server.requests[0]
     assert {key: request[key] for key in request if key != "messages"} == {
         "model": "w", "temperature": 0.3, "stream": True, "stream_options": {"include_usage": True},
+        "reasoning_effort": "low",
     }  # fmt: skip
 
 
@@ -193,9 +206,10 @@ async def test_b2_options_a_server_refuses_are_left_out_and_the_usage_is_estimat
     async with ScriptedOpenAI(drafts=reply) as server:
         opened.append(model_of(server))
         await collected(opened[0].write(WRITE))
+        first = len(server.requests)
         stream = opened[0].write(WRITE)
         await collected(stream)
-    assert len(server.requests) == 4
+    assert len(server.requests) == first + 1, "what it refuses is known"
     assert stream.usage.estimated
     assert stream.usage.completion_tokens == 10
     assert stream.usage.prompt_tokens > 100
@@ -306,9 +320,9 @@ async def test_d1_max_tokens_goes_by_its_new_name_where_the_old_one_is_refused(o
 
     async with ScriptedOpenAI(generations=reply) as server:
         opened.append(model_of(server))
-        text, usage = await opened[0].generate("a lone \ud800 surrogate", max_tokens=5, temperature=0.7)
-    assert text == "text"
-    assert usage.estimated
+        generated = await opened[0].generate("a lone \ud800 surrogate", max_tokens=5, temperature=0.7)
+    assert generated.text == "text"
+    assert generated.usage.estimated
     assert server.requests[1]["max_completion_tokens"] == 5
     assert server.requests[1]["messages"][0]["content"] == "a lone ? surrogate"
 
@@ -347,7 +361,7 @@ async def test_a6_a_stream_that_is_stopped_lets_go_of_its_connection_and_is_coun
                 await read()
         assert seen == ["half"]
         assert stream.usage.estimated
-        pool = opened[0]._client._client._transport._pool  # type: ignore[attr-defined] # the connections themselves
+        pool = opened[0]._server._client._client._transport._pool  # type: ignore[attr-defined] # the connections themselves
         assert pool.connections == []
         never.set()
         assert await collected(opened[0].write(WRITE)) == [("content", "whole")]
@@ -428,3 +442,111 @@ async def test_h3_a_server_that_says_no_is_there(opened: list[OpenAIModel]) -> N
             with pytest.raises(ModelError, match="AuthenticationError"):
                 await opened[0].decide(DECIDE)
     assert len(server.requests) == 2
+
+
+class Picky:
+    """A server whose models refuse different things, each in the words of a server that was seen to."""
+
+    def __init__(self, **refusals: Callable[[Mapping[str, Any]], str]) -> None:
+        self.refusals = refusals
+
+    def __call__(self, request: Mapping[str, Any]) -> Scripted:
+        if words := self.refusals[request["model"]](request):
+            return fails(400, words)
+        return says("<answer>Yes [1].</answer>") if request.get("stream") else RESPOND
+
+
+def effort_by_name(request: Mapping[str, Any]) -> str:
+    """As OpenAI's older reasoning models: no temperature, and neither `none` nor `minimal`."""
+    if "temperature" in request:
+        return (
+            "Unsupported value: 'temperature' does not support 0.3 with this model. Only the default (1) is supported."
+        )
+    wrong = request.get("reasoning_effort") in {"none", "minimal"}
+    return "Unsupported value: 'reasoning_effort' does not support 'none' with this model." if wrong else ""
+
+
+def no_effort(request: Mapping[str, Any]) -> str:
+    """As a model that does not reason."""
+    return "Unrecognized request argument supplied: reasoning_effort" if "reasoning_effort" in request else ""
+
+
+def tools_only_without_effort(request: Mapping[str, Any]) -> str:
+    """As a model that takes tools on this endpoint only while it does not reason."""
+    refused = "tools" in request and request.get("reasoning_effort") != "none"
+    return "Function tools with reasoning_effort are not supported for m in /v1/chat/completions." if refused else ""
+
+
+def only_auto(request: Mapping[str, Any]) -> str:
+    """As a reasoning server that will not be made to call."""
+    return 'tool_choice "required" is not supported' if request.get("tool_choice") == "required" else ""
+
+
+async def test_b8_two_models_that_refuse_each_others_options_are_told_apart(opened: list[OpenAIModel]) -> None:
+    picky = Picky(m=effort_by_name, w=no_effort)
+    async with ScriptedOpenAI(decisions=picky, drafts=picky) as server:
+        opened.append(model_of(server))
+        for _ in range(2):
+            await opened[0].decide(DECIDE)
+            await collected(opened[0].write(WRITE))
+        decide, write = server.requests[-2:]
+        refused = len(server.requests) - 4
+        await opened[0].decide(DECIDE)
+        await collected(opened[0].write(WRITE))
+    assert (decide["model"], decide["reasoning_effort"]) == ("m", "low"), "the lowest that it takes"
+    assert (write["model"], write["temperature"], "reasoning_effort" in write) == ("w", 0.3, False)
+    assert len(server.requests) == 4 + refused + 2, "each refusal was learned once"
+    assert refused == 3
+
+
+async def test_b8_what_a_model_refuses_is_known_to_every_client_that_asks_it(opened: list[OpenAIModel]) -> None:
+    picky, known = Picky(m=no_effort), dict[str, Learned]()
+    async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
+        for _ in range(2):
+            opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", timeouts=ONCE, learned=known))
+            await opened[-1].decide(DECIDE)
+    assert len(server.requests) == 3
+
+
+async def test_b8_a_model_that_takes_tools_only_without_reasoning_gets_them_so(opened: list[OpenAIModel]) -> None:
+    picky = Picky(m=tools_only_without_effort)
+    async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
+        opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", effort="high", timeouts=ONCE))
+        assert (await opened[0].decide(DECIDE)).action == Respond()
+        await opened[0].generate("Write.", max_tokens=5, temperature=0.0)
+    assert [request["reasoning_effort"] for request in server.requests] == ["high", "none", "high"]
+    assert "tools" in server.requests[1]
+
+
+async def test_b1_tool_choice_auto_is_tried_before_tools_are_given_up(opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=Picky(m=only_auto)) as server:
+        opened.append(model_of(server))
+        for _ in range(2):
+            assert (await opened[0].decide(DECIDE)).action == Respond()
+    assert [request["tool_choice"] for request in server.requests] == ["required", "auto", "auto"]
+
+
+@pytest.mark.parametrize(("read", "told"), [(2_048, True), (14_000, False)])
+async def test_h4_a_server_that_drops_the_end_of_a_prompt_is_told_once(
+    read: int, *, told: bool, opened: list[OpenAIModel]
+) -> None:
+    long = replace(WRITE, sources=(replace(SOURCE, text="Each key may send 120 requests. " * 2_000),))
+    async with ScriptedOpenAI(drafts=lambda _: says("<answer>120 [1]</answer>", usage=(read, 5))) as server:
+        opened.append(model_of(server))
+        with capture_logs() as logs:
+            for _ in range(2):
+                await collected(opened[0].write(long))
+    cut = [line for line in logs if line["event"] == "prompt_cut_by_server"]
+    assert [(line["model"], line["read"]) for line in cut] == ([("w", read)] if told else [])
+
+
+async def test_g2_cached_and_reasoning_tokens_are_counted(opened: list[OpenAIModel]) -> None:
+    usage = {
+        "prompt_tokens": 900, "completion_tokens": 80,
+        "prompt_tokens_details": {"cached_tokens": 640}, "completion_tokens_details": {"reasoning_tokens": 64},
+    }  # fmt: skip
+    reply = {"choices": [{"message": {"content": "text"}, "finish_reason": "stop"}], "usage": usage}
+    async with ScriptedOpenAI(generations=[Scripted(raw=json.dumps(reply).encode())]) as server:
+        opened.append(model_of(server))
+        spent = (await opened[0].generate("Write.", max_tokens=90, temperature=0.0)).usage
+    assert (spent.cached_tokens, spent.reasoning_tokens, spent.tokens) == (640, 64, 980)

@@ -13,7 +13,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from agent.budget import Budget
-from agent.model.openai import OpenAIModel, Timeouts
+from agent.model.chat_server import Timeouts
+from agent.model.openai import OpenAIModel
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome
 from agent.thread.state import ThreadState
 from agent.turn.events import ModelEnd, ModelStart, Verification
@@ -125,7 +126,7 @@ async def test_f6_the_call_is_counted_and_traced() -> None:
     assert [(end.output, end.error, end.usage.tokens) for end in ends] == [
         ("1 claims: 1 supported, 0 not supported", "", 120)
     ]
-    assert DOUBTFUL in ends[0].prompt
+    assert DOUBTFUL in str(ends[0].call.messages)
     (done,) = [event for event in told.listener.events if type(event).__name__ == "Done"]
     assert done.usage.model_calls == 3  # type: ignore[union-attr]  # a Done by its name
 

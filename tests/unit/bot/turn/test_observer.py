@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from agent.budget import Usage
+from agent.budget import ModelCall, Usage
 from agent.thread.conversation import Question, ThreadKey
 from agent.turn.events import ModelEnd, ModelStart
 from bot.documents.open import corpus_of
@@ -17,6 +17,8 @@ from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.orion_running import settings_in
 
 QUESTION = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text="How many?", ts="1")
+MESSAGE = {"role": "system", "content": "Answer from [1]."}
+CALL = ModelCall(model="m", messages=(MESSAGE,))
 SPENT = Usage(model_calls=1, prompt_tokens=7, completion_tokens=3)
 
 
@@ -32,9 +34,9 @@ async def test_g2_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_pa
         async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
             with all_.turn(QUESTION, "0" * 31 + "7", engine) as listen:
                 listen(ModelStart(phase="write", model="m", attempt=1))
-                listen(ModelEnd(phase="write", output="120 [1]", usage=SPENT, prompt="system:\nAnswer from [1]."))
+                listen(ModelEnd(phase="write", output="120 [1]", usage=SPENT, call=CALL))
         write = next(span for span in receiver.spans if span.name == "write")
         assert write.trace_id == "0" * 31 + "7"
-        assert (write["input"], write["output"]) == ("system:\nAnswer from [1].", "120 [1]")
+        assert (write["input"], write["output"], write["model.name"]) == ([MESSAGE], "120 [1]", "m")
         page = all_.metrics.render()[0].decode()
         assert 'orion_model_calls_total{error="",phase="write"} 1.0' in page

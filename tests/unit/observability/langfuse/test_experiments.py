@@ -12,7 +12,8 @@ import pytest
 from langfuse import Evaluation
 
 from observability.langfuse.experiments import TO_BE_REFUSED, Experiment, Item
-from observability.langfuse.tracing import Attempt, Tracer
+from observability.langfuse.tracing import Tracer
+from observability.langfuse.types import Attempt, Generation
 from tests.support.langfuse_receiver import LangfuseReceiver, ReceivedSpan
 from tests.support.waiting import wait_until
 from verification.types import Violation
@@ -42,7 +43,7 @@ async def experiment_at(host: str, *, send_content: bool = True, run: str = "set
 def ask(experiment: Experiment, number: int = 1, item: Item = ITEMS[0]) -> None:
     trace = experiment.item(item, number=number, thread="eval:eval:a", user="eval")
     trace.model_start(phase="write", model="m")
-    trace.model_end(phase="write", prompt="write", output="12 [1]", prompt_tokens=1, completion_tokens=1)
+    trace.model_end(phase="write", output="12 [1]", asked=Generation(prompt_tokens=1, completion_tokens=1))
     trace.attempt(Attempt(number=1, draft="12", text="12", passed=False, issues=(WRONG,)))
     trace.attempt(Attempt(number=2, draft="600 requests [1]", text="600 requests [1]", passed=True))
     trace.end(outcome="answered", answer="600 requests [1]")

@@ -14,7 +14,8 @@ from contextlib import asynccontextmanager
 import pytest
 from structlog.testing import capture_logs
 
-from observability.langfuse.tracing import Attempt, Tracer, TurnTrace, trace_id_of
+from observability.langfuse.tracing import Tracer, TurnTrace, trace_id_of
+from observability.langfuse.types import Attempt, Generation
 from tests.support.langfuse_receiver import LangfuseReceiver
 from verification.types import Violation
 
@@ -39,18 +40,21 @@ def turn_of(tracer: Tracer, turn_id: str = "turn-1") -> TurnTrace:
     return tracer.turn(turn_id, thread=THREAD, user="U123", question=f"How many? {SECRET}")
 
 
+def asked(prompt_tokens: int, completion_tokens: int, prompt: str = "") -> Generation:
+    messages = [{"role": "user", "content": prompt}] if prompt else []
+    return Generation(model="w", messages=messages, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+
+
 def run_turn(trace: TurnTrace, *, outcome: str = "answered", reason: str = "") -> None:
     trace.model_start(phase="decide", model="m")
-    trace.model_end(
-        phase="decide", prompt=f"decide on this {SECRET}", output="respond", prompt_tokens=10, completion_tokens=2
-    )
+    trace.model_end(phase="decide", output="respond", asked=asked(10, 2, f"decide on this {SECRET}"))
     trace.tool_start("1", tool="search", arguments={"q": "limits"})
     trace.tool_start("2", tool="git_log", arguments={})
     trace.tool_end("1", ok=True, content="120 a minute")
     trace.tool_end("2", ok=False, content="", error="no repository")
     trace.model_start(phase="write", model="w", attempt=1)
     trace.first_token()
-    trace.model_end(phase="write", output="12 [1]", prompt_tokens=20, completion_tokens=4)
+    trace.model_end(phase="write", output="12 [1]", asked=asked(20, 4))
     trace.attempt(
         Attempt(
             number=1,
@@ -79,9 +83,9 @@ async def test_g2_a_turn_is_one_trace_of_typed_observations() -> None:
     assert {span.attributes["session.id"] for span in receiver.spans} == {THREAD}
     assert {span.attributes["user.id"] for span in receiver.spans} == {hashlib.sha256(b"U123").hexdigest()}
     decide = next(span for span in receiver.spans if span.name == "decide")
-    assert str(decide["input"]).startswith("decide on this")
+    assert decide["input"][0]["content"].startswith("decide on this")
     write = next(span for span in receiver.spans if span.name == "write")
-    assert write["input"] is None
+    assert write["input"] == []
     assert write["usage_details"] == {"input": 20, "output": 4, "total": 24}
     assert write["model.name"] == "w"
     assert write["completion_start_time"]
@@ -95,19 +99,17 @@ async def test_d3_what_slacks_search_found_leaves_as_lengths() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = turn_of(tracer)
         trace.model_start(phase="decide", model="m")
-        trace.model_end(phase="decide", prompt="how many?", output="slack_search", prompt_tokens=1, completion_tokens=1)
+        trace.model_end(phase="decide", output="slack_search", asked=asked(1, 1, "how many?"))
         trace.tool_start("1", tool="slack_search", arguments={"query": "walrus"})
         trace.tool_start("2", tool="llm_generate", arguments={"context": "Ann said walrus"})
         trace.tool_end("1", ok=True, content="Ann in #secret")
         trace.tool_end("2", ok=True, content="Ann said")
         trace.model_start(phase="write", model="w", attempt=1)
-        trace.model_end(
-            phase="write", prompt="source [1]: Ann said walrus", output="12 [1]", prompt_tokens=1, completion_tokens=1
-        )
+        trace.model_end(phase="write", output="12 [1]", asked=asked(1, 1, "source [1]: Ann said walrus"))
         trace.attempt(Attempt(number=1, draft="12 [1]", text="12 [1]", passed=False, issues=(WRONG,)))
         trace.end(outcome="answered", answer="120 [1]")
     found = {span.name: span for span in receiver.spans}
-    assert found["decide"]["input"] == "how many?"
+    assert found["decide"]["input"] == [{"role": "user", "content": "how many?"}]
     assert (found["slack_search"]["input"], found["slack_search"]["output"]) == ({"query": "walrus"}, {"length": 14})
     assert (found["verify"]["input"], found["turn"]["output"]) == ("12 [1]", "120 [1]")
     assert found["verify"]["metadata.issues"] == [{"rule": "claim_supported", "severity": "error"}]
@@ -201,7 +203,7 @@ async def test_g2_a_failing_model_call_is_marked() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = turn_of(tracer)
         trace.model_start(phase="write", model="m")
-        trace.model_end(phase="write", output="", prompt_tokens=0, completion_tokens=0, error="TimeoutError")
+        trace.model_end(phase="write", output="", asked=asked(0, 0), error="TimeoutError")
         trace.end(outcome="failed", reason="TimeoutError")
     write = next(span for span in receiver.spans if span.name == "write")
     assert (write["level"], write["status_message"]) == ("ERROR", "TimeoutError")
@@ -238,7 +240,7 @@ async def test_g2_a_trace_that_could_not_begin_stays_silent() -> None:
         with capture_logs() as logs:
             trace = tracer.turn("t", thread=THREAD, user="\ud800", question="q")
             run_turn(trace)
-            trace.model_end(phase="write", output="", prompt_tokens=0, completion_tokens=0)
+            trace.model_end(phase="write", output="", asked=asked(0, 0))
             trace.first_token()
     assert [(entry["part"], entry["error_type"]) for entry in logs] == [("begin", "UnicodeEncodeError")]
     assert receiver.spans == []

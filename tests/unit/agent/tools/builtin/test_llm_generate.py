@@ -9,8 +9,9 @@ from structlog.testing import capture_logs
 
 from agent.actions import ToolCall
 from agent.budget import Usage
-from agent.model.openai import OpenAIModel, Timeouts
-from agent.model.protocol import HINTS, DecideContext, Decision, WriteContext, WriteStream
+from agent.model.chat_server import Timeouts
+from agent.model.openai import OpenAIModel
+from agent.model.protocol import HINTS, DecideContext, Decision, Generated, WriteContext, WriteStream
 from agent.tools.builtin.llm_generate import LONGEST_S, SPEC, LlmGenerate
 from agent.tools.tool import ToolResult, call_tool
 from agent.turn.progress import Policy
@@ -173,8 +174,9 @@ class Echo:
     name = "echo"
     quotes_only = False
 
-    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
-        return prompt[-max_tokens:], Usage(prompt_tokens=int(temperature * 10), completion_tokens=1)
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
+        usage = Usage(prompt_tokens=int(temperature * 10), completion_tokens=1)
+        return Generated(text=prompt[-max_tokens:], usage=usage)
 
     async def decide(self, context: DecideContext) -> Decision:
         raise NotImplementedError(context.mission)
