@@ -136,8 +136,8 @@ async def test_i4_what_is_no_name_is_refused_and_named(work: Work, tool: str, ar
 async def test_i4_wrong_types_are_named(work: Work) -> None:
     found = await call("git_log", [work.folder], limit="many", colour="red")
     assert found.error == (
-        "Bad parameters: 'colour' is unknown; known are repository, since, until, author, words, path, ref, limit; "
-        "'limit' must be integer, not string."
+        "Bad parameters: 'limit' must be integer, not string; "
+        "'colour' in the input is unknown; known are repository, since, until, author, words, path, ref, limit."
     )
 
 
