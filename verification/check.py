@@ -7,6 +7,7 @@ very chunks Slack would get. Must never call a model, and never turn a crash int
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +32,8 @@ from verification.rules.secrets import no_secrets
 from verification.types import Claim, Draft, Repair, RuleName, Severity, Source, Verdict, Violation
 
 T = TypeVar("T")
+
+_NO_WORDS: Final = re.compile(r"\[\d{1,12}\]|[*_|\s]+")
 Step = Callable[[str], tuple[str, tuple[Repair, ...]]]
 
 CHUNK_LIMITS: Final = {"mrkdwn": 3000, "markdown": 12_000}
@@ -203,12 +206,17 @@ def _read(draft: Draft, text: str, wall: _Wall) -> Reading:
     no_claims: tuple[Claim, ...] = ()
     # The title of a source in an introduction ("Quoted from Expenses 2024:") states nothing new either.
     given = "\n".join([draft.question, draft.known_text, *(source.title for source in draft.sources)])
+
+    def stated() -> tuple[Claim, ...]:
+        found = claiming.claims(text, given, judged=draft.judged)
+        return tuple(claim for claim in found if _NO_WORDS.sub(" ", claim.text).strip() not in draft.left_out)
+
     return Reading(
         draft=draft,
         text=text,
         chunks=wall.around("mrkdwn", lambda: chunks.split(text, draft.sources, draft.dialect, limit), no_chunks),
         prose=wall.around("mrkdwn", lambda: prose(text), text),
-        claims=wall.around("claim_supported", lambda: claiming.claims(text, given, judged=draft.judged), no_claims),
+        claims=wall.around("claim_supported", stated, no_claims),
     )
 
 

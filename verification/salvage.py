@@ -1,21 +1,21 @@
-"""Keep what is verified: the answer without the sentences, list items and table rows that failed.
+"""Keeps what is verified: the answer without the sentences, list items and table rows that failed.
 
-Promises: what is kept stands word for word as it was, but for renumbered lists and a connective that lost what it
-pointed back to; it passes all rules again and still answers the question, else there is nothing (None). Must never
-keep a list whose introduction fell, nor a sentence that leans on one that fell.
+What is kept stands word for word as it was, but for a connective that lost what it pointed back to. Of a numbered list
+or a table nothing goes silently: the place says that something is left out, or all of it goes. A list falls with its
+introduction, and a sentence with the one that it leans on.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from verification.check import check
 from verification.markup.outline import Unit, outline
-from verification.types import Draft, Verdict, Violation
+from verification.types import Claim, Draft, Verdict
 
 _CONNECTIVE: Final = re.compile(
     r"(?:(?:however|therefore|thus|hence|moreover|furthermore|additionally|also|besides|nevertheless"
@@ -40,27 +40,39 @@ _VERDICT_WORD: Final = re.compile(
     r"\W*",
     re.IGNORECASE,
 )
+_MARKER: Final = re.compile(r"[ \t\u00a0\u2003]*[0-9]{1,9}[.)][ \t\u00a0]+")
 _ROUNDS: Final = 3
 
 
-def salvage(draft: Draft, verdict: Verdict, recheck: Callable[[Draft], Verdict] = check) -> Verdict | None:
+class LeftOut(NamedTuple):
+    """What stands in the place of a ``step`` of a numbered list, and in that of a ``row`` of a table."""
+
+    step: str
+    row: str
+
+
+def salvage(
+    draft: Draft, verdict: Verdict, recheck: Callable[[Draft], Verdict] = check, left_out: LeftOut | None = None
+) -> Verdict | None:
     """The verdict on what is left without the failing parts: passed, to the question, with a claim; else None.
 
-    A passed verdict has nothing to drop and comes back as it is. ``recheck`` is ``check``, maybe with ears.
+    A passed verdict has nothing to drop and comes back as it is. Without ``left_out``, in the language of the answer, a
+    numbered list or a table goes with its first part that fails. ``recheck`` is ``check``, maybe with ears.
     """
     for _ in range(_ROUNDS):
         if verdict.passed:
             strays = any(found.rule == "addresses_question" for found in verdict.violations)
             return verdict if verdict.claims and not strays else None
-        text = _without(verdict.text, verdict.errors)
+        text = _without(draft, verdict, left_out)
         if not text:
             return None
-        verdict = recheck(replace(draft, text=text))
+        verdict = recheck(replace(draft, text=text, left_out=left_out or ()))
     return None
 
 
-def _without(text: str, errors: tuple[Violation, ...]) -> str:
+def _without(draft: Draft, verdict: Verdict, left_out: LeftOut | None) -> str:
     """The text without the units in which the errors lie; empty where an error has no place in the text."""
+    text, errors = verdict.text, verdict.errors
     if any(error.end <= error.start for error in errors):
         return ""
     units = outline(text)
@@ -71,7 +83,42 @@ def _without(text: str, errors: tuple[Violation, ...]) -> str:
         fallen |= (
             _children(units, fallen) | _leaning(text, units, fallen) | _lists(units, fallen) | _bare(units, fallen)
         )
-    return _joined(text, units, fallen)
+        fallen |= set() if left_out else _gapped(units, fallen)
+    places = _places(units, fallen)
+    known = {source.id for source in draft.sources}
+    cites = tuple(claim for claim in verdict.claims if known.issuperset(claim.cited))
+    gaps = {at: _said(text, cites, units[at], left_out) for at in places} if left_out else {}
+    return _joined(text, units, fallen, gaps)
+
+
+def _gapped(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
+    """All of the numbered lists and tables that lost a part."""
+    blocks = {units[at].block for at in fallen if _has_place(units[at])}
+    return {at for at, unit in enumerate(units) if unit.block in blocks}
+
+
+def _places(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
+    """The fallen steps and rows that leave a gap: none under a fallen step, none where nothing of the list is left."""
+    left = {unit.block for at, unit in enumerate(units) if at not in fallen and unit.kind in {"item", "row"}}
+    whole = fallen - _children(units, fallen)
+    return {at for at in whole if _has_place(units[at]) and units[at].block in left}
+
+
+def _has_place(unit: Unit) -> bool:
+    """Whether a reader would take the part as one of a whole: a step with a number, a row of a table."""
+    return unit.number is not None or unit.kind == "row"
+
+
+def _said(whole: str, claims: tuple[Claim, ...], unit: Unit, left_out: LeftOut) -> str:
+    """What stands in the place of a unit: its number, the phrase, and what it cited."""
+    text = whole[unit.start : unit.end]
+    marker = _MARKER.match(text)
+    inside = [claim for claim in claims if unit.start <= claim.start and claim.end <= unit.end]
+    cited = "".join(f"[{number}]" for number in dict.fromkeys(n for claim in inside for n in claim.cited))
+    said = f"{left_out.row if unit.kind == 'row' else left_out.step} {cited}".rstrip()
+    if unit.kind != "row":
+        return f"{marker.group() if marker else ''}{said}"
+    return f"| {said} |" if text.lstrip().startswith("|") else said
 
 
 def _children(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
@@ -147,20 +194,16 @@ def _bare(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
     return found
 
 
-def _joined(text: str, units: tuple[Unit, ...], fallen: set[int]) -> str:
-    """The text without the fallen units: lists renumbered, a first connective dropped, gaps closed up."""
+def _joined(text: str, units: tuple[Unit, ...], fallen: set[int], gaps: Mapping[int, str]) -> str:
+    """The text without the fallen units, some replaced; a first connective dropped, and what is left closed up."""
     pieces: list[str] = []
-    numbers: dict[tuple[int, int], int] = {}
-    touched = {units[at].block for at in fallen}
     last = -1
     for at, unit in enumerate(units):
-        if at in fallen:
+        if at in fallen and at not in gaps:
             continue
-        piece = text[unit.start : unit.end]
+        piece = gaps.get(at, text[unit.start : unit.end])
         if at - 1 in fallen and units[at - 1].block == unit.block and unit.kind == "sentence":
             piece = _without_connective(piece)
-        if unit.block in touched:
-            piece = _renumbered(piece, unit, numbers)
         pieces += ("" if last < 0 else _gap(text, units[last : at + 1]), piece)
         last = at
     return "".join(pieces)
@@ -177,15 +220,3 @@ def _without_connective(sentence: str) -> str:
     match = _CONNECTIVE.match(sentence)
     rest = sentence[match.end() :] if match else sentence
     return rest[:1].upper() + rest[1:] if match else rest
-
-
-def _renumbered(piece: str, unit: Unit, numbers: dict[tuple[int, int], int]) -> str:
-    """An ordered item with the number after its kept predecessor's; the first of a list keeps its list's start."""
-    for deeper in [key for key in numbers if key[0] == unit.block and key[1] > unit.indent]:
-        del numbers[deeper]
-    if unit.number is None:
-        return piece
-    place = (unit.block, unit.indent)
-    number = numbers.get(place, unit.first - 1) + 1
-    numbers[place] = number
-    return piece.replace(str(unit.number), str(number), 1)

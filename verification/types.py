@@ -54,6 +54,7 @@ class Draft:
     ``known_text`` is more text whose numbers, names and links count as known (the thread so far, the user's answers).
     ``mentions`` are the user ids the question named: only they may be mentioned. ``own_words`` exempts a text made from
     the person's own words from grounding. ``unsourced`` marks a general answer that goes out under a label.
+    ``left_out`` are the phrases that stand where a step or a row was left out: they state nothing.
     ``judged``: a judge will be asked about what the rules leave open.
     ``private_texts`` are texts that must not be repeated (the system prompt). ``repair`` off makes each form fault a
     violation.
@@ -69,6 +70,7 @@ class Draft:
     private_texts: tuple[str, ...] = ()
     own_words: bool = False
     unsourced: bool = False
+    left_out: tuple[str, ...] = ()
     judged: bool = False
     repair: bool = True
 

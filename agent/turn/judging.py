@@ -10,13 +10,15 @@ import structlog
 
 from agent.model.judge import Judge, JudgeContext, Opinion
 from agent.model.protocol import ModelError
+from agent.texts.catalogue import say
 from agent.turn.crash_log import log_crash
 from agent.turn.events import ModelEnd, ModelStart
 from agent.turn.progress import Progress
 from verification.check import check
 from verification.judgement import judged, key_of, open_claims
 from verification.rules.citations import citations
-from verification.salvage import salvage
+from verification.salvage import LeftOut, salvage
+from verification.text.language import detect
 from verification.types import Claim, Draft, Verdict
 
 log = structlog.get_logger()
@@ -49,8 +51,11 @@ async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: i
 
 async def kept_of(progress: Progress, draft: Draft, verdict: Verdict, number: int) -> Verdict | None:
     """What is verified of a failed attempt (F4), with a judge also by the judge; None if that is no answer."""
+    language = detect(draft.question) or detect(draft.text)
+    left_out = LeftOut(step=say("left_out_step", language), row=say("left_out_row", language))
+    recheck = partial(check, on_crash=log_crash)
     for _ in range(CUTS_MOST):
-        kept = await asyncio.to_thread(salvage, draft, verdict, partial(check, on_crash=log_crash))
+        kept = await asyncio.to_thread(salvage, draft, verdict, recheck, left_out)
         if kept is None or not kept.passed:
             return kept
         verdict = await examined(progress, draft, kept, number)

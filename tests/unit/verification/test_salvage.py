@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.salvage import salvage
+from verification.salvage import LeftOut, salvage
 from verification.types import Draft, Source
 
 SOURCE = Source(
@@ -22,13 +23,14 @@ SOURCE = Source(
     ),
 )
 QUESTION = "How long do refunds take?"
+LEFT_OUT = LeftOut(step="A step is left out here.", row="A row is left out here.")
 
 
 def kept(text: str, question: str = QUESTION) -> str | None:
     draft = Draft(text=text, question=question, sources=(SOURCE,))
     verdict = check(draft)
     assert not verdict.passed
-    left = salvage(draft, verdict)
+    left = salvage(draft, verdict, left_out=LEFT_OUT)
     assert left is None or left.passed
     return left.text if left else None
 
@@ -68,7 +70,10 @@ def kept(text: str, question: str = QUESTION) -> str | None:
                 "Refunds take 14 days [1].\n\n"
                 "1. Fill in the form of 3 pages [1]\n2. Pay 77 dollars [1]\n3. Add 2 copies [1]"
             ),
-            "Refunds take 14 days [1].\n\n1. Fill in the form of 3 pages [1]\n2. Add 2 copies [1]",
+            (
+                "Refunds take 14 days [1].\n\n"
+                "1. Fill in the form of 3 pages [1]\n2. A step is left out here. [1]\n3. Add 2 copies [1]"
+            ),
         ),
         (
             (
@@ -108,7 +113,8 @@ def kept(text: str, question: str = QUESTION) -> str | None:
             ),
             (
                 "Refunds take 14 days [1].\n\n1. The form has 3 pages [1]\n   1. Add 2 copies [1]\n"
-                "2. The finance team pays the refund [1]\n   1. The form has 3 pages [1]"
+                "   2. A step is left out here. [1]\n2. The finance team pays the refund [1]\n"
+                "   1. The form has 3 pages [1]"
             ),
         ),
         ("返金は14日です[1]。手数料は77ドルです[1]。", "返金は14日です[1]。"),
@@ -135,7 +141,7 @@ def test_f4_what_is_left_must_state_something() -> None:
     assert kept("How may I help with refunds? The refund takes 30 days [1].") is None
 
 
-def test_f4_table_rows_fall_alone_and_the_table_with_its_last_row() -> None:
+def test_f4_a_row_leaves_a_gap_that_is_told_and_the_table_with_its_last_row() -> None:
     draft = Draft(
         text=(
             "Refunds take 14 days [1].\n\n| Part | Number |\n|---|---|\n"
@@ -145,11 +151,29 @@ def test_f4_table_rows_fall_alone_and_the_table_with_its_last_row() -> None:
         sources=(SOURCE,),
         dialect="markdown",
     )
+    left = salvage(draft, check(draft), left_out=LEFT_OUT)
+    assert left is not None
+    assert "copies of it" in left.text
+    assert "9" not in left.text
+    assert "A row is left out here. [1]" in left.text
+    assert left.claims == check(replace(draft, text=left.text, left_out=LEFT_OUT)).claims
+
+
+def test_f4_a_gap_cites_no_source_that_there_is_not() -> None:
+    text = "Refunds take 14 days [1].\n\n1. Fill in the form [9]\n2. The finance team pays the refund [1]"
+    left = kept(text)
+    assert left is not None
+    assert "1. A step is left out here.\n2. The finance" in left
+
+
+@pytest.mark.parametrize(
+    "text", ["1. Copies: 2 [1]\n2. Pages: 9 [1]", "| Part | Number |\n|---|---|\n| copies | 2 [1] |\n| pages | 9 [1] |"]
+)
+def test_f4_without_words_for_the_gap_the_whole_procedure_or_table_goes(text: str) -> None:
+    draft = Draft(text=f"Refunds take 14 days [1].\n\nYou need:\n\n{text}", question=QUESTION, sources=(SOURCE,))
     left = salvage(draft, check(draft))
     assert left is not None
-    assert "copies" in left.text
-    assert "9" not in left.text
-    assert "Part" in left.text
+    assert left.text == "Refunds take 14 days [1]."
 
 
 def test_f4_a_passed_verdict_is_kept_as_it_is() -> None:

@@ -1,0 +1,18 @@
+"""What the library offers by its name, and the example that its documentation gives."""
+
+from __future__ import annotations
+
+import doctest
+
+import verification
+
+
+def test_the_example_of_the_library_is_true() -> None:
+    result = doctest.testmod(verification)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_every_public_name_is_there() -> None:
+    assert verification.__all__ == sorted(verification.__all__)
+    assert all(hasattr(verification, name) for name in verification.__all__)
