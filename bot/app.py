@@ -20,8 +20,8 @@ from agent.knowledge.types import KnowledgeAwayError, KnowledgeIndex
 from agent.model.circuit_breaker import CircuitBreaker
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.delivery.delivery import Delivery
+from bot.delivery.home import HomeFigures
 from bot.delivery.stream import Streams
-from bot.delivery.views import Collection, HomeFigures
 from bot.documents.corpus import Corpus
 from bot.documents.figures import knowledge_figures
 from bot.documents.sync import Syncing
@@ -29,7 +29,8 @@ from bot.documents.vectors import vectors_meanwhile
 from bot.events.admin_commands import AdminChat
 from bot.events.catch_up import CatchingUp, Intake, Served
 from bot.events.enqueue import Enqueuer
-from bot.events.interactions import Feedback
+from bot.events.home import Reader, home_figures
+from bot.events.interactions import Complaint, Feedback
 from bot.events.listeners import Listeners, Services, register
 from bot.gates.flow import Flow
 from bot.gates.handoff import offers_human
@@ -62,8 +63,6 @@ from bot.turn.queue_position import Queueing
 
 PATIENCE_S = 2.0
 """How long a page waits for Redis."""
-SHOWN_DAYS = 14
-"""Days that the App Home's figures cover."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,6 +293,7 @@ class _TeamBots:
             store=admin_chat.receive,
             feedback=self._judged,
             record=self.observers.records.load,
+            complaint=self._complained,
             figures=self._figures,
             delivery_of=delivery,
             language_of=language_of(workspaces),
@@ -303,8 +303,13 @@ class _TeamBots:
     async def _judged(self, found: Feedback) -> None:
         await self.observers.feedback(found.turn_id, found.user, good=found.good)
 
-    async def _figures(self) -> HomeFigures:
-        found = await home_figures(self.engine, self.observers)
+    async def _complained(self, found: Complaint) -> None:
+        await self.observers.complaint(found.turn_id, found.user, reasons=found.reasons, said=found.said)
+
+    async def _figures(self, user: str, language: str | None) -> HomeFigures:
+        examples = () if self.prompts is SUGGESTED_PROMPTS else [prompt["message"] for prompt in self.prompts]
+        reader = Reader(user=user, language=language, admin=user in self.settings.admins, examples=tuple(examples))
+        found = await home_figures(self.engine.index, self.observers, reader)
         return replace(found, paused=await self.stores.pausing.now() is not None)
 
 
@@ -340,23 +345,4 @@ def _limits(settings: Settings) -> Limits:
         channel=settings.daily_tokens_channel,
         workspace=settings.daily_tokens_workspace,
         admins=settings.admins,
-    )
-
-
-async def home_figures(engine: Engine, observers: Observers) -> HomeFigures:
-    """What App Home shows: what Orion knows, and how well it does."""
-    known = await knowledge_figures(engine.index)
-    counted = await observers.stats.read(SHOWN_DAYS)
-    return HomeFigures(
-        collections=(Collection(name="", documents=known.documents, size=known.size),)
-        if known and known.documents
-        else (),
-        newest=max((source.held.newest for source in known.sources), default="") if known else "",
-        synced=known.synced if known else None,
-        pass_rate=counted.pass_rate,
-        answered=counted.answered,
-        partial=counted.partial,
-        failed=counted.failed,
-        refused=counted.refused,
-        days=SHOWN_DAYS,
     )

@@ -141,7 +141,8 @@ class Answer:
     """A text that may be shown: it passed, or it is one of Orion's own messages.
 
     ``text`` is mrkdwn with ``[n]``; ``chunks`` are what Slack gets; ``sources`` are those the text cites (or the
-    nearest ones for a refusal). ``label`` is a line shown above the text, such as the "not verified" one.
+    nearest ones for a refusal). ``claims`` are its own, each with who settled it. ``label`` is a line shown above the
+    text, such as the "not verified" one.
     """
 
     text: str
@@ -151,4 +152,5 @@ class Answer:
     attempts: int = 0
     repairs: tuple[Repair, ...] = ()
     violations: tuple[Violation, ...] = ()
+    claims: tuple[Claim, ...] = ()
     label: str = ""

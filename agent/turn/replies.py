@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
@@ -18,8 +18,9 @@ from agent.turn.progress import Progress
 from verification.markup.chunks import split
 from verification.rules.injection import title_to_show
 from verification.text.language import detect
-from verification.types import Answer, RuleName, Source, Verdict, Violation
+from verification.types import Answer, Claim, RuleName, Source, Verdict, Violation
 
+Found = TypeVar("Found", Violation, Claim)
 Label = Literal["partial", "general", "own_words"]
 
 _REASONS: dict[RuleName, str] = {
@@ -54,14 +55,19 @@ def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label |
         attempts=attempts,
         repairs=verdict.repairs,
         violations=tuple(_moved(violation, verdict.text, order) for violation in verdict.violations),
+        claims=tuple(_moved(replace(claim, cited=_in(order, claim)), verdict.text, order) for claim in verdict.claims),
         label=say(label, _language(progress)) if label else "",
     )
 
 
-def _moved(violation: Violation, text: str, order: Order) -> Violation:
+def _moved(found: Found, text: str, order: Order) -> Found:
     """The same words, where they stand once the citations before them have their new numbers."""
-    start, end = (len(renumbered(text[:place], order)) for place in (violation.start, violation.end))
-    return replace(violation, start=start, end=end)
+    start, end = (len(renumbered(text[:place], order)) for place in (found.start, found.end))
+    return replace(found, start=start, end=end)
+
+
+def _in(order: Order, claim: Claim) -> tuple[int, ...]:
+    return tuple(order[number] for number in claim.cited if number in order)
 
 
 def refused(progress: Progress, reason: str) -> Refused:

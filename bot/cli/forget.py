@@ -52,6 +52,7 @@ _KINDS: Final[Mapping[str, str]] = {
     "told": "notes about the person",
 }
 _TEXTS: Final = ("state", "mark", "turn")
+_FEEDBACK: Final = ("complaint", "feedback")
 _BAD_THREAD: Final = (
     "--thread must be a message's link (https://….slack.com/archives/C…/p…) or team:channel:ts, such as "
     "T024BE7LD:C024BE91L:1700000000.000100."
@@ -113,7 +114,7 @@ class Forgetting:
                 await self._forget(key, found)
             elif key.kind in {"person", "told"} and user in key.about.split(":"):
                 await self._forget(key, found)
-            elif key.kind == "feedback":
+            elif key.kind in _FEEDBACK:
                 found.counts["feedback"] += int(await self._redis.hdel(key.name, user))
             elif key.kind == "tokens":
                 found.counts["days of spending"] += int(await self._redis.hdel(key.name, f"user:{user}"))
@@ -131,7 +132,7 @@ class Forgetting:
             async for key in self._keys():
                 if key.kind == "turn" and quoted in await self._text(key):
                     await self._forget(key, found)
-                    found.counts["feedback"] += int(await self._redis.delete(f"{self._prefix}:feedback:{key.about}"))
+                    found.counts["feedback"] += await self._feedback(key.about)
         return found
 
     async def _named(self, reference: str) -> list[str]:
@@ -187,7 +188,12 @@ class Forgetting:
     async def _forget(self, key: Key, found: Forgotten) -> None:
         found.counts[_KINDS[key.kind]] += int(await self._redis.delete(key.name))
         if key.kind == "turn":
-            found.counts["feedback"] += int(await self._redis.delete(f"{self._prefix}:feedback:{key.about}"))
+            found.counts["feedback"] += await self._feedback(key.about)
+
+    async def _feedback(self, turn_id: str) -> int:
+        """What people pressed and said about an answer."""
+        names = [f"{self._prefix}:{kind}:{turn_id}" for kind in _FEEDBACK]
+        return sum([int(await self._redis.delete(name)) for name in names])
 
     async def _text(self, key: Key) -> str:
         if key.kind == "state":

@@ -19,9 +19,11 @@ import structlog
 from agent.texts.catalogue import SUGGESTED_PROMPTS, own_words
 from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import Block, Frame, Mark, Post, context, render, section, under_stream
+from bot.delivery.feedback import feedback_modal
+from bot.delivery.home import HomeFigures, home_view
 from bot.delivery.slots import first_to_take, seats
 from bot.delivery.stream import AnswerStream
-from bot.delivery.views import HomeFigures, home_view, trust_modal
+from bot.delivery.trust import trust_modal
 from bot.slack.agent_session import STATUS_METHOD, AgentSessions
 from bot.slack.history import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
 from bot.slack.message import Own
@@ -226,14 +228,20 @@ class Delivery:
         """Says something that only this person sees."""
         await self._calls.once("chat.postEphemeral", {**_address(place), "user": user, "text": text})
 
-    async def greet(self, user: str, text: str) -> None:
-        """Says something of Orion's own in a person's direct chat."""
+    async def greet(self, user: str, text: str) -> tuple[str, str]:
+        """Says something of Orion's own in a person's direct chat. Returns the chat's id and the message's ts."""
         body = {"channel": user, "text": text, "unfurl_links": False, "unfurl_media": False}
-        await self._calls.once("chat.postMessage", body)
+        reply = await self._calls.once("chat.postMessage", body)
+        return str(reply.get("channel", "")), str(reply.get("ts", ""))
 
     async def open_trust(self, trigger_id: str, record: Mapping[str, Any] | None, language: str | None = None) -> None:
         """Opens the modal behind "Why trust this?". A trigger lives for three seconds."""
         view = trust_modal(record, self._today(), language)
+        await self._calls.once("views.open", {"trigger_id": trigger_id, "view": view})
+
+    async def ask_what_was_wrong(self, trigger_id: str, about: str, language: str | None = None) -> None:
+        """Opens the dialog behind "Not helpful". A trigger lives for three seconds."""
+        view = feedback_modal(about, language)
         await self._calls.once("views.open", {"trigger_id": trigger_id, "view": view})
 
     async def publish_home(self, user: str, figures: HomeFigures, language: str | None = None) -> None:
@@ -241,9 +249,10 @@ class Delivery:
         view = home_view(figures, self._today(), language)
         await self._calls.once("views.publish", {"user_id": user, "view": view})
 
-    async def suggest_prompts(self, channel: str) -> None:
+    async def suggest_prompts(self, channel: str, questions: Sequence[str] = ()) -> None:
         """Suggests first questions in a direct chat. Without thread_ts: with one the call fails silently there."""
-        body = {"channel_id": channel, "prompts": [dict(prompt) for prompt in self._prompts]}
+        asked = [{"title": question, "message": question} for question in questions]
+        body = {"channel_id": channel, "prompts": asked or [dict(prompt) for prompt in self._prompts]}
         await self._calls.once("assistant.threads.setSuggestedPrompts", body)
 
     async def _place(

@@ -1,8 +1,4 @@
-"""What people press: feedback, "Why trust this?", the App Home's button and tabs. Pure, like intake.
-
-Promises: a payload is read or ignored, never a crash; a click counts only on Orion's own buttons. Must never read the
-text of the message that was clicked on.
-"""
+"""What people press and send: feedback, "Why trust this?", App Home. Pure; malformed payloads are ignored."""
 
 from __future__ import annotations
 
@@ -11,19 +7,40 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.thread.conversation import ThreadKey
+from bot.delivery.feedback import LONGEST_SAID, REASONS, SAID, WHY
 from bot.slack.message import Ignored, Incoming
 from bot.slack.payload import mapping, objects, string
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """One click on a feedback button. ``ts`` is the message that was judged, ``place`` where to say thank you."""
+    """One click on a feedback button. ``ts`` is the message that was judged, ``place`` where to say thank you.
+
+    The trigger opens a dialog within three seconds.
+    """
 
     turn_id: str
     good: bool
     user: str
     place: ThreadKey
     ts: str
+    trigger_id: str = ""
+
+    @property
+    def about(self) -> str:
+        """What the dialog that asks what was wrong carries: ``turn channel thread``."""
+        return f"{self.turn_id} {self.place.channel} {self.place.thread_ts}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complaint:
+    """What a person said was wrong with an answer: some of ``REASONS``, and words of their own."""
+
+    turn_id: str
+    user: str
+    place: ThreadKey
+    reasons: tuple[str, ...]
+    said: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +93,24 @@ def read_feedback(body: object) -> Feedback | Ignored:
         return Ignored(reason="malformed")
     thread_ts = string(body, "message", "thread_ts") or string(body, "container", "thread_ts")
     place = ThreadKey(team=string(body, "team", "id"), channel=channel, thread_ts=thread_ts or channel)
-    return Feedback(turn_id=turn_id, good=verdict == "good", user=user, place=place, ts=ts)
+    trigger = string(body, "trigger_id")
+    return Feedback(turn_id=turn_id, good=verdict == "good", user=user, place=place, ts=ts, trigger_id=trigger)
+
+
+def read_complaint(body: object) -> Complaint | Ignored:
+    """A ``view_submission`` payload of the dialog that asks what was wrong."""
+    turn_id, channel, thread_ts, *_ = [*string(body, "view", "private_metadata").split(" "), "", "", ""]
+    user, values = string(body, "user", "id"), mapping(body, "view", "state", "values")
+    if not (turn_id and channel and thread_ts and user):
+        return Ignored(reason="malformed")
+    chosen = {string(option, "value") for option in objects(mapping(values, WHY, WHY), "selected_options")}
+    return Complaint(
+        turn_id=turn_id,
+        user=user,
+        place=ThreadKey(team=string(body, "team", "id"), channel=channel, thread_ts=thread_ts),
+        reasons=tuple(reason for reason in REASONS if reason in chosen),
+        said=string(values, SAID, SAID, "value").strip()[:LONGEST_SAID],
+    )
 
 
 def read_trust(body: object) -> TrustClick | Ignored:
@@ -98,6 +132,12 @@ def read_human_asked(body: object) -> HumanAsked | Ignored:
 def _as_feedback(body: object) -> Mapping[str, Any]:
     """The same click as one on a feedback button: who, where and what stand in the same fields."""
     return {**mapping(body), "actions": [{"value": f"good:{string(_action(body), 'value')}"}]}
+
+
+def read_try(body: object) -> str:
+    """The question on a button of App Home; empty for the button that only says hello."""
+    value = string(_action(body), "value")
+    return "" if value == "home" else value
 
 
 def read_home(body: object) -> HomeOpened | Ignored:

@@ -21,7 +21,9 @@ from agent.texts.catalogue import help_text, say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import HAND_OFF_ACTION, HELPFUL_ACTION, NOT_HELPFUL_ACTION, TRUST_ACTION
 from bot.delivery.delivery import Delivery
-from bot.delivery.views import TRY_ACTION, HomeFigures
+from bot.delivery.feedback import COMPLAINT
+from bot.delivery.home import TRY_ACTION, HomeFigures
+from bot.delivery.links import escape
 from bot.events import interactions as clicks
 from bot.events.parse import read, settle
 from bot.redis.url import plain_cause
@@ -72,7 +74,8 @@ class Services:
     store: Callable[[Incoming], Awaitable[bool]]
     feedback: Callable[[clicks.Feedback], Awaitable[object]]
     record: Callable[[str], Awaitable[Mapping[str, Any] | None]]
-    figures: Callable[[], Awaitable[HomeFigures]]
+    complaint: Callable[[clicks.Complaint], Awaitable[object]]
+    figures: Callable[[str, str | None], Awaitable[HomeFigures]]
     delivery_of: Callable[[str], Awaitable[Delivery]]
     language_of: Callable[[str, str], Awaitable[str | None]]
     count: Callable[[str], None]
@@ -94,7 +97,8 @@ def register(app: AsyncApp, services: Services) -> Listeners:
     app.action(NOT_HELPFUL_ACTION)(listeners.feedback_given)
     app.action(TRUST_ACTION)(listeners.trust_asked)
     app.action(HAND_OFF_ACTION)(listeners.human_asked)
-    app.action(TRY_ACTION)(listeners.try_pressed)
+    app.action(re.compile(TRY_ACTION))(listeners.try_pressed)
+    app.view(COMPLAINT)(listeners.complaint_sent)
     for family in (app.action, app.view, app.shortcut, app.command, app.options):
         family(_ANY)(listeners.unknown)
     app.error(listeners.failed)
@@ -147,14 +151,30 @@ class Listeners:
             await (modes.engage(incoming.thread) if new else modes.confirm(incoming.thread))
 
     async def feedback_given(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
-        """A feedback button: stored, then acknowledged, thanked where only they see it."""
+        """A feedback button: stored, then acknowledged. "Helpful" is thanked, "not helpful" asked what was wrong."""
         found = clicks.read_feedback(body)
         if isinstance(found, clicks.Feedback):
             await self._services.feedback(found)
-            thanks = say("thanks", await self._language(found.turn_id))
-            place, user = found.place, found.user
-            await self._politely(context, lambda delivery: delivery.thank(place, user, thanks))
+            language = await self._language(found.turn_id)
+            if found.good or not found.trigger_id:
+                await self._thank(context, found.place, found.user, language)
+            else:
+                trigger, about = found.trigger_id, found.about
+                await self._politely(context, lambda delivery: delivery.ask_what_was_wrong(trigger, about, language))
         await ack()
+
+    async def complaint_sent(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
+        """The dialog that asks what was wrong: stored, then acknowledged, thanked where only they see it."""
+        found = clicks.read_complaint(body)
+        if isinstance(found, clicks.Complaint):
+            await self._services.complaint(found)
+        await ack()
+        if isinstance(found, clicks.Complaint):
+            await self._thank(context, found.place, found.user, await self._language(found.turn_id))
+
+    async def _thank(self, context: AsyncBoltContext, place: ThreadKey, user: str, language: str | None) -> None:
+        thanks = say("thanks", language)
+        await self._politely(context, lambda delivery: delivery.thank(place, user, thanks))
 
     async def _language(self, turn_id: str) -> str | None:
         """The language of the question that was answered; None when its record is gone."""
@@ -178,24 +198,36 @@ class Listeners:
         await ack()
 
     async def try_pressed(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
-        """The App Home's button: Orion says hello in the direct chat."""
-        user = string(body, "user", "id")
-        greeting = help_text(await self._speaks(context, user))
-        await self._politely(context, lambda delivery: delivery.greet(user, greeting))
+        """App Home's buttons: a question is repeated in the direct chat and answered there, else Orion says hello."""
+        user, question = string(body, "user", "id"), clicks.read_try(body)
+        if question and not self._services.access.refusal(user, ""):
+            await self._politely(context, lambda delivery: self._asked(context, delivery, user, question))
+        else:
+            greeting = help_text(await self._speaks(context, user))
+            await self._politely(context, lambda delivery: delivery.greet(user, greeting))
         await ack()
+
+    async def _asked(self, context: AsyncBoltContext, delivery: Delivery, user: str, question: str) -> None:
+        channel, ts = await delivery.greet(user, f"“{escape(question)}”")
+        thread = ThreadKey(team=context.team_id or "", channel=channel, thread_ts=ts)
+        asked = Incoming(
+            kind="question", thread=thread, user=user, ts=ts, addressed="direct", text=question,
+            event_ids=(f"try:{thread}",),
+        )  # fmt: skip
+        await self._services.store(asked)
+        self._services.count("question")
 
     async def home_opened(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """App Home: its view, or the prompts of the direct chat."""
         found = clicks.read_home(body)
         if isinstance(found, Ignored):
             return
+        user, channel, language = found.user, found.channel, await self._speaks(context, found.user)
+        figures = await self._services.figures(user, language)
         if found.tab == "home":
-            user, figures = found.user, await self._services.figures()
-            language = await self._speaks(context, user)
             await self._politely(context, lambda delivery: delivery.publish_home(user, figures, language))
         else:
-            channel = found.channel
-            await self._politely(context, lambda delivery: delivery.suggest_prompts(channel))
+            await self._politely(context, lambda delivery: delivery.suggest_prompts(channel, figures.questions))
 
     async def _speaks(self, context: AsyncBoltContext, user: str) -> str | None:
         """What a person uses Slack in; None where Slack does not tell, or not soon: a click has to be acknowledged."""
@@ -218,7 +250,7 @@ class Listeners:
         _log.error("listener_failed", error_type=type(error).__name__, **cause)
         return BoltResponse(status=500, body="")
 
-    async def _politely(self, context: AsyncBoltContext, gesture: Callable[[Delivery], Awaitable[None]]) -> None:
+    async def _politely(self, context: AsyncBoltContext, gesture: Callable[[Delivery], Awaitable[object]]) -> None:
         """A gesture that may fail: it is no reason for Slack to send the click again."""
         try:
             await gesture(await self._services.delivery_of(context.team_id or ""))

@@ -27,7 +27,7 @@ class Entry:
 
     def to_json(self) -> str:
         """One line that ``read_entry`` reads back."""
-        answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)))
+        answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)), claims=())
         fields = {"outcome": self.outcome, "answer": asdict(answer), "state": to_json(self.state)}
         return json.dumps(fields, separators=(",", ":"))
 
@@ -53,6 +53,7 @@ def _answer(fields: Mapping[str, Any]) -> Answer:
         **{
             **fields,
             "chunks": tuple(fields["chunks"]),
+            "claims": (),
             "sources": tuple(Source(**source) for source in fields["sources"]),
             "repairs": tuple(Repair(**repair) for repair in fields["repairs"]),
             "violations": tuple(Violation(**violation) for violation in fields["violations"]),

@@ -1,14 +1,10 @@
-"""What is kept of a turn, for "Why trust this?" and the inspector: attempts, repairs, violations, timings.
-
-Promises: a record holds what a member of the thread may see once the turn is over. Must never go into a log: it holds
-texts.
-"""
+"""What is kept of a turn for the trust dialog, the inspector and admins' lists. It holds texts: never log it."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -18,10 +14,14 @@ from agent.outcome import Cancelled, TurnOutcome, outcome_name
 from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
-from verification.types import Answer, Repair, Source, Violation
+from verification.evidence.marked import Marked, borne_out_by, without_citations
+from verification.types import Answer, Claim, Repair, Source, Violation
 
 KEPT_S = 30 * 86_400
 """As long as a thread is remembered."""
+MOST_LISTED = 200
+"""Turns on a list for admins."""
+_FAILED = frozenset({"failed", "out_of_budget"})
 
 
 @dataclass(slots=True)
@@ -84,6 +84,7 @@ class Recorder:
     def record(self, question: Question, outcome: TurnOutcome, *, turn_id: str, model: str) -> dict[str, Any]:
         """The whole turn as JSON-ready values."""
         answer = None if isinstance(outcome, Cancelled) else outcome.answer
+        kept = replace(answer, sources=permalinks_only(answer.sources)) if answer else None
         return {
             "turn_id": turn_id,
             "thread": str(question.thread),
@@ -95,9 +96,29 @@ class Recorder:
             "model": model,
             "attempts": self.attempts,
             "timings_ms": self.timings_ms,
-            "sources": sources_json(replace(answer, sources=permalinks_only(answer.sources))) if answer else [],
+            "sources": sources_json(kept) if kept else [],
+            "claims": claims_json(kept) if kept else [],
             "usage": self.usage,
         }
+
+
+def claims_json(answer: Answer) -> list[dict[str, Any]]:
+    """Each claim of a verified answer beside the passage of its source that bears it out, and who checked it."""
+    texts = {source.id: source.text for source in answer.sources}
+    return [_claim(claim, texts) for claim in answer.claims] if answer.verified else []
+
+
+def _claim(claim: Claim, texts: Mapping[int, str]) -> dict[str, Any]:
+    found = {number: borne_out_by(claim.text, texts.get(number, "")) for number in claim.cited}
+    best = max(found, key=lambda number: sum(end - start for start, end in found[number].spans), default=0)
+    passage = found.get(best, Marked("", ()))
+    return {
+        "text": without_citations(claim.text),
+        "source": best,
+        "passage": passage.text,
+        "marks": [list(span) for span in passage.spans],
+        "settled_by": claim.settled_by,
+    }
 
 
 def repairs_json(repairs: tuple[Repair, ...]) -> list[dict[str, Any]]:
@@ -134,16 +155,64 @@ class TurnRecords:
     async def save(self, record: dict[str, Any]) -> None:
         """Keep a record as long as its thread is remembered."""
         await self._redis.set(self.key(record["turn_id"]), json.dumps(record, ensure_ascii=False), ex=KEPT_S)
+        if record.get("outcome") in _FAILED:
+            await self._note("failed", record["turn_id"])
 
     async def judge(self, turn_id: str, user: str, *, good: bool) -> None:
         """Keep one person's judgement of an answer; the last one counts."""
-        key = f"{self._prefix}:feedback:{turn_id}"
+        await self._kept("feedback", turn_id, user, "good" if good else "bad")
+        if not good:
+            await self._note("disliked", turn_id)
+
+    async def complain(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
+        """Keep what a person said was wrong with an answer; the last word counts."""
+        words = json.dumps({"reasons": list(reasons), "said": said}, ensure_ascii=False)
+        await self._kept("complaint", turn_id, user, words)
+
+    async def disliked(self, most: int) -> list[dict[str, Any]]:
+        """The latest verified answers that somebody still dislikes: their records, with ``complaints`` and ``at``."""
+        found = [record for record in await self._latest("disliked") if record.get("verified") is True]
+        kept = []
+        for record in found:
+            if "bad" in await _hash(self._redis, f"{self._prefix}:feedback:{record['turn_id']}"):
+                said = await _hash(self._redis, f"{self._prefix}:complaint:{record['turn_id']}")
+                kept.append({**record, "complaints": [json.loads(words) for words in said]})
+            if len(kept) == most:
+                break
+        return kept
+
+    async def failed(self, most: int) -> list[dict[str, Any]]:
+        """The records of the latest turns that failed, with ``at``."""
+        return (await self._latest("failed"))[:most]
+
+    async def _kept(self, kind: str, turn_id: str, user: str, value: str) -> None:
+        key = f"{self._prefix}:{kind}:{turn_id}"
         async with self._redis.pipeline(transaction=True) as pipe:
-            pipe.hset(key, user, "good" if good else "bad")
+            pipe.hset(key, user, value)
             pipe.expire(key, KEPT_S)
             await pipe.execute()
+
+    async def _note(self, kind: str, turn_id: str) -> None:
+        """Put a turn on a list for admins: ids and times only."""
+        key = f"{self._prefix}:latest:{kind}"
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.zadd(key, {turn_id: time.time()})
+            pipe.zremrangebyrank(key, 0, -MOST_LISTED - 1)
+            pipe.expire(key, KEPT_S)
+            await pipe.execute()
+
+    async def _latest(self, kind: str) -> list[dict[str, Any]]:
+        """The records on such a list, newest first, with ``at`` in seconds since 1970; forgotten ones are gone."""
+        listed: Any = self._redis.zrevrange(f"{self._prefix}:latest:{kind}", 0, -1, withscores=True)
+        found = [(await self.load(str(turn_id)), at) for turn_id, at in await listed]
+        return [{**record, "at": at} for record, at in found if record is not None]
 
     async def load(self, turn_id: str) -> dict[str, Any] | None:
         """A record, or None when there is none (any more)."""
         stored = await self._redis.get(self.key(turn_id))
         return json.loads(stored) if stored else None
+
+
+async def _hash(redis: Redis, key: str) -> list[str]:
+    values: Any = redis.hvals(key)
+    return list(map(str, await values))

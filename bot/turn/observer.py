@@ -7,7 +7,7 @@ the turn (the agent walls its listener in). Must never log a text.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -97,6 +97,11 @@ class Observers:
         """Somebody judged an answer: kept in Redis, and as a score on the same trace (A8)."""
         await self.records.judge(turn_id, user, good=good)
         self.tracer.feedback(turn_id, user=user, good=good)
+
+    async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
+        """Somebody said what was wrong with an answer: kept, and as the comment of their score (A8)."""
+        await self.records.complain(turn_id, user, reasons=reasons, said=said)
+        self.tracer.feedback(turn_id, user=user, good=False, reasons=reasons, said=said)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -314,11 +314,16 @@ class Tracer:
         return trace
 
     @walled
-    def feedback(self, turn_id: str, *, user: str, good: bool) -> None:
-        """A person's judgement of an answer, on the same trace; a second click of theirs replaces the first."""
+    def feedback(self, turn_id: str, *, user: str, good: bool, reasons: Sequence[str] = (), said: str = "") -> None:
+        """A person's judgement of an answer, on the same trace; a second click of theirs replaces the first.
+
+        ``said`` is sent only where texts may be.
+        """
         part = hashlib.sha256(user.encode()).hexdigest()[:16]
         client = cast("Langfuse", self._client)
-        send_score(client, "user_feedback", float(good), kind="BOOLEAN", trace_id=trace_id_of(turn_id), part=part)
+        comment = ": ".join(filter(None, (", ".join(reasons), said if self._send_content else "")))
+        trace_id = trace_id_of(turn_id)
+        send_score(client, "user_feedback", float(good), kind="BOOLEAN", trace_id=trace_id, part=part, comment=comment)
 
     async def aclose(self, *, deadline_s: float = 3.0) -> None:
         """Send what is left, within ``deadline_s`` seconds; what a dead host did not take by then is dropped."""
@@ -353,9 +358,11 @@ def send_score(  # noqa: PLR0913 (a score has this many facts, each named at the
     trace_id: str,
     part: str = "",
     observation: str | None = None,
+    comment: str = "",
 ) -> None:
     """Queue one score; its id follows from what it is about."""
     facts: dict[str, Any] = {"name": name, "value": value, "data_type": kind, "trace_id": trace_id}
+    facts |= {"comment": comment} if comment else {}
     score_id = "-".join(filter(None, (trace_id, name, part)))
     client.create_score(score_id=score_id, observation_id=observation, **facts)
 

@@ -8,9 +8,9 @@ from typing import get_args
 
 from agent.texts.catalogue import LANGUAGES, LOADING, say, status_in, texts
 from agent.thread.conversation import FileTrouble
+from bot.delivery.feedback import REASONS
 from tests.support.paths import ROOT
 from verification.markup.mrkdwn import repair
-from verification.types import RuleName
 
 # Characters that Slack allows there.
 ROOM = {
@@ -19,7 +19,7 @@ ROOM = {
     "hand_off_confirm": 300,
     **dict.fromkeys(("trust_title", "trust_close"), 24),
 }
-BUILT = re.compile(r"command_\w+|file_\w+|rule_\w+|trust_(?:rules|attempts|sources|model|turn)")
+BUILT = re.compile(r"command_\w+|file_\w+|trust_by_\w+|wrong_\w+")
 """Keys whose second half is a value of the program."""
 
 
@@ -55,8 +55,9 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
     assert {key for key in texts("en") if not BUILT.fullmatch(key)} - statuses <= named
 
 
-def test_a9_a11_every_rule_and_every_trouble_with_a_file_has_its_text() -> None:
-    assert {f"rule_{rule}" for rule in get_args(RuleName)} <= set(texts("en"))
+def test_a8_a9_a11_every_reason_every_checker_and_every_trouble_with_a_file_has_its_text() -> None:
+    assert {f"trust_by_{checker}" for checker in ("quotation", "rule", "judge", "nobody")} <= set(texts("en"))
+    assert {f"wrong_{reason}" for reason in REASONS} <= set(texts("en"))
     assert {f"file_{trouble}" for trouble in get_args(FileTrouble) if trouble} <= set(texts("en"))
 
 

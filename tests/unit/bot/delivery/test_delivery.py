@@ -10,7 +10,7 @@ import pytest
 from agent.texts.catalogue import help_text, say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import AnswerKey
-from bot.delivery.views import Collection, HomeFigures
+from bot.delivery.home import HomeFigures, Known
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.server import LocalWorkspace
 from bot.queue.lease import LeaseLost
@@ -283,7 +283,7 @@ async def test_a8_thanks_are_seen_by_one_person_only() -> None:
 
 async def test_a10_home_and_prompts_reach_slack() -> None:
     async with local_slack() as slack:
-        figures = HomeFigures(collections=(Collection(name="handbook", documents=15, size=40_000),))
+        figures = HomeFigures(documents=(Known(title="handbook"),), total=15, size=40_000)
         await slack.delivery.publish_home("U0YOU", figures)
         assert slack.server.workspace.views.homes["U0YOU"]["type"] == "home"
         await slack.delivery.suggest_prompts(CHAT)

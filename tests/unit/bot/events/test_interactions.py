@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.thread.conversation import ThreadKey
-from bot.events.interactions import Feedback, HomeOpened, TrustClick, read_feedback, read_home, read_trust
+from bot.events.interactions import (
+    Feedback,
+    HomeOpened,
+    TrustClick,
+    read_complaint,
+    read_feedback,
+    read_home,
+    read_trust,
+)
 from bot.slack.message import Ignored
 
 JSON = st.recursive(
@@ -34,7 +42,9 @@ def click(value: str, **fields: Any) -> dict[str, Any]:
 
 def test_a8_a_feedback_click_names_turn_verdict_and_place() -> None:
     place = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
-    wanted = Feedback(turn_id="turn-7", good=True, user="UANN", place=place, ts="1700000001.000100")
+    wanted = Feedback(
+        turn_id="turn-7", good=True, user="UANN", place=place, ts="1700000001.000100", trigger_id="1.2.abc"
+    )
     assert read_feedback(click("good:turn-7")) == wanted
     bad = read_feedback(click("bad:turn-7"))
     assert isinstance(bad, Feedback)
@@ -66,7 +76,7 @@ def test_a10_a_home_tab_is_told_from_a_messages_tab() -> None:
     assert read_home({"event": {**event, "tab": "about"}}) == Ignored(reason="malformed")
 
 
-@given(JSON | st.fixed_dictionaries({"actions": JSON, "user": JSON, "event": JSON, "channel": JSON}))
+@given(JSON | st.fixed_dictionaries({"actions": JSON, "user": JSON, "event": JSON, "channel": JSON, "view": JSON}))
 def test_i1_no_payload_makes_it_crash(body: object) -> None:
-    for read in (read_feedback, read_trust, read_home):
+    for read in (read_feedback, read_trust, read_home, read_complaint):
         assert read(body) is not None

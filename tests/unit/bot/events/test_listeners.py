@@ -16,8 +16,8 @@ from structlog.testing import capture_logs
 
 from agent.texts.catalogue import help_text, say
 from bot.delivery.delivery import AnswerKey, Delivery
-from bot.delivery.views import Collection, HomeFigures
-from bot.events.interactions import Feedback
+from bot.delivery.home import HomeFigures, Known
+from bot.events.interactions import Complaint, Feedback
 from bot.events.listeners import Services, register
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import TEAM_ID
@@ -30,9 +30,16 @@ from bot.slack.users import People
 from bot.stores.thread_mode import ThreadModes
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.waiting import wait_until
-from tests.unit.bot.delivery.test_delivery import answer
+from tests.unit.bot.delivery.test_delivery import answer as uncited
+from verification.types import Answer, Source
 
 Mode = Literal["socket", "http"]
+
+
+def answer(text: str) -> Answer:
+    return replace(uncited(text), verified=True, sources=(Source(id=1, title="Limits"),))
+
+
 PROMPT = Strictness(rates=False, ack_seconds=1.5, retry_delays=(0.02, 0.02, 0.02))
 RECORD = {
     "turn_id": "turn-1",
@@ -59,6 +66,7 @@ class Ledger:
     tries: int = 0
     messages: list[Incoming] = field(default_factory=list)
     feedback: list[Feedback] = field(default_factory=list)
+    complaints: list[Complaint] = field(default_factory=list)
     fates: list[str] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     raises: Exception = field(default_factory=ConnectionError)
@@ -77,6 +85,9 @@ class Ledger:
 
     async def keep(self, feedback: Feedback) -> None:
         self.feedback.append(feedback)
+
+    async def complain(self, complaint: Complaint) -> None:
+        self.complaints.append(complaint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +108,8 @@ async def record(turn_id: str) -> Mapping[str, Any] | None:
     return RECORD if turn_id == "turn-1" else None
 
 
-async def figures() -> HomeFigures:
-    return HomeFigures(collections=(Collection(name="handbook", documents=15, size=0),))
+async def figures(_user: str, _language: str | None) -> HomeFigures:
+    return HomeFigures(documents=(Known(title="handbook"),), total=15, questions=("How many?",))
 
 
 def services(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Services:
@@ -111,6 +122,7 @@ def services(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Serv
         thread_modes=ThreadModes(redis),
         store=ledger.store,
         feedback=ledger.keep,
+        complaint=ledger.complain,
         record=record,
         figures=figures,
         delivery_of=deliver,
@@ -291,14 +303,40 @@ async def test_a12_a_refused_channel_is_acknowledged_and_only_told_so(opened: Op
         assert sorted(running.ledger.fates) == ["channel_refused", "channel_refused", "known_already", "question"]
 
 
-async def test_a8_f9_a_feedback_click_is_kept_and_thanked_in_the_language_of_the_question(opened: Opened) -> None:
+async def test_a8_not_helpful_asks_what_was_wrong_in_the_language_of_the_question(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
-        posted = await running.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        await running.slack.server.click(CHANNEL, posted, "orion_not_helpful")
+        posted = await running.slack.delivery.answer(
+            place, answer("So [1]."), AnswerKey(question_ts=ts, turn_id="turn-1")
+        )
+        server = running.slack.server
+        await server.click(CHANNEL, posted, "orion_not_helpful")
         (feedback,) = running.ledger.feedback
         assert (feedback.turn_id, feedback.good, feedback.user, feedback.ts) == ("turn-1", False, "U0YOU", posted)
-        assert [whisper["text"] for whisper in running.slack.server.ephemerals(CHANNEL)] == [say("thanks", "de")]
+        (view_id,) = server.workspace.views.open
+        view = server.workspace.views.open[view_id].view
+        assert view["title"]["text"] == say("wrong_title", "de")
+        assert server.ephemerals(CHANNEL) == []
+        chosen = [{"value": "outdated"}, {"value": "nonsense"}]
+        values = {"why": {"why": {"selected_options": chosen}}, "said": {"said": {"value": " The limit is 700. "}}}
+        await server.submit(view_id, values)
+        thanked = await server.wait_for(lambda: server.ephemerals(CHANNEL))
+        assert [whisper["text"] for whisper in thanked] == [say("thanks", "de")]
+        (complaint,) = running.ledger.complaints
+        assert (complaint.turn_id, complaint.reasons, complaint.said) == ("turn-1", ("outdated",), "The limit is 700.")
+        assert complaint.place == place
+
+
+async def test_a10_a_question_on_app_home_is_asked_in_the_direct_chat(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        server.open_home(tab="home")
+        home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
+        await server.click_view(home["id"], "orion_try_1")
+        (asked,) = await running.heard()
+        assert (asked.text, asked.user, asked.addressed, asked.thread.channel) == ("How many?", "U0YOU", "direct", CHAT)
+        assert server.messages(CHAT)[-1]["text"] == "“How many?”"
+        assert server.messages(CHAT)[-1]["ts"] == asked.ts == asked.thread.thread_ts
 
 
 async def test_a8_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:

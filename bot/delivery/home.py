@@ -1,0 +1,163 @@
+"""App Home as a view: what Orion knows, what one may ask, how well it does; for admins, what went wrong. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+from agent.texts.catalogue import say
+from bot.delivery.blocks import LONGEST_TEXT, Block, button, clipped, section, short_id
+from bot.delivery.feedback import REASONS
+from bot.delivery.links import age, escape, link
+from bot.slack.payload import objects, string
+
+TRY_ACTION: Final = "orion_try"
+_ROOM: Final = LONGEST_TEXT - 60  # for the heading of a section
+_MOST_DOCUMENTS: Final = 10
+_LONGEST_BUTTON: Final = 70
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """One document that its reader may see. ``updated_at`` is an ISO 8601 date or timestamp, or empty."""
+
+    title: str
+    url: str = ""
+    updated_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrong:
+    """How often the verifier itself was wrong on labelled texts: wrong answers passed, right ones stopped."""
+
+    passed: int
+    should_fail: int
+    stopped: int
+    should_pass: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeFigures:
+    """What App Home shows; counts are of the last ``days`` days.
+
+    ``documents`` are the newest of ``total``; ``size`` is in bytes, 0 where nobody counted; ``synced`` in seconds since
+    1970; ``pass_rate`` 0 to 1, None before the first answer. ``questions`` are some that the documents answer.
+    ``disliked`` and ``failures`` are turn records with ``at``, for admins only: None for everybody else.
+    """
+
+    documents: tuple[Known, ...] = ()
+    total: int = 0
+    size: int = 0
+    synced: float | None = None
+    questions: tuple[str, ...] = ()
+    pass_rate: float | None = None
+    answered: int = 0
+    partial: int = 0
+    failed: int = 0
+    refused: int = 0
+    days: int = 14
+    wrong: Wrong | None = None
+    paused: bool = False
+    disliked: Sequence[Mapping[str, Any]] | None = None
+    failures: Sequence[Mapping[str, Any]] | None = None
+
+
+def home_view(figures: HomeFigures, today: date, language: str | None = None) -> Block:
+    """The page as a view (A10)."""
+    blocks = [
+        {"type": "header", "text": {"type": "plain_text", "text": "Orion"}},
+        *([section(say("home_paused", language))] if figures.paused else []),
+        section(say("home_intro", language)),
+        *_questions(figures.questions, language),
+        {"type": "divider"},
+        section(_under("home_knows", _known(figures, today, language), language)),
+        section(_under("home_does", _success(figures, language), language)),
+        *_for_admins(figures, language),
+    ]
+    return {"type": "home", "blocks": blocks}
+
+
+def _under(heading: str, lines: Sequence[str], language: str | None) -> str:
+    return f"*{say(heading, language)}*\n{clipped(lines, _ROOM, language)}"
+
+
+def _questions(questions: Sequence[str], language: str | None) -> list[Block]:
+    """Questions to press, or one button where nothing is known to ask."""
+    if not questions:
+        return [{"type": "actions", "elements": [button(say("home_try", language), TRY_ACTION, "home")]}]
+    buttons = [
+        button(question if len(question) <= _LONGEST_BUTTON else f"{question[:_LONGEST_BUTTON]}…", action, question)
+        for action, question in zip((f"{TRY_ACTION}_{n}" for n in range(1, 4)), questions, strict=False)
+    ]
+    return [section(f"*{say('home_ask', language)}*"), *({"type": "actions", "elements": [one]} for one in buttons)]
+
+
+def _known(figures: HomeFigures, today: date, language: str | None) -> list[str]:
+    """The newest documents with links and ages, how many there are in all, and when they were last looked at."""
+    if not figures.total:
+        return [f"• {say('home_nothing', language)}"]
+    held = say("home_document", language) if figures.total == 1 else ""
+    lines = [(held or say("home_documents", language, n=f"{figures.total:,}")) + _bytes(figures.size)]
+    if figures.synced:
+        lines.append(say("home_synced", language, when=_moment(figures.synced)))
+    for document in figures.documents[:_MOST_DOCUMENTS]:
+        old = age(document.updated_at, today, language)
+        lines.append(f"• {link(document.url, document.title)}" + (f" · {old}" if old else ""))
+    if more := figures.total - len(lines[2 if figures.synced else 1 :]):
+        lines.append(say("and_more", language, n=f"{more:,}"))
+    return lines
+
+
+def _success(figures: HomeFigures, language: str | None) -> list[str]:
+    lines = [say("home_no_answers", language)]
+    if figures.pass_rate is not None or figures.refused:
+        counts = {name: f"{getattr(figures, name):,}" for name in ("answered", "partial", "failed", "refused")}
+        lines = [say("home_counts", language, days=str(figures.days), **counts)]
+    if figures.pass_rate is not None:
+        lines.insert(0, say("home_rate", language, rate=f"{figures.pass_rate:.1%}"))
+    if wrong := figures.wrong:
+        told = {"passed": wrong.passed, "should_fail": wrong.should_fail}
+        told |= {"stopped": wrong.stopped, "should_pass": wrong.should_pass}
+        lines.append(say("home_wrong", language, **{name: f"{count:,}" for name, count in told.items()}))
+    return lines
+
+
+def _for_admins(figures: HomeFigures, language: str | None) -> list[Block]:
+    """What people disliked and what failed. No question's text: it may come from a conversation the admin is not in."""
+    if figures.disliked is None or figures.failures is None:
+        return []
+    nothing = [say("home_none", language)]
+    disliked = [_line(record, _complaints(record, language)) for record in figures.disliked] or nothing
+    failures = [_line(record, string(record, "outcome")) for record in figures.failures] or nothing
+    return [
+        {"type": "divider"},
+        section(_under("home_disliked", disliked, language)),
+        section(_under("home_failures", failures, language)),
+    ]
+
+
+def _line(record: Mapping[str, Any], what: str) -> str:
+    at = record.get("at")
+    parts = [_moment(at) if isinstance(at, float) else "", escape(what), f"`{short_id(string(record, 'turn_id'))}`"]
+    return "• " + " · ".join(filter(None, parts))
+
+
+def _complaints(record: Mapping[str, Any], language: str | None) -> str:
+    """What was said to be wrong, each kind once; what people wrote is for `orion stats --disliked`."""
+    chosen = {reason for said in objects(record, "complaints") for reason in said.get("reasons", [])}
+    return ", ".join(say(f"wrong_{reason}", language) for reason in REASONS if reason in chosen)
+
+
+def _moment(seconds: float) -> str:
+    """A time as Slack shows it to each reader, in the own time zone and language."""
+    plain = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"<!date^{int(seconds)}^{{date_short_pretty}} {{time}}|{plain}>"
+
+
+def _bytes(size: int) -> str:
+    if not size:
+        return ""
+    kilobytes = size / 1024
+    return f", {kilobytes:,.0f} KB" if kilobytes < 1024 else f", {kilobytes / 1024:,.1f} MB"  # noqa: PLR2004 - KB in a MB

@@ -1,0 +1,146 @@
+"""The dialog behind "Why trust this?": each claim beside the passage that bears it out, and who checked it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from itertools import chain
+from typing import Any, Final
+
+from agent.texts.catalogue import say
+from bot.delivery.blocks import Block, clipped, context, section, short_id
+from bot.delivery.links import escape, source_line
+from bot.slack.payload import objects, string
+from verification.types import Source
+
+_MOST_CLAIMS: Final = 30
+_MOST_LEFT_OUT: Final = 8
+_LONGEST_CLAIM: Final = 600
+_LONGEST_PASSAGE: Final = 600
+_ROOM: Final = 2_800
+# What was left out may be shown only where it broke no rule of safety.
+_WHY: Final = {
+    "claim_supported": "reason_claim",
+    "cites_sources": "reason_citation",
+    "citation_resolves": "reason_citation",
+}
+_CHECKERS: Final = frozenset({"quotation", "rule", "judge"})
+
+
+def trust_modal(record: Mapping[str, Any] | None, today: date, language: str | None = None) -> Block:
+    """The dialog as a view. A record of an older version shows what it has.
+
+    ``record`` is a stored turn (``turn_id, outcome, verified, answer, attempts, claims, sources, model``); None when
+    gone.
+    """
+    blocks = [section(say("trust_unknown", language))] if record is None else _told(record, today, language)
+    return {
+        "type": "modal",
+        "title": {"type": "plain_text", "text": say("trust_title", language)},
+        "close": {"type": "plain_text", "text": say("trust_close", language)},
+        "blocks": blocks,
+    }
+
+
+def _told(record: Mapping[str, Any], today: date, language: str | None) -> list[Block]:
+    sources = [_source(source) for source in objects(record, "sources")]
+    lines = {source.id: source_line(source, today, language) for source in sources}
+    claims = objects(record, "claims")[:_MOST_CLAIMS]
+    blocks = [section(_headline(record, claims, language))]
+    blocks += chain.from_iterable(_claim(claim, lines, language) for claim in claims)
+    if more := len(objects(record, "claims")) - len(claims):
+        blocks.append(context([say("and_more", language, n=str(more))]))
+    if lines and not claims:
+        blocks.append(section(f"*{say('trust_sources', language)}*\n{clipped([*lines.values()], _ROOM, language)}"))
+    return [*blocks, *_left_out(record, language), *_origin(record, language)]
+
+
+def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], language: str | None) -> str:
+    if string(record, "outcome") == "partial":
+        return say("trust_is_partial", language)
+    if record.get("verified") is not True:
+        return say("trust_is_unverified", language)
+    quoted = claims and all(string(claim, "settled_by") == "quotation" for claim in claims)
+    return say("trust_is_quoted" if quoted else "trust_is_verified", language)
+
+
+def _claim(claim: Mapping[str, Any], lines: Mapping[int, str], language: str | None) -> Iterable[Block]:
+    """The claim, the passage with the words marked that both have, and one line: source, age, who checked."""
+    text = _shortened(string(claim, "text"), _LONGEST_CLAIM)
+    if not text:
+        return
+    elements = [{"type": "rich_text_section", "elements": _words([(text, True)])}]
+    if passage := string(claim, "passage")[:_LONGEST_PASSAGE]:
+        elements.append({"type": "rich_text_quote", "elements": _words(_parts(passage, claim.get("marks")))})
+    yield {"type": "rich_text", "elements": elements}
+    number = claim.get("source")
+    line = lines.get(number, "") if isinstance(number, int) else ""
+    checker = string(claim, "settled_by")
+    checked = say(f"trust_by_{checker if checker in _CHECKERS else 'nobody'}", language)
+    yield context([" · ".join(filter(None, (line, checked)))])
+
+
+def _parts(passage: str, marks: object) -> Iterable[tuple[str, bool]]:
+    """The passage in stretches that are marked or not. Marks that fit no text are left away."""
+    position = 0
+    for mark in marks if isinstance(marks, list) else []:
+        match mark:
+            case [int(start), int(end)] if position <= start < end <= len(passage):
+                yield passage[position:start], False
+                yield passage[start:end], True
+                position = end
+            case _:
+                continue
+    yield passage[position:], False
+
+
+def _words(parts: Iterable[tuple[str, bool]]) -> list[Block]:
+    """Plain text for a rich text block: nothing in it is markup."""
+    style = {True: {"style": {"bold": True}}, False: {}}
+    return [{"type": "text", "text": text, **style[marked]} for text, marked in parts if text]
+
+
+def _left_out(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
+    """What was written and not posted, struck through, and why; nothing that broke a rule of safety."""
+    if string(record, "outcome") != "partial":
+        return
+    posted, found = string(record, "answer"), {}
+    for attempt in objects(record, "attempts"):
+        for violation in objects(attempt, "violations"):
+            words, why = " ".join(string(violation, "words").split()), _WHY.get(string(violation, "rule"))
+            if string(violation, "severity") == "error" and words and why and words not in posted:
+                found[_shortened(words, _LONGEST_CLAIM)] = say(why, language)
+    if found:
+        yield section(f"*{say('trust_left_out', language)}*")
+        items = [_struck(words, why) for words, why in list(found.items())[:_MOST_LEFT_OUT]]
+        yield {"type": "rich_text", "elements": [{"type": "rich_text_list", "style": "bullet", "elements": items}]}
+
+
+def _struck(words: str, why: str) -> Block:
+    struck = {"type": "text", "text": words, "style": {"strike": True}}
+    return {"type": "rich_text_section", "elements": [struck, {"type": "text", "text": f" {why}"}]}
+
+
+def _origin(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
+    tries = len(objects(record, "attempts"))
+    lines = [say("trust_tries", language, n=str(tries))] if tries > 1 and record.get("verified") is True else []
+    if model := string(record, "model"):
+        lines.append(f"{say('trust_model', language)}: {escape(model)}")
+    if turn := string(record, "turn_id"):
+        lines.append(f"{say('trust_id', language)}: {escape(short_id(turn))}")
+    if lines:
+        yield context([" · ".join(lines)])
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _source(source: Mapping[str, Any]) -> Source:
+    number = source.get("id")
+    return Source(
+        id=number if isinstance(number, int) else 0,
+        title=string(source, "title"),
+        url=string(source, "url"),
+        updated_at=string(source, "updated_at"),
+    )

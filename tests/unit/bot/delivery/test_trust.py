@@ -1,0 +1,124 @@
+"""The dialog behind "Why trust this?", A9."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.texts.catalogue import LANGUAGES, say
+from bot.delivery.trust import trust_modal
+from bot.local.model.block_limits import block_faults
+
+TODAY = date(2026, 11, 21)
+PASSAGE = "Each API key may make 600 requests a minute."
+CLAIM = {
+    "text": "A key may send 600 *requests* & more.",
+    "source": 1,
+    "passage": PASSAGE,
+    "marks": [[9, 12], [22, 34]],
+    "settled_by": "judge",
+}
+DRAFT = {
+    "passed": False,
+    "violations": [
+        {"rule": "claim_supported", "severity": "error", "words": "It costs\n5 euros."},
+        {"rule": "no_secrets", "severity": "error", "words": "sk-12345"},
+        {"rule": "coherent", "severity": "warning", "words": "Well."},
+    ],
+}
+RECORD: dict[str, Any] = {
+    "turn_id": "turn-7-and-much-more",
+    "outcome": "answered",
+    "verified": True,
+    "answer": "A key may send 600 requests [1].",
+    "model": "gpt & co",
+    "attempts": [DRAFT, {"passed": True}],
+    "claims": [CLAIM],
+    "sources": [{"id": 1, "title": "Rate limits", "url": "https://x.example/r", "updated_at": "2026-11-20"}],
+}
+
+
+def texts(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return [text for one in value for text in texts(one)]
+    if not isinstance(value, dict):
+        return []
+    own = value.get("text")
+    return [own] if isinstance(own, str) else [text for one in value.values() for text in texts(one)]
+
+
+def test_a9_each_claim_stands_beside_its_passage_with_the_words_marked() -> None:
+    view = trust_modal(RECORD, TODAY)
+    assert (view["type"], view["title"]["text"]) == ("modal", "Why trust this?")
+    headline, claim, checked, origin = view["blocks"]
+    assert headline["text"]["text"].startswith("*✓ Verified.*")
+    said, quote = claim["elements"]
+    assert texts(said) == [CLAIM["text"]]
+    marked = [each["text"] for each in quote["elements"] if "style" in each]
+    assert (quote["type"], texts(quote), marked) == (
+        "rich_text_quote",
+        ["Each API ", "key", " may make ", "600 requests", " a minute."],
+        ["key", "600 requests"],
+    )
+    assert texts(checked) == [
+        "<https://x.example/r|[1] Rate limits> · 1 day ago · Confirmed by a second reading of the language model"
+    ]
+    assert texts(origin) == [
+        "It took 2 drafts before everything held. · Model: gpt &amp; co · Id for an admin: turn-7-and-m"
+    ]
+
+
+def test_a9_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:
+    told = texts(trust_modal({**RECORD, "outcome": "partial"}, TODAY)["blocks"])
+    at = told.index("*Left out of the answer*")
+    assert told[at + 1 : at + 3] == ["It costs 5 euros.", f" {say('reason_claim', None)}"]
+    assert not any("sk-12345" in text or "Well." in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("change", "start"),
+    [
+        ({"outcome": "partial"}, "*◐ Partly verified.*"),
+        ({"verified": False}, "*Not verified.*"),
+        ({"claims": [{**CLAIM, "settled_by": "quotation"}]}, "*❝ Quoted.*"),
+        ({"claims": []}, "*✓ Verified.*"),
+    ],
+)
+def test_a9_the_headline_tells_how_far_it_was_checked(change: dict[str, Any], start: str) -> None:
+    assert texts(trust_modal({**RECORD, **change}, TODAY)["blocks"])[0].startswith(start)
+
+
+def test_a9_a_record_that_is_gone_or_older_shows_what_there_is() -> None:
+    assert texts(trust_modal(None, TODAY)["blocks"]) == [say("trust_unknown", None)]
+    old = {name: RECORD[name] for name in ("verified", "outcome", "sources")}
+    assert texts(trust_modal(old, TODAY)["blocks"])[1] == "*Sources*\n<https://x.example/r|[1] Rate limits> · 1 day ago"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_f9_the_dialog_is_in_the_language_and_within_slacks_limits(language: str) -> None:
+    many = {**RECORD, "outcome": "partial", "claims": [CLAIM] * 60, "attempts": [DRAFT] * 50}
+    modal = trust_modal(many, TODAY, language)
+    assert len(modal["title"]["text"]) <= 24
+    assert list(block_faults(modal["blocks"], limit=100)) == []
+    if language != "en":
+        own = {say(key, None) for key in ("trust_is_partial", "trust_left_out", "trust_by_judge", "reason_claim")}
+        assert not any(english in text for text in texts(modal["blocks"]) for english in own)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=40),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=8,
+)
+CLAIMS = st.lists(st.fixed_dictionaries({}, optional=dict.fromkeys(CLAIM, JSON)), max_size=3)
+FIELDS = dict.fromkeys(["turn_id", "outcome", "verified", "attempts", "sources"], JSON) | {"claims": JSON | CLAIMS}
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine says nothing about the views
+@given(st.fixed_dictionaries({}, optional=FIELDS))
+def test_a9_any_record_makes_a_view_that_slack_takes(record: dict[str, Any]) -> None:
+    assert list(block_faults(trust_modal(record, TODAY)["blocks"], limit=100)) == []
