@@ -1,1 +1,1 @@
-"""Answers made of quotations: sources are taken apart, ranked against the question and put together again."""
+"""The engine without a language model: it shows the passages that fit a question best, and does not read them."""

@@ -1,20 +1,18 @@
-"""The keyless model: it decides by simple rules and answers by quoting the best sentences of the sources.
+"""The model that needs no key: it searches, and shows the passages that fit the question best.
 
-Promises: every word of an answer is a source's, except for one short line that says it is quoted, greetings and the
-word for "not found". It needs no key, no server and no time to speak of. Must never claim to have understood: what the
-sources do not say in words like the question's, it does not answer.
+Every word of an answer is a source's, but for the line above each passage and the replies to small talk.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable
 from typing import Final, Literal
 
 from agent.actions import Respond, ToolCall, ToolCalls
 from agent.budget import Usage
+from agent.files import ORIGIN, asks_for_file
 from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import (
     DecideContext,
@@ -25,29 +23,23 @@ from agent.model.protocol import (
     WriteContext,
     WriteStream,
 )
-from agent.quoting.answer import quoted_answer, quoted_list
-from agent.quoting.courtesy import without_courtesy
-from agent.quoting.documents import asks_for_documents, document_of, is_about
-from agent.quoting.message_text import normalised
-from agent.quoting.parts import questions
-from agent.quoting.query import query_abroad, search_query, wider_query
-from agent.quoting.told import told_and_asked
-from agent.quoting.wording import small_talk
-from agent.thread.conversation import Message, Question
+from agent.quoting.passages import PASSAGE_CHARS, Asked, Found, fitting
+from agent.quoting.query import earlier_subjects, search_query
+from agent.quoting.rendering import beginning, rendered
+from agent.quoting.small_talk import asks_for_documents, small_talk
+from agent.quoting.units import Unit, units_of
 from agent.thread.requests import from_own_words
-from agent.tools.builtin.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, LIST_TITLE, SEARCH
+from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
 from verification.text.language import detect
+from verification.types import Source
 
 _PIECE: Final = 24
 """Characters that arrive at once: small, so that what reads the stream is used as with a server."""
-
-_MADE_TO_ORDER: Final = re.compile(
-    r"\W*(?:please\s+|can you\s+|could you\s+|bitte\s+)?"
-    r"(?:translate|write|compose|draft|invent|imagine|tell me a (?:joke|story)"
-    r"|übersetze?|dichte|erfinde|traduis|traduisez|écris|invente|traduce|escribe|inventa|terjemahkan|tulis(?:kan)?|buatkan)\b"
-    r"|翻訳して|書いて|翻译|写一",
-    re.IGNORECASE,
-)
+_SEARCHES: Final = 2
+"""The turn searched once; the second search looks at more passages, among which words can be weighed."""
+_WIDE: Final = 20
+_COMPARED: Final = 90
+_LEAST_COMPARED: Final = 12
 
 
 class ExtractiveModel:
@@ -57,25 +49,22 @@ class ExtractiveModel:
     quotes_only = True
 
     async def decide(self, context: DecideContext) -> Decision:
-        """One decision: the list if it is asked for, a search if there was none, else the answer."""
-        context = replace(context, question=_read(context.question))
+        """One decision: the list if it is asked for, a wider search if there was only one, else the answer."""
         question = context.question.text
         offered = {spec.name for spec in context.tools}
-        called = {result.tool for result in context.results}
-        if asks_for_documents(question) and LIST_DOCUMENTS in offered - called:
-            return _call(LIST_DOCUMENTS)
-        query = _next_query(context) if SEARCH in offered else ""
-        if query:
-            return _call(SEARCH, query=query)
-        title = _asked_for(context) if GET_DOCUMENT in offered - called else ""
-        if title:
-            return _call(GET_DOCUMENT, document=title)
+        called = [result.tool for result in context.results]
+        if small_talk(question) or from_own_words(question):
+            return Decision(action=Respond(), usage=Usage(model_calls=1))
+        if asks_for_documents(question) and LIST_DOCUMENTS in offered:
+            if LIST_DOCUMENTS not in called:
+                return _call(LIST_DOCUMENTS)
+        elif SEARCH in offered and called.count(SEARCH) < _SEARCHES and (context.sources or SEARCH not in called):
+            return _call(SEARCH, query=search_query(question, context.history), limit=_WIDE)
         return Decision(action=Respond(), usage=Usage(model_calls=1))
 
     def write(self, context: WriteContext) -> WriteStream:
         """The answer as a stream of small pieces."""
-        read = replace(context, question=_read(context.question))
-        return WriteStream(pieces=_pieces(read), usage=Usage(model_calls=1))
+        return WriteStream(pieces=_pieces(context), usage=Usage(model_calls=1))
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:  # noqa: ARG002 - the seam's signature
         """Not possible without a language model: raises ``ModelError`` of kind ``ConfigurationError``."""
@@ -85,46 +74,7 @@ class ExtractiveModel:
         raise ModelError(kind, detail, hints=(hint,))
 
 
-def _read(question: Question) -> Question:
-    return replace(question, text=normalised(question.text))
-
-
-def _next_query(context: DecideContext) -> str:
-    """The question's own words, then other words for the same things, then those of other languages.
-
-    Nothing where no more is needed: other languages are tried only where nothing was found in the question's own.
-    """
-    question, history = context.question.text, context.history
-    searches = sum(result.tool == SEARCH for result in context.results)
-    if small_talk(question) or _is_made_to_order(question) or (searches and asks_for_documents(question)):
-        return ""
-    if searches == 0:
-        return "" if context.sources else search_query(question, history)
-    spoken = {detect(source.text) for source in context.sources}
-    abroad = query_abroad(question, history) if spoken.isdisjoint({"en", detect(question)}) else ""
-    asks = told_and_asked(question)[1]
-    meant = "" if asks in question else asks
-    left = list(filter(None, (meant, wider_query(question, history), *_each(question, history), abroad)))
-    return left[searches - 1] if searches <= len(left) else ""
-
-
-def _each(question: str, history: tuple[Message, ...]) -> list[str]:
-    """A query for each question of a message that asks several, lest one crowd out the others' passages."""
-    several = questions(told_and_asked(without_courtesy(question))[1])
-    return [search_query(text, history) for text in several] if len(several) > 1 else []
-
-
-def _asked_for(context: DecideContext) -> str:
-    """The title of the document that the question asks for by its name."""
-    titles = (document_of(source.title) for source in context.sources if source.origin == "document")
-    return next((title for title in titles if is_about(context.question.text, title)), "")
-
-
-def _is_made_to_order(question: str) -> bool:
-    return from_own_words(question) or _MADE_TO_ORDER.match(question) is not None
-
-
-def _call(tool: str, **arguments: str) -> Decision:
+def _call(tool: str, **arguments: object) -> Decision:
     calls = ToolCalls(calls=(ToolCall(call_id=f"quoting-{tool}", tool=tool, input=arguments),))
     return Decision(action=calls, usage=Usage(model_calls=1))
 
@@ -140,13 +90,61 @@ async def _pieces(context: WriteContext) -> AsyncIterator[tuple[Literal["content
 
 def _answer(context: WriteContext) -> str:
     question = context.question.text
-    talk = small_talk(question)
-    if talk:
+    if talk := small_talk(question):
         return talk
-    if _is_made_to_order(question):
+    if from_own_words(question):
         return NOT_FOUND
+    language = detect(question)
     if asks_for_documents(question):
         listed = next((source for source in context.sources if source.title == LIST_TITLE), None)
         if listed is not None:
-            return quoted_list(listed, question)
-    return quoted_answer(context) or NOT_FOUND
+            return beginning(listed, units_of(listed), language)
+    if asks_for_file(context.question):
+        files = [source for source in context.sources if source.origin == ORIGIN]
+        if files:
+            return "\n\n".join(beginning(file, _first_units(file), language) for file in files)
+    return rendered(_passages(context), language) or NOT_FOUND
+
+
+def _passages(context: WriteContext) -> tuple[Found, ...]:
+    """What fits; what people said in the thread only where the documents say nothing."""
+    text = context.question.text
+    asked = Asked(text=text, earlier=" ".join(earlier_subjects(text, context.history)))
+    barred = _complained_of(context)
+    documents = [source for source in context.sources if source.origin != "thread"]
+    thread = [source for source in context.sources if source.origin == "thread"]
+    return fitting(asked, documents, barred) or fitting(asked, thread, lambda unit: barred(unit) or _asks(unit))
+
+
+def _asks(unit: Unit) -> bool:
+    """A question that somebody put to others answers nothing."""
+    return unit.text.endswith(("?", "？"))
+
+
+def _first_units(source: Source) -> list[Unit]:
+    """How a source begins."""
+    chosen: list[Unit] = []
+    for unit in units_of(source):
+        if chosen and sum(len(each.text) for each in chosen) + len(unit.text) > PASSAGE_CHARS:
+            break
+        chosen.append(unit)
+    return chosen
+
+
+def _complained_of(context: WriteContext) -> Callable[[Unit], bool]:
+    """Tells the units not to quote again: those of the last draft that feedback names, else all of that draft."""
+    draft = _letters(context.previous_draft) if context.feedback else ""
+    named = _letters(context.feedback)
+
+    def is_in(unit: Unit, text: str) -> bool:
+        said = _letters(unit.text)[:_COMPARED]
+        return len(said) >= _LEAST_COMPARED and said in text
+
+    units = [unit for source in context.sources for unit in units_of(source) if is_in(unit, draft)]
+    barred = {unit for unit in units if is_in(unit, named)} or set(units)
+    return lambda unit: unit in barred or is_in(unit, _letters(context.kept))
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone: form and citations do not matter when texts are compared."""
+    return "".join(re.findall(r"[^\W_]+", re.sub(r"\[\d+\]", "", text))).casefold()

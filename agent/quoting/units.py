@@ -33,8 +33,8 @@ _CJK_EDGE: Final = re.compile(r"(?<=[\u3040-\u30ff\u3400-\u9fff。、，])\n(?=[
 class Unit:
     """One quotable piece.
 
-    ``block`` numbers the paragraph, list or table it is from; ``context`` are the words that stand above it. ``marker``
-    is how a list item began (``-``, ``3.``), ``depth`` how deep it was nested.
+    ``block`` numbers the paragraph, list or table it is from; ``context`` are the headings above it from the top, with
+    " › " between. ``marker`` is how a list item began (``-``, ``3.``), ``depth`` how deep it was nested.
     """
 
     source: Source
@@ -68,9 +68,9 @@ class _Reader:
     language: str | None
     units: list[Unit] = field(default_factory=list)
     block: int = 0
-    heading: str = ""
+    headings: dict[int, str] = field(default_factory=dict)
     label: str = ""
-    in_heading: bool = False
+    heading_level: int = 0
     lists: list[str] = field(default_factory=list)
     marker: str = ""
     head: list[str] = field(default_factory=list)
@@ -99,15 +99,16 @@ class _Reader:
         elif token.type == "list_item_open":
             self.marker = f"{token.info}." if token.info else "-"
         elif token.type in {"heading_open", "heading_close"}:
-            self.in_heading = token.nesting > 0
+            self.heading_level = int(token.tag[1]) if token.nesting > 0 else 0
 
     def head_context(self) -> str:
         """The words that stand above what is being read."""
-        return " ".join(part for part in (self.heading, self.label) if part)
+        return " › ".join(part for part in (*self.headings.values(), self.label) if part)
 
     def _inline(self, content: str) -> None:
-        if self.in_heading:
-            self.heading, self.label = " ".join(content.split()), ""
+        if self.heading_level:
+            above = {level: text for level, text in self.headings.items() if level < self.heading_level}
+            self.headings, self.label = {**above, self.heading_level: " ".join(content.split())}, ""
         elif self.cells is not None:
             self.cells.append(" ".join(content.split()))
         elif self.lists:

@@ -1,23 +1,17 @@
-"""What a message names that is no answer: the nearest documents, each with what it says closest to the question (F4).
+"""What a message names that is no answer: the nearest documents, each with the sentence closest to the question (F4).
 
-Promises: what is shown of a document is a whole sentence, item or row of it that passed the rules of an answer with its
-citation; it stands under the document's name, as what was found and not as the answer. Must never show code, what is
-long, or a text that nobody but the model was meant to read.
+A sentence is shown only if the rules pass it as an answer that cites its document.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from agent.model.prompts import private_texts
-from agent.quoting.answer import asked_in
-from agent.quoting.documents import place_of
-from agent.quoting.excerpt import CLOSE_ENOUGH
-from agent.quoting.message_text import normalised
-from agent.quoting.ranking import rank
-from agent.quoting.units import Unit, units_of
+from agent.quoting.passages import Asked, ranked_passages
+from agent.quoting.query import earlier_subjects
+from agent.quoting.units import Unit
 from agent.turn.progress import Progress
 from verification.check import check
 from verification.types import Draft, Source
@@ -25,8 +19,10 @@ from verification.types import Draft, Source
 MOST: Final = 3
 LONGEST: Final = 240
 """Characters of one sentence: what is longer would hide that a list of places follows."""
+CLOSE_ENOUGH: Final = 0.2
+"""The share of a question's weight that a passage covers whose words are shown."""
 LOOKED_AT: Final = 40
-"""Sentences, the closest first: a document of which none may be shown must not cost a check for each."""
+"""Passages, the closest first: a document of which none may be shown must not cost a check for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +37,7 @@ def named(progress: Progress) -> tuple[Near, ...]:
     """The best passages, one a document, in the order the search ranked them."""
     first: dict[str, Near] = {}
     for source in _found(progress):
-        first.setdefault(place_of(source), Near(source=source))
+        first.setdefault(_place(source), Near(source=source))
     return tuple(first.values())[:MOST]
 
 
@@ -50,20 +46,26 @@ def quoted(progress: Progress) -> tuple[Near, ...]:
 
     Takes some milliseconds a source: not for the event loop.
     """
-    units = [unit for source in _found(progress) for unit in units_of(source)]
-    ranked = rank(asked_in(normalised(progress.question.text), progress.state.history), units)
-    fitting = (each.unit for each in ranked if each.covered >= CLOSE_ENOUGH and _is_short(each.unit))
+    text = progress.question.text
+    asked = Asked(text=text, earlier=" ".join(earlier_subjects(text, progress.state.history)))
     close: dict[int, Near] = {}
-    for unit in islice(fitting, LOOKED_AT):
-        if len(close) < MOST and unit.source.id not in close and (words := _verified(progress, unit)):
-            close[unit.source.id] = Near(source=unit.source, words=words)
-    places = {place_of(near.source) for near in close.values()}
-    others = (near for near in named(progress) if place_of(near.source) not in places)
+    for found in ranked_passages(asked, _found(progress))[:LOOKED_AT]:
+        if len(close) == MOST or found.covered < CLOSE_ENOUGH:
+            break
+        if found.source.id not in close and _is_short(found.best) and (words := _verified(progress, found.best)):
+            close[found.source.id] = Near(source=found.source, words=words)
+    places = {_place(near.source) for near in close.values()}
+    others = (near for near in named(progress) if _place(near.source) not in places)
     return (*close.values(), *others)[:MOST]
 
 
 def _found(progress: Progress) -> list[Source]:
     return [source for source in progress.sources if source.origin != "thread"]
+
+
+def _place(source: Source) -> str:
+    """What tells a source's document from others: its address, or its title where it has none."""
+    return source.url.partition("#")[0] or source.title.partition(" › ")[0]
 
 
 def _is_short(unit: Unit) -> bool:

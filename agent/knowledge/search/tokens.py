@@ -36,15 +36,6 @@ ASKING: Final = frozenset(
 )
 """Words that ask but name no subject; they count for nothing when passages are compared."""
 
-LIGHT: Final = frozenset(
-    """
-    time times date dates day days hour hours week weeks month months year years minute minutes number amount first last
-    half next new old people person team company thing things rule rules policy policies process procedure steps guide
-    zeit uhrzeit datum tag tage stunde stunden woche monat jahr anzahl erste erster neu regel regeln richtlinie firma
-    """.split()  # noqa: SIM905 - words read better as words
-)
-"""Words that say which kind of answer is wanted rather than what it is about; they weigh little."""
-
 _GROUPED: Final = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:[,.’'\u00a0\u202f]\d{3})+(?![.,]?\d)")
 _CLOCK: Final = re.compile(r"\b(\d{1,2})(?::(\d\d))?\s?([ap])\.?m\b")
 _NOON: Final = 12
@@ -69,11 +60,6 @@ def is_function_word(word: str, language: str | None) -> bool:
 def tokens(text: str) -> list[str]:
     """Words as written, identifiers whole (``--force``, ``v2.3``, ``FH-2002``), without punctuation at the edges."""
     return [token for raw in _TOKEN.findall(text) if (token := raw.strip(_EDGES))]
-
-
-def content_tokens(text: str) -> list[str]:
-    """The tokens that carry a subject, once each; all of them if none does."""
-    return subject_tokens(text) or list(dict.fromkeys(tokens(text)))
 
 
 def subject_tokens(text: str) -> list[str]:

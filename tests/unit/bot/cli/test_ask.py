@@ -56,7 +56,7 @@ async def asked(tmp_path: Path, server: ScriptedOpenAI, question: str = QUESTION
 def test_ask_prints_the_answer_and_its_sources(terminal: Terminal) -> None:
     done = terminal.orion("ask", QUESTION, "--docs", "docs")
     assert done.code == 0
-    assert "600 requests a minute. [1]" in done.out
+    assert "600 requests a minute*. [1]" in done.out
     assert "[1] Limits" in done.out
 
 

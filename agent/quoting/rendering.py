@@ -1,0 +1,84 @@
+"""Passages as Markdown: each under its title, its best sentence in bold, every sentence, item and row cited."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from agent.quoting.passages import Found
+from agent.quoting.small_talk import line
+from agent.quoting.units import Unit
+from verification.evidence.passages import sentence_spans
+from verification.types import Source
+
+_FENCE: Final = re.compile(r"`{3,}")
+_MARKED: Final = re.compile(r"[*_`\[\]<>|~]")
+_SENTENCE_ENDS: Final = (".", "!", "?", "…", ":", ";", "。", "！", "？", '."', ".)", ".”")
+
+
+def rendered(passages: Sequence[Found], language: str | None) -> str:
+    """All passages, the first as the quotation and the others as what is said elsewhere."""
+    parts = [
+        _passage(line("also" if number else "quoted", language, title=_title(found)), found.units, found.best)
+        for number, found in enumerate(passages)
+    ]
+    return "\n\n".join(parts)
+
+
+def beginning(source: Source, units: Sequence[Unit], language: str | None) -> str:
+    """Units of a source that is shown for itself: a list, or how an attached file begins."""
+    return _passage(line("quoted", language, title=source.title), units, None)
+
+
+def _title(found: Found) -> str:
+    """The source's title, and the headings above the passage that it does not name."""
+    title, *path = (found.source.title, *found.best.context.split(" › "))
+    return " › ".join((title, *(part for part in path if part and part not in title.split(" › "))))
+
+
+def _passage(opening: str, units: Sequence[Unit], best: Unit | None) -> str:
+    lines: list[str] = [opening]
+    previous: Unit | None = None
+    for unit in units:
+        number = f"[{unit.source.id}]"
+        text = _bold(unit.text) if unit is best and _may_be_bold(unit) else unit.text
+        if unit.kind == "code":
+            lines += ["", _fenced(unit.text), *([number] if previous is None else [])]
+        elif unit.kind == "sentence" and previous is not None and _goes_on(previous, unit):
+            lines[-1] += f" {text} {number}"
+        elif unit.kind == "sentence":
+            lines += ["", f"{text} {number}"]
+        else:
+            marker = "-" if unit.kind == "row" else unit.marker
+            starts = previous is None or previous.block != unit.block
+            lines += [*([""] if starts else []), f"{'    ' * unit.depth}{marker} {_ended(text, unit)} {number}"]
+        previous = unit
+    return "\n".join(lines)
+
+
+def _may_be_bold(unit: Unit) -> bool:
+    return unit.kind != "code" and _MARKED.search(unit.text) is None and unit.text.strip(".!?。！？") != ""
+
+
+def _bold(text: str) -> str:
+    """In bold but for the mark that ends it: the citation behind it belongs to the sentence."""
+    words = text.rstrip(".!?。！？")
+    return f"**{words}**{text[len(words) :]}"
+
+
+def _goes_on(previous: Unit, unit: Unit) -> bool:
+    return previous.kind == "sentence" and previous.block == unit.block
+
+
+def _ended(text: str, unit: Unit) -> str:
+    """Of several sentences the last is ended too: only behind a full stop a number speaks for them all."""
+    several = len(sentence_spans(unit.text, None)) > 1
+    return f"{text}." if several and not unit.text.endswith(_SENTENCE_ENDS) else text
+
+
+def _fenced(code: str) -> str:
+    """A code block whose fence is longer than any in it."""
+    longest = max((len(run) for run in _FENCE.findall(code)), default=2)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{code}\n{fence}"

@@ -1,0 +1,60 @@
+"""Which passages fit a question, and when none does."""
+
+from __future__ import annotations
+
+from agent.quoting.passages import MOST, PASSAGE_CHARS, THRESHOLD, Asked, fitting, ranked_passages
+from agent.quoting.units import Unit
+from verification.types import Source
+
+
+def source(number: int, title: str, text: str, *, updated: str = "") -> Source:
+    return Source(id=number, title=title, text=text, updated_at=updated)
+
+
+def nothing(_: Unit) -> bool:
+    return False
+
+
+PLANTS = (
+    source(1, "Ferns", "## Water\n\nFerns are watered on Mondays.\n\n## Light\n\nFerns stand in the shade."),
+    source(2, "Cacti", "## Water\n\nCacti are watered once a month.\n\n## Light\n\nCacti stand in the sun."),
+)
+
+
+def test_d2_the_heading_and_the_title_tell_passages_apart() -> None:
+    best = fitting(Asked(text="How much light do cacti need?"), PLANTS, nothing)[0]
+    assert (best.source.title, best.best.context, best.best.text) == ("Cacti", "Light", "Cacti stand in the sun.")
+
+
+def test_b_below_the_threshold_nothing_is_shown() -> None:
+    asked = Asked(text="Which fertiliser suits orchids?")
+    assert fitting(asked, PLANTS, nothing) == ()
+    assert ranked_passages(asked, PLANTS)[0].score < THRESHOLD
+    assert ranked_passages(Asked(text="?"), ()) == ()
+
+
+def test_b_passages_are_short_and_three_at_most() -> None:
+    filler = " ".join(f"Word {number} says nothing." for number in range(80))
+    many = tuple(source(n, f"Page {n}", f"{filler} Kiwis ripen {n} days. {filler}") for n in range(6))
+    found = fitting(Asked(text="How long do kiwis ripen?"), many, nothing)
+    assert len(found) == MOST
+    for each in found:
+        assert sum(len(unit.text) for unit in each.units) <= PASSAGE_CHARS
+        assert each.best.text.startswith("Kiwis ripen")
+        assert each.best in each.units
+
+
+def test_d6_of_equal_passages_the_newer_comes_first_and_none_twice() -> None:
+    text = "The limit for meals is {} euros."
+    old, new = (
+        source(1, "Meals", text.format(45), updated="2024-01-01"),
+        source(2, "Meals", text.format(60), updated="2026-01-01"),
+    )
+    again = source(3, "Copy", text.format(60), updated="2025-01-01")
+    found = fitting(Asked(text="What is the limit for meals?"), (old, again, new), nothing)
+    assert [each.source.id for each in found] == [2, 1]
+
+
+def test_a2_words_of_the_question_before_decide_among_equals() -> None:
+    found = fitting(Asked(text="And the light?", earlier="water ferns"), PLANTS, nothing)
+    assert (found[0].source.title, found[0].best.context) == ("Ferns", "Light")

@@ -1,0 +1,65 @@
+"""Small talk is answered without a search; what says more is not small talk."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.quoting.query import search_query
+from agent.quoting.small_talk import asks_for_documents, line, small_talk
+from agent.thread.conversation import Message
+
+
+@pytest.mark.parametrize(
+    ("message", "reply"),
+    [
+        ("Hi there!", line("hello", "en")),
+        ("Guten Morgen zusammen", line("hello", "de")),
+        ("¡Muchas gracias!", line("welcome", "es")),
+        ("ありがとうございます", line("welcome", "ja")),
+        ("thanks, that helps a lot :tada:", line("welcome", "en")),
+        (":+1::skin-tone-2:", line("welcome", None)),
+        ("🎉", line("welcome", None)),
+        ("that's wrong", line("unclear", "en")),
+        ("yes please", line("unclear", "en")),
+        ("???", line("unclear", None)),
+        ("What can you do?", line("hello", "en")),
+    ],
+)
+def test_b_small_talk_gets_a_reply_that_claims_nothing(message: str, reply: str) -> None:
+    assert small_talk(message) == reply
+    assert search_query(message, (Message(role="user", text="Where is the fire exit?"),)) == ""
+
+
+@pytest.mark.parametrize(
+    "message", ["Thanks, and where is the fire exit?", "Is it good?", "the answer", "not that", ""]
+)
+def test_b_a_message_that_says_more_is_a_question(message: str) -> None:
+    assert small_talk(message) == (line("unclear", None) if not message else "")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Which documents are there?",
+        "list the docs",
+        "Which pages were changed last?",
+        "Welche Dokumente gibt es?",
+        "有哪些文档",
+    ],
+)
+def test_d2_the_list_of_documents_is_asked_for_in_words_of_lists(message: str) -> None:
+    assert asks_for_documents(message)
+    assert not asks_for_documents(message + " travel")
+
+
+def test_a2_a_message_with_few_words_gets_those_of_the_question_before() -> None:
+    history = (
+        Message(role="user", text="When does the office open on Saturdays?"),
+        Message(role="assistant", text="Bananas are yellow."),
+        Message(role="user", text="Has anybody seen my umbrella today, the green one?", addressed=False),
+        Message(role="user", text="thanks"),
+        Message(role="user", text="And on Sundays?"),
+    )
+    assert search_query("And on Sundays?", history) == "And on Sundays? office open Saturdays"
+    alone = "How far from the building is the meeting point?"
+    assert search_query(alone, history) == alone
