@@ -1,12 +1,13 @@
 """Which passages of the sources fit a question: the share of the question's words that each covers, rare words first.
 
-A word weighs what its inverse document frequency over the sections found says. A word that no section has weighs as
-much as the rarest that one has: it counts against every passage, but cannot outweigh all the others.
+A word weighs what its inverse document frequency over the sections found says. A word that no section has weighs half
+as much as the rarest that one has: it counts against every passage, but people also say much that no document does.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +19,7 @@ from agent.quoting.units import Unit, units_of
 from verification.text.language import detect
 from verification.types import Source
 
-THRESHOLD: Final = 0.45
+THRESHOLD: Final = 0.3
 """The least score of the best passage; below it nothing is shown.
 
 Fitted on SciFact alone, gold documents taken out of half of the runs: docs/answers.md has the table.
@@ -27,6 +28,9 @@ PASSAGE_CHARS: Final = 600
 MOST: Final = 3
 CLOSE: Final = 0.5
 """The share of the best passage's score from which another is shown below it."""
+_SMOOTH: Final = 10
+"""The constant of reciprocal rank fusion; small, since there are few ranks."""
+_ABSENT: Final = 0.5
 _EARLIER: Final = 0.5
 """What a word of an earlier question weighs beside one of this."""
 _MOST_CHARS: Final = 2_000
@@ -77,11 +81,12 @@ class Weights:
 def fitting(asked: Asked, sources: Sequence[Source], is_barred: Callable[[Unit], bool]) -> tuple[Found, ...]:
     """The passages to show, best first; none where even the best covers too little."""
     ranked = ranked_passages(asked, sources, is_barred)
-    if not ranked or ranked[0].score < THRESHOLD:
+    best = max((found.score for found in ranked[:MOST]), default=0.0)
+    if best < THRESHOLD:
         return ()
     chosen: list[Found] = []
     for found in ranked:
-        if found.score >= CLOSE * ranked[0].score and all(found.best.text != other.best.text for other in chosen):
+        if found.score >= CLOSE * best and all(found.best.text != other.best.text for other in chosen):
             chosen.append(found)
     return tuple(chosen[:MOST])
 
@@ -89,12 +94,29 @@ def fitting(asked: Asked, sources: Sequence[Source], is_barred: Callable[[Unit],
 def ranked_passages(
     asked: Asked, sources: Sequence[Source], is_barred: Callable[[Unit], bool] = lambda _: False
 ) -> tuple[Found, ...]:
-    """The best passage of each section, best first; of equals the newer, then the one the search found first."""
+    """The best passage of each section, by its place in the search and by its score, fused by reciprocal rank."""
     sections = [section for source in sources for section in _sections(source, is_barred)]
     weights = weigh(asked, sections)
-    found = [_best_passage(section, weights) for section in sections]
-    newest = sorted(found, key=lambda each: each.source.updated_at, reverse=True)
-    return tuple(sorted(newest, key=lambda each: -round(each.score, 2)))
+    found = sorted((_best_passage(section, weights) for section in sections), key=_by_score)
+    places = _places(sources)
+    fused = {each: 1 / (_SMOOTH + places[each.source]) + 1 / (_SMOOTH + rank) for rank, each in enumerate(found)}
+    return tuple(sorted(found, key=lambda each: -fused[each]))
+
+
+def _by_score(found: Found) -> tuple[float, float]:
+    """Of equal scores the newer document comes first."""
+    digits = "".join(filter(str.isdigit, found.source.updated_at[:10]))
+    return (-round(found.score, 2), -int(digits or 0))
+
+
+def _places(sources: Sequence[Source]) -> dict[Source, int]:
+    """Each source's place among those that the same tool brought."""
+    counts = Counter[str]()
+    places: dict[Source, int] = {}
+    for source in sources:
+        places[source] = counts[source.origin]
+        counts[source.origin] += 1
+    return places
 
 
 def weigh(asked: Asked, sections: Sequence[Sequence[Unit]]) -> Weights:
@@ -108,8 +130,10 @@ def weigh(asked: Asked, sections: Sequence[Sequence[Unit]]) -> Weights:
 
 
 def _rarity(word: str, sections: Sequence[frozenset[str]]) -> float:
-    count = max(1, sum(word in section for section in sections))
-    return math.log(1 + (max(len(sections), count) - count + 0.5) / (count + 0.5))
+    found = sum(word in section for section in sections)
+    count = max(1, found)
+    rarity = math.log(1 + (max(len(sections), count) - count + 0.5) / (count + 0.5))
+    return rarity if found else rarity * _ABSENT
 
 
 def _sections(source: Source, is_barred: Callable[[Unit], bool]) -> Iterator[tuple[Unit, ...]]:

@@ -144,7 +144,7 @@ async def test_a11_a_question_is_answered_from_the_file_and_so_is_the_next_one()
     assert "It costs 400 euros" in outcome.answer.text
     outcome, _ = await run_turn(asked("Who leads the launch?"), after, **parts)  # type: ignore[arg-type]  # as above
     assert isinstance(outcome, Answered)
-    assert "Ann leads it." in outcome.answer.text
+    assert "Ann leads it" in outcome.answer.text
 
 
 async def test_a11_a_model_sees_the_file_as_a_fenced_source_and_the_answer_names_what_it_did_not() -> None:
