@@ -52,8 +52,18 @@ async def test_h1_what_is_shown_holds_the_answer_and_passes_the_verifier(handboo
             isinstance(outcome, Answered) and holds if expected else isinstance(outcome, Refused)
         )
     assert len(rows) == 48
-    assert right[True] >= 28
-    assert right[False] >= 5
+    assert right[True] >= 33
+
+
+@pytest.mark.parametrize(
+    "text", ["Who painted the Mona Lisa?", "Wie hoch ist der Eiffelturm?", "What rhymes with orange?"]
+)
+async def test_h1_what_no_document_is_about_is_refused(handbook: KnowledgeIndex, text: str) -> None:
+    tools = {tool.spec.name: tool for tool in knowledge_tools(handbook)}
+    outcome, _ = await run_turn(
+        question(text), ThreadState(), model=ExtractiveModel(), tools=tools, budget=Budget(), emit=Listener()
+    )
+    assert isinstance(outcome, Refused)
 
 
 def test_h1_every_form_is_in_the_handbook_and_every_date_is_stated(handbook: KnowledgeIndex) -> None:
