@@ -173,7 +173,6 @@ class Delivery:
         text: str,
         loading: Sequence[str] = (),
         *,
-        question_ts: str = "",  # noqa: ARG002 - its callers are being rewritten
         lease_check: LeaseCheck = no_lease,
     ) -> None:
         """Shows what Orion does right now; an empty text clears it. Slack forgets it after two minutes.

@@ -27,6 +27,7 @@ class Enqueuer:
     ) -> None:
         self._mailbox = stores.mailbox
         self._cancellations = stores.cancellations
+        self._direct_chats = stores.direct_chats
         self._tokens = stores.tokens
         self._cancel = cancel
         self._early_stops = early_stops
@@ -44,6 +45,7 @@ class Enqueuer:
         keys = incoming.event_ids or (f"ts:{thread}:{incoming.ts}",)
         said = incoming.event_ts or incoming.ts
         new = await self._mailbox.enqueue(thread, incoming.to_json(), event_ids=keys, said=said)
+        await self._direct_chats.note(incoming.thread, incoming.ts)
         if self._served is not None:  # also when Slack repeats it: the first time may have ended before this line
             await self._served.note(incoming.thread, incoming.ts)
         return bool(new)

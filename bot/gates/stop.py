@@ -47,19 +47,6 @@ class Stops:
         self._stores = stores
         self._cancel = cancel
 
-    async def located(self, incoming: Incoming) -> Incoming:
-        """The stop, in the conversation whose turn it means.
-
-        At the top of a direct chat Slack's button names the question as if it were a thread; its turn is the chat's.
-        """
-        thread = incoming.thread
-        chat = replace(thread, thread_ts=thread.channel)
-        if incoming.text or not thread.channel.startswith("D") or thread == chat:
-            return incoming
-        messages = [Incoming.in_body(one.body) for one in await self._stores.mailbox.stored(str(chat))]
-        asked_there = any(one is not None and one.ts == thread.thread_ts for one in messages)
-        return replace(incoming, thread=chat) if asked_there else incoming
-
     async def obey(self, incoming: Incoming) -> bool:
         """Take back all that was asked in the thread before; whether there was anything."""
         thread, mailbox = str(incoming.thread), self._stores.mailbox
@@ -101,7 +88,9 @@ class EarlyStops:
         cancellations = self._stores.cancellations
         if await cancellations.heard(incoming):
             return
-        stop = await self._stops.located(incoming)
+        # The word at the top of a direct chat opens a thread of its own: it means the one before.
+        before = await self._stores.direct_chats.before(incoming.thread, incoming.ts) if incoming.text else None
+        stop = replace(incoming, thread=before) if before else incoming
         if not (await self._may_stop(stop) and await self._stops.obey(stop)):
             # In a mailbox of its own: behind the turn that it is to stop it would come too late.
             keys = stop.event_ids or (f"stop:{stop.thread}:{stop.event_ts or stop.ts}",)
@@ -124,7 +113,7 @@ async def stop_obeyed(job: Job, at: GateServices) -> Ending | None:
         return None
     obeyed = await Stops(at.stores, at.stores.mailbox.cancel).obey(incoming)
     if not (obeyed or incoming.text):  # a button that outlived its turn
-        await at.delivery.sessions.end(incoming.thread, incoming.ts, job.lease.require)
+        await at.delivery.sessions.end(incoming.thread, job.lease.require)
     if not obeyed and await _is_for_us(incoming, at) and not await _let_be(job, at):
         text = say("nothing_runs", await at.people.language(incoming.thread.team, incoming.user))
         try:

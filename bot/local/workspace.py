@@ -167,6 +167,7 @@ class Workspace:
             self.changed(message, before)
             return
         self.log.remove(message)
+        self.threads.forget((message.channel, message.ts))
         self.feed.publish("message_deleted", channel=message.channel, ts=message.ts, thread_ts=message.thread_ts)
         if not message.ephemeral_for:
             event = events.deleted_event(before, channel, self.log.next_ts())

@@ -41,14 +41,7 @@ class AgentSessions:
             except DeliveryFailed as failure:
                 self._failed(failure)
 
-    async def end(
-        self,
-        place: ThreadKey,
-        question_ts: str = "",  # noqa: ARG002 - its callers are being rewritten
-        lease_check: LeaseCheck = no_lease,
-        *,
-        title: str = "",
-    ) -> None:
+    async def end(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
         """The session waits for the person again; ``title`` names it in their list of conversations.
 
         Raises what ``lease_check`` raises.

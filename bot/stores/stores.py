@@ -15,6 +15,7 @@ from bot.queue.queue import Claimed, Mailbox
 from bot.slack.users import KnownPeople
 from bot.stores.budgets import Budgets, Limits
 from bot.stores.cancellations import Cancellations
+from bot.stores.direct_chats import DirectChats
 from bot.stores.pause import Pausing
 from bot.stores.search_tokens import ActionTokens
 from bot.stores.thread_mode import ThreadModes
@@ -32,6 +33,7 @@ class Stores:
     threads: ThreadStore
     thread_modes: ThreadModes
     cancellations: Cancellations
+    direct_chats: DirectChats
     tokens: ActionTokens
     pausing: Pausing
     budgets: Budgets
@@ -58,6 +60,7 @@ def stores_over(redis: Redis, mailbox: Mailbox, limits: Limits = NO_LIMITS, *, p
         threads=ThreadStore(redis, prefix=prefix),
         thread_modes=ThreadModes(redis, prefix=prefix),
         cancellations=Cancellations(redis, prefix=prefix),
+        direct_chats=DirectChats(redis, prefix=prefix),
         tokens=ActionTokens(redis, prefix=prefix),
         pausing=Pausing(redis, prefix=prefix),
         budgets=Budgets(redis, limits, prefix=prefix),

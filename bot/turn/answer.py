@@ -38,7 +38,7 @@ from bot.timeouts import TurnTimeouts
 from bot.turn.delete_answer import take_back
 from bot.turn.duplicates import DuplicateChecker, PendingCheck
 from bot.turn.engine import Engine
-from bot.turn.history import with_earlier
+from bot.turn.history import said_before_in_chat, with_earlier
 from bot.turn.job import Job
 from bot.turn.observer import Observers
 from bot.turn.retry_later import WaitingOut, waiting_since
@@ -177,7 +177,7 @@ class Answering:
                 text = say("internal", job.language, id=short_id(job.turn_id))
                 answer_key = replace(job.answer_key(), turn_id="", streamed=await self._streamed.ts_of(job))
                 await self._delivery.answer(job.place, own_words(text), answer_key)
-            await self._delivery.sessions.end(job.place, incoming.ts, lease.require)
+            await self._delivery.sessions.end(job.place, lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
@@ -245,10 +245,7 @@ class Answering:
 
     async def _clear(self, job: Job) -> None:
         """Take away what a worker that died over this question may have left on show."""
-        with suppress(DeliveryFailed):
-            require = job.lease.require
-            await self._delivery.status(job.place, "", question_ts=job.incoming.ts, lease_check=require)
-        await self._delivery.sessions.end(job.place, job.incoming.ts, job.lease.require)
+        await self._delivery.sessions.end(job.place, job.lease.require)
         if job.claimed.tries > 1:
             await self._delivery.drop_placeholders(job.place, job.answer_key())
 
@@ -296,7 +293,8 @@ class Answering:
         waited = bool(waiting_since(job))
         first, pace = MODEL_AWAY if waited else THINKING, Pace(late_s=self._timeouts.late_s)
         answer_key = job.answer_key(may_exist=waited or job.may_be_answered)
-        async with working(self._delivery, job.place, answer_key, pace, first=first) as status:
+        async with working(self._delivery, job.place, answer_key, pace, first=first, title=_title(job)) as status:
+            job = replace(job, context=await said_before_in_chat(job.incoming, self._stores))
             earlier = await with_earlier(job, state, self._delivery.reader)
             files = await self._lookups.files_of(job.incoming, earlier.first)
             brought = any(not file.opening for file in files)
@@ -307,7 +305,8 @@ class Answering:
                 await self._delivery.say(job.place, help_, job.incoming.ts, job.lease.require)
                 return OK
             question = replace(job.incoming.question(), text=text, files=files)
-            known = replace(earlier.state, opened_with_files=opened_with(files, job.incoming))
+            history = (*job.context, *earlier.state.history)
+            known = replace(earlier.state, history=history, opened_with_files=opened_with(files, job.incoming))
             before = stream_before(job)
             await self._streamed.drop_plan(job, before)
             async with streaming(self._streamed.stage(job, before, status.again)) as stream:
@@ -332,7 +331,7 @@ class Answering:
                 return await self._waiting.rest(job, status, outcome, wait_s)
             if isinstance(outcome, Cancelled):
                 return OK
-            decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=after)
+            decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=job.kept(after))
             entry = await self._write_down(job, decided)
             await observer.decided(question, outcome)
             await live_view.hold()
@@ -377,12 +376,18 @@ class Answering:
 
     def _saving(self, job: Job) -> Save:
         async def save(state: ThreadState) -> ThreadState:
-            return await self._threads.save(job.place, state, fence=job.claimed.fence)
+            return await self._threads.save(job.place, job.kept(state), fence=job.claimed.fence)
 
         return save
 
     async def _save(self, job: Job, state: ThreadState) -> None:
         await self._stores.save(job.claimed, job.place, state)
+
+
+def _title(job: Job) -> str:
+    """What a person's list of conversations calls this one: the question that opened it."""
+    opens = job.place.thread_ts == job.incoming.ts and job.place.channel.startswith("D")
+    return " ".join(job.incoming.text.split()) if opens else ""
 
 
 def _as_new(state: ThreadState, incoming: Incoming) -> ThreadState | None:

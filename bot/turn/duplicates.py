@@ -30,7 +30,7 @@ from bot.delivery.slots import left_blank, seconds
 from bot.queue.lease import Lease, heed_cancellation, now
 from bot.queue.queue import LEASE_S, Claimed, Mailbox
 from bot.queue.worker import OK, Ending, later
-from bot.slack.history import age_s, is_direct
+from bot.slack.history import age_s
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
 from bot.stores.cancellations import Cancellations
@@ -164,9 +164,7 @@ async def put_in_order(
             gone += 1
             what = "placeholder" if posted in left else "second_notice" if posted.about else "second_answer"
             _log.warning(f"{what}_deleted", part=posted.part, stood_s=round(age_s(posted.ts), 1))
-    # A thread has one status: it may be another question's. A direct chat's questions have one each.
-    quiet = over if is_direct(place) else not at_work
-    if answered and quiet and seen.last_word:
+    if answered and not at_work and seen.last_word:  # a thread has one status: it may be another question's
         with suppress(DeliveryFailed):  # a workspace without statuses is looked at again all the same
-            await delivery.status(place, "", question_ts=question_ts, lease_check=lease_check)
+            await delivery.status(place, "", lease_check=lease_check)
     return gone

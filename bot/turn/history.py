@@ -1,8 +1,6 @@
 """What was said in a thread before a question: as Orion remembers it, completed by what Slack has (A2).
 
-Promises: whoever mentions Orion is understood by all that stands in the thread, also by what was said to others, or
-while Orion was told to keep quiet; a thread that is not remembered is read whole. Must never fail a question because
-its thread cannot be read: what Slack does not let Orion read is left out.
+Whoever mentions Orion is understood by all that stands in the thread. What Slack does not let Orion read is left out.
 """
 
 from __future__ import annotations
@@ -13,9 +11,12 @@ from typing import Any
 
 import structlog
 
+from agent.thread.conversation import Message
 from agent.thread.state import ThreadState
 from bot.slack.history import Conversation, ThreadReader, sort_key
+from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
+from bot.stores.stores import Stores
 from bot.turn.job import Job
 
 log = structlog.get_logger()
@@ -53,6 +54,14 @@ async def with_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Ea
     heard = tuple(m for m in read.messages if m.role == "user" or not known)
     history = (*known, *missed) if remembered else heard or known
     return Earlier(state=replace(state, history=history), first=read.first)
+
+
+async def said_before_in_chat(incoming: Incoming, stores: Stores) -> tuple[Message, ...]:
+    """The exchange before a message that opens a thread in a direct chat, if it is not half an hour old."""
+    before = await stores.direct_chats.before(incoming.thread, incoming.ts)
+    history = (await stores.threads.load(before)).history if before else ()
+    asked = [index for index, message in enumerate(history) if message.role == "user" and message.addressed]
+    return history[asked[-1] :] if asked else ()
 
 
 def _in_chat(job: Job) -> bool:

@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from agent.thread.conversation import ThreadKey
+from agent.thread.conversation import Message, ThreadKey
+from agent.thread.state import ThreadState
 from bot.delivery.blocks import Mark
 from bot.delivery.delivery import AnswerKey
 from bot.queue.lease import Lease
@@ -25,7 +26,10 @@ GATE_MOST_S: Final = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One message in our hands. ``facts`` are what Redis knew when it was claimed, ``schema`` is the stored one."""
+    """One message in our hands. ``facts`` are what Redis knew when it was claimed, ``schema`` is the stored one.
+
+    ``context`` is what was said last in the same direct chat before this message opened a thread of its own.
+    """
 
     claimed: Claimed
     lease: Lease
@@ -33,6 +37,11 @@ class Job:
     turn_id: str
     facts: Facts = field(default_factory=Facts)
     schema: int = 1
+    context: tuple[Message, ...] = ()
+
+    def kept(self, state: ThreadState) -> ThreadState:
+        """What is saved of the thread: what was said elsewhere in the chat is kept where it was said."""
+        return replace(state, history=tuple(one for one in state.history if one not in self.context))
 
     @property
     def place(self) -> ThreadKey:

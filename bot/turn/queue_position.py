@@ -71,7 +71,7 @@ class Queueing:
     async def _show(self, delivery: Delivery, incoming: Incoming, place: int) -> None:
         text = status_in(BUSY if place else BEHIND, detect(incoming.text)).format(number=place)
         try:
-            await delivery.status(incoming.thread, text, question_ts=incoming.ts)
+            await delivery.status(incoming.thread, text)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
@@ -83,4 +83,4 @@ class Queueing:
         """The answer overtook us: nothing will clear this any more but we."""
         await delivery.drop_placeholders(incoming.thread, AnswerKey(question_ts=incoming.ts))
         with suppress(DeliveryFailed):
-            await delivery.status(incoming.thread, "", question_ts=incoming.ts)
+            await delivery.status(incoming.thread, "")

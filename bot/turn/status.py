@@ -133,7 +133,7 @@ class WorkingStatus:
                 with suppress(DeliveryFailed):
                     await delivery.drop_placeholders(self._place, answer_key)
             if self._told or answer_key.may_exist:  # an earlier try, which may have died, may have told something too
-                await delivery.sessions.end(self._place, lease_check=answer_key.lease_check, title=self._title)
+                await delivery.sessions.end(self._place, answer_key.lease_check, title=self._title)
 
     async def _tell(self, text: str) -> None:
         language, answer_key = self._answer_key.language, self._answer_key

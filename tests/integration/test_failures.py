@@ -392,7 +392,6 @@ async def seen(failure: Failure, home: Path, far_ends: FarEnds) -> Seen:
             await failure.before(scene)
             failure.slack(setting.workspace.faults)
             ts = await failure.ask(scene)
-            thread = channel if channel == DIRECT else ts
             await failure.after(scene)
 
             async def over() -> bool:
@@ -400,15 +399,13 @@ async def seen(failure: Failure, home: Path, far_ends: FarEnds) -> Seen:
                 ended = events != [] and all(event.acknowledged or event.given_up for event in events)
                 depth = await setting.orion.mailbox.depth()
                 # A second look at a delivery that was made twice may still lie in the mailbox.
-                told = bool(answers(setting.workspace, ts, thread, channel)) or depth.dead > 0
+                told = bool(answers(setting.workspace, ts, ts, channel)) or depth.dead > 0
                 return ended and told and setting.orion.turns.in_flight == 0
 
             await wait_until(over, "the question is done with", 25)
             page = (await setting.orion.metrics()).decode()
-            found = answers(setting.workspace, ts, thread, channel)
-            said = [
-                m for m in setting.workspace.messages(channel, None if thread == channel else thread) if m["ts"] > ts
-            ]
+            found = answers(setting.workspace, ts, ts, channel)
+            said = [m for m in setting.workspace.messages(channel, ts) if m["ts"] > ts]
             assert [m for m in said if m.get("bot_id")] == found, "nothing but the answer is left in the thread"
             direct = [m for m in setting.workspace.messages(DIRECT) if m.get("bot_id") and m["ts"] > ts]
             shown_statuses = statuses(setting)

@@ -47,7 +47,7 @@ async def test_a6_a_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_
         answer = await setting.answer_to(ts)
         assert shown(answer).startswith("Stopped")
         await wait_until(lambda: quiet(setting), "nothing is left to do")
-        assert [c.arguments["status"] for c in calls if c.method == "assistant.threads.setStatus"][-1] == ""
+        assert setting.workspace.workspace.threads.shown() == []
 
 
 async def test_a3_an_edit_while_the_turn_runs_is_answered_in_place(tmp_path: Path, redis_url: str) -> None:
@@ -349,4 +349,4 @@ async def test_a3_a_deleted_question_that_rests_is_not_waited_for(tmp_path: Path
         setting.workspace.delete(CHANNEL, ts)
         await wait_until(lambda: done(setting), "it is settled", 5)
         assert shown_in(setting, ts) == []
-        assert [c.arguments["status"] for c in calls if c.method == "assistant.threads.setStatus"][-1] == ""
+        assert setting.workspace.workspace.threads.shown() == []

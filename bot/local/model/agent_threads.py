@@ -112,6 +112,11 @@ class AgentThreads:
         """All statuses on show."""
         return [self._status_payload(thread) for thread in self.statuses]
 
+    def forget(self, thread: ThreadId) -> None:
+        """The thread is gone, and with it its status and its session."""
+        self._end_status(thread)
+        self.sessions.pop(thread, None)
+
     def _end_status(self, thread: ThreadId) -> None:
         self._stop_timer(thread)
         self._clear(thread)

@@ -296,9 +296,9 @@ async def test_a10_home_and_prompts_reach_slack() -> None:
 async def test_a5_a_status_names_the_thread_or_the_question() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.status(place, "is reading…", ["a", "b"], question_ts=ts)
+        await slack.delivery.status(place, "is reading…", ["a", "b"])
         chat, chat_ts = slack.ask("how?", CHAT)
-        await slack.delivery.status(chat, "is reading…", question_ts=chat_ts)
+        await slack.delivery.status(chat, "is reading…")
         calls = [call.arguments for call in slack.server.calls if call.method == "assistant.threads.setStatus"]
         assert [call["thread_ts"] for call in calls] == [ts, chat_ts]
         assert [call.get("loading_messages") for call in calls] == [["a", "b"], None]
@@ -386,7 +386,7 @@ async def test_e5_no_status_is_shown_without_the_lease() -> None:
         raise LeaseLost
 
     async with local_slack() as slack:
-        place, ts = slack.ask()
+        place, _ = slack.ask()
         with pytest.raises(LeaseLost):
-            await slack.delivery.status(place, "is thinking…", question_ts=ts, lease_check=lost)
+            await slack.delivery.status(place, "is thinking…", lease_check=lost)
         assert slack.server.workspace.threads.statuses == {}

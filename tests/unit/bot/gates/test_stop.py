@@ -120,6 +120,19 @@ async def test_a6_slacks_stop_button_shows_while_a_turn_runs_and_stops_it(
         assert whispers(setting, channel) == []
 
 
+async def test_a6_the_word_at_the_top_of_a_direct_chat_stops_the_thread_before(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(LIMIT, channel=DIRECT)
+        await setting.workspace.wait_for(lambda: session(setting, (DIRECT, ts)) == "processing", 20)
+        setting.ask("stop", channel=DIRECT)
+        assert shown(await setting.answer_to(ts, channel=DIRECT)).startswith("Stopped")
+        gate.set()
+
+
 async def test_a6_a_stop_button_that_outlived_its_turn_goes_away(tmp_path: Path, redis_url: str) -> None:
     async with hanging(tmp_path, redis_url) as (setting, ts, gate):
         gate.set()

@@ -81,5 +81,5 @@ async def test_a6_without_its_lease_a_turn_touches_no_button() -> None:
         with pytest.raises(LeaseLost):
             await slack.delivery.sessions.begin(place, lost)
         with pytest.raises(LeaseLost):
-            await slack.delivery.sessions.end(place, lease_check=lost)
+            await slack.delivery.sessions.end(place, lost)
         assert slack.made(SESSION_METHOD) == 0

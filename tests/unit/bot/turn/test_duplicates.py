@@ -286,7 +286,7 @@ async def test_a5_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
         claimed, lease = await at.claim()
         await at.answering._delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
-        await at.slack.delivery.status(place, "is thinking…", question_ts=ts)
+        await at.slack.delivery.status(place, "is thinking…")
         await PendingChecks(at.mailbox).note(place, ts)
         await settled(at)
         assert len(own(at.slack, place)) == 2

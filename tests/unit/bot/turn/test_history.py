@@ -10,7 +10,7 @@ import pytest
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.integration.test_interruptions import done
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, running, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, shown
 from tests.support.waiting import wait_until
 
 ANSWERS = [says(DRAFTS["good"])] * 3
@@ -42,6 +42,31 @@ async def test_a2_a_mention_knows_what_was_said_to_others_since(tmp_path: Path, 
         last = setting.ask(f"{MENTION} {LIMIT}", thread=ts)
         await setting.answer_to(last, thread=ts)
         assert json.dumps(server.requests[-1], default=str).count("pastries") <= 2, "it is remembered once"
+
+
+async def test_a1_a_new_thread_in_a_direct_chat_knows_the_exchange_before_and_keeps_none_of_it(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 6, drafts=ANSWERS * 2) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        first = setting.ask(f"{LIMIT} I ask for the pastries.", channel=DIRECT)
+        await setting.answer_to(first, channel=DIRECT)
+        await settled(setting)
+        before = len(server.requests)
+        second = setting.ask("And per hour?", channel=DIRECT)
+        await setting.answer_to(second, channel=DIRECT)
+        await settled(setting)
+        assert all("pastries" in json.dumps(body, default=str) for body in server.requests[before:])
+        setting.workspace.delete(DIRECT, first)
+        await settled(setting)
+        before = len(server.requests)
+        await setting.answer_to(
+            setting.ask("And per day?", thread=second, channel=DIRECT), thread=second, channel=DIRECT
+        )
+        assert len(server.requests) > before
+        assert not any("pastries" in json.dumps(body, default=str) for body in server.requests[before:])
 
 
 @pytest.mark.parametrize("remembered", [False, True])

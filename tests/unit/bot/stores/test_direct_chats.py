@@ -1,0 +1,30 @@
+"""The threads of a direct chat, and the one before (A1)."""
+
+from __future__ import annotations
+
+from redis.asyncio import Redis
+
+from agent.thread.conversation import ThreadKey
+from bot.stores.direct_chats import CONTEXT_S, KEPT_S, DirectChats
+
+
+def thread(seconds: int, channel: str = "D1") -> ThreadKey:
+    return ThreadKey(team="T1", channel=channel, thread_ts=f"{1_700_000_000 + seconds}.000100")
+
+
+async def test_a1_the_thread_before_is_the_one_last_used_within_half_an_hour(redis_client: Redis) -> None:
+    chats = DirectChats(redis_client)
+    first, second, channel = thread(0), thread(60), thread(0, "C1")
+    for said in (first, second, channel):
+        await chats.note(said, said.thread_ts)
+    await chats.note(first, thread(90).thread_ts)  # somebody went on in the first one
+
+    async def before(seconds: int, channel: str = "D1") -> ThreadKey | None:
+        opened = thread(seconds, channel)
+        return await chats.before(opened, opened.thread_ts)
+
+    assert [await before(seconds) for seconds in (100, 70, 0)] == [first, second, None]
+    assert [await before(seconds) for seconds in (90 + CONTEXT_S - 1, 90 + CONTEXT_S)] == [first, None]
+    assert await chats.before(second, thread(100).thread_ts) is None, "a reply goes on where it stands"
+    assert await before(100, "C1") is None
+    assert 0 < await redis_client.ttl(chats.key(first)) <= KEPT_S
