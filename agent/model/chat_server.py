@@ -33,9 +33,9 @@ LONGEST_WAIT_S: Final = 10.0
 KEPT_ALIVE_S: Final = 120.0
 """Seconds an idle connection is kept: the next question comes later than httpx's five, and need not shake hands."""
 _CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100, keepalive_expiry=KEPT_ALIVE_S)
-_CUT: Final = 0.5
+_CUT: Final = 0.75
 """A server that counts less than this share of the estimated tokens of a prompt did not read all of it."""
-_LONG_PROMPT: Final = 1_000
+_LONG_PROMPT: Final = 2_000
 """Tokens from which on the estimate is good enough to say so."""
 _STATUS_KINDS: dict[int, ModelErrorKind] = {
     400: "ConfigurationError",

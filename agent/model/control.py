@@ -1,7 +1,7 @@
 """The control channel on the wire: actions to function schemas, and a model's output back to one action. Pure.
 
-Promises: lenient in finding (prose, code fences and thinking round a JSON object do not matter), strict in reading: a
-missing or ill-typed field is a ``ControlError`` whose text tells the model what to mend, never a guess.
+Prose, code fences and thinking round a JSON object do not matter; a missing or ill-typed field is a ``ControlError``
+whose text tells the model what to mend.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_OBJECTS = 64
 _TEXT = {"type": "string"}
 _PLAN = {
     "type": "array",
-    "description": "Only when there is no plan yet and more than one step is needed.",
+    "description": "The steps, when there is no plan yet and more than one is needed.",
     "items": {
         "type": "object",
         "properties": {"description": _TEXT, "tool": _TEXT, "acceptance": _TEXT},
@@ -36,9 +36,10 @@ _PLAN = {
 _CONTROL: dict[str, tuple[str, dict[str, Any]]] = {
     "respond": ("Everything needed is there: the reply is written next.", {}),
     "ask_user": ("Ask the person for one missing fact.", {"question": _TEXT, "key": _TEXT}),
-    "finish_step": ("A step of the plan is done.", {"step": {"type": "integer"}, "result": _TEXT}),
-    "complete": ("End with a short reply that needs no source.", {"summary": _TEXT}),
+    "finish_step": ("A step of the plan is done, or a plan is begun.", {"step": {"type": "integer"}, "result": _TEXT}),
+    "complete": ("End with a short friendly reply that states nothing.", {"summary": _TEXT}),
 }
+_MORE = {"finish_step": {"plan": _PLAN}}
 
 
 class ControlError(ValueError):
@@ -54,11 +55,16 @@ class Call:
     call_id: str
 
 
-def functions(tools: Iterable[ToolSpec], *, with_plan: bool) -> list[dict[str, Any]]:
-    """The ``tools`` field of a chat request: the four control functions, then the real tools."""
-    plan = {"plan": _PLAN} if with_plan else {}
+def functions(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
+    """The ``tools`` field of a chat request: the four control functions, then the real tools.
+
+    It is the same in every step, as it stands in front of all else in a prompt cache. A plan is read from any control
+    function, and offered in one.
+    """
     control = [
-        _function(name, text, {"type": "object", "properties": {**fields, **plan}, "required": list(fields)})
+        _function(
+            name, text, {"type": "object", "properties": {**fields, **_MORE.get(name, {})}, "required": [*fields]}
+        )
         for name, (text, fields) in _CONTROL.items()
     ]
     return control + [_function(t.name, t.description, dict(t.parameters) or {"type": "object"}) for t in tools]

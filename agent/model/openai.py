@@ -86,7 +86,7 @@ class OpenAIModel:
         before = Usage()
         if not self._server.learned(self._model).json_only:
             body = self._deciding(control_messages(context, as_json=False))
-            body |= {"tools": functions(context.tools, with_plan=context.plan is None), "tool_choice": "required"}
+            body |= {"tools": functions(context.tools), "tool_choice": "required"}
             action, before = await self._by_tools(body)
             if action:
                 return Decision(action=action, usage=before, call=self._call(body))
@@ -101,7 +101,7 @@ class OpenAIModel:
         """Phase two as a stream: no tools, no response format."""
         body: Body = {
             "model": self._write_model,
-            "messages": write_messages(context),
+            "messages": write_messages(context, reasons=self._server.learned(self._write_model).reasons),
             "temperature": WRITE_TEMPERATURE,
             "reasoning_effort": self._write_effort,
         }

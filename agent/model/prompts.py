@@ -1,8 +1,8 @@
-"""Builds every prompt, in one place: pure functions from a context to chat messages (B2, I2).
+"""Builds every prompt: pure functions from a context to chat messages (B2, I2).
 
-Promises: whatever came from people, documents or tools stands between two marker lines that carry a fence word. The
-word is made of all that data itself, so nothing in the data can hold it and close the fence; the same turn gives the
-same prompt. The write prompt carries nothing that is not listed in B2.
+What stays the same stands first, so that a provider's prompt cache covers it: the instructions, one text for both
+phases; the sources, each under its number; tool results; the conversation; then the task. Within a turn the front part
+only grows. Outside text stands between marker lines with a fence word that is the turn's own and stands in none of it.
 """
 
 from __future__ import annotations
@@ -10,32 +10,40 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime
 from functools import cache
 from importlib.resources import files
-from typing import TypedDict
+from itertools import count
+from typing import Final, TypedDict
 
 from agent.model.judge import JudgeContext
 from agent.model.protocol import DecideContext, WriteContext
-from agent.thread.conversation import Message
+from agent.thread.conversation import Message, Question
 from agent.thread.plan import Plan
 from agent.tools.tool import ToolResult, ToolSpec
 from verification.judgement import source_lines
+from verification.rules.citations import citations
 from verification.types import Source
 
-# What the model writes when the sources do not hold the answer; prompts/write.md says the same word.
-NOT_FOUND = "NOT_IN_SOURCES"
-MESSAGES_SEEN = 5
-RESULTS_SEEN = 5
-PREVIEW = 200
+NOT_FOUND: Final = "NOT_IN_SOURCES"
+"""What the model writes when the sources do not hold the answer; prompts/system.md says the same word."""
+MESSAGES_SEEN: Final = 5
+RESULTS_SEEN: Final = 5
+PREVIEW: Final = 200
+LONGEST_LABEL: Final = 300
 # A thread may hold anything that was ever pasted into it: what is talk to a model is cut, what is evidence is a source.
-DECIDE_MESSAGES = 40
-DECIDE_MESSAGE = 1_000
-WRITE_MESSAGE = 4_000
-# How much of each source and result a decision sees: enough to tell whether more is needed.
-DECIDE_SOURCE = 1_000
-DECIDE_RESULT = 2_000
-# From here on a decision is told that it should come to an end.
-FEW_CALLS = 3
+DECIDE_MESSAGES: Final = 40
+DECIDE_MESSAGE: Final = 1_000
+WRITE_MESSAGE: Final = 4_000
+DECIDE_RESULT: Final = 2_000
+"""Characters of a result that a decision sees, where it brought no sources."""
+FEW_CALLS: Final = 3
+"""From here on a decision is told that it should come to an end."""
+_PRIVATE: Final = ("system", "decide_json", "think", "feedback", "feedback_rest")
+# Seconds since 1970 that a message of Slack can have; a terminal numbers its questions otherwise.
+_EARLIEST: Final = 1_000_000_000
+_DAYS_TOLD: Final = 60
+_MONTHS_TOLD: Final = 24
 
 
 class ChatMessage(TypedDict):
@@ -66,40 +74,45 @@ def prompts_version() -> str:
 
 
 def private_texts() -> tuple[str, ...]:
-    """Texts no answer may repeat."""
-    return tuple(prompt_text(name) for name in ("control", "control_json", "write", "feedback", "feedback_rest"))
+    """Texts no answer may repeat. The worked example is none: its words are anybody's."""
+    return tuple(map(prompt_text, _PRIVATE))
 
 
 def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessage]:
-    """The messages of one decision. ``as_json`` adds the JSON forms for a server without tool calling."""
-    system = prompt_text("control")
-    if as_json:
-        system += "\n\n" + prompt_text("control_json") + "\n" + _tool_lines(context.tools)
+    """The messages of one decision. ``as_json`` adds the JSON forms and the tools for a server without tool calling."""
+    today = today_of(context.question)
     parts = [
-        *_conversation(context.mission, _talk(context.history[-DECIDE_MESSAGES:], DECIDE_MESSAGE), context.answers),
-        *(_part(_result_label(r), _clip(_told(r), DECIDE_RESULT)) for r in context.results),
-        *(_part(_source_label(s), _clip(s.text, DECIDE_SOURCE)) for s in context.sources),
+        *_source_parts(context.sources, today),
+        *_result_parts(context.results, context.left_out, DECIDE_RESULT),
+        *_conversation(context, _talk(context.history[-DECIDE_MESSAGES:], DECIDE_MESSAGE)),
         *_plan_parts(context.plan),
         _part("last message", context.question.text),
     ]
-    lines = [fenced(parts), *_left(context)]
+    lines = [fenced(parts, _seed(context.question)), _dated(today), *_left(context)]
     if context.complaint:
         lines.append(f"Your last decision could not be read: {context.complaint} Decide again, in the right form.")
-    lines.append("Decide the next step.")
-    return _chat(system, "\n\n".join(lines))
+    lines.append(prompt_text("decide_json") + "\n" + _tool_lines(context.tools) if as_json else prompt_text("decide"))
+    return _chat(_instructions(), "\n\n".join(lines))
 
 
-def write_messages(context: WriteContext) -> list[ChatMessage]:
-    """The messages of phase two: lean, with the numbered sources in full."""
+def write_messages(context: WriteContext, *, reasons: bool = False) -> list[ChatMessage]:
+    """The messages of phase two: lean, with the numbered sources in full.
+
+    A model that ``reasons`` by itself is not told to think.
+    """
+    today = today_of(context.question)
     parts = [
-        *_conversation(context.mission, _talk(context.history[-MESSAGES_SEEN:], WRITE_MESSAGE), context.answers),
-        *(_part(_result_label(r), _clip(_told(r), PREVIEW)) for r in context.results[-RESULTS_SEEN:]),
-        *(_part(_source_label(s), s.text) for s in context.sources),
+        *_source_parts(context.sources, today),
+        *_result_parts(context.results[-RESULTS_SEEN:], context.left_out, PREVIEW),
+        *_conversation(context, _talk(context.history[-MESSAGES_SEEN:], WRITE_MESSAGE)),
     ]
     if context.kept:
         parts.append(_part("already shown to the person; go on after it and do not write it again", context.kept))
     parts.append(_part("last message", context.question.text))
-    messages = _chat(prompt_text("write"), fenced(parts) + "\n\n" + _task(context))
+    task = prompt_text("write" if context.sources else "write_general")
+    form = prompt_text("answer" if reasons else "think")
+    data = fenced(parts, _seed(context.question))
+    messages = _chat(_instructions(), f"{data}\n\n{_dated(today)}\n\n{task} {form}")
     if context.feedback:
         messages.append({"role": "assistant", "content": f"<answer>\n{context.previous_draft}\n</answer>"})
         again = prompt_text("feedback_rest" if context.kept else "feedback")
@@ -134,35 +147,102 @@ def _barred(text: str) -> str:
     return "\n".join(f"| {line}" for line in text.splitlines())
 
 
-def fenced(parts: Sequence[Part]) -> str:
-    """Each part between its own marker lines."""
-    word = _fence_word(parts)
+def fenced(parts: Sequence[Part], seed: str) -> str:
+    """Each part between its own marker lines. The fence word follows from ``seed`` and stands in no part."""
+    texts = [text for part in parts for text in (part["label"], part["text"])]
+    words = (hashlib.sha256(f"{number}\n{seed}".encode(errors="replace")).hexdigest()[:12] for number in count())
+    word = next(word for word in words if not any(word in text for text in texts))
     return "\n\n".join(f"[DATA {word}: {p['label']}]\n{p['text']}\n[END {word}]" for p in parts)
 
 
-def _fence_word(parts: Sequence[Part]) -> str:
-    """A word that stands nowhere in the parts. It is their hash, so who writes one of them cannot foresee it."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()[:16]
+def today_of(question: Question) -> date:
+    """The day a question was asked on, in UTC, by its time stamp; today where that is none."""
+    seconds = question.ts.partition(".")[0]
+    asked = int(seconds) if seconds.isdecimal() and len(seconds) <= len(str(_EARLIEST)) else 0
+    return (datetime.fromtimestamp(asked, UTC) if asked >= _EARLIEST else datetime.now(UTC)).date()
+
+
+def uncited(text: str) -> str:
+    """The text without its citations: a number means another source in each turn."""
+    for citation in reversed(citations(text)):
+        text = text[: citation.start].rstrip(" ") + text[citation.end :]
+    return text
+
+
+@cache
+def _instructions() -> str:
+    return prompt_text("system") + "\n\n" + prompt_text("example")
+
+
+def _seed(question: Question) -> str:
+    """The same in all calls of a turn. Who writes a document cannot foresee it."""
+    return f"{question.thread} {question.ts} {question.text}"
+
+
+def _dated(today: date) -> str:
+    return f"Today is {today:%A}, {today.day} {today:%B %Y} (UTC)."
+
+
+def _source_parts(sources: Iterable[Source], today: date) -> Iterable[Part]:
+    for source in sources:
+        yield _part(f"source [{source.id}] {_one_line(source.title)}{_updated(source.updated_at, today)}", source.text)
+
+
+def _updated(at: str, today: date) -> str:
+    """How old a source is, as far as that is known."""
+    if not at:
+        return ""
+    try:
+        days = (today - date.fromisoformat(at[:10])).days
+    except ValueError:
+        return f", updated {_one_line(at)}"
+    return f", updated {at[:10]} ({_ago(days)})"
+
+
+def _ago(days: int) -> str:
+    if days <= 0:
+        return "today"
+    months = round(days / 30.44)
+    if days < _DAYS_TOLD:
+        return f"{days} day{'s' if days > 1 else ''} ago"
+    return f"{months} months ago" if months < _MONTHS_TOLD else f"{round(days / 365.25)} years ago"
+
+
+def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) -> Iterable[Part]:
+    """What the tools were asked and told; what they told as sources stands in full already."""
+    lines = [f"{'✓' if r.ok else '✗'} {_one_line(r.tool)}{_asked(r)}: {_clip(_told(r), longest)}" for r in results]
+    if left_out:
+        lines.append(f"{left_out} more passages were found than there is room for. Narrower words find them.")
+    if lines:
+        yield _part("tools used so far", "\n".join(lines))
+
+
+def _asked(result: ToolResult) -> str:
+    return f" {_clip(json.dumps(dict(result.input), ensure_ascii=False), PREVIEW)}" if result.input else ""
+
+
+def _told(result: ToolResult) -> str:
+    """What a tool brought, or why it failed and what to try next."""
+    if not (result.ok and result.sources):
+        return result.content or " ".join((result.error, *result.hints))
+    notes = [line for line in result.content.splitlines() if line.startswith("[Cut off")]
+    return " ".join(("its sources stand above.", *notes, *result.hints))
 
 
 def _talk(history: Sequence[Message], longest: int) -> str:
-    who = ("Orion" if m.role == "assistant" else m.user or "person" for m in history)
-    return "\n".join(f"{name}: {_clip(m.text, longest)}" for name, m in zip(who, history, strict=True))
+    lines = []
+    for message in history:
+        said = uncited(message.text) if message.role == "assistant" else message.text
+        name = "Orion" if message.role == "assistant" else message.user or "person"
+        lines.append(f"{name}: {_clip(said, longest)}")
+    return "\n".join(lines)
 
 
-def _conversation(mission: str, talk: str, answers: dict[str, str]) -> list[Part]:
-    told = "\n".join(f"{key}: {value}" for key, value in answers.items())
+def _conversation(context: DecideContext | WriteContext, talk: str) -> list[Part]:
+    told = "\n".join(f"{key}: {value}" for key, value in context.answers.items())
+    mission = context.mission if context.mission != context.question.text else ""
     named = (("mission", mission), ("conversation so far", talk), ("the person's answers to questions", told))
     return [_part(label, text) for label, text in named if text]
-
-
-def _task(context: WriteContext) -> str:
-    if context.sources:
-        return "Reply to the last message from the numbered sources above."
-    return (
-        "There are no sources for this message, so cite nothing and do not write "
-        f"{NOT_FOUND}: reply from general knowledge, briefly, and say what you are not sure of."
-    )
 
 
 def _plan_parts(plan: Plan | None) -> Iterable[Part]:
@@ -179,20 +259,6 @@ def _left(context: DecideContext) -> Iterable[str]:
         yield f"Little is left: {max(calls, 0)} model calls, {max(tools, 0)} tool calls. Respond with what there is."
 
 
-def _result_label(result: ToolResult) -> str:
-    return f"{'✓' if result.ok else '✗'} result of {_one_line(result.tool)}"
-
-
-def _told(result: ToolResult) -> str:
-    """What a tool brought, or why it failed and what to try next."""
-    return result.content or " ".join((result.error, *result.hints))
-
-
-def _source_label(source: Source) -> str:
-    dated = f", updated {_one_line(source.updated_at)}" if source.updated_at else ""
-    return f"source [{source.id}] {_one_line(source.title)}{dated}"
-
-
 def _tool_lines(tools: Iterable[ToolSpec]) -> str:
     named = ({"name": t.name, "description": t.description, "input": t.parameters} for t in tools)
     return "\n".join(json.dumps(tool, ensure_ascii=False) for tool in named)
@@ -204,7 +270,7 @@ def _part(label: str, text: str) -> Part:
 
 def _one_line(text: str) -> str:
     """A title stands inside a marker line, so it must stay on it and may not close it."""
-    return " ".join(text.replace("]", ")").replace("[", "(").split())[:PREVIEW]
+    return " ".join(text.replace("]", ")").replace("[", "(").split())[:LONGEST_LABEL]
 
 
 def _clip(text: str, limit: int) -> str:

@@ -56,7 +56,10 @@ class ModelError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecideContext:
-    """All that one decision may depend on. ``complaint`` says what was wrong with the last, malformed decision."""
+    """All that one decision may depend on. ``complaint`` says what was wrong with the last, malformed decision.
+
+    ``left_out`` is how many passages were found that there was no room for.
+    """
 
     mission: str
     question: Question
@@ -69,6 +72,7 @@ class DecideContext:
     budget: Budget
     used: Usage
     complaint: str = ""
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +109,7 @@ class WriteContext:
     feedback: str = ""
     previous_draft: str = ""
     kept: str = ""
+    left_out: int = 0
 
 
 Piece = tuple[Literal["content", "reasoning"], str]

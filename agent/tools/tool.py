@@ -34,7 +34,8 @@ Event = TypeVar("Event")
 class ToolResult:
     """What a tool brought. ``sources`` carry ``id=0``: the turn numbers them. ``hints`` say what to try next.
 
-    ``usage`` is what a tool spent on a model that it asked itself, ``call`` what it asked.
+    ``input`` is what it was called with. ``usage`` is what a tool spent on a model that it asked itself, ``call`` what
+    it asked.
     """
 
     call_id: str
@@ -44,6 +45,7 @@ class ToolResult:
     sources: tuple[Source, ...] = ()
     error: str = ""
     hints: tuple[str, ...] = ()
+    input: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     call: ModelCall | None = None
 

@@ -11,13 +11,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
+from agent.model.prompts import MESSAGES_SEEN, RESULTS_SEEN
 from agent.model.protocol import ModelError, Piece, WriteContext, WriteStream
 from agent.tasks import beside
 from agent.turn.events import ModelEnd, ModelStart
 from agent.turn.progress import Progress
 
-MESSAGES_SEEN: Final = 5
-RESULTS_SEEN: Final = 5
 DISCARDED: Final = "discarded"
 """The ``error`` of a draft that was stopped because the decision needed no answer yet."""
 _WAITING: Final = 4_096
@@ -118,4 +117,5 @@ def write_context(progress: Progress) -> WriteContext:
         answers=state.answers,
         results=tuple(progress.results[-RESULTS_SEEN:]),
         sources=tuple(progress.sources),
+        left_out=progress.left_out,
     )

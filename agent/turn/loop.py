@@ -211,6 +211,7 @@ def _decide_context(progress: Progress, complaint: str) -> DecideContext:
         budget=progress.budget,
         used=progress.used,
         complaint=complaint,
+        left_out=progress.left_out,
     )
 
 
@@ -273,7 +274,7 @@ async def _call(progress: Progress, call: ToolCall) -> ToolResult:
             call=result.call,
         )
     )
-    return result
+    return replace(result, input=call.input)
 
 
 def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> None:

@@ -83,6 +83,7 @@ class Progress:
     used: Usage = field(default_factory=Usage)
     results: list[ToolResult] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
+    left_out: int = 0
     titles: dict[str, str] = field(default_factory=dict)
     revealed: tuple[StepSeen, ...] = ()
 
@@ -97,12 +98,15 @@ class Progress:
 
         One that not everybody may see who will see the answer is left out (I3), whatever brought it.
         """
-        if not source.text.strip() or len(self.sources) >= SOURCES_MOST:
+        if not source.text.strip():
             return
         if not may_see(source.audience, viewers_of(self.question)):
             log.warning("source_withheld", thread=str(self.question.thread), origin=source.origin)
             return
         if any(known.url == source.url and known.text == source.text for known in self.sources):
+            return
+        if len(self.sources) >= SOURCES_MOST:
+            self.left_out += 1
             return
         self.sources.append(replace(source, id=len(self.sources) + 1))
 

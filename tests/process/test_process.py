@@ -129,7 +129,13 @@ async def test_g1_no_text_and_no_secret_in_any_log_line(tmp_path: Path) -> None:
         assert {"turn_stopped", "answer_delivered", "event_stored", "turn_ended", "slack_signature_refused"} <= happened
         assert {line["turn_id"] for line in lines if line["event"] == "turn_outcome"} <= turns
         words = ["987654", "requests a minute", "requests per minute", "API key", "cloud forests", "marmoset", "badger"]
-        secrets = ["sk-test", "You steer Orion", opened.bot_token, opened.app_token, opened.signing_secret]
+        secrets = [
+            "sk-test",
+            "an assistant in a team's chat",
+            opened.bot_token,
+            opened.app_token,
+            opened.signing_secret,
+        ]
         assert [word for word in [*QUESTIONS, *words, *secrets] if word in text] == []
 
 

@@ -116,11 +116,9 @@ def test_b1_no_arguments_are_an_empty_object() -> None:
     assert read_arguments(None) == {} == read_arguments(" ")
 
 
-def test_b1_the_plan_is_offered_only_while_there_is_none() -> None:
-    spec = ToolSpec(name="search", description="d")
-    for with_plan in (True, False):
-        offered = functions([spec], with_plan=with_plan)
-        assert ["plan" in f["function"]["parameters"].get("properties", {}) for f in offered] == [with_plan] * 4 + [
-            False
-        ]
-        assert offered[1]["function"]["parameters"]["required"] == ["question", "key"]
+def test_b1_the_plan_is_offered_once_and_the_schema_is_the_same_in_every_step() -> None:
+    offered = functions([ToolSpec(name="search", description="d")])
+    assert ["plan" in f["function"]["parameters"].get("properties", {}) for f in offered] == [False] * 2 + [True] + [
+        False
+    ] * 2
+    assert offered[1]["function"]["parameters"]["required"] == ["question", "key"]
