@@ -12,9 +12,9 @@ class Budget:
     """Limits of one turn. ``deadline_s``: seconds of wall time for all of it; ``tokens`` counts both directions."""
 
     deadline_s: float = 120.0
-    model_calls: int = 12
+    model_calls: int = 24
     tool_calls: int = 16
-    tokens: int = 120_000
+    tokens: int = 200_000
     attempts: int = 3
 
 

@@ -50,14 +50,17 @@ def key_of(claim: Claim) -> ClaimKey:
 
 
 def judged(verdict: Verdict, said: Mapping[ClaimKey, Judgement | None], sources: Sequence[Source]) -> Verdict:
-    """The verdict after the judge: each open claim is borne out, refuted or could not be confirmed (both errors)."""
+    """The verdict after the judge: each open claim it was asked about is borne out, refuted or not confirmed.
+
+    The last two are errors. ``said`` holds None where it was asked and said nothing that makes sense.
+    """
     lengths = {source.id: len(source_lines(source)) for source in sources}
+    asked = [claim for claim in open_claims(verdict) if key_of(claim) in said]
     settled = [
-        _settled(claim, said.get(key_of(claim)), lengths) if claim.supported == "open" else (claim, None)
-        for claim in verdict.claims
+        _settled(claim, said[key_of(claim)], lengths) if claim in asked else (claim, None) for claim in verdict.claims
     ]
     found = [violation for _, violation in settled if violation]
-    kept = [each for each in verdict.violations if not _is_suspicion(each, open_claims(verdict))]
+    kept = [each for each in verdict.violations if not _is_suspicion(each, asked)]
     violations = tuple(sorted([*kept, *found], key=lambda each: (each.start, each.end, each.rule)))
     claims = tuple(claim for claim, _ in settled)
     return replace(verdict, passed=verdict.passed and not found, violations=violations, claims=claims)

@@ -23,7 +23,7 @@ from agent.tools.builtin.knowledge import AWAY
 from agent.turn.crash_log import log_crash
 from agent.turn.early import taken, write_context
 from agent.turn.events import ModelEnd, ModelStart, Thinking, Token, Verification
-from agent.turn.judging import examined, kept_of
+from agent.turn.judging import examined, forget_unconfirmed, kept_of
 from agent.turn.live import LiveAnswer, says_not_found
 from agent.turn.progress import Progress
 from agent.turn.replies import Label, failed_knowledge, failed_verification, out_of_budget, refused, shown
@@ -111,7 +111,7 @@ def _kept(progress: Progress) -> str:
 def _stage(progress: Progress) -> LiveAnswer | None:
     """Where this answer can be seen while it grows: not where all of it must be known before any may be shown."""
     model = progress.model
-    whole_first = progress.judge is not None or model.quotes_only or not progress.sources
+    whole_first = model.quotes_only or not progress.sources
     return None if whole_first or from_own_words(progress.question.text) else progress.showing
 
 
@@ -126,20 +126,35 @@ def _away(progress: Progress) -> bool:
 
 
 async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
-    """One draft. Its usage is counted also when the stream breaks, or is stopped over a block that failed."""
+    """One draft, its blocks shown as far as they may be."""
+    forget_unconfirmed(progress)
     showing = _stage(progress)
+    if showing is None:
+        return (await _read(progress, number, best, None)).draft
+    draft = draft_of(progress, "")
+
+    async def examine(verdict: Verdict) -> Verdict:
+        return await examined(progress, draft, verdict, number)
+
+    async with showing.attempt(draft, examine, last=number == progress.budget.attempts):
+        reader = await _read(progress, number, best, showing)
+        if not (reader.fallback or says_not_found(reader.draft)):
+            await showing.grow(reader.draft, ended=True)
+    return reader.draft if says_not_found(reader.draft) else showing.whole(reader.draft)
+
+
+async def _read(progress: Progress, number: int, best: Attempt | None, showing: LiveAnswer | None) -> DraftReader:
+    """A draft read to its end, or until it is lost. Its usage is counted also when the stream breaks or is stopped."""
     stream = await _begun(progress, number, best)
     reader = DraftReader()
     error = ""
-    if showing:
-        showing.begin(last=number == progress.budget.attempts)
     try:
         async for channel, piece in stream.pieces:
             typed = reader.feed(piece, reasoning=channel == "reasoning")
             _tell(progress, typed, number)
             if reader.length > LONGEST_DRAFT:
                 await _endless(stream)
-            if showing and not await _grow(progress, showing, reader, typed):
+            if showing and not await _grow(showing, reader, typed):
                 await _stop(stream)
                 break
     except ModelError as failure:
@@ -153,25 +168,14 @@ async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
         progress.emit(replace(end, call=stream.call))
     if reader.fallback:
         log.info("draft_without_answer_tag", thread=str(progress.question.thread), attempt=number)
-    return await _ended(progress, showing, reader) if showing else reader.draft
+    return reader
 
 
-async def _ended(progress: Progress, showing: LiveAnswer, reader: DraftReader) -> str:
-    """The answer to be judged, its last block shown; a draft without its tag is judged before any of it is."""
-    if says_not_found(reader.draft):
-        return reader.draft
-    if not reader.fallback:
-        await showing.grow(draft_of(progress, ""), reader.draft, ended=True)
-    return showing.whole(reader.draft)
-
-
-async def _grow(
-    progress: Progress, showing: LiveAnswer, reader: DraftReader, typed: tuple[tuple[str, str], ...]
-) -> bool:
-    """Show what is complete now. False when the draft is lost."""
-    if not showing.due("".join(text for kind, text in typed if kind == "answer")):
-        return True
-    return await showing.grow(draft_of(progress, ""), reader.draft)
+async def _grow(showing: LiveAnswer, reader: DraftReader, typed: tuple[tuple[str, str], ...]) -> bool:
+    """Take what is complete now. False when the draft is lost."""
+    if showing.due("".join(text for kind, text in typed if kind == "answer")):
+        await showing.grow(reader.draft)
+    return not showing.cut_short
 
 
 async def _stop(stream: WriteStream) -> None:

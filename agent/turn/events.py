@@ -120,3 +120,8 @@ TurnEvent = (
     Thinking | Token | ModelStart | ModelEnd | ToolStart | ToolEnd | StateUpdated | PlanMoved | Verification | Done
 )
 Emit = Callable[[TurnEvent], None]
+
+
+def key_of(event: ModelStart | ModelEnd | ToolStart | ToolEnd) -> str:
+    """What the start and the end of one call have in common."""
+    return f"{event.phase} {event.call_id}" if isinstance(event, ModelStart | ModelEnd) else event.call_id

@@ -30,23 +30,42 @@ CUTS_MOST = 2
 async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: int) -> Verdict:
     """The verdict after the judge had its say; as it is where there is no judge or nothing to decide.
 
-    A claim that the judge was asked about before in this turn is not put to it again.
+    A claim is put to the judge once a turn: whoever meets it again waits for that opinion.
     """
     judge = progress.judge
     if judge is None or not draft.judged:
         return verdict
-    asks = verdict.passed and bool(open_claims(verdict))
-    if not asks and not _may_be_no_answer(verdict):
-        return verdict
-    opinions = progress.opinions
+    if (verdict.passed and open_claims(verdict)) or _may_be_no_answer(verdict):
+        await _ask(progress, judge, draft, verdict, number)
+    opinions = progress.judge_said.opinions
+    said = {key: await opinions[key] for key in map(key_of, open_claims(verdict)) if key in opinions}
+    verdict = replace(verdict, no_answer=verdict.text.strip() in progress.judge_said.no_answers)
+    return await asyncio.to_thread(judged, verdict, said, draft.sources)
+
+
+def forget_unconfirmed(progress: Progress) -> None:
+    """Another attempt begins: what the judge said nothing of may be asked again."""
+    opinions = progress.judge_said.opinions
+    for key in [key for key, said in opinions.items() if said.done() and said.result() is None]:
+        del opinions[key]
+
+
+async def _ask(progress: Progress, judge: Judge, draft: Draft, verdict: Verdict, number: int) -> None:
+    """Ask about the claims that the judge has not seen; where it cannot be asked, nobody confirms them."""
+    opinions, loop = progress.judge_said.opinions, asyncio.get_running_loop()
     claims = tuple(claim for claim in open_claims(verdict) if key_of(claim) not in opinions)
-    if claims or not asks:
+    if not claims and verdict.passed and citations(verdict.text):
+        return
+    waiting = [opinions.setdefault(key_of(claim), loop.create_future()) for claim in claims]
+    opinion = Opinion()
+    try:
         context = JudgeContext(question=draft.question, answer=verdict.text, claims=claims, sources=draft.sources)
         opinion = await _opinion(progress, judge, context, number)
-        opinions |= {key_of(claim): opinion.judgements.get(n) for n, claim in enumerate(claims, 1)}
-        progress.no_answer = verdict.text.strip() if opinion.no_answer else ""
-    verdict = replace(verdict, no_answer=bool(verdict.text.strip()) and verdict.text.strip() == progress.no_answer)
-    return judged(verdict, opinions, draft.sources) if asks else verdict
+        progress.judge_said.no_answers |= {verdict.text.strip()} if opinion.no_answer else set()
+    finally:
+        for n, said in enumerate(waiting, 1):
+            if not said.done():  # the same claim may stand there twice
+                said.set_result(opinion.judgements.get(n))
 
 
 async def kept_of(progress: Progress, draft: Draft, verdict: Verdict, number: int) -> Verdict | None:
@@ -72,15 +91,17 @@ def _may_be_no_answer(verdict: Verdict) -> bool:
 
 async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, number: int) -> Opinion:
     thread = str(progress.question.thread)
-    if progress.exhausted():
-        log.warning("judge_not_asked", thread=thread, attempt=number, limit=progress.exhausted())
+    if limit := progress.exhausted() or ("judge_away" if progress.judge_said.lost == number else ""):
+        log.warning("judge_not_asked", thread=thread, attempt=number, limit=limit)
         return Opinion()
-    progress.emit(ModelStart(phase="judge", model=judge.name, attempt=number))
+    progress.judge_said.calls += 1
+    call_id = str(progress.judge_said.calls)
+    progress.emit(ModelStart(phase="judge", model=judge.name, attempt=number, call_id=call_id))
     opinion, error = Opinion(), ""
     try:
         opinion = await judge.judge(context)
     except ModelError as failure:
-        error = failure.kind
+        error, progress.judge_said.lost = failure.kind, number
         opinion = Opinion(usage=failure.usage)
         log.warning("judge_failed", thread=thread, attempt=number, error_type=error, reason=failure.detail)
     else:
@@ -90,7 +111,7 @@ async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, numb
     spent = replace(opinion.usage, model_calls=max(1, opinion.usage.model_calls))
     progress.spend(spent)
     end = ModelEnd(phase="judge", output=_told(context.claims, opinion), usage=spent, error=error, attempt=number)
-    progress.emit(replace(end, call=opinion.call))
+    progress.emit(replace(end, call=opinion.call, call_id=call_id))
     return opinion
 
 

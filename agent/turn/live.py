@@ -1,8 +1,7 @@
 """An answer shown block by block while the model writes it (F10).
 
-Promises: what is handed to the stage passed every rule, in the order of the answer, each block once; an answer that
-needs its whole text before it may be shown (a judge, a label above it, quotations that are there at once) is not shown
-so at all. Must never hand on a block behind one that failed, nor hold up an answer because it cannot be shown early.
+A block is shown once it passed the rules and the judge, in the order of the answer; while one is judged, the next ones
+are read. Nothing is shown behind a block that failed, and none of a text that may only say that there is no answer.
 """
 
 from __future__ import annotations
@@ -10,17 +9,22 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Protocol
 
 import structlog
 
 from agent.model.prompts import NOT_FOUND
+from agent.tasks import beside
 from agent.turn.crash_log import log_crash
 from agent.turn.numbering import order_of, renumbered
 from verification.check import check
 from verification.incremental import Shown, complete, let_through
+from verification.judgement import only_unconfirmed
+from verification.rules.citations import citations
 from verification.types import Draft, RuleName, Verdict
 
 log = structlog.get_logger()
@@ -35,6 +39,10 @@ _MAY_COME: Final[frozenset[RuleName]] = frozenset({"not_empty", "cites_sources"}
 """Rules that what follows may still satisfy: "Yes." is cited by the sentence behind it, code by the words under it."""
 
 
+Examine = Callable[[Verdict], Awaitable[Verdict]]
+"""The verdict of the rules on the answer so far, with what the judge says of it."""
+
+
 class Stage(Protocol):
     """Where an answer can be seen while it grows."""
 
@@ -46,17 +54,29 @@ class Stage(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Passed:
+    """A block that passed the rules, as it was drafted, and the answer up to its end."""
+
+    texts: tuple[str, ...]
+    shown: Shown
+
+
 @dataclass(slots=True, kw_only=True)
 class LiveAnswer:
     """One answer on its way to the stage. ``shown`` is what stands there and may stay, over all attempts.
 
-    ``failed`` is the answer up to the end of the block that failed the rules in this attempt; empty while none has.
+    ``failed`` is the answer up to the end of the block that failed in this attempt; empty while none has.
     """
 
     stage: Stage
     shown: Shown | None = None
     failed: str = ""
+    _latest: Shown | None = None
+    _passed: asyncio.Queue[_Passed | None] = field(default_factory=asyncio.Queue)
+    _draft: Draft = field(default_factory=lambda: Draft(text=""))
     _closed: bool = False
+    _stopped: bool = False
     _last: bool = False
     _before: str = ""
     _so_far: str = ""
@@ -77,15 +97,77 @@ class LiveAnswer:
         """Whether this attempt is lost, and is not read to its end."""
         return bool(self.failed) and not self._last
 
-    def begin(self, *, last: bool) -> None:
-        """Another attempt goes on after what was shown. The ``last`` one is read to its end whatever fails."""
-        self.failed, self._last, self._read = "", last, 0
+    @asynccontextmanager
+    async def attempt(self, draft: Draft, examine: Examine, *, last: bool) -> AsyncIterator[None]:
+        """Another attempt goes on after what was shown; leaving waits until its blocks are judged and shown.
+
+        ``draft`` holds all that a judgement may depend on but the text. The ``last`` attempt is read to its end
+        whatever fails. What the stage raises comes out as it was raised.
+        """
+        self._begin(draft, last=last)
+        try:
+            async with beside() as group:
+                leaving = group.create_task(self._leave(examine), name="live-answer")
+                try:
+                    yield
+                    if self._latest:  # what is left to be judged need not wait for the call under way
+                        group.create_task(_ask(examine, self._latest.verdict), name="live-answer-end")
+                except asyncio.CancelledError:
+                    leaving.cancel()
+                    raise
+                finally:
+                    self._passed.put_nowait(None)
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+
+    def _begin(self, draft: Draft, *, last: bool) -> None:
+        self.failed, self._last, self._read, self._draft = "", last, 0, draft
         self._before = self._so_far = f"{self.kept.rstrip()}\n\n" if self.shown else ""
         self._held, self._earlier = [], frozenset(self._blocks)
+        self._latest, self._passed = self.shown, asyncio.Queue()
+
+    async def _leave(self, examine: Examine) -> None:
+        """Show the blocks that passed, in order: those that came while one call was under way take one call more."""
+        waiting: list[_Passed] = []
+        ended = False
+        while not ended:
+            ended = await self._more(waiting)
+            if not waiting or (await examine(waiting[-1].shown.verdict)).no_answer:
+                continue
+            for block in waiting:
+                if not await self._leaves(block, await examine(block.shown.verdict)):
+                    return
+            waiting.clear()
+
+    async def _more(self, waiting: list[_Passed]) -> bool:
+        """Wait for blocks, and take all there are. True at the end of the draft."""
+        taken = [await self._passed.get()]
+        while not self._passed.empty():
+            taken.append(self._passed.get_nowait())
+        waiting += filter(None, taken)
+        return None in taken
+
+    async def _leaves(self, block: _Passed, verdict: Verdict) -> bool:
+        """Show a block that was judged; False where no other one may follow it."""
+        shown = replace(block.shown, verdict=verdict)
+        if not (self._stopped or verdict.passed or only_unconfirmed(verdict)):
+            self.failed = shown.draft
+            return False
+        # What nobody confirmed is no fault of the draft's: it is read to its end, and that is cut out then.
+        self._stopped = self._stopped or not verdict.passed or bool(shown.markdown and not await self._show(shown))
+        if self._stopped:
+            return False
+        self.shown = shown
+        self._blocks += block.texts
+        return True
+
+    async def _show(self, shown: Shown) -> bool:
+        order = order_of(shown.verdict.text, self._draft.sources)
+        return await self.stage.show(renumbered(shown.markdown, order), renumbered(shown.verdict.text, order))
 
     def due(self, piece: str) -> bool:
         """Whether a block may be complete now that ``piece`` arrived: it is when another paragraph began."""
-        if self._closed or self.failed:
+        if self._is_over:
             return False  # nothing of this attempt is shown any more: whoever asks need not gather its text
         text = self._space + piece
         self._space = text[len(text.rstrip()) :][-_GAP:]
@@ -103,26 +185,29 @@ class LiveAnswer:
         blocks = complete(text, ended=True)
         return self._before + "".join(itertools.filterfalse(self._stands, blocks))
 
-    async def grow(self, draft: Draft, text: str, *, ended: bool = False) -> bool:
-        """Show what of this attempt's ``text`` is complete by now; False as soon as the attempt is lost.
-
-        ``draft`` holds all that a judgement may depend on.
-        """
-        if not (self._closed or self.failed or says_not_found(text)):
+    async def grow(self, text: str, *, ended: bool = False) -> bool:
+        """Take what of this attempt's ``text`` is complete by now; False as soon as the attempt is lost."""
+        if not (self._is_over or says_not_found(text)):
             for block in complete(text[self._read :], ended=ended):
                 self._read += len(block)
-                if not (self._stands(block) or self._closed or self.failed):
-                    await self._take(draft, block)
+                if not (self._stands(block) or self._is_over):
+                    await self._take(self._draft, block)
+            self._last = self._last or (ended and not self.failed)  # nothing is left to be cut short
             # What is too long already is not cut into blocks anew with each of its lines.
             self._closed = self._closed or len(text) - self._read > LONGEST
         return not self.cut_short
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether nothing more of this attempt is shown."""
+        return bool(self._closed or self._stopped or self.failed)
 
     def _stands(self, block: str) -> bool:
         """Whether an earlier attempt showed this block: some models write all of it again, in an order of their own."""
         return block.strip() in self._earlier
 
     async def _take(self, draft: Draft, block: str) -> None:
-        """Show a block, with what was held back before it."""
+        """Let a block pass the rules, with what was held back before it."""
         blocks = [*self._held, block]
         piece = "".join(blocks)
         if len(self._so_far) + len(piece) > LONGEST:
@@ -132,32 +217,38 @@ class LiveAnswer:
         shown, verdict = await asyncio.to_thread(let_through, draft, self._so_far, piece, listening)
         if not verdict.passed:
             self._hold(blocks, verdict)
+        elif draft.judged and not citations(verdict.text):  # so far it may say that there is no answer
+            self._held = blocks
         elif shown is None or not self._goes_on(verdict):  # right as a part of the whole, and the whole will say so
             self._closed = True
             log.info("block_not_shown_early", length=len(piece))
-        elif shown.markdown and not await self._show(shown, draft):
-            self._closed = True
         else:
-            self.shown, self._so_far, self._held = shown, shown.draft, []
-            self._blocks += [each.strip() for each in blocks]
-
-    async def _show(self, shown: Shown, draft: Draft) -> bool:
-        order = order_of(shown.verdict.text, draft.sources)
-        return await self.stage.show(renumbered(shown.markdown, order), renumbered(shown.verdict.text, order))
+            self._latest, self._so_far, self._held = shown, shown.draft, []
+            self._passed.put_nowait(_Passed(texts=tuple(each.strip() for each in blocks), shown=shown))
 
     def _hold(self, blocks: list[str], verdict: Verdict) -> None:
         """What only lacks what may still come waits for it; anything else is lost."""
         self._held = blocks
         if not all(each.rule in _MAY_COME for each in verdict.errors):
             self.failed = self._so_far + "".join(blocks)
-            stands = len(self.shown.verdict.text.rstrip()) if self.shown else 0
-            if any(each.start < stands for each in verdict.errors):
-                # It began in what was shown, as an order of a source's that is told bit by bit: that must not stay.
-                self.shown, self._closed, self._blocks = None, True, []
+            if any(each.start < _length(self._latest) for each in verdict.errors):
+                # It began in an earlier block, as an order of a source's that is told bit by bit: that must not stay.
+                self._stopped = True
+            if any(each.start < _length(self.shown) for each in verdict.errors):
+                self.shown, self._blocks = None, []
 
     def _goes_on(self, verdict: Verdict) -> bool:
         """Whether what stands there already stands so in the longer answer too: a definition may set it otherwise."""
-        return self.shown is None or verdict.text.startswith(self.shown.verdict.text.rstrip())
+        return self._latest is None or verdict.text.startswith(self._latest.verdict.text.rstrip())
+
+
+def _length(shown: Shown | None) -> int:
+    return len(shown.verdict.text.rstrip()) if shown else 0
+
+
+async def _ask(examine: Examine, verdict: Verdict) -> None:
+    """Have the judge asked; whoever waits for the answer hears it."""
+    await examine(verdict)
 
 
 def says_not_found(text: str) -> bool:

@@ -6,6 +6,7 @@ Must never number what `llm_generate` wrote: text of a model is no source (D1).
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -60,12 +61,22 @@ async def keep_in_memory(state: ThreadState) -> ThreadState:
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
-    """The working record of one turn. ``titles`` are the steps' words as they may be shown, ``revealed`` what was.
+class JudgeSaid:
+    """What a judge said in one turn. ``opinions`` are None on a claim of which it said nothing that makes sense.
 
-    ``opinions`` are the judge's on the claims it was asked about; None where it gave none that makes sense.
-    ``no_answer`` is the text of which it last said that it only tells that the sources do not hold an answer.
+    ``no_answers`` are texts that, it said, only tell that the sources hold no answer; ``calls`` counts, ``lost`` is the
+    attempt at which it could not be reached.
     """
+
+    opinions: dict[ClaimKey, asyncio.Future[Judgement | None]] = field(default_factory=dict)
+    no_answers: set[str] = field(default_factory=set)
+    calls: int = 0
+    lost: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """The working record of one turn. ``titles`` are the steps' words as they may be shown, ``revealed`` what was."""
 
     question: Question
     state: ThreadState
@@ -76,8 +87,7 @@ class Progress:
     policy: Policy = field(default_factory=Policy)
     save: Save = keep_in_memory
     judge: Judge | None = None
-    opinions: dict[ClaimKey, Judgement | None] = field(default_factory=dict)
-    no_answer: str = ""
+    judge_said: JudgeSaid = field(default_factory=JudgeSaid)
     showing: LiveAnswer | None = None
     early: EarlyDraft | None = None
     used: Usage = field(default_factory=Usage)

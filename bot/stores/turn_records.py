@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from agent.outcome import Cancelled, TurnOutcome, outcome_name
 from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
-from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
+from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
 from verification.evidence.marked import Marked, borne_out_by, without_citations
 from verification.types import Answer, Claim, Repair, Source, Violation
 
@@ -38,16 +38,16 @@ class Recorder:
     def __call__(self, event: TurnEvent) -> None:
         """Take note of one event."""
         match event:
-            case ModelStart(phase=phase):
-                self._since[phase] = self.clock()
+            case ModelStart():
+                self._since[key_of(event)] = self.clock()
             case ModelEnd(phase=phase):
-                self._add(phase, phase)
+                self._add(phase, key_of(event))
                 self._since["verify"] = self.clock()
-            case ToolStart(call_id=call_id, tool=tool):
-                self._since[call_id] = self.clock()
+            case ToolStart(tool=tool):
+                self._since[key_of(event)] = self.clock()
                 self._keeps_found = self._keeps_found and tool != SLACK_SEARCH
-            case ToolEnd(call_id=call_id, tool=tool):
-                self._add("search" if tool == "search" else "tools", call_id)
+            case ToolEnd(tool=tool):
+                self._add("search" if tool == "search" else "tools", key_of(event))
             case Verification():
                 self._attempt(event)
             case Done(usage=usage):

@@ -32,6 +32,7 @@ from agent.turn.events import (
     ToolStart,
     TurnEvent,
     Verification,
+    key_of,
 )
 from bot.delivery.plan_tasks import status_of, tasks_of
 from bot.delivery.stream import AnswerStream
@@ -207,17 +208,17 @@ class TurnObserver:
     def _count(self, event: TurnEvent) -> None:
         metrics = self.observers.metrics
         match event:
-            case ModelStart(phase=name) | ToolStart(call_id=name):
-                self._began[name] = time.monotonic()
+            case ModelStart() | ToolStart():
+                self._began[key_of(event)] = time.monotonic()
             case ModelEnd(phase=phase, usage=usage, error=error):
-                metrics.model_seconds.labels(phase).observe(self._lasted(phase))
+                metrics.model_seconds.labels(phase).observe(self._lasted(key_of(event)))
                 metrics.model_calls.labels(phase, error).inc()
                 metrics.model_tokens.labels(phase, "in").inc(usage.prompt_tokens)
                 metrics.model_tokens.labels(phase, "out").inc(usage.completion_tokens)
-            case ToolEnd(call_id=call_id, tool=tool, ok=ok):
+            case ToolEnd(tool=tool, ok=ok):
                 # The name comes from the model: one that is no tool of ours must not become a label.
                 known = tool if tool in self.tools else "unknown"
-                metrics.tool_seconds.labels(known).observe(self._lasted(call_id))
+                metrics.tool_seconds.labels(known).observe(self._lasted(key_of(event)))
                 metrics.tool_calls.labels(known, str(ok).lower()).inc()
             case Verification(attempt=attempt, verdict=verdict):
                 if verdict.passed:

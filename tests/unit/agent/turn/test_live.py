@@ -18,7 +18,7 @@ from agent.budget import Budget
 from agent.model.judge import Judge, JudgeContext, Opinion
 from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import ModelError
-from agent.outcome import Answered, Failed, OutOfBudget, Partial, TurnOutcome
+from agent.outcome import Answered, Failed, OutOfBudget, Partial, Refused, TurnOutcome
 from agent.thread.state import ThreadState
 from agent.tools.tool import Tool
 from agent.turn.live import LONGEST, LiveAnswer
@@ -27,10 +27,15 @@ from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, qu
 from tests.unit.verification.test_incremental import BASE, BLOCKS
 from verification.check import check
 from verification.judgement import Judgement
+from verification.types import Verdict
 
 ONE = "Each key may send 120 requests a minute [1]."
 TWO = "Above that the API answers with error 429 [1]."
 LAST = "It is 120 for each key [1]."
+SAID = "A key is good for 120 of them a minute [1]."
+OTHER = "Whoever sends more of them is hung up on [1]."
+SUPPORTED = Judgement(supported=True, lines=((1, 1),))
+REFUTED = Judgement(supported=False, lines=((1, 1),), instead="It answers, it does not hang up.")
 WRONG = "Above that the API answers with error 500 [1]."
 
 
@@ -79,14 +84,29 @@ class Breaks(ScriptedModel):
         raise ModelError(self.kind, "it broke")
 
 
-class Agrees:
-    """A judge who finds everything supported."""
+class Judging:
+    """A judge who finds everything supported but what ``opinions`` says, and texts ``no_answer`` to be none."""
 
-    name = "agrees"
+    name = "judge"
+
+    def __init__(self, opinions: Mapping[str, Judgement | None] | None = None, no_answer: str = "") -> None:
+        self._opinions = opinions or {}
+        self._no_answer = no_answer
+        self.contexts: list[JudgeContext] = []
+        self.asked = asyncio.Event()
+        self.answers_after: asyncio.Event | None = None
+        self.fails = False
 
     async def judge(self, context: JudgeContext) -> Opinion:
-        said = Judgement(supported=True, lines=((1, 1),))
-        return Opinion(judgements=dict.fromkeys(range(1, len(context.claims) + 1), said))
+        self.contexts.append(context)
+        self.asked.set()
+        if self.answers_after:
+            await self.answers_after.wait()
+        if self.fails:
+            raise ModelError("TimeoutError", "no reply in time")
+        said = {n: self._opinions.get(c.text, SUPPORTED) for n, c in enumerate(context.claims, 1)}
+        sound = {n: judgement for n, judgement in said.items() if judgement}
+        return Opinion(judgements=sound, no_answer=context.answer.strip() == self._no_answer)
 
 
 async def turn(
@@ -252,10 +272,90 @@ async def test_f10_where_nothing_can_be_shown_all_is_as_ever() -> None:
     assert outcome.answer.text == f"{ONE}\n\n{TWO}"
 
 
-async def test_f6_f10_a_judge_has_its_say_before_anything_is_shown() -> None:
+async def test_f6_f10_a_block_is_judged_while_the_next_ones_are_written() -> None:
+    """Whoever waited for the other would wait for ever."""
+    judge = Judging()
+    judge.answers_after = asyncio.Event()
+
+    class Waits(ScriptedModel):
+        async def _pieces(self, entry: str | ModelError) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+            assert isinstance(entry, str)
+            cut = entry.index(OTHER) + 5
+            yield "content", entry[:cut]
+            async with asyncio.timeout(5):
+                await judge.asked.wait()
+            yield "content", entry[cut:]
+            assert stage.blocks == []
+            assert judge.answers_after
+            judge.answers_after.set()
+
     stage = Shown()
-    assert isinstance(await turn(ScriptedModel([draft(ONE, TWO)]), stage, judge=Agrees()), Answered)
-    assert stage.blocks == []
+    outcome = await turn(Waits([draft(SAID, OTHER, ONE)]), stage, judge=judge)
+    assert isinstance(outcome, Answered)
+    assert stage.blocks == [SAID, OTHER, ONE]
+    assert [claim.text for context in judge.contexts for claim in context.claims] == [SAID, OTHER]
+
+
+async def test_f3_f6_f10_what_the_judge_refutes_is_not_shown_and_the_rewrite_goes_on_before_it() -> None:
+    stage, model = Shown(), ScriptedModel([draft(SAID, OTHER, ONE), draft(TWO)])
+    outcome = await turn(model, stage, judge=Judging({OTHER: REFUTED}))
+    assert isinstance(outcome, Answered)
+    assert stage.blocks == [SAID, TWO]
+    assert model.written[1].kept.strip() == SAID
+    assert "It answers, it does not hang up." in model.written[1].feedback
+
+
+@pytest.mark.parametrize("opinion", [None, Judgement(supported=True, lines=((1, 9),))])
+async def test_f5_f10_what_the_judge_does_not_confirm_is_cut_out_of_the_whole(opinion: Judgement | None) -> None:
+    stage, model = Shown(), ScriptedModel([draft(SAID, OTHER, TWO)])
+    outcome = await turn(model, stage, judge=Judging({OTHER: opinion}))
+    assert isinstance(outcome, Partial)
+    assert (stage.blocks, outcome.answer.text) == ([SAID], f"{SAID}\n\n{TWO}")
+    assert len(model.written) == 1
+
+
+async def test_f5_f10_a_judge_that_is_away_is_asked_once_an_attempt_and_shows_nothing() -> None:
+    stage, judge = Shown(), Judging()
+    judge.fails = True
+    outcome = await turn(ScriptedModel([draft(ONE, SAID, OTHER)]), stage, judge=judge)
+    assert isinstance(outcome, Partial)
+    assert (stage.blocks, outcome.answer.text) == ([ONE], ONE)
+    assert len(judge.contexts) == 1
+
+
+async def test_f6_f10_blocks_that_come_at_once_are_judged_in_one_call() -> None:
+    judge = Judging()
+    judge.answers_after = written = asyncio.Event()
+
+    class Ends(ScriptedModel):
+        async def _pieces(self, entry: str | ModelError) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+            async for piece in super()._pieces(entry):
+                yield piece
+            written.set()
+
+    lines = [f"No more than 120 calls go through with key {n} [1]." for n in "ABCDEFGH"]
+    await turn(Ends([draft(*lines)]), Shown(), judge=judge)
+    assert len(judge.contexts) <= 3  # the first block, those that came meanwhile, the last one
+    assert sum(len(context.claims) for context in judge.contexts) == len(lines)
+
+
+async def test_f8_f10_a_beginning_that_may_be_no_answer_waits_for_what_follows() -> None:
+    absent = "Nothing is told about the weather [1]."
+    for blocks, seen in (([absent], []), ([absent, ONE], [absent, ONE])):
+        stage = Shown()
+        judge = Judging({absent: Judgement(supported=True, absent=True)}, no_answer=absent)
+        outcome = await turn(ScriptedModel([draft(*blocks)]), stage, judge=judge)
+        assert stage.blocks == seen
+        assert isinstance(outcome, Answered if seen else Refused)
+
+
+async def test_f10_i6_what_the_stage_raises_comes_out_as_it_was_raised() -> None:
+    class Broken(Shown):
+        async def show(self, markdown: str, text: str) -> bool:
+            raise LookupError(markdown + text)
+
+    with pytest.raises(LookupError):
+        await turn(ScriptedModel([draft(ONE, TWO)]), Broken(), judge=Judging())
 
 
 async def test_f10_a_text_of_ones_own_words_gets_its_label_first() -> None:
@@ -331,6 +431,10 @@ def visible(text: str) -> list[str]:
     return re.findall(r"\w+", re.sub(r"<https?:[^|>]*\|([^>]*)>", r"\1", html.unescape(text)).replace("_", " "))
 
 
+async def unjudged(verdict: Verdict) -> Verdict:
+    return verdict
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6), st.lists(st.integers(0, 10_000), max_size=6))
 def test_f10_what_stands_in_the_end_is_what_the_answer_says(blocks: list[str], cuts: list[int]) -> None:
@@ -339,10 +443,10 @@ def test_f10_what_stands_in_the_end_is_what_the_answer_says(blocks: list[str], c
 
     async def grow() -> str:
         showing = LiveAnswer(stage=seen)
-        showing.begin(last=False)
-        for end in sorted(cut % (len(text) + 1) for cut in cuts):
-            await showing.grow(BASE, text[:end].strip())
-        await showing.grow(BASE, text, ended=True)
+        async with showing.attempt(BASE, unjudged, last=False):
+            for end in sorted(cut % (len(text) + 1) for cut in cuts):
+                await showing.grow(text[:end].strip())
+            await showing.grow(text, ended=True)
         return showing.whole(text)
 
     verdict = check(replace(BASE, text=asyncio.run(grow())))
