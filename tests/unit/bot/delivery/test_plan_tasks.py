@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ def test_a5_a_status_stays_on_its_line() -> None:
 async def test_a5_a_plan_stands_above_the_answer_as_it_proceeds(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     drafted = draft("Ea", gate=gate, rest=(FIRST, THIRD))
-    async with stage(tmp_path, redis_url, drafted, gate=gate, decisions=once(PLANNED)) as at:
+    async with stage(tmp_path, redis_url, drafted, drafted, gate=gate, decisions=once(PLANNED)) as at:
         ts = at.ask()
         growing = await planned(at, ts)
         assert (growing["text"], growing["streaming_state"]) == ("", "in_progress")
@@ -140,7 +141,7 @@ async def test_a5_a_plan_of_one_step_shows_nothing(tmp_path: Path, redis_url: st
 
 
 async def test_a5_what_is_never_right_takes_the_place_of_the_plan(tmp_path: Path, redis_url: str) -> None:
-    async with stage(tmp_path, redis_url, *[draft(WRONG, WRONG)] * 3, decisions=once(PLANNED)) as at:
+    async with stage(tmp_path, redis_url, *[draft(WRONG, WRONG)] * 4, decisions=once(PLANNED)) as at:
         message = await at.answered(at.ask())
         assert tasks(message) == []
         assert "900 requests" not in shown(message)
@@ -151,7 +152,8 @@ async def test_a5_b6_a_question_back_takes_the_place_of_the_plan_that_then_goes_
 ) -> None:
     gate = asyncio.Event()
     decisions = once(ASKS_BACK, calls(("finish_step", {"step": 1, "result": "600"})))
-    async with stage(tmp_path, redis_url, draft("Ea", gate=gate, rest=(FIRST,)), gate=gate, decisions=decisions) as at:
+    drafts = [draft("Ea", gate=gate, rest=(FIRST,))] * 3
+    async with stage(tmp_path, redis_url, *drafts, gate=gate, decisions=decisions) as at:
         ts = at.ask()
         message = await at.answered(ts)
         assert (tasks(message), "Which plan" in shown(message)) == ([], True)
@@ -164,7 +166,7 @@ async def test_a5_b6_a_question_back_takes_the_place_of_the_plan_that_then_goes_
 
 async def test_a5_a6_a_stop_leaves_no_step_behind(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
-    async with stage(tmp_path, redis_url, draft("Ea", gate=gate), gate=gate, decisions=once(PLANNED)) as at:
+    async with stage(tmp_path, redis_url, *[draft("Ea", gate=gate)] * 2, gate=gate, decisions=once(PLANNED)) as at:
         ts = at.ask()
         await planned(at, ts)
         at.setting.ask("stop", thread=ts)
@@ -175,7 +177,7 @@ async def test_a5_a6_a_stop_leaves_no_step_behind(tmp_path: Path, redis_url: str
 async def test_a5_a6_a_stop_under_the_answer_leaves_the_steps_that_led_to_it(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     drafted = draft(FIRST, "Bur", gate=gate)
-    async with stage(tmp_path, redis_url, drafted, gate=gate, decisions=once(PLANNED)) as at:
+    async with stage(tmp_path, redis_url, drafted, drafted, gate=gate, decisions=once(PLANNED)) as at:
         ts = at.ask()
         await at.seen(ts, "600 requests")
         at.setting.ask("stop", thread=ts)
@@ -186,12 +188,19 @@ async def test_a5_a6_a_stop_under_the_answer_leaves_the_steps_that_led_to_it(tmp
 
 async def test_a3_a5_a_plan_goes_with_its_question_and_makes_way_for_an_edit(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
-    drafts = (draft("Ea", gate=gate), draft(FIRST), draft(THIRD))
-    async with stage(tmp_path, redis_url, *drafts, gate=gate, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
+    deleted = asyncio.Event()
+
+    def drafted(request: Mapping[str, Any]) -> Scripted:
+        if "on the partner plan?" in str(request["messages"]):
+            return draft(THIRD)
+        return draft(FIRST) if deleted.is_set() else draft("Ea", gate=gate)
+
+    async with stage(tmp_path, redis_url, drafted, gate=gate, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
         ts = at.ask()
         await planned(at, ts)
         at.setting.workspace.delete(CHANNEL, ts)
         await wait_until(lambda: at.setting.orion.turns.in_flight == 0 and not at.own(ts), "nothing is left")
+        deleted.set()
         ts = at.ask()
         first = await at.answered(ts)
         assert tasks(first) == DONE
@@ -203,7 +212,7 @@ async def test_a3_a5_a_plan_goes_with_its_question_and_makes_way_for_an_edit(tmp
 
 async def test_a5_h3_while_the_model_is_away_no_step_is_in_hand(tmp_path: Path, redis_url: str) -> None:
     decisions = once(PLANNED, *[fails(503)] * 4, PLANNED)
-    async with stage(tmp_path, redis_url, draft(FIRST), decisions=decisions) as at:
+    async with stage(tmp_path, redis_url, *[draft(FIRST)] * 4, decisions=decisions) as at:
         ts = at.ask()
         await at.setting.workspace.wait_for(lambda: any("keeps trying" in status for status in statuses(at)), 30)
         message = await at.answered(ts)
@@ -213,7 +222,7 @@ async def test_a5_h3_while_the_model_is_away_no_step_is_in_hand(tmp_path: Path, 
 
 
 async def test_a5_a_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_path: Path, redis_url: str) -> None:
-    async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 2, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
+    async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 4, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
         at.setting.workspace.faults.fail(APPEND, "invalid_chunks")
         message = await at.answered(at.ask())
         assert (tasks(message), "3,000" in shown(message)) == ([], True)
@@ -235,7 +244,7 @@ async def test_a5_a_plan_that_slack_will_not_update_is_taken_away_for_the_answer
 async def test_a5_a_plan_in_a_stream_that_dies_makes_way_for_the_answer(tmp_path: Path, redis_url: str) -> None:
     gate, short = asyncio.Event(), replace(LENIENT, stream_seconds=0.5)
     drafted = draft("Ea", gate=gate, rest=(FIRST, THIRD))
-    async with stage(tmp_path, redis_url, drafted, gate=gate, strictness=short, decisions=once(PLANNED)) as at:
+    async with stage(tmp_path, redis_url, drafted, drafted, gate=gate, strictness=short, decisions=once(PLANNED)) as at:
         ts = at.ask()
         growing = await planned(at, ts)
         await wait_until(lambda: time.time() > float(growing["ts"]) + 0.6, "the stream is dead")
@@ -250,7 +259,7 @@ TROUBLES = [(method, trouble) for method in (START, APPEND) for trouble in ("los
 
 async def test_a5_h3_whatever_goes_wrong_with_a_plan_the_answer_stands_once(tmp_path: Path, redis_url: str) -> None:
     decisions = once(*[PLANNED, RESPOND] * len(TROUBLES), PLANNED)
-    async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 9, decisions=decisions) as at:
+    async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 18, decisions=decisions) as at:
         for method, trouble in [*TROUBLES, (APPEND, "rate_limit")]:
             getattr(at.setting.workspace.faults, trouble)(method)
             message = await at.answered(at.ask())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -76,13 +76,16 @@ class Stage:
 async def stage(
     home: Path,
     redis_url: str,
-    *drafts: Scripted,
+    *drafts: Scripted | Callable[[Mapping[str, Any]], Scripted],
     gate: asyncio.Event | None = None,
     strictness: Strictness = LENIENT,
     decisions: Script = lambda _: RESPOND,
     **more: Any,
 ) -> AsyncIterator[Stage]:
-    async with ScriptedOpenAI(decisions=decisions, drafts=drafts) as server:
+    """``drafts``: in their order, or one function of the request."""
+    scripted = [each for each in drafts if isinstance(each, Scripted)]
+    (chosen,) = [each for each in drafts if not isinstance(each, Scripted)] or [scripted]
+    async with ScriptedOpenAI(decisions=decisions, drafts=chosen) as server:
         settings = with_server(home, redis_url, server).model_copy(update={"streams": True, **more})
         async with running(settings, strictness=strictness, timeouts=QUICK) as setting:
             held = gate or asyncio.Event()
