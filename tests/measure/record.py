@@ -16,10 +16,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agent.budget import Usage
+from agent.model.chat_server import Timeouts
 from agent.model.judge import Judge, JudgeContext, Opinion
-from agent.model.openai import Timeouts
-from agent.model.protocol import DecideContext, Decision, Model, WriteContext, WriteStream
+from agent.model.protocol import DecideContext, Decision, Generated, Model, WriteContext, WriteStream
 from agent.outcome import Cancelled, Failed, Refused, outcome_name
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
@@ -64,7 +63,10 @@ def attempt_row(event: Verification) -> Row:
         "violations": [
             {"rule": v.rule, "severity": v.severity, "words": v.words, "detail": v.detail} for v in verdict.violations
         ],
-        "claims": [{"text": c.text, "supported": c.supported, "cited": list(c.cited)} for c in verdict.claims],
+        "claims": [
+            {"text": c.text, "supported": c.supported, "settled_by": c.settled_by, "cited": list(c.cited)}
+            for c in verdict.claims
+        ],
     }
 
 
@@ -90,7 +92,7 @@ class Listening:
         self.heard.sources.update({source.id: source for source in context.sources})
         return self.model.write(context)
 
-    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> tuple[str, Usage]:
+    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
         return await self.model.generate(prompt, max_tokens=max_tokens, temperature=temperature)
 
 
@@ -107,12 +109,19 @@ class ListeningJudge:
 
     async def judge(self, context: JudgeContext) -> Opinion:
         opinion = await self.judge_of.judge(context)
-        said = {each.claim: each for each in opinion.judgements}
         for number, claim in enumerate(context.claims, start=1):
-            one = said.get(number)
+            one = opinion.judgements.get(number)
             self.heard.judged.append(
-                {"claim": claim.text, "supported": one.supported if one else None, "reason": one.reason if one else ""}
+                {
+                    "claim": claim.text,
+                    "supported": one.supported if one else None,
+                    "lines": [str(line) for line in one.lines] if one else [],
+                    "absent": one.absent if one else False,
+                    "instead": one.instead if one else "",
+                }
             )
+        if opinion.no_answer:
+            self.heard.judged.append({"no_answer": True})
         return opinion
 
 

@@ -83,9 +83,11 @@ async def stage(
     **more: Any,
 ) -> AsyncIterator[Stage]:
     """``drafts``: in their order, or one function of the request."""
-    scripted = [each for each in drafts if isinstance(each, Scripted)]
-    (chosen,) = [each for each in drafts if not isinstance(each, Scripted)] or [scripted]
-    async with ScriptedOpenAI(decisions=decisions, drafts=chosen) as server:
+    script: Script = [each for each in drafts if isinstance(each, Scripted)]
+    for each in drafts:
+        if not isinstance(each, Scripted):
+            script = each
+    async with ScriptedOpenAI(decisions=decisions, drafts=script) as server:
         settings = with_server(home, redis_url, server).model_copy(update={"streams": True, **more})
         async with running(settings, strictness=strictness, timeouts=QUICK) as setting:
             held = gate or asyncio.Event()
