@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from verification.checks.arithmetic import follows, may_follow
 from verification.checks.equations import wrong_results
-from verification.checks.wrong_subject import counted_otherwise, finding_against, is_told_apart, told_otherwise
 from verification.evidence.evidence import MOST, Evidence, Finding, Hit
 from verification.evidence.passages import Passage
 from verification.text.words import stem
@@ -69,12 +68,8 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     known = [quantity for quantity in mine if quantity.weak or _is_known(quantity, evidence)]
     starts = {quantity.start for quantity in known}
     for quantity in mine:
-        is_known, there = quantity.start in starts, None
-        if is_known:
-            there = told_otherwise(quantity, evidence, evidence.hits) or counted_otherwise(quantity, evidence)
-        if there:
-            yield finding_against(quantity, evidence, there)
-        elif is_known and _is_misplaced(quantity, evidence):
+        is_known = quantity.start in starts
+        if is_known and _is_misplaced(quantity, evidence):
             # One that only a near number bears out ("more than 83" for 90) stands nowhere, then.
             found = _finding(quantity, evidence)
             yield replace(found, severity="warning") if _is_exact(quantity, evidence) else found
@@ -88,10 +83,7 @@ def _is_in_best(quantity: Quantity, evidence: Evidence) -> bool:
     """Whether the sentence nearest to the claim has the number: most stand there."""
     if evidence.best is None:
         return False
-    return any(
-        matches(quantity, other) and (not other.noun or other.noun == quantity.noun or not is_told_apart(quantity))
-        for other in evidence.best.passage.quantities
-    )
+    return any(matches(quantity, other) for other in evidence.best.passage.quantities)
 
 
 def _is_exact(quantity: Quantity, evidence: Evidence) -> bool:

@@ -20,7 +20,6 @@ from verification.checks.negation import polarity_findings
 from verification.checks.numbers import number_findings
 from verification.checks.quotes import quote_findings
 from verification.checks.table_rows import row_findings
-from verification.checks.wrong_subject import finding_against, loose, told_otherwise
 from verification.claims.headlines import announcement_end
 from verification.evidence.evidence import Cited, Evidence, Finding
 from verification.evidence.passages import Passage, analyse
@@ -113,7 +112,6 @@ class Grounds:
     def _checks(self) -> tuple[_Check, ...]:
         return (
             number_findings,
-            self._told_otherwise,
             date_findings,
             quote_findings,
             partial(identifier_findings, urls=self.urls),
@@ -121,15 +119,6 @@ class Grounds:
             name_findings,
             row_findings,
         )
-
-    def _told_otherwise(self, evidence: Evidence) -> Iterator[Finding]:
-        """Numbers that the cited sources have, but of something else, where another source has another of the same."""
-        cited = {each.id for each in evidence.cited}
-        for quantity in loose(evidence):
-            others = (self.evidence(evidence.claim, (number,)) for number in self.sources if number not in cited)
-            found = (told_otherwise(quantity, evidence, other.hits) for other in others)
-            if there := next(filter(None, found), None):
-                yield finding_against(quantity, evidence, there)
 
     def bearing_out(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
         """The numbers of those sources, ``but`` left out, that by themselves bear the claim out."""
