@@ -5,13 +5,14 @@
 # audit the locked packages against known vulnerabilities (asks the network)
 # chaos kills, freezes, outages: what is promised, in one table (five minutes; ARGS="--seed N --only NAME")
 # bench ratios, measured in one run                      lock   renew the hash-locked requirements
+# docs  writes docs/configuration.md from the code
 # Each target makes and keeps its own .venv, hash-locked.
 
 PYTHON ?= python3
 PY := .venv/bin/python
 PORT ?=
 
-.PHONY: run semantic test test-llm chaos check fix audit bench lock clean
+.PHONY: run semantic test test-llm chaos check fix docs audit bench lock clean
 
 .venv/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -75,6 +76,9 @@ check: .venv/.dev
 fix: .venv/.dev
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
+
+docs: .venv/.dev
+	@$(PY) -m tests.support.configuration_page
 
 # Asks about every locked package by its exact version. Exit code 1: vulnerabilities; 3: not everything could be asked.
 audit: .venv/.audit

@@ -22,7 +22,7 @@ from verification.types import Source
 THRESHOLD: Final = 0.3
 """The least score of the best passage; below it nothing is shown.
 
-Fitted on SciFact alone, gold documents taken out of half of the runs: docs/answers.md has the table.
+Fitted on SciFact alone, gold documents taken out of half of the runs: docs/measurements/answers.md has the table.
 """
 PASSAGE_CHARS: Final = 600
 MOST: Final = 3

@@ -31,7 +31,7 @@ def handbook(index: KnowledgeIndex) -> KnowledgeIndex:
 
 
 async def test_h1_what_is_shown_holds_the_answer_and_passes_the_verifier(handbook: KnowledgeIndex) -> None:
-    """A smoke test: docs/answers.md has the figures on questions that nobody had seen."""
+    """A smoke test: docs/measurements/answers.md has the figures on questions that nobody had seen."""
     tools = {tool.spec.name: tool for tool in knowledge_tools(handbook)}
     threads: dict[str, ThreadState] = defaultdict(ThreadState)
     right: Counter[bool] = Counter()

@@ -34,6 +34,7 @@ COMMANDS_HEAD = """
 `orion COMMAND --help` shows the same. Exit code 2 means wrong use, with a sentence that says how to correct it; 1 means
 that something failed or is away. Other codes stand with the command. `--version` and `--help` work everywhere.
 """
+_BOUNDS = (("ge", "at least"), ("le", "at most"))
 
 
 def settings() -> dict[str, FieldInfo]:
@@ -64,16 +65,10 @@ def _default(field: FieldInfo) -> str:
         value = value.get_secret_value()
     if isinstance(value, bool):
         value = "on" if value else "off"
-    limits = [
-        f"{word} {getattr(limit, word):,}" for limit in field.metadata for word in ("ge", "le") if hasattr(limit, word)
-    ]
+    bounds = [(word, getattr(limit, name, 0)) for limit in field.metadata for name, word in _BOUNDS]
+    limits = ", ".join(f"{word} {bound:,}" for word, bound in bounds if bound)
     shown = "" if value in ("", (), frozenset(), None) else f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
-    return " ".join([shown, *_limits(limits)]).strip()
-
-
-def _limits(limits: list[str]) -> list[str]:
-    words = ", ".join(limits).replace("ge ", "at least ").replace("le ", "at most ")
-    return [f"({words})"] if words else []
+    return f"{shown} ({limits})".strip() if limits else shown
 
 
 def _commands(commands: Mapping[str, Any], before: str = "orion") -> Iterator[str]:

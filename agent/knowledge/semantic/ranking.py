@@ -181,7 +181,7 @@ def _nearest(known: _Known, cosines: Vectors, most: int) -> list[Ranked]:
 
 
 MEANING_SHARE: Final = 0.6
-"""The rest is the words' share. Chosen on the first half of SciFact's questions (docs/answers.md)."""
+"""The rest is the words' share. Chosen on the first half of SciFact's questions (docs/measurements/answers.md)."""
 
 
 def fused(by_words: Sequence[Ranked], cosines: Mapping[int, float]) -> list[Ranked]:
