@@ -1,8 +1,7 @@
 """The table of rules, and the one way from a draft to a verdict.
 
-Promises: ``check`` never raises on bad input and fails closed: a rule (or a step before the rules) that crashes becomes
-an error of that rule. Formatting is mended first, links and citations are set into one form, and the rules judge the
-very chunks Slack would get. Must never call a model, and never turn a crash into a pass.
+Formatting is mended first, links and citations are set into one form, and the rules judge the very chunks that Slack
+would get. ``check`` never raises on bad input: a crash of a rule, or of a step before the rules, is an error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""What every rule gets to see of a draft, computed once.
-
-Promises: offsets of ``prose`` are those of ``text``: code is blanked out, never cut out. Must never judge: that is the
-rules' part.
-"""
+"""What every rule gets to see of a draft, computed once. Code is blanked out of ``prose``, so that offsets stay."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The retry text: what the model is told about a draft that did not pass.
+"""What the model is told about a draft that did not pass: English, short, most important first.
 
-Promises: English, short, most important first; each point has the offending words, what is wrong, what the source
-says where that is known, and how to mend it. Warnings come only beside errors. Must never carry a secret on.
+Warnings come only beside errors. A secret of the draft is never repeated.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The nouns of verification: what is judged, against what, and what came out.
+"""The values of verification: what is judged, against what, and what came out.
 
-Promises: plain frozen values, no behaviour beyond small read-only properties. Must never import anything of ours.
 Offsets are character positions in ``Verdict.text`` (after repair), half open.
 """
 

@@ -1,7 +1,6 @@
-"""Do the dates and times of a claim stand in what it cites?
+"""Checks that the dates and times of a claim stand in what it cites, in any spelling.
 
-Promises: compares what is written, in any spelling; nothing is resolved against today. An error only where no cited
-source, nor the question, has a date that agrees in all the parts the claim gives.
+Nothing is resolved against today: a date that the sources do not write is not theirs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Is a span of time in a claim the distance between two dates or two times of day that its sources have?
-
-Promises: reckons only with years of the cited sources, and with dates and times of the sentences near the claim or of
-a range that is written as one ("between 09:12 and 11:47"). Bounded work per number.
-"""
+"""Tells whether a span of time is the distance between two dates, years or times of day of the cited sources."""
 
 from __future__ import annotations
 

@@ -1,12 +1,7 @@
-"""Do the identifiers and URLs of a claim stand in what it cites?
+"""Checks that flags, versions, paths, names, error codes, code spans and URLs of a claim stand in what it cites.
 
-Promises: flags, versions, paths, environment names, error codes and code spans must stand in a cited source (or in the
-question) as they are written, case aside; a placeholder in a code span is free. Names which other text is near is said.
-
-Commands of a source that a claim writes without back-ticks, as a table shows them, with another name at their head.
-
-Promises: an error only for a name that a command of the source is a part of, or that is a part of it (``rota2``,
-``vaultctl-cli``), before the very word that follows it there. Bounded work: the first commands of near sentences.
+They must stand there, or in the question, as they are written, case aside; a placeholder in a code span may be filled
+in. Commands that a claim writes without back-ticks, as a table shows them, are checked for an altered name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Names in a claim that its sources do not know, or know elsewhere, and whether another name stands in their place.
+"""Finds names that stand in the place of another name of the source, and names that no source has.
 
-Promises: a name that is merely absent is a suspicion; it is an error only where the source has another name between the
-same words. German nouns and the first word of a sentence have capitals anyway and count only if a source shows them
-to be names. Lower-case text and scripts without capitals have no names here.
+A name that is merely absent is a suspicion. German nouns and the first word of a sentence have capitals anyway: they
+count only where a source shows them to be names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Do the numbers of a claim stand in what it cites, or follow from it?
+"""Checks that the numbers of a claim stand in what it cites, or follow from it.
 
-Promises: an error only where the number, in every reading and unit, is neither in the cited sources nor in the
-question, and no sum, difference, count or share of the cited numbers gives it. Must never accept a number for its
-digits alone when its unit says something else.
+A number counts as known only in its unit: the digits alone are not enough.
 """
 
 from __future__ import annotations

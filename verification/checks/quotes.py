@@ -1,8 +1,7 @@
-"""Direct quotations: are the words between quotation marks the source's own?
+"""Checks that the words between quotation marks are the source's own.
 
-Promises: quotation marks of all seven languages; an omission (…, [...]) splits a quotation into parts that must each
-stand in the source; case and the final mark do not count. One or two quoted words are a name or a label, not a
-quotation. Linear in the text.
+An omission (…, [...]) splits a quotation into parts that must each stand there; case and the final mark do not count.
+One or two quoted words are a name or a label, not a quotation.
 """
 
 from __future__ import annotations

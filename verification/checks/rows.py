@@ -1,9 +1,4 @@
-"""The rows of a source's tables, and its labelled lines and sections: what a page says of several alike things.
-
-Promises: finds the things that a table compares (its rows, or its columns where the first head is empty), lists of
-short lines with a label each, and lines or sections whose labels differ by a number. Must never decide anything.
-Linear.
-"""
+"""The rows of a source's tables, and its labelled lines and sections: what a page says of several alike things."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What headings, introductions, questions and offers state after all: a number of their own, or a whole sentence.
-
-Promises: a title ("Limits", "How keys are rotated", "Step 2") states nothing; one that could stand as a sentence does,
-and so does anything with a number that neither the question nor a cited sentence has. Pure patterns, linear.
-"""
+"""What headings, introductions, questions and offers state after all: a number of their own, or a whole sentence."""
 
 from __future__ import annotations
 

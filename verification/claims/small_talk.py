@@ -1,8 +1,7 @@
-"""Sentences that state nothing to be checked: greetings, questions, offers, announcements, admissions of not knowing.
+"""Sentences that state nothing: greetings, questions, offers, announcements, admissions of not knowing.
 
-Promises: plain patterns in the seven languages over one sentence; a sentence with a citation is never small talk (its
-caller sees to that). What stands behind a greeting, a colon or a "but" is judged for itself, so that no fact travels
-under a courtesy. Must err toward "states something": a claim taken for small talk would escape the check.
+What stands behind a greeting, a colon or a "but" is looked at by itself. In doubt a sentence states something: a claim
+taken for small talk would escape the check.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Words that turn a statement round, as data for the seven languages: negations, opposites, quantifiers, relations.
+"""Words that turn a statement round, as data for the seven languages: negations, opposites, quantifiers.
 
-Promises: plain lower-case data. A pair of ``OPPOSITES`` cannot both be said of the same thing; near-synonyms and mere
-contrasts ("fast"/"good") have no place here.
+The two words of a pair in ``OPPOSITES`` cannot both be said of the same thing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a claim is checked against: the cited passages together, and the sentences in them that speak of the same thing.
 
-Promises: sentences are ranked by how many of the claim's words they hold; what the question and the thread say counts
-as known, never as evidence. Must never decide whether a claim is right: that is the checks' part.
+What the question and the thread say counts as known, never as evidence.
 """
 
 from __future__ import annotations

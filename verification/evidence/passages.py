@@ -1,7 +1,6 @@
 """What a text holds that a claim can be checked against: sentences, words, numbers, dates, identifiers.
 
-Promises: ``analyse`` is a pure function of the text, kept in a cache because sources come again and again within a
-turn; it never raises on odd text (lone surrogates, control characters). Linear in the text.
+``analyse`` is a pure function of the text; results are cached, for the sources come again and again within a turn.
 """
 
 from __future__ import annotations

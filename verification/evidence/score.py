@@ -1,7 +1,6 @@
 """How likely a claim is borne out by what it cites, as one number: word overlap, names, what was found against it.
 
-Promises: between 0 and 1, high means supported; precise evidence against the claim outweighs any overlap. It may raise
-a suspicion and never more. Across languages overlap says nothing and does not enter.
+It ranks and measures; no claim fails for its score. Words of another language do not enter.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Whether a claim is, word for word, a whole sentence of a source: nothing can then speak against it.
+"""Tells whether a claim is a quotation: word for word a sentence of a source, or the row of a table made of such.
 
-Promises: says yes only for the same letters between the same bounds, from where a sentence or a line begins to where
-it ends; a sentence that asks is never one. The row of a table is one if each of its cells is, mere links to sources
-aside. In doubt it says no, and the claim is looked at closely.
+In doubt it is none, and the claim is looked at closely.
 """
 
 from __future__ import annotations

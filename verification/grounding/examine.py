@@ -1,9 +1,4 @@
-"""One claim before its sources: evidence put together, every check run, other sources of the turn asked as well.
-
-Promises: the same claim and sources give the same findings, most precise first; what a draft offers is read once for
-all its claims. A source "bears a claim out" only if nothing at all speaks against it there and it holds nearly all of
-the claim's words.
-"""
+"""One claim before its sources: evidence put together, every check run, the other sources of the turn asked as well."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""A right fact with the wrong number behind it: the number is set to the source that holds the fact.
+"""Sets a citation right: the fact is right, and exactly one other source of the turn bears it out.
 
-Promises: a citation is changed only if the cited sources do not bear the sentence out and exactly one other source does
-so fully; nothing but the bracket changes, and what was changed is recorded. Must never touch a word, nor a citation
-that several sentences share, nor choose between sources that could both have it.
+Nothing but the bracket changes. A citation that several sentences share stays as it is.
 """
 
 from __future__ import annotations

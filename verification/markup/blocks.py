@@ -1,7 +1,6 @@
 """The block pass: quotes, headings, rules, lists, tables, definitions and fences of one text, then its inline passes.
 
-Promises: one visit to each line, decisions by the line and its neighbours only. What this pass changes is what the form
-rules report, and nothing else: a text without findings is a text that may be sent. Must never look inside code.
+What this pass changes is what the form rules report, and nothing else. It never looks inside code.
 """
 
 from __future__ import annotations

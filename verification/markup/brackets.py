@@ -1,7 +1,7 @@
 """Links and images of one stretch of text, from their brackets.
 
-Promises: labels and addresses both survive; ``[n]`` citations, ``name[i](x)`` and prose in brackets are no links; the
-memory of open brackets is bounded, so any nesting stays linear. Must never put a link inside a link.
+``[n]`` citations, ``name[i](x)`` and prose in brackets are no links. Open brackets are remembered up to a bound, so any
+nesting stays linear.
 """
 
 from __future__ import annotations

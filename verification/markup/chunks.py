@@ -1,10 +1,8 @@
-"""What Slack gets: a verified text cut into blocks and messages that fit.
+"""Cuts a verified text into the blocks and messages that Slack gets.
 
-Promises: cuts stand at block boundaries where they can, then at lines, sentences, words; never inside a link, a
-citation or inline code that fits a chunk; a code fence that is cut is closed and opened again, a table repeats its
-header. Citations ``[n]`` of sources with an address become links; code is escaped for Slack. No chunk is longer than
-the limit after that. URLs become links where Slack, told to leave plain text alone, would make none. Must never add,
-drop or change a word.
+Cuts stand at block boundaries where they can, then at lines, sentences, words; a code fence that is cut is closed and
+opened again, a table repeats its header. Citations of sources with an address become links, and code is escaped. No
+word is added, dropped or changed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""Edits of a text and the faults they mend, as plain values.
+"""Edits of a text and the faults they mend, and what one pass shares between its blocks.
 
-Promises: applying edits is linear and copies every character that no edit covers. An edit that overlaps an earlier one
-is skipped, never half applied: the next pass finds what it was for.
-
-What one pass over one text shares between its blocks and stretches.
-
-Promises: plain state for a single pass, nothing outlives it. What costs a look at the whole text (which HTML tags have
-a partner) is found once, and only if somebody asks.
+An edit that overlaps an earlier one is skipped: the next pass finds what it was for.
 """
 
 from __future__ import annotations

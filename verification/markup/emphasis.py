@@ -1,8 +1,7 @@
 """Which runs of ``*``, ``_`` and ``~`` are emphasis, and which are powers, globs, dunders or arguments.
 
-Promises: linear time (each run is pushed and popped once). More lenient than CommonMark where models need it
-(``**Note:**text``, ``これは**「重要」**です``) and stricter where it would change a meaning (``2**10 and 3**4``,
-``__init__``, ``src/**/*.py``). Must never call a run emphasis that a reader would take as an operator.
+More lenient than CommonMark where models need it (``**Note:**text``, ``これは**「重要」**です``) and stricter where
+it would change a meaning (``2**10 and 3**4``, ``__init__``, ``src/**/*.py``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One fenced block in the form that Slack shows: three ticks, no language, closed, on lines of its own.
 
-Promises: the code's bytes stay. Two things are taken off because they are not code: quote marks, and the indentation
-that the fence itself has. Three ticks inside the code would end the block in Slack, so a zero-width space parts them.
+The bytes of the code stay, but for quote marks and the indentation of the fence. Three ticks inside the code would end
+the block in Slack, so a zero-width space parts them.
 """
 
 from __future__ import annotations

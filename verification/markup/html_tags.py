@@ -1,7 +1,6 @@
 """HTML in a draft: which tags mean formatting, which are a leak of the machinery, which are just words.
 
-Promises: a tag of HTML becomes what Slack has for it or goes; anything else in angle brackets (``<your-name>``,
-``List<String>``) is text that a reader must see. Tags of the two-phase protocol are never repaired: they fail.
+A tag of the two-phase protocol is never repaired: it fails.
 """
 
 from __future__ import annotations

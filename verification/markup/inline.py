@@ -1,8 +1,4 @@
-"""The inline pass: one stretch of text (a paragraph, an item, a heading, a cell) from left to right.
-
-Promises: one visit to each character; code, tokens and URLs are stepped over whole; every change is an edit with the
-fault it mends. Must never touch code, a mention, a URL, or a ``[n]`` citation.
-"""
+"""The inline pass over a paragraph, an item, a heading or a cell; code, mentions and URLs are stepped over whole."""
 
 from __future__ import annotations
 

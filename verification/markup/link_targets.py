@@ -1,8 +1,8 @@
 """The links of an answer: which there are, which resolve, and which are better shown as code.
 
 A link resolves if it is a source's url, or stands in a source's text or the question on a host of the sources' own
-urls or of the allowed hosts. One that merely stands in a text is shown as code; one from nowhere stays what it is and
-is the citation rule's to refuse. Must never fetch anything, never invent a link.
+urls or of the allowed hosts. One that merely stands in a text is shown as code; one from nowhere is left to the
+citation rule, which fails it.
 """
 
 from __future__ import annotations

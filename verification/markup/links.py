@@ -1,7 +1,6 @@
-"""Markdown's link syntax: destinations, definitions, footnotes, and the Slack token each becomes.
+"""Markdown's link syntax: destinations, definitions, footnotes, and the Slack token that each becomes.
 
-Promises: every destination that Slack can open becomes ``<url|label>``; every other one stays readable as code behind
-its label. Bounded look-ahead, so a megabyte of ``[`` or ``](`` stays linear. Must never drop a label or an address.
+A destination that Slack cannot open stays readable as code behind its label.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Repair of pure form, without a model: a draft becomes valid Slack mrkdwn (or clean standard Markdown).
+"""Repairs pure form without a model: a draft becomes valid Slack mrkdwn, or clean standard Markdown.
 
-Promises: a valid text is a fixed point; ``repair(repair(x)) == repair(x)``; no visible word, number, URL or byte of
-code is lost or changed; linear time. Each pass mends what it finds at once; a change can lay bare another fault
-(``<br># Title``), so passes follow until nothing is left, at most ``_PASSES`` of them.
-Must never touch broadcasts, mentions, ``[n]`` citations, leaked tags or JSON: those are for the rules to fail.
+A valid text is a fixed point, and no visible word, number, URL or byte of code changes. Each pass mends what it finds
+at once; a change can lay bare another fault (``<br># Title``), so passes follow until nothing is left, at most
+``_PASSES`` of them. Broadcasts, mentions, leaked tags and JSON are for the rules to fail.
 
 Code stays as the draft wrote it, with ``<`` and ``&`` raw or escaped: claims are compared with sources by the same
-bytes. ``chunks.split`` escapes it for Slack, where ``&lt;`` and ``<`` in code show the same.
-The ``&`` of a URL stays raw too: Slack takes it, and an address must stay comparable with a source's.
+bytes. ``chunks.split`` escapes it for Slack, where ``&lt;`` and ``<`` in code show the same. The ``&`` of a URL stays
+raw too: Slack takes it, and an address must stay comparable with a source's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The units an answer is made of: sentences, list items, table rows, headings and code, in order.
-
-Promises: units lie in order, do not overlap, and cover all that can be seen. Understands both dialects. Must never
-judge or change anything.
-"""
+"""The units of an answer, in order and without overlap: sentences, list items, table rows, headings and code."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """The one scanner: fence, then inline code, then ``<…>`` token, then text, from left to right.
 
-Promises: linear time on any input, segments that cover the text completely and in order, the same answer to "is this
-code?" for everybody who asks (repair, rules, chunks, claims). Inline code never crosses a line end, as in Slack. A
-fence is what Markdown or Slack would show as one: opened by a line of three or more backticks or tildes (after white
-space, quote marks or a list marker), or by three backticks in the middle of a line that a later line closes.
-Must never change a character.
+Repair, rules, chunks and claims all ask it what is code. Inline code never crosses a line end, as in Slack. A fence is
+what Markdown or Slack would show as one: opened by a line of three or more backticks or tildes (after white space,
+quote marks or a list marker), or by three backticks in the middle of a line that a later line closes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Tables: found as pipes, shown as an aligned block of monospaced text.
 
-Promises: every cell's text stays, in its place; columns line up by what a terminal would show (East Asian width counts
-two); output stays linear in the input, so very long cells are not padded for. A drawn table can be recognised again
-(``is_drawn``), so that chunks can repeat its header and claims in its cells can be judged.
+Columns line up by what a terminal would show; very long cells are not padded for. ``is_drawn`` knows a drawn table
+again, so that chunks can repeat its header and claims in its cells can be judged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Citations: ``[n]`` in all the ways models write it, set into the one form, and whether each resolves.
 
-Promises: nothing inside code or inside a link is a citation; ``normalise`` is idempotent and changes only the spelling
-of citations. A number of any length is read without trouble and simply does not resolve. Must never guess a source.
+Nothing inside code or a link is a citation. ``normalise`` changes only the spelling of citations.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Does the answer hang together: repetition, a broken-off end, two numbers for one thing, the wrong language.
-
-Promises: warnings only, each meant to be precise rather than complete. Must never take list items, labels or two
-different subjects for a contradiction.
-"""
+"""Warns where an answer repeats itself, breaks off, gives two numbers for one thing, or is in another language."""
 
 from __future__ import annotations
 

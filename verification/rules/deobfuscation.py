@@ -1,8 +1,6 @@
 """What a disguised text says to a model that reads through the disguise: decoded, unfolded, set the right way round.
 
-Promises: each reading is a text of its own beside the original, which is never changed; a text without the marks of a
-disguise has none, and that is told fast. Pure and linear. Must never be shown or used as evidence: it only tells what
-an order hides behind.
+Each reading is a text of its own, used only to look for orders; it is never shown and never evidence.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The form rules: ``no_markdown_bold``, ``no_blockquotes`` and the ``mrkdwn`` family.
 
-Promises: exactly what ``mrkdwn.repair`` would mend is reported here, with its place, plus what must never be mended:
-tags and JSON of the machinery that leaked into an answer, and a text longer than Slack takes. Code is never judged, but
-for JSON that only the machinery writes.
+What ``mrkdwn.repair`` would mend is reported here with its place; so is what is never mended: tags and JSON of the
+machinery that leaked into an answer, and a text longer than Slack takes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Instructions that a source addresses to the assistant must not come back in an answer.
+"""Finds instructions that a source addresses to the assistant and an answer repeats.
 
-Promises: decides only on text that both a source and the answer hold (or close variants of it). A sentence about such
-instructions, with them in quotes or in code, is no instruction; a rule for people is none either. Must never obey.
+It decides only on text that both a source and the answer hold, or close variants of it. A sentence about such
+instructions, with them in quotes or in code, is no instruction; a rule for people is none either.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Mentions: an answer never calls a channel, a group, or a person whom the question did not name.
+"""An answer never calls a channel, a group, or a person whom the question did not name.
 
-Promises: found in the text and in the chunks, in code too where Slack would still see a token. Never repaired: a text
-that tries to call people is rewritten, not made harmless in silence.
+Looked for in the text and in the chunks, and in code where Slack would still see a token. Never repaired.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Is there an answer at all, and is it one to the question: emptiness, length, shared content words.
+"""Whether there is an answer at all, and one to the question: emptiness, length, shared content words.
 
-Promises: inflections count, and so do synonyms that the cited sources' titles and headings offer. Must never fail an
-answer for its words: only emptiness is an error here.
+Inflections count, and so do synonyms that the titles and headings of the cited sources offer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Secrets: tokens, keys and passwords by their shape, and longer runs of texts that are not to be shown.
+"""Finds secrets: tokens, keys and passwords by their shape, and longer runs of texts that are not to be shown.
 
-Promises: precise shapes only; a placeholder (``xoxb-...``, ``$TOKEN``, ``<your-key>``, ``sk-XXXX``) is none. Code is
-looked into as well. The words of a violation are masked, so that a report or a retry never carries the secret on.
+A placeholder (``xoxb-...``, ``$TOKEN``, ``<your-key>``, ``sk-XXXX``) is none. The words of a violation are masked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Which language a text is in, and which of its words carry a subject.
+"""Which language a text is in, by its script and function words, and which of its words carry a subject.
 
-Promises: decides from scripts and function words alone, in linear time, and says ``None`` when unsure: under about
-twenty letters it decides only where the script does, or where function words leave no doubt. Must never be used to
-reject a text by itself: other languages than the seven are ``None``.
+``None`` means unsure, or another language than the seven: no text is rejected for that.
 """
 
 from __future__ import annotations

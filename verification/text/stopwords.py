@@ -1,7 +1,7 @@
-"""The small words of each language: what carries grammar and no subject.
+"""The small words of each language, which carry grammar and no subject.
 
-Promises: plain data, lower case. ``FUNCTION_WORDS`` serves both as stop words and, with the ``DECOYS`` (neighbouring
-languages that must not be taken for one of ours), to tell languages apart. Must never hold a word that names a subject.
+``FUNCTION_WORDS`` serves as stop words and, with the ``DECOYS`` (neighbouring languages that must not be taken for one
+of ours), to tell languages apart.
 """
 
 from __future__ import annotations

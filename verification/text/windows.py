@@ -1,7 +1,6 @@
 """The few places of a long text that are worth a closer look, so that costly patterns need not run over all of it.
 
-Promises: what is left out cannot hold what is looked for, so that a search of the stretches finds what a search of the
-whole text would find. Must never decide what stands there. Linear in the text.
+What is left out cannot hold what is looked for.
 """
 
 from __future__ import annotations

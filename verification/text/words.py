@@ -1,8 +1,4 @@
-"""The words of a text with their places: stems of what carries a subject, bigrams for Chinese and Japanese.
-
-Promises: offsets are those of the text given; the same word gives the same stem everywhere. Must never decide anything:
-it only says which words stand where. Linear in the text.
-"""
+"""The words of a text with their places: stems of what carries a subject, bigrams for Chinese and Japanese."""
 
 from __future__ import annotations
 

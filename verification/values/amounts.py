@@ -1,8 +1,7 @@
-"""When two numbers say the same amount: in every reading, across units and times, as exactly as they are written.
+"""Tells when two numbers say the same amount: in every reading, across units and times, as exactly as they are written.
 
-Promises: a number without a known unit agrees with any of its value, unless it counts something else; what is converted
-or written as round may differ by as much. Must never call two amounts the same for their digits alone when their units
-say otherwise.
+A number without a known unit agrees with any of its value, unless it counts something else; what is converted or
+written as round may differ by as much.
 """
 
 from __future__ import annotations

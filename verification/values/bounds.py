@@ -1,8 +1,4 @@
-"""What stands before or after a number and bounds it: at least, at most, more than, less than, about.
-
-Promises: ``bound`` gives one of ``>= <= > < ~`` or an empty string, from the words next to the number, in any of the
-seven languages. Must never look further than the few words beside the number.
-"""
+"""What stands right before or after a number and bounds it: at least, at most, more than, less than, about."""
 
 from __future__ import annotations
 

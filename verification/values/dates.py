@@ -1,12 +1,8 @@
-"""Dates and times of day in the usual spellings of en, de, fr, es, id, ja, zh and ISO 8601.
+"""Dates and times of day in the usual spellings of en, de, fr, es, id, ja, zh and ISO 8601, with their words as data.
 
-Promises: a ``Moment`` holds only what is written (a missing year stays missing); an ambiguous 03/04/2021 gives both
-readings. Must never resolve a relative date ("next Friday", "today") and never look at a clock. Linear in the text.
-
-The words of the calendar in the seven languages, as data: months, days of the week, halves of the day.
-
-Promises: every word is case-folded and stands for one number (months 1 to 12, days 1 = Monday to 7). ``WEAK`` words
-mean something else as well and count only next to a day or a year.
+A ``Moment`` holds only what is written (a missing year stays missing), and an ambiguous 03/04/2021 gives both readings.
+Relative dates ("next Friday") are never resolved. ``WEAK`` words mean something else as well and count only next to a
+day or a year.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Names that machines read: URLs, code spans, flags, versions, paths, environment names, error codes, addresses.
 
-Promises: an identifier is found as it is written, with its place; comparing evens out only case, dashes and space.
-Must never treat a plain word, a date or a number as an identifier. Linear in the text.
+They are found as they are written; comparing evens out only case, dashes and space.
 """
 
 from __future__ import annotations

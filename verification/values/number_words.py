@@ -1,11 +1,6 @@
-"""Numbers written in words, and what bounds them, in the seven languages: tables and the reading of one run of words.
+"""Numbers in words, and half and quarter units of time, in the seven languages: tables, and the reading of one run.
 
-Promises: ``read`` gives the value of a run of number words or None; unknown words are never guessed. Articles that also
-mean one ("a", "ein", "un") are no numbers here. Must not look at anything but the words handed in.
-
-Half and quarter units of time in words: "half an hour", "une demi-heure", "medio año", "setengah jam".
-
-Promises: a part counts only right before its unit; before anything else the same words may be other words.
+Articles that also mean one ("a", "ein", "un") are no numbers here; a part of a unit counts only right before it.
 """
 
 from __future__ import annotations

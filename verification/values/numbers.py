@@ -1,7 +1,7 @@
 """Quantities in text: numbers in digits or words, with unit and scale, whatever the spelling.
 
-Promises: 1,200 = 1.200 = 1 200 = 1200 = 1.2k, and "50 %" = half; an ambiguous 1,205 keeps both readings. Dates, times,
-versions and identifiers are no quantities: whoever found them hands their spans in as ``taken``. Linear in the text.
+1,200 = 1.200 = 1 200 = 1200 = 1.2k, and "50 %" = half; an ambiguous 1,205 keeps both readings. Dates, times, versions
+and identifiers are no quantities: whoever found them hands their spans in as ``taken``.
 """
 
 from __future__ import annotations

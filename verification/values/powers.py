@@ -1,8 +1,4 @@
-"""Powers: 10² is a hundred, and 5 m² is no length.
-
-Promises: a raised digit behind any number but 2 and 10 is taken for a mark of a note, and says nothing; only lengths
-have squares and cubes. Looks at nothing but what stands right behind the number or the unit.
-"""
+"""Powers: 10² is a hundred, and 5 m² is no length. Behind any other number a raised digit is the mark of a note."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The span of time behind an amount that makes it a rate: "600 requests per minute", "12 a day", "5 euros monthly".
 
-Promises: looks right behind the amount, past two words at most, or at one adverb right before it; what may be an
-ordinal ("a second try") or a date ("a year ago") is no rate. Linear in the text.
+What may be an ordinal ("a second try") or a date ("a year ago") is no rate.
 """
 
 from __future__ import annotations

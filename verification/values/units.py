@@ -1,7 +1,7 @@
 """Units of measure in the seven languages, as data: what a word after a number measures and in which scale.
 
-Promises: ``UNITS`` maps a written unit (case-folded) to its dimension and its factor to that dimension's basic unit;
-``SCALES`` maps a scale word to its factor. Unknown words are no units; nothing here guesses.
+``UNITS`` maps a written unit (case-folded) to its dimension and its factor to that dimension's basic unit, ``SCALES`` a
+scale word to its factor.
 """
 
 from __future__ import annotations
