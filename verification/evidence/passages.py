@@ -17,11 +17,10 @@ import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
 
 from verification.text.language import detect
-from verification.text.windows import openings
 from verification.text.words import Term, capital_stems, normalised, stem_sets, terms, word_lists
-from verification.values.dates import MONTHS, Moment, is_calendar_word, moments
+from verification.values.dates import MONTHS, Moment, moments
 from verification.values.identifiers import Identifier, identifiers, within
-from verification.values.numbers import Quantity, may_count, quantities
+from verification.values.numbers import Quantity, quantities
 
 _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
@@ -144,7 +143,7 @@ class Passage:
         taken = [(found.start, found.end) for found in self.moments]
         for found in self.identifiers:  # a number in code counts, but not that of a path in it
             taken += within(self.text, found) if found.kind == "code" else [(found.start, found.end)]
-        return quantities(self.text, self.language, taken, self._starts)
+        return quantities(self.text, self.language, taken)
 
     @cached_property
     def years(self) -> frozenset[int]:
@@ -163,21 +162,11 @@ class Passage:
 
     @cached_property
     def _apart(self) -> tuple[tuple[Identifier, ...], tuple[Moment, ...]]:
-        return _apart(identifiers(self.text), moments(self.text, self._starts), len(self.text))
-
-    @cached_property
-    def _starts(self) -> list[int] | None:
-        """Where a date or a number may begin."""
-        return openings(self.text, _may_open)
+        return _apart(identifiers(self.text), moments(self.text), len(self.text))
 
     def window(self, index: int) -> frozenset[str]:
         """The stems of the sentence at ``index`` and of those right behind it."""
         return joined(self.sentence_stems[index : index + WINDOW])
-
-
-@lru_cache(maxsize=20_000)
-def _may_open(word: str) -> bool:
-    return is_calendar_word(word) or may_count(word)
 
 
 def joined(sets: Sequence[frozenset[str]]) -> frozenset[str]:

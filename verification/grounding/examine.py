@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
-from operator import attrgetter
 
 from verification.checks.dates import date_findings
 from verification.checks.identifiers import identifier_findings, is_known_url, known_urls
@@ -28,17 +26,6 @@ _BORNE_OUT = 0.75
 _FEWEST_STEMS = 2
 _MORE = 0.1
 _DAY = len("2026-11-23")
-
-_READ_FIRST: tuple[Callable[[Evidence], object], ...] = (
-    attrgetter("claim.stems"),
-    attrgetter("claim.words"),
-    attrgetter("hits"),
-    attrgetter("claim.identifiers"),
-    attrgetter("claim.quantities"),
-    attrgetter("claim.capitals"),
-    lambda evidence: evidence.claim.quantities and evidence.best and evidence.best.passage.quantities,
-)
-"""What nearly every check asks of a claim. Read of all claims in turn, like the checks: that is faster by a tenth."""
 
 _Check = Callable[[Evidence], Iterator[Finding]]
 
@@ -91,13 +78,9 @@ class Grounds:
             claim=claim, cited=tuple(_like(claim, self.sources[number]) for number in numbers), known=self.known
         )
 
-    def against(self, claims: Sequence[Evidence]) -> list[tuple[Finding, ...]]:
-        """For each claim everything that speaks against it, precise evidence first. Each check looks at all of them."""
-        for read in _READ_FIRST:
-            for evidence in claims:
-                read(evidence)
-        found = [[tuple(check(evidence)) for evidence in claims] for check in self._checks]
-        return [tuple(map(self.weighed, chain.from_iterable(findings))) for findings in zip(*found, strict=True)]
+    def against(self, evidence: Evidence) -> tuple[Finding, ...]:
+        """Everything that speaks against a claim, precise evidence first."""
+        return tuple(self.weighed(finding) for check in self._checks for finding in check(evidence))
 
     def weighed(self, finding: Finding) -> Finding:
         """The finding as a suspicion, where it is not sure and a judge will be asked."""

@@ -7,7 +7,6 @@ between different languages is never used.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from verification.checks.code import code_findings
 from verification.evidence.evidence import Evidence, Finding
@@ -16,7 +15,6 @@ from verification.grounding.examine import Grounds
 from verification.types import Claim, Violation
 
 _LONGEST_WORDS = 200
-_AT_ONCE = 64
 
 
 def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
@@ -25,9 +23,7 @@ def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ..
     Spans of what is found are those of the claims. A claim that cites nothing that exists stays open: other rules fail
     it.
     """
-    found: list[_Grounded] = []
-    for start in range(0, len(claims), _AT_ONCE):
-        found += _together(grounds, claims[start : start + _AT_ONCE])
+    found = [_checked(grounds, claim) for claim in claims]
     return tuple(claim for claim, _ in found), tuple(violation for _, against in found for violation in against)
 
 
@@ -35,30 +31,19 @@ _Grounded = tuple[Claim, list[Violation]]
 """A claim as it was judged, and what was found against it."""
 
 
-def _together(grounds: Grounds, claims: tuple[Claim, ...]) -> list[_Grounded]:
-    """Some claims, each step done for all of them before the next one: what has just run is quick to run again."""
-    cited = [grounds.real(claim.cited) for claim in claims]
-    told = [_told_at_once(grounds, claim, numbers) for claim, numbers in zip(claims, cited, strict=True)]
-    left = [(claim, numbers) for claim, numbers, known in zip(claims, cited, told, strict=True) if known is None]
-    passages = [grounds.read(claim) for claim, _ in left]
-    evidence = [grounds.evidence(passage, numbers) for passage, (_, numbers) in zip(passages, left, strict=True)]
-    findings = grounds.against(evidence)
-    scores = [score(*each) for each in zip(evidence, findings, strict=True)]
-    opinions = [_judged(claim, value, found) for (claim, _), value, found in zip(left, scores, findings, strict=True)]
-    looked_at = map(partial(_grounded, grounds), opinions, evidence, findings)
-    return [known or next(looked_at) for known in told]
-
-
-def _told_at_once(grounds: Grounds, claim: Claim, cited: tuple[int, ...]) -> _Grounded | None:
-    """A claim without sources, code, or one that is recited; None where the words must be looked at."""
+def _checked(grounds: Grounds, claim: Claim) -> _Grounded:
+    cited = grounds.real(claim.cited)
     if not cited:
         return replace(claim, score=0.0), []
+    if not claim.code and grounds.recites(claim, cited):
+        return _quotation(claim), []
+    evidence = grounds.evidence(grounds.read(claim), cited)
     if claim.code:
-        evidence = grounds.evidence(grounds.read(claim), cited)
         findings = tuple(map(grounds.weighed, code_findings(evidence, grounds.texts, grounds.urls)))
         judged = _judged(claim, 1.0, findings, quoted=evidence.has_lines)
         return judged, [_violation(judged, finding, ()) for finding in findings]
-    return (_quotation(claim), []) if grounds.recites(claim, cited) else None
+    findings = grounds.against(evidence)
+    return _grounded(grounds, _judged(claim, score(evidence, findings), findings), evidence, findings)
 
 
 def _grounded(grounds: Grounds, opinion: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> _Grounded:

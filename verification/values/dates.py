@@ -8,11 +8,11 @@ day or a year.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from verification.text.windows import Tokens, openings
+from verification.text.windows import is_spaced
 
 _MONTH_WORDS = (
     "january januar jänner janvier enero januari jan janv ene",
@@ -145,29 +145,26 @@ _Reader = Callable[[str, int], Iterator[Moment]]
 """Reads what begins at a place of a text: usually nothing."""
 
 
-def moments(text: str, starts: Sequence[int] | None = None) -> tuple[Moment, ...]:
-    """The dates, times, years, months and days of the week written in ``text``, in order of their start.
-
-    ``starts`` are its ``openings`` for ``is_calendar_word``, others among them, where they are known already.
-    """
+def moments(text: str) -> tuple[Moment, ...]:
+    """The dates, times, years, months and days of the week written in ``text``, in order of their start."""
     found: list[Moment] = []
-    if starts is None:
-        starts = openings(text, is_calendar_word)
-    # Where nothing but digits may open anything, no month is spelled.
-    named = starts is None or not all(text[start].isdecimal() for start in starts)
-    tokens = Tokens(text, _TOKEN, starts)
-    token = tokens.behind(0)
-    while token:
-        readings = _at_digits(text, token, named=named) if token.group()[0].isdigit() else tuple(_at_word(text, token))
+    position = 0
+    while token := _TOKEN.search(text, position):
+        readings: tuple[Moment, ...] = ()
+        if _may_open(token.group()):
+            is_number = token.group()[0].isdigit()
+            readings = _at_digits(text, token) if is_number else tuple(_at_word(text, token))
         found += readings
-        token = tokens.after(readings[-1].end) if readings else tokens.behind(token.end())
+        position = readings[-1].end if readings else token.end()
     return tuple(found)
 
 
 @lru_cache(maxsize=20_000)
-def is_calendar_word(word: str) -> bool:
-    """Whether a run of letters may open a date or a time."""
+def _may_open(word: str) -> bool:
+    """Whether a token may open a date or a time; Chinese and Japanese words are not parted."""
     folded = word.casefold()
+    if word[0].isdecimal() or not (word.isascii() or is_spaced(word)):
+        return True
     return _glued_month(word) > 0 or folded in MONTHS or folded in WEEKDAYS or folded in _NAMED_TIMES
 
 
@@ -181,7 +178,7 @@ def _int(value: str | None) -> int | None:
     return int(value) if value else None
 
 
-def _at_digits(text: str, token: re.Match[str], *, named: bool) -> tuple[Moment, ...]:
+def _at_digits(text: str, token: re.Match[str]) -> tuple[Moment, ...]:
     """The first pattern that fits at a run of digits; digits glued to a number or a word before them are no date."""
     start, end = token.span()
     before = text[start - 1] if start else " "
@@ -190,18 +187,15 @@ def _at_digits(text: str, token: re.Match[str], *, named: bool) -> tuple[Moment,
     glued = before in _GLUE and start > 1 and text[start - 2].isalnum()
     if glued and before not in "-/":
         return ()
-    for read in _readers(text, start, end, named=named):
+    for read in _readers(text, start, end):
         readings = tuple(read(text, start)) if not glued or read in {_clock, _year} else ()
         if readings:
             return readings
     return ()
 
 
-def _readers(text: str, start: int, end: int, *, named: bool) -> tuple[_Reader, ...]:
-    """What can be read at these digits, by how many they are and what stands beside them: "30 %" is no date.
-
-    ``named`` tells whether a month may be spelled somewhere in the text.
-    """
+def _readers(text: str, start: int, end: int) -> tuple[_Reader, ...]:
+    """What can be read at these digits, by how many they are and what stands beside them: "30 %" is no date."""
     digits = end - start
     if digits == _YEAR_DIGITS:
         return (_iso, _cjk, _years, _year) if _BEHIND_YEAR.match(text, end) else (_year,)
@@ -209,7 +203,7 @@ def _readers(text: str, start: int, end: int, *, named: bool) -> tuple[_Reader, 
         return ()
     if _BEHIND_DIGITS.match(text, end) or _is_indonesian_hour(text, start):
         return _cjk, _numeric, _day_month, _clock, _dotted
-    return (_day_month,) if named else ()
+    return (_day_month,)
 
 
 def _is_indonesian_hour(text: str, start: int) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from verification.text.windows import Tokens, openings
+from verification.text.windows import is_spaced
 from verification.values.bounds import Bound, bound
 from verification.values.number_words import (
     CJK_NUMERAL,
@@ -89,37 +89,28 @@ class Quantity(NamedTuple):
         return tuple(reading * factor for reading in self.readings)
 
 
-def quantities(
-    text: str,
-    language: str | None = None,
-    taken: Sequence[tuple[int, int]] = (),
-    starts: Sequence[int] | None = None,
-) -> tuple[Quantity, ...]:
-    """The quantities of ``text`` in order. ``taken`` are spans that belong to something else.
-
-    ``starts`` are its ``openings`` for ``may_count``, others among them, where they are known already.
-    """
+def quantities(text: str, language: str | None = None, taken: Sequence[tuple[int, int]] = ()) -> tuple[Quantity, ...]:
+    """The quantities of ``text`` in order. ``taken`` are spans that belong to something else."""
     found: list[Quantity] = []
-    if starts is None:
-        starts = openings(text, may_count)
     occupied = bytearray(len(text))
     for start, end in taken:
         occupied[start:end] = b"\x01" * (end - start)
-    tokens = Tokens(text, _TOKEN, starts, hyphenated=True)
-    token = tokens.behind(0)
-    while token:
+    position = 0
+    while token := _TOKEN.search(text, position):
         quantity = None
-        if not occupied[token.start()]:
+        if not occupied[token.start()] and _may_open(token.group()):
             quantity = _at(text, token, language or "en") or (None if language else _in_any_language(text, token))
         found += [quantity] if quantity else []
-        token = tokens.after(quantity.end) if quantity else tokens.behind(token.end())
+        position = quantity.end if quantity else token.end()
     return tuple(_shared_units(text, found) if len(found) > 1 else found)
 
 
 @lru_cache(maxsize=20_000)
-def may_count(word: str) -> bool:
-    """Whether a run of letters may open a number, in whichever language."""
-    folded = word.casefold()
+def _may_open(word: str) -> bool:
+    """Whether a token may open a number, in whichever language; Chinese and Japanese words are not parted."""
+    folded = word.partition("-")[0].casefold()
+    if word[0].isdecimal() or not (word.isascii() or is_spaced(word)):
+        return True
     return folded in _OPENING_WORDS or any(is_number_word(folded, language) for language in WORDS)
 
 

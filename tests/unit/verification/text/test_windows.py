@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from verification.markup import link_targets as targets
 from verification.rules import injection
-from verification.text import windows as stretches
-from verification.text.windows import Tokens, around, is_spaced, openings
-from verification.values import dates, identifiers, numbers
+from verification.text.windows import around
+from verification.values import identifiers
 
 PIECES = (
     *(
@@ -90,33 +89,6 @@ def test_f1_stretches_are_in_order_and_apart(text: str) -> None:
         last = end
 
 
-@given(TEXTS)
-def test_f1_tokens_are_those_that_may_open_something(text: str) -> None:
-    every = [match.span() for match in numbers._TOKEN.finditer(text)]
-    tokens = Tokens(text, numbers._TOKEN, openings(text, lambda _: True), hyphenated=True)
-    found = []
-    token = tokens.after(0)
-    while token:
-        found.append(token.span())
-        token = tokens.after(token.end())
-    assert found == every
-
-
-@given(TEXTS)
-def test_f1_unwanted_words_are_passed_over(text: str) -> None:
-    tokens = Tokens(text, dates._TOKEN, openings(text, lambda _: False))
-    token = tokens.after(0)
-    while token:
-        assert token.group()[0].isdecimal() or not is_spaced(text)
-        token = tokens.after(token.end())
-
-
-def test_f1_many_wanted_words_are_found_in_one_walk() -> None:
-    text = " ".join(f"word{letter}" for letter in "abcdefghijklmnop" * 8)
-    assert len(text) > 500
-    assert [text[at:].split()[0] for at in openings(text, lambda _: True) or ()] == text.split()
-
-
 @pytest.mark.parametrize(
     ("text", "stretch"), [("`a/b c` d", (0, 9)), ("a/b c", (0, 3)), ("a/b\nc d", (0, 3)), ("x `a/b c`\nd", (2, 9))]
 )
@@ -124,30 +96,6 @@ def test_f1_a_stretch_ends_at_a_blank_or_behind_a_back_tick_at_the_line_end(
     text: str, stretch: tuple[int, int]
 ) -> None:
     assert list(around(text, re.compile("/"))) == [stretch]
-
-
-def test_f1_a_token_may_begin_inside_a_run_and_not_behind_a_hyphen() -> None:
-    def tokens(text: str, *, hyphenated: bool = False) -> Tokens:
-        return Tokens(text, numbers._TOKEN, openings(text, lambda _: True), hyphenated=hyphenated)
-
-    for position, left in ((2, "rty"), (4, "y"), (5, "two")):
-        token = tokens("forty two").after(position)
-        assert token is not None
-        assert token.group() == left
-    joined = Tokens("x-forty", numbers._TOKEN, [2], hyphenated=True)
-    assert joined.behind(0) is None
-    for apart in (Tokens("x-forty", numbers._TOKEN, [2], hyphenated=True), Tokens("x-forty", numbers._TOKEN, [2])):
-        token = apart.behind(1)
-        assert token is not None
-        assert token.start() == 2
-    assert Tokens("x-forty", numbers._TOKEN, [2]).behind(0) is not None
-
-
-@pytest.mark.parametrize(
-    ("letter", "expected"), [("a", True), ("ß", True), ("½", True), ("7", False), ("_", True), (" ", False)]
-)
-def test_f1_letters_are_what_runs_of_letters_are_made_of(letter: str, expected: bool) -> None:  # noqa: FBT001 - a table
-    assert stretches.is_letter(letter) is (expected and letter != "_")
 
 
 ORDERS = (
