@@ -1,8 +1,7 @@
-"""The files that came with a question or open its thread: their text as sources, and what was not read of them (A11).
+"""Files that came with a question or stand at the top of its thread: their text as sources, and which were not read (A11).
 
-Promises: pure, though ``file_sources`` is too slow for the event loop where a file is long; a short file is one source,
-of a long one the parts nearest to the question are, in their order; what is attached in a place is seen in that place
-only. Must never leave out silently that something was not read.
+A short file is one source; of a long one the parts nearest to the question are. ``file_sources`` may be slow: keep it
+off the event loop.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Tasks that run beside a block and end with it.
-
-Promises: what the block raises comes out as it was raised; a plain ``TaskGroup`` would wrap it and cut its tasks off.
-Must never outlive the block: whoever starts a task here sees to it that it ends when the block does.
-"""
+"""Runs tasks beside a block and ends them with it. Unlike a ``TaskGroup``, it raises the block's own exception as it is."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The seam every tool stands behind, and the wall round each call into code that is not the agent's own.
-
-Promises: ``call_tool`` always returns a ``ToolResult``: unknown tools, bad input, time-outs and bugs are results the
-model reads; a ``walled`` listener never fails. Must never let an exception of a tool or listener escape, and never log
-input or output texts.
-"""
+"""What a tool is, and the wall round each call: whatever goes wrong inside a tool becomes a ``ToolResult`` the model reads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Which documents, and the index that they go into; what it takes to bring one up to date with the other.
+"""Which documents belong to the index, and how the index is opened and brought up to date.
 
-Promises: as little is loaded as reading documents needs: the background sync starts a process of this alone. Must never
-read a setting, and never know of a model, Slack or Redis.
+The background sync starts a process with little more than this module: import no model, Slack or Redis here.
 """
 
 from __future__ import annotations

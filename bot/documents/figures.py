@@ -1,8 +1,4 @@
-"""What the index holds, source by source, and when each was last gone over: `orion docs`, App Home, ``/metrics``.
-
-Promises: nothing but counts, sizes, times, names and reasons; an index that is away is told as ``None``, not as empty.
-Must never read a text.
-"""
+"""What the index holds, source by source, for `orion docs`, App Home and ``/metrics``. ``None`` means the index is away."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The documents that the settings name, and their index: opened, and brought up to date before it answers.
+"""Opens the documents and the index that the settings name, and brings the index up to date before it answers.
 
-Promises: while another process brings the index up to date, that one is waited for; a database that is away is said to
-be, and is used when it is back. Must never load a language model or its client: `orion index` and `orion
-docs` start with this.
+`orion index` and `orion docs` start with this, so it imports no language model.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""The background sync: sources are gone over again every ``ORION_SYNC_MINUTES``, beside the work (D2).
-
-Promises: any number of processes and machines may run this, and one at a time brings an index up to date; a source that
-was never read is read soon after the start. What it costs is paid by a process of its own, which is killed when Orion
-ends: the next run goes on from there. A failure is logged, counted, and tried again. Must never hold up a turn.
-"""
+"""Reads all sources again every ``ORION_SYNC_MINUTES``, in a child process, one process at a time for each index (D2)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""One run over all sources, in a process of its own: parsing and fetching take no time from a turn.
+"""The child process of the background sync: one run over all sources.
 
-Promises: ends at once when the process that started it is gone, whatever it is doing; being killed loses only the open
-batch. Exit code 0: brought up to date; ``ELSEWHERE``: another process does, or just did. Must never be started by hand:
-`orion index` is for people.
+It ends when its parent is gone. Exit code 0: brought up to date; ``ELSEWHERE``: another process does it, or just did.
 """
 
 from __future__ import annotations

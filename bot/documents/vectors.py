@@ -1,8 +1,4 @@
-"""Vectors for search by meaning, made beside the work or before it.
-
-Promises: nobody waits for them: a passage without one is found by its words. One process at a time makes them, at the
-lowest urgency the system has, and what was made is kept. Does nothing where search by meaning is not chosen.
-"""
+"""Makes the vectors for search by meaning, in the background. Until a passage has one it is found by its words."""
 
 from __future__ import annotations
 

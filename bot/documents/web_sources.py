@@ -1,8 +1,4 @@
-"""The web sites of ``ORION_WEB_DOCS`` as sources: each site with the pages and sitemaps of it that an admin named.
-
-Promises: what cannot be meant as an address is refused with its name before anything is fetched; only hosts that were
-named are ever asked (with or without ``www.``). Must never hold a name or a password: addresses with one are refused.
-"""
+"""Turns ``ORION_WEB_DOCS`` into sites with their pages and sitemaps. Only the hosts named there are ever asked."""
 
 from __future__ import annotations
 

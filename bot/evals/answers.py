@@ -1,7 +1,6 @@
-"""How often the whole agent answers what it can answer and refuses what it cannot, on labelled questions.
+"""Asks the whole agent labelled questions and counts what it answers and refuses as expected.
 
-Promises: every question is a turn of the real agent with the configured model; rows of one thread are one conversation,
-in their order. An expected text must stand in the answer as a reader sees it. Must never count a label as an answer.
+Rows of one thread are one conversation, in their order. An expected text must stand in the answer as a reader sees it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""`orion bench`: Orion's own cost, measured in one run and told as ratios, for absolute times depend on the machine.
+"""`orion bench`: what Orion itself costs, as ratios within one run, for absolute times depend on the machine.
 
-Promises: every figure is a median of repeated runs of the real code on texts that differ from round to round; the
-reference runs interleaved with what it is compared to. Must never need a network or a model: where a model would
-think, one that only waits stands in.
+Reference and subject run in turns, on texts that differ each time. A model that only waits stands in for a real one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Answers and sources of the kind a real turn has, as many different ones as a benchmark asks for.
-
-Promises: the same number gives the same texts, another number gives other ones: other subjects, figures, names and
-sentences, so that nothing remembered of one round serves the next but the vocabulary, as in a running process. What an
-answer says stands in the source it cites. Must never leave a text shorter than asked for.
-"""
+"""Answers and sources for the bench. The same number gives the same texts; other numbers share only the vocabulary."""
 
 from __future__ import annotations
 

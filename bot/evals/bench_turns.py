@@ -1,8 +1,4 @@
-"""What Orion itself adds to a turn, measured at many turns at once in one process (B4).
-
-Promises: each turn is the real loop over a Valkey or Redis of its own; where a model would think, one that only waits
-stands in, and its time is taken off. Must never need a network or a model.
-"""
+"""What Orion adds to a turn, measured over many turns at once in one process (B4). The model's own time is taken off."""
 
 from __future__ import annotations
 

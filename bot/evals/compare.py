@@ -1,8 +1,6 @@
-"""Two reports of `orion eval … --json` side by side: what got better and what got worse, by figure, kind and row.
+"""Sets two reports of `orion eval … --json` side by side: what got better and what got worse, by figure, kind and row.
 
-Promises: says "worse" only where a row that was right is wrong now, or, in reports that name no rows, where a figure of
-quality fell; times are shown and decide nothing, for they depend on the machine. Must never guess: reports of other
-measurements, or of files that are not the same, are refused.
+A row that was right and is wrong now counts as worse; times are shown but decide nothing.
 """
 
 from __future__ import annotations

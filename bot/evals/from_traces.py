@@ -1,9 +1,6 @@
-"""Questions that people really asked, as a file for `orion eval answers` once somebody has labelled it (G5).
+"""Writes questions that people really asked to a file, to be labelled for `orion eval answers` (G5).
 
-Promises: one row a turn whose record is still kept (30 days), the id being that of its trace; what became of it and how
-people judged it stand beside it; a follow-up comes with what was asked before it, as rows of one ``thread``. Must never
-guess a label: ``expect`` is left to a person, and `orion eval answers` refuses a row without it. Writes people's words,
-so only where it is told to, and neither a person's name nor a channel's.
+One row a turn of the last 30 days. The rows hold people's words, but no name of a person or channel.
 """
 
 from __future__ import annotations

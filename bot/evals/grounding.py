@@ -1,8 +1,6 @@
-"""How good the deterministic tier is on labelled data: rows of source, claim and whether the claim is supported.
+"""Measures the grounding rules on labelled rows of source, claim and label.
 
-Promises: each file is judged by the threshold that suits the other given files best, never by its own; a group of rows
-(several pieces of evidence for one claim) counts once. Reads the files it is given and writes predictions only where
-told to. Must never print, and knows nothing of Slack.
+The threshold for each file is fitted on the other files. Rows of one group count once.
 """
 
 from __future__ import annotations

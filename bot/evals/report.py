@@ -1,8 +1,4 @@
-"""The report on a run of labelled questions: one HTML page that needs nothing but itself (G5).
-
-Promises: the same run gives the same page, byte for byte. It holds no script and loads nothing; whatever questions,
-answers and documents say stays text. Every figure that is drawn is also written. Must never ask anybody anything.
-"""
+"""The HTML report on a run of labelled questions (G5): one file without a script, the same run giving the same bytes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""How well the document index ranks, on a labelled collection: the real index, over real files in a temporary folder.
-
-Promises: nDCG@10, MRR@10 and recall@5 over whole documents, a query without a relevant one left out; times are those
-of one search. Leaves nothing behind, and never touches the index that Orion serves from.
-"""
+"""Measures how well the real index ranks a labelled collection: nDCG@10, MRR@10 and recall@5 over whole documents."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Labelled rows as the `orion eval` commands read them: one JSON object a line.
-
-Promises: a line that is no row ends the command with a sentence that names file, line and what is missing; blank lines
-are skipped. Must never guess a label.
-"""
+"""Reads labelled rows, one JSON object a line, and says file, line and fault where a line is none."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""How often the verifier is wrong on labelled texts: what it should have stopped, what it should have let pass (F8).
-
-Promises: the rules run exactly as for an answer, repair included; what is counted is whether the text passes. Must
-never call a model.
-"""
+"""Counts how often the verifier is wrong on labelled texts: wrong passes and wrong failures (F8)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""`orion verify`: the verifier as a command of its own, without Slack, Redis or a model (F11).
-
-Promises: any text gets a verdict; input that is no text, no JSON or no list of sources with texts gets a sentence that
-says so. In a stream of rows one bad row never stops the others. Must never need a network.
-"""
+"""`orion verify`: the verifier as a command, without Slack, Redis or a model (F11). One bad row stops no other."""
 
 from __future__ import annotations
 

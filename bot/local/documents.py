@@ -1,8 +1,4 @@
-"""The documents that answers cite, as readable pages: ``/docs/<path>``.
-
-Promises that only files inside the given folders are shown, that a document's HTML is cleaned before it is shown,
-and that headings carry the anchors that citations point to. Reads only.
-"""
+"""Shows the documents that answers cite as pages under ``/docs/<path>``: only files inside the given folders, cleaned."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The local workspace: a Slack-compatible server on this machine, and the page it serves.
-
-Promises that any Slack app can work against it by its base URL alone, over Socket Mode or signed HTTP events. Binds
-to loopback unless told otherwise; the page's own API refuses other sites. Keeps everything in memory.
-"""
+"""The local workspace: a Slack-compatible server on this machine with the page it serves. Everything is kept in memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Modals and the App Home: views opened by trigger, updated by id or hash, published per user.
-
-Promises Slack's rules for triggers (three seconds, once) and hashes. Keeps views as Slack's own view objects.
-"""
+"""Modals and App Home, with Slack's rules for triggers (three seconds, once) and hashes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The workspace behind the server: one state that the Web API, the person and the page all work on.
+"""The state behind the server. Whatever changes it goes to the page through the feed and to the app as events.
 
-Promises that whatever changes is told to both sides: to the page through the feed, to the app as the events that
-Slack would send. Must never decide who may do what: the Web API and the person's side check that first.
+Who may do what is checked before, by the Web API and by the page's API.
 """
 
 from __future__ import annotations

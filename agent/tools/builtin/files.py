@@ -1,8 +1,6 @@
-"""``file_read`` inside configured folders (D3, I4): a stretch of a text file, or the names in a folder.
+"""``file_read``: lines of a text file, or the names in a folder, inside configured folders (D3, I4).
 
-Promises: whatever path a model asks for, what is read lies inside a root, links followed: each step down is opened
-without following anything, so that a swap in between gains nothing. Devices, pipes, hidden files and what is no text
-are named as such. Of a log of any size only the asked lines are kept in memory. Must never write, nor log a path.
+Every step of a path is opened without following links, so that swapping a folder for a link in between leads nowhere.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""``git_log`` and ``git_show`` over configured repositories (D3): who changed what, when and why. Read only.
+"""``git_log`` and ``git_show`` over configured repositories, read only (D3).
 
-Promises: nothing a model says is read as an option, a path pattern or a command; nothing a repository's own
-configuration names is run (hooks, pagers, filters, signature checks) and nothing is fetched; a call ends in time with
-bounded output. Each commit is a source with its exact words and date, and a link where one is configured. Must never
-show an e-mail address and never log what was asked or found.
+Nothing that a repository's own configuration names is run (hooks, pagers, filters), and e-mail addresses are left out.
 """
 
 from __future__ import annotations

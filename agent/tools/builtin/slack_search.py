@@ -1,8 +1,4 @@
-"""``slack_search`` (D3): what people said in Slack's public channels, found by Slack's own real-time search.
-
-Promises: what is found serves this answer only; ``permalinks_only`` is all that may be kept of it. Knows nothing of
-Slack's interface: whoever has a question from Slack gives the way to search with it. Must never log words or texts.
-"""
+"""``slack_search``: public channels, through Slack's real-time search (D3). Of what it finds only permalinks may be kept."""
 
 from __future__ import annotations
 

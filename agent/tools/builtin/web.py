@@ -1,9 +1,4 @@
-"""``web_search`` through a configured SearXNG (D3): what the web says, as far as the search engine shows it.
-
-Promises: only the configured server is called, by GET, without following a redirect to anywhere else; a server that is
-slow, floods, refuses or answers nonsense is a failed result that says what to do. No page is fetched: the text that was
-found is the source, with its link. A loopback server is never reached through a proxy. Must never log a query.
-"""
+"""``web_search`` through a configured SearXNG (D3). The text that the search engine shows is the source; no page is fetched."""
 
 from __future__ import annotations
 

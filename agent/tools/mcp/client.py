@@ -1,9 +1,6 @@
 """Tools of MCP servers (D4). The only importer of ``mcp``.
 
-Promises: Orion starts although a server is down, and a server that hangs, floods, dies or answers nonsense is a failed
-result the model reads; a lost connection is made again, by itself and at the next call. A server cannot shadow Orion's
-own tools or give orders: what it says of itself is cut, labelled and rid of orders, what it brings becomes sources.
-Must never log what was asked of a server, nor ask it twice by itself.
+Orion starts although a server is down, and connects again later. A call is never repeated: it may have done something.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Which MCP servers there are: the usual JSON form, ``{"mcpServers": {name: {…}}}`` (D4). Pure.
+"""Reads which MCP servers there are from the usual JSON, ``{"mcpServers": {name: {…}}}`` (D4).
 
 A server has ``command``, ``args``, ``env``, ``cwd`` (a program to start), or ``url``, ``headers`` (streamable HTTP).
-Orion's own are ``allow`` (names of tools, ``*`` for any part of one; none: all), ``timeout_s`` and ``max_chars``.
-Promises: a file that cannot be meant so is refused with a sentence that names the place. Must never quote a value: it
-may be a token.
+Orion's own keys are ``allow`` (names of tools, ``*`` for any part; none means all), ``timeout_s`` and ``max_chars``.
+Messages about faults never quote a value: it may be a token.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""A server that Orion starts and talks to in lines over its standard streams.
-
-Promises: a line is never longer than ``LINE_MOST``, and a server that says more than ``UNASKED_MOST`` without having
-been asked anything has ended; leaving stops the process and all it started, politely first, within some seconds. Its
-standard error is dropped: it may quote what it was asked.
-"""
+"""Starts an MCP server as a process and exchanges lines with it over its standard streams, within limits of size and time."""
 
 from __future__ import annotations
 

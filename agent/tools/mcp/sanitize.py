@@ -1,8 +1,4 @@
-"""What an outside server says of its tools, made fit to be shown to a model (I2). Pure.
-
-Promises: every such text is cut, stands on one line, is labelled as somebody else's word, and is rid of orders to the
-assistant; a schema that is none, or too long, makes no tool.
-"""
+"""Makes what an outside server says of its tools fit for a prompt: short, on one line, labelled, and without orders (I2)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The arguments of a Web API call, however they came: query string, form or JSON body.
-
-Promises one way to read them with Slack's error names. Never guesses: what is not there is absent, what has the
-wrong type is refused.
-"""
+"""Reads the arguments of a Web API call from query string, form or JSON body, with Slack's error names."""
 
 from __future__ import annotations
 

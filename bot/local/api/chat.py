@@ -1,8 +1,4 @@
-"""``chat.*`` without streams: posting, updating, deleting, whispering, linking.
-
-Promises Slack's checks in Slack's order and with Slack's names. A message changes only through here or through the
-person's side.
-"""
+"""``chat.*`` without streams: posting, updating, deleting, ephemeral messages, permalinks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The Web API: ``/api/<method>``, with tokens, scopes, rates and faults in front of every method.
-
-Promises an answer as Slack gives it: HTTP 200 with ``ok`` and an error name for nearly everything, 429 with
-Retry-After for too many calls. Every call is recorded. Never shows an exception of its own.
-"""
+"""The Web API, ``/api/<method>``: tokens, scopes, rates and faults in front of every method, answers as Slack gives them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""``assistant.search.context``: real-time search with an event's action token.
-
-Promises what the real method asks for: a token that came with an event, and the scope for
-what is searched. Only messages of public channels are found, newest first.
-"""
+"""``assistant.search.context``: real-time search in public channels, with the action token of an event."""
 
 from __future__ import annotations
 

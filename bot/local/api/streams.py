@@ -1,7 +1,6 @@
-"""``chat.startStream``, ``appendStream``, ``stopStream``: a message that grows while people watch.
+"""``chat.startStream``, ``appendStream``, ``stopStream``: a message that grows for five minutes at most.
 
-Promises the five-minute life of a stream and its error names. The text of a stream is standard Markdown; tasks
-show as their own blocks, or together as a plan. The first content decides: a stream takes text or chunks, never both.
+A stream takes text or chunks, never both; its first content decides.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Delivery of events and clicks to the app: over Socket Mode or HTTP, with Slack's retries.
-
-Promises at least one try per event, up to three more at Slack's delays, each with its number and reason, and a
-record of what became of it. Clicks are tried once: the person sees the failure. Owns its tasks in one group.
-"""
+"""Delivers events to the app over Socket Mode or HTTP, with Slack's three retries; clicks are delivered once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Events and clicks over HTTP: signed POST requests to the app's own URL.
-
-Promises Slack's signature (``v0``), the three-second rule and the retry headers. Must never follow a redirect or
-use a proxy: the URL is the app's, on this machine.
-"""
+"""Delivers events over HTTP, signed as Slack signs them. No proxy and no redirect: the URL is the app's, on this machine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The payloads Slack sends to an app: events, their envelope, and clicks.
-
-Promises complete payloads with Slack's field names. Pure: takes messages and channels, returns JSON, sends nothing.
-"""
+"""Builds the payloads Slack sends to an app: events, their envelope, and clicks."""
 
 from __future__ import annotations
 

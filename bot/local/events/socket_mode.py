@@ -1,8 +1,4 @@
-"""Socket Mode, the server's half: WebSocket connections that carry envelopes to an app and bring acks back.
-
-Promises: each envelope goes to one connection, in turn; pings are echoed; a connection that closes fails what it
-had not acknowledged. Must never re-send by itself: whoever delivers decides that.
-"""
+"""The server's half of Socket Mode. Each envelope goes to one connection; whoever delivers decides about sending again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Which Block Kit blocks Slack accepts: types, required parts, sizes.
-
-Promises the wording Slack gives with ``invalid_blocks`` (a sentence and a JSON pointer for each fault).
-Pure; judges one payload and keeps nothing.
-"""
+"""Which Block Kit blocks Slack accepts, and the words of its ``invalid_blocks`` errors."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Faults on demand: what goes wrong between an app and Slack, so that tests can make it go wrong.
-
-Promises that a fault strikes exactly as often as asked, in the order asked, and that nothing goes wrong unasked.
-Never decides what Slack would say: a fault names its own status, error and headers.
-"""
+"""Faults on demand, for tests: a status, an error, a delay or a hang for the next calls of a method."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What happens in the workspace, numbered, for whoever watches: the page's sockets and waiting tests.
+"""What happens in the workspace, numbered, for the page's sockets and for tests.
 
-Promises that a watcher who comes back with the last number it saw misses nothing, or is told that it must
-start over. Publishing never waits and never fails because of a watcher.
+A watcher who comes back with the last number it saw misses nothing, or is told to start over.
 """
 
 from __future__ import annotations

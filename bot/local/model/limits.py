@@ -1,8 +1,4 @@
-"""How strict the workspace is: message sizes, metadata sizes and call rates, with Slack's error names.
-
-Promises what is known of the real service; each figure can be changed for a test. A figure that Slack does not
-document says so beside it. Keeps counts of calls and nothing else.
-"""
+"""Sizes and call rates of the workspace, with Slack's error names. A figure that Slack does not document says so."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The messages of the workspace: threads, edits, deletions and what a conversation call would return.
-
-Promises Slack's ``ts`` rules: unique in the team, rising, a thread is named by its first message's ``ts``,
-and that message carries a ``thread_ts`` of its own only once it has replies. Does no I/O and emits nothing.
-"""
+"""The messages of the workspace: threads, edits, deletions, and Slack's rules for ``ts`` and ``thread_ts``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Who and what the local workspace holds: the team, its members and its channels, as Slack describes them.
-
-Promises ids that look like Slack's and payloads with Slack's field names. Must never know about messages,
-HTTP or the page: it is plain data that the rest of the server reads.
-"""
+"""The team, its members and its channels, as Slack describes them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The page's own API under ``/ui``: what to show, what the person does, and a socket with everything that changes.
-
-Promises that only a page served from here can use it (Host and Origin are checked), and that a page that was away
-is told what it missed, or to start over. Shows messages as ``block_html`` made them.
-"""
+"""The page's own API under ``/ui``. Host and Origin are checked, so that only a page served from here can use it."""
 
 from __future__ import annotations
 

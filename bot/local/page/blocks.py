@@ -1,7 +1,4 @@
-"""Messages and views as the page shows them: blocks with their texts already turned into safe HTML.
-
-Promises that every ``html`` field came through ``mrkdwn_html``; the page sets those as HTML and all else as text.
-"""
+"""Messages and views as the page shows them. Each ``html`` field has been escaped by ``mrkdwn``; the rest is plain text."""
 
 from __future__ import annotations
 

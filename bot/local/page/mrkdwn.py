@@ -1,8 +1,4 @@
-"""Slack's mrkdwn, and the Markdown of its ``markdown`` block, as HTML the way Slack shows it.
-
-Promises that no character of a message becomes markup of its own: everything is escaped, only http, https and
-mailto addresses become links, and nothing is loaded from anywhere. Pure.
-"""
+"""Slack's mrkdwn, and the Markdown of its ``markdown`` block, as HTML. Everything is escaped and nothing is loaded."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What people do in the workspace: write, edit, delete, click, submit, stop, open the App Home.
-
-Promises that each act has the effects it has in Slack, on the page and on the app. Used by the page and by tests.
-"""
+"""What people do in the workspace: write, edit, delete, click, submit, stop, open App Home. For the page and for tests."""
 
 from __future__ import annotations
 

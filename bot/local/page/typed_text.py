@@ -1,7 +1,4 @@
-"""What a person types, as Slack stores it: entities escaped, names turned into mentions, addresses into links.
-
-Pure. Promises that nothing a person types becomes a broadcast or a control sequence unless it is a known name.
-"""
+"""Turns what a person types into what Slack stores: entities escaped, names as mentions, addresses as links."""
 
 from __future__ import annotations
 
