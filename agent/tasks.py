@@ -1,4 +1,7 @@
-"""Runs tasks beside a block and ends them with it. Unlike a ``TaskGroup``, it raises the block's own exception as it is."""
+"""Runs tasks beside a block and ends them with it.
+
+Unlike a ``TaskGroup``, it raises the block's own exception as it is.
+"""
 
 from __future__ import annotations
 

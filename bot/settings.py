@@ -1,12 +1,6 @@
-"""All settings, read once at the door: the environment and a ``.env`` file (DESIGN 6 fixes the names).
+"""All settings, read from the environment and a ``.env`` file. Only this module reads the environment.
 
-Promises: a wrong value is refused with the variable's name and what it should be. Nothing else in Orion reads the
-environment. Must never print a secret: secrets are ``SecretStr``.
-
-The addresses in the settings, looked at before anything is opened.
-
-Promises: one that no client could use is refused with its variable's name and an example. Must never contact anybody,
-and never show an address's user and password.
+A value that cannot be used is refused with the variable's name and what it should be; secrets are never shown.
 """
 
 from __future__ import annotations

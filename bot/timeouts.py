@@ -1,7 +1,4 @@
-"""How long each far end is waited for, as data: one place for all of it.
-
-Promises: nothing outside holds a number of its own for how long the model, Slack or a pause may take.
-"""
+"""How long the model, Slack and pauses are waited for, in one place."""
 
 from __future__ import annotations
 

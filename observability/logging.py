@@ -1,9 +1,7 @@
-"""One event per line, without content and without secrets (G1). Knows structlog and the standard library's logging.
+"""structlog and the standard logging, set up so that no content and no secret is logged (G1).
 
-Promises: a field that carries a text is replaced by its length, an exception by its type and where it happened; only
-debug adds the first 100 characters. Secrets are redacted in every field. Libraries are heard from WARNING on, each
-line of their source once a minute at most, and their texts, which may quote a request, are treated as content too. Must
-never raise because of what is logged.
+A field with a text becomes its length, an exception its type and place; debug adds the first 100 characters. Libraries
+are logged from WARNING on, each place once a minute, and their texts count as content.
 """
 
 from __future__ import annotations

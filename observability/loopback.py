@@ -1,7 +1,4 @@
-"""Whether an address stays on this machine: such a server is never behind a proxy, whatever the environment says.
-
-Promises: decides from the text alone; an address that cannot be read is elsewhere. Must never look a name up.
-"""
+"""Whether an address is on this machine, judged from the text alone: such a server is never reached through a proxy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Every Prometheus metric, declared once, in a registry of its own (G3).
-
-Promises: names, units and labels are fixed here and nowhere else; labels take only small fixed vocabularies (outcomes,
-rules, phases, tool names), never an id or a text.
-"""
+"""Every Prometheus metric, declared once (G3). Labels take small fixed vocabularies, never an id or a text."""
 
 from __future__ import annotations
 

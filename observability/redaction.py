@@ -1,7 +1,6 @@
-"""Keeps secrets out of whatever leaves the process: log lines and traces. Pure.
+"""Replaces secrets in what leaves the process.
 
-Promises: what looks like a token, a key or a password is replaced whatever field it stands in; a field whose name says
-that it is a secret loses its value whatever it looks like. Counts of tokens are no secrets.
+Texts that look like tokens, and fields whose names say that they are.
 """
 
 from __future__ import annotations

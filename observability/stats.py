@@ -1,7 +1,6 @@
-"""Counters of what turns came to, in Redis per UTC day, kept 400 days (F8, G4).
+"""Counters of turns in Redis, one hash per UTC day, kept 400 days (F8, G4).
 
-Promises: one hash a day, one round trip a turn, no text and no id in it. The pass rate is answered out of answered,
-partial and failed verification; the share of refused stands beside it, so that refusing everything does not look good.
+The pass rate is answered out of answered, partial and failed verification; refused is shown beside it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Who may see a source, and who would see an answer (I3). Pure.
+"""Who may see a source, and who would see an answer (I3).
 
 An audience is ``public``, or a list of ids with commas between: a channel (everybody in it), a person, a workspace;
 with a workspace before a slash (``T1/C1``) it means that one's channel or person only. A source may be used in a place
 when everybody who can see the place may see the source: the place's own channel or workspace is listed, or, in a direct
-chat, the one person. Must never guess who is in a channel: what is not listed is not allowed.
+chat, the one person. What is not listed is not allowed: nobody is asked who is in a channel.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Is this a request to make something from the person's own words (translate this, write a limerick)?
+"""Whether a question asks to make something from the person's own words (translate this, write a limerick).
 
-Such an answer has nothing it could be verified against: it is exempt from grounding and labelled so (F1). Must never
-let a question about the team's documents through: a request counts only if its material stands in the message itself,
-or if what is asked for is play.
+Such an answer cannot be verified against sources and is labelled so (F1). A request counts only if its material is in
+the message itself, or if play is asked for: a question about documents must not come through here.
 """
 
 from __future__ import annotations

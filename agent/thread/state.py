@@ -1,7 +1,6 @@
-"""What Orion remembers of a thread (A2, E1 to E4), and its transitions. Pure: no I/O, no clock, no randomness.
+"""What Orion remembers of a thread (A2, E1 to E4), and how it changes. Pure.
 
-``from_json`` reads every older schema and refuses none: an unknown field is left out, a missing one has a default, and
-one that is not of the expected form falls back to it. Must never raise on anything a former or future version wrote.
+``from_json`` reads what any older or newer version wrote: unknown fields are dropped, others get defaults.
 """
 
 from __future__ import annotations

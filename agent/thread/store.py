@@ -1,8 +1,7 @@
-"""Where thread states live (A2): in Redis, under (team, channel, thread_ts), with a TTL that use refreshes.
+"""Thread states in Redis under (team, channel, thread_ts), with a TTL that use refreshes (A2).
 
-Promises: ``save`` writes only over the very version that was loaded, and, given a ``Fence``, only while its holder
-still holds it (E5); nothing is ever half written. A missing or unreadable state loads as a fresh one, so that a turn
-can go on without its past. Must never write a key without a TTL.
+``save`` writes only over the version that was loaded and, given a ``Fence``, only while its holder still holds it (E5).
+A missing or unreadable state loads as a fresh one.
 """
 
 from __future__ import annotations

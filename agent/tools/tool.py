@@ -1,4 +1,7 @@
-"""What a tool is, and the wall round each call: whatever goes wrong inside a tool becomes a ``ToolResult`` the model reads."""
+"""What a tool is, and the wall round each call.
+
+Whatever goes wrong inside a tool becomes a ``ToolResult`` the model reads.
+"""
 
 from __future__ import annotations
 

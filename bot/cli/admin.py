@@ -1,7 +1,4 @@
-"""`orion pause`, `resume`, `forget`: what an admin decides about people, from a shell.
-
-Promises: each ends in a sentence that says what holds from now on. Must never print a person's words.
-"""
+"""`orion pause`, `resume` and `forget`, as an admin types them. Each ends with a sentence that says what holds now."""
 
 from __future__ import annotations
 

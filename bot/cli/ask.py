@@ -1,7 +1,6 @@
-"""`orion ask`: one turn of the real agent in the terminal, with the same verification as in Slack.
+"""`orion ask`.
 
-Promises: what is printed is what Slack would have got; nothing of a failed draft. With a thread name the conversation
-goes on where it stood; with Langfuse's keys it is a trace there. Must never need Slack.
+One turn of the real agent in the terminal, verified as in Slack. With a thread name it goes on there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""`orion dead-letters [list|retry|drop]`: what was given up, looked at and decided by an operator.
-
-Promises: a letter is tried again once, however often that is asked for, at the end of its thread's mailbox. Must never
-print a person's words: thread, id, reason, tries, age and length say what an operator needs.
-"""
+"""`orion dead-letters [list|retry|drop]`: messages that were given up. A person's words are never printed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""`orion eval …`: how good Orion is, measured on labelled files. Options and printing stand here, the work elsewhere.
-
-Promises: a file or a row that is not of the promised form ends with exit code 2 and a sentence that names file and
-line. Must never write anywhere but where it is told to.
-"""
+"""`orion eval …`: options and printing. The measurements are in ``bot.evals``."""
 
 from __future__ import annotations
 

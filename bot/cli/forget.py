@@ -1,9 +1,7 @@
-"""`orion forget`: everything Orion keeps of a person or a thread is deleted (A12).
+"""`orion forget`: deletes everything that Orion keeps of a person or a thread (A12).
 
-Promises: what runs for them is cancelled first, so that nothing is written back; what was deleted is counted by kind;
-a second run finds nothing. A conversation that names the person goes as a whole: the next message rebuilds it from
-Slack. Event ids stay known for their day, or Slack's repetition of an event would be answered anew. Must never print a
-text, and never touch what is not Orion's: messages in Slack, traces in Langfuse.
+What runs for them is cancelled first, so that nothing is written back. A conversation that names the person goes as a
+whole; the next message rebuilds it from Slack. Event ids stay for their day, or the same event would count as new.
 """
 
 from __future__ import annotations

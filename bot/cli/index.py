@@ -1,8 +1,4 @@
-"""`orion index` and `orion docs`: bring the document index up to date, and tell what it holds.
-
-Promises: what could not be read is named with its reason, at once and whenever it is asked for later; a run that is
-ended leaves what it had stored. Must never print a control character of a name that somebody else chose.
-"""
+"""`orion index` and `orion docs`: bring the document index up to date, and show what it holds."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""`orion …`: every command, thin. Options and their checks stand here, the work elsewhere.
+"""Every `orion` command: options and their checks.
 
-Each command imports what it needs: `orion verify` must not pay for Slack, a model and traces.
-
-Promises: wrong use ends with exit code 2 and a sentence that says what is wrong and how to mend it. Must never show a
-stack trace for something a person typed or configured.
+Each command imports what it needs: `orion verify` must not pay for Slack, a model and traces. Wrong use ends with exit
+code 2 and a sentence, never with a stack trace.
 """
 
 from __future__ import annotations

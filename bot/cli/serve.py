@@ -1,7 +1,6 @@
-"""The long-running commands: take events, work on them, show the pages, end in good order.
+"""The long-running commands: `orion serve`, `worker` and `local`.
 
-Promises: the first SIGTERM or SIGINT drains (nothing new is claimed, running turns end or are given back), a second one
-ends at once. A Slack, Redis or model that is away does not keep a command from starting.
+They start although Slack, Redis or the model is away. The first signal drains, a second one ends at once.
 """
 
 from __future__ import annotations

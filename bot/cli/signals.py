@@ -1,8 +1,6 @@
-"""How the long-running commands are asked to end: SIGTERM and SIGINT.
+"""SIGTERM and SIGINT.
 
-Promises: while Orion starts, the first signal ends the start; once it runs, the first asks to drain and the second ends
-at once. What was opened is closed in every case. Must be the only place with signal handlers: here the event loop is
-owned.
+The first one ends the start or drains, the second ends at once. No other module handles signals.
 """
 
 from __future__ import annotations

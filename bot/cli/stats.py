@@ -1,8 +1,4 @@
-"""`orion stats` and `orion dashboards`: what turns came to, for whoever runs Orion.
-
-Promises: says whose figures they are; where what serves Slack has none and a local workspace has, those are shown. A
-dashboard is made once, however often that is asked for.
-"""
+"""`orion stats` and `orion dashboards`: the figures of the last days, here and in Langfuse."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""`orion ask` in Langfuse (G2): one trace a question, as of a question in Slack, in an environment of its own.
+"""Traces of `orion ask` in Langfuse, in an environment of their own (G2).
 
-Promises: what is tried in a terminal can be told from what people asked; a host that is away takes two seconds at most,
-after the answer was printed. Must never be imported without Langfuse's keys: its SDK takes half a second.
+Import this only with Langfuse's keys: its SDK takes half a second.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""`orion doctor`: is this set-up going to work, and what to do about each thing that will not (H4).
+"""`orion doctor`: checks the set-up and says what to do about each fault (H4).
 
-Promises: every check ends in a sentence and, where something is wrong, a remedy; one that fails never stops the others.
-All run at once, and none waits longer than ``within_s`` seconds for somebody else. Must never print a secret or change
-anything.
+All checks run at once, each within ``within_s`` seconds; one that fails stops no other. Nothing is changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Search by meaning in `orion doctor`: whether it is there where it is chosen, and how far its vectors are.
-
-Promises: one line, and none where it is not chosen. Must never make a vector or change the index.
-"""
+"""The line about search by meaning in `orion doctor`: whether it is installed, and how many vectors exist."""
 
 from __future__ import annotations
 

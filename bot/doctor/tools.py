@@ -1,8 +1,4 @@
-"""Whether each configured tool answers: repositories, folders of files, the search engine, every MCP server (H4).
-
-Promises: what is not configured is not mentioned; each fault comes with a remedy; none waits longer than ``within_s``
-seconds. Must never show a header, a token or what a tool said.
-"""
+"""Checks in `orion doctor` whether each configured tool answers: repositories, folders, SearXNG, MCP servers (H4)."""
 
 from __future__ import annotations
 

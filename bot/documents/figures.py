@@ -1,4 +1,7 @@
-"""What the index holds, source by source, for `orion docs`, App Home and ``/metrics``. ``None`` means the index is away."""
+"""What the index holds, source by source, for `orion docs`, App Home and ``/metrics``.
+
+``None`` means the index is away.
+"""
 
 from __future__ import annotations
 

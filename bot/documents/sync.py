@@ -1,4 +1,4 @@
-"""Reads all sources again every ``ORION_SYNC_MINUTES``, in a child process, one process at a time for each index (D2)."""
+"""Reads all sources again every ``ORION_SYNC_MINUTES``, in one child process for each index (D2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What Orion adds to a turn, measured over many turns at once in one process (B4). The model's own time is taken off."""
+"""What Orion adds to a turn, measured over many turns at once in one process (B4).
+
+The model's own time is taken off.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The HTML report on a run of labelled questions (G5): one file without a script, the same run giving the same bytes."""
+"""The HTML report on a run of labelled questions (G5).
+
+One file without a script, the same run giving the same bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Slack's side of the settings, opened: one workspace by its token, or all that installed Orion.
+"""Opens Slack's side of the settings.
 
-Promises: settings that do not fit together are refused with what to do, before anything is served. Must never contact
-Slack: a Slack that is away does not keep Orion from starting.
+One workspace by its token, or all that installed Orion. Does not contact Slack.
 """
 
 from __future__ import annotations

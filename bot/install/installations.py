@@ -1,8 +1,7 @@
-"""Which workspaces installed Orion, kept in Redis with their tokens encrypted (I5).
+"""The workspaces that installed Orion, in Redis, with their tokens encrypted (I5).
 
-Promises: a token leaves this process encrypted or not at all; any of the configured keys opens, the first one seals,
-and what an older key sealed is sealed anew when it is met; nothing is written over what somebody else wrote meanwhile.
-An installation that no key opens is left as it is and counts as absent. Must never log a token or a key.
+The first key encrypts, all keys decrypt, and an entry under an older key is encrypted again when it is read. An entry
+that no key opens stays as it is and counts as absent.
 """
 
 from __future__ import annotations

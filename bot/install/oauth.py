@@ -1,8 +1,6 @@
-"""Installing Orion into a workspace: the two pages a browser meets, and the calls behind them (H2, I5).
+"""Installing Orion into a workspace: two pages for the browser and the calls behind them (H2, I5).
 
-Promises: a state works once, for ten minutes, and only in the browser it was given to; what Slack grants is stored
-encrypted before anybody is told of success; a workspace that is not allowed gives its token back. Must never show or
-log a code, a token or what Slack or a browser sent, and never let a page be framed or remembered.
+A state works once, for ten minutes, in the browser that got it. Nothing of Slack's or the browser's data is logged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The workspaces Orion serves: one by ``SLACK_BOT_TOKEN``, or all that installed it (H2, I5).
+"""The workspaces that Orion serves, each with its own token.
 
-Promises: what belongs to a team is read and posted with that team's own token and ids; a token that runs out is renewed
-in time and once, however many processes notice; a workspace that uninstalled is served no longer from the next message
-on. Must never fall back to another team's token.
+One by ``SLACK_BOT_TOKEN``, or all that installed it (H2, I5).
+Tokens that expire are renewed once, however many processes notice. There is no fallback to another team's token.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Shows the documents that answers cite as pages under ``/docs/<path>``: only files inside the given folders, cleaned."""
+"""Shows the documents that answers cite as pages under ``/docs/<path>``.
+
+Only files inside the given folders, cleaned.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The local workspace: a Slack-compatible server on this machine with the page it serves. Everything is kept in memory."""
+"""The local workspace.
+
+A Slack-compatible server on this machine with the page it serves. Everything is kept in memory.
+"""
 
 from __future__ import annotations
 

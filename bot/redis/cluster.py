@@ -1,8 +1,7 @@
-"""A cluster's client that fails as any other Redis client does: who waits out an outage waits out these too.
+"""A cluster client that raises ``RedisError`` and nothing else, so that callers wait out its outages like any other.
 
-Promises: every method raises ``RedisError`` and nothing else. redis-py says "no node can be reached" with an exception
-that is none, and while nodes come and go a command can meet a connection that another one has just closed (seen under
-a fail-over: ``AttributeError`` of a writer that is None). Must never put an error's text into another: it may quote.
+redis-py says "no node can be reached" with another exception, and during a fail-over a command can meet a connection
+that was just closed (seen: ``AttributeError`` of a writer that is None).
 """
 
 from __future__ import annotations

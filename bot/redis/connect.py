@@ -1,8 +1,4 @@
-"""The Redis of the settings, opened; what a person can mend about it ends in a sentence.
-
-Promises: a ``REDIS_URL`` that is no URL, and an ``ORION_HOME`` that cannot be written, are told as such. Must never
-show a URL: it may hold a password.
-"""
+"""Opens the Redis of the settings. What a person can correct is told in a sentence without the URL's password."""
 
 from __future__ import annotations
 

@@ -1,13 +1,10 @@
-"""One Redis for everybody: the one named by ``REDIS_URL``, else a server of our own under ``ORION_HOME``.
+"""One Redis for all processes of a home: the one in ``REDIS_URL``, else a server of our own under ``ORION_HOME``.
 
-Promises: one embedded server per home. Whoever comes first starts it, others join it; it is detached, so it outlives a
-killed parent and the next process finds it again. Writes are on disk before they are confirmed (AOF, ``appendfsync
-always``). If it dies, the next use of any client starts it again. The last *clean* leaver shuts it down; a killed
-process leaves it running. It is reachable through a private
-unix socket only. Must never start a second server over the same files, nor stop one that another process uses.
+The first process starts it, others join. It is detached, so it survives a killed parent and is found again; writes are
+on disk before they are confirmed (``appendfsync always``). The last process that leaves cleanly shuts it down.
 
-Two file locks say everything, and the kernel drops them with the process that held them: ``server.lock`` is inherited
-and held by the running server itself, ``users.lock`` is shared by all who use it.
+Two file locks hold this together, and the kernel drops them with their process: ``server.lock`` is inherited and held
+by the running server itself, ``users.lock`` is shared by all who use it.
 """
 
 from __future__ import annotations

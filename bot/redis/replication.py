@@ -1,9 +1,4 @@
-"""Whether what was written also stands on a replica, before anybody is told that it is kept.
-
-Promises: where the server that holds a shard has replicas, ``confirm`` returns once one of them has everything written
-so far, and raises otherwise; where it has none there is nothing to wait for. A replica that went away is noticed. Must
-never make an acknowledgement wait longer than Slack would.
-"""
+"""Waits until a replica has what was written, where there are replicas, and raises if none confirms in time."""
 
 from __future__ import annotations
 

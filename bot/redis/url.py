@@ -1,8 +1,6 @@
-"""The forms of ``REDIS_URL``, each opened as one kind of client: a server, a primary behind Sentinels, a cluster.
+"""The forms of ``REDIS_URL``: one server, a primary behind Sentinels, a cluster. All clients raise ``RedisError`` only.
 
-Promises: whatever the form, the client speaks the same commands and fails with ``RedisError`` only, so that nobody else
-need know which it is. ``impatient`` gives a second client of the same servers that answers in time or fails. Must never
-put a URL into an error: it may hold a password.
+``impatient`` gives a second client of the same servers that answers in time or fails.
 """
 
 from __future__ import annotations

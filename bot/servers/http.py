@@ -1,8 +1,6 @@
-"""The HTTP pages of every mode, and in HTTP mode the door for Slack's events.
+"""The HTTP pages of every mode (``/healthz``, ``/readyz``, ``/metrics``), and Slack's events in HTTP mode.
 
-Promises: ``/healthz`` while the process lives, ``/readyz`` with each check by name, ``/metrics`` for Prometheus;
-a Slack request is let in only with a fresh signature over its raw bytes, and none over 1 MiB is read. Must never log a
-body, a query or a header, and never show an exception.
+A request from Slack needs a fresh signature over its raw bytes, at most 1 MiB. Bodies are never logged.
 """
 
 from __future__ import annotations

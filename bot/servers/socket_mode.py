@@ -1,8 +1,7 @@
-"""Socket Mode: one WebSocket to Slack, renewed by the SDK whenever it breaks, at a pace that Slack can bear.
+"""Socket Mode: one WebSocket to Slack, opened again by the SDK whenever it breaks.
 
-Promises: ``ready`` means that Slack said hello on the socket that is open now; a Slack that takes sockets and drops
-them at once (``too_many_websockets``) is asked for a new one less and less often, not hundreds of times a second, which
-is what the SDK does by itself. A Slack that is away is tried again for ever. Must never log what a socket carries.
+By itself the SDK asks hundreds of times a second where Slack accepts sockets and drops them (``too_many_websockets``);
+here the pauses grow. ``ready`` means that Slack said hello on the socket that is open now.
 """
 
 from __future__ import annotations

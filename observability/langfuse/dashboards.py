@@ -1,9 +1,4 @@
-"""The dashboard of Orion's figures in Langfuse, made through its public API (G2).
-
-Promises: made once: a dashboard or chart that is there already is left as its owner has it, and what is missing is
-added. Charts read the scores and observations that ``tracing`` sends, under the same names. Must never delete or change
-anything. The API is marked unstable by Langfuse: what it refuses is told, not guessed at.
-"""
+"""Creates the dashboard of Orion's figures in Langfuse over its public API (G2). What exists already is left alone."""
 
 from __future__ import annotations
 

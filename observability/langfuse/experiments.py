@@ -1,9 +1,7 @@
 """One run over labelled questions as an experiment in Langfuse: a dataset, its items, a trace with scores each (G5).
 
-Promises: nothing in here can fail a run. While Langfuse is away a run waits for it once, for seconds, and goes on; why
-nothing was pushed is told. Traces carry what Langfuse's SDK gives its own experiments. Without keys each call is a
-no-op. Where content is off, neither question, answer nor expected text leaves. A turn's scores have other names here:
-labelled questions must not count into the pass rate of people's.
+Nothing here can fail a run: a Langfuse that is away costs some seconds, and why nothing was sent is told. Scores have
+other names than those of people's questions, so that they do not count into the pass rate.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""The ways out to Langfuse: what its SDK and the dashboards send their requests through.
-
-Promises: traces, scores and dashboards alike trust the certificates that this host trusts (its own store, or
-``SSL_CERT_FILE``), and take its proxies; left alone each library trusts a bundle of its own, and traces would not
-arrive where scores do. A server on this machine is never behind a proxy. Must never send anything by itself.
-"""
+"""HTTP clients for Langfuse with the host's certificates and proxies, the same for traces, scores and dashboards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``slack_search``: public channels, through Slack's real-time search (D3). Of what it finds only permalinks may be kept."""
+"""``slack_search``.
+
+Public channels, through Slack's real-time search (D3). Of what it finds only permalinks may be kept.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts an MCP server as a process and exchanges lines with it over its standard streams, within limits of size and time."""
+"""Starts an MCP server as a process and exchanges lines with it, within limits of size and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The Web API, ``/api/<method>``: tokens, scopes, rates and faults in front of every method, answers as Slack gives them."""
+"""The Web API, ``/api/<method>``.
+
+Tokens, scopes, rates and faults in front of every method, answers as Slack gives them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Delivers events over HTTP, signed as Slack signs them. No proxy and no redirect: the URL is the app's, on this machine."""
+"""Delivers events over HTTP, signed as Slack signs them.
+
+No proxy and no redirect: the URL is the app's, on this machine.
+"""
 
 from __future__ import annotations
 

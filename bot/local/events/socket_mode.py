@@ -1,4 +1,7 @@
-"""The server's half of Socket Mode. Each envelope goes to one connection; whoever delivers decides about sending again."""
+"""The server's half of Socket Mode.
+
+Each envelope goes to one connection; whoever delivers decides about sending again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Messages and views as the page shows them. Each ``html`` field has been escaped by ``mrkdwn``; the rest is plain text."""
+"""Messages and views as the page shows them.
+
+Each ``html`` field has been escaped by ``mrkdwn``; the rest is plain text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What people do in the workspace: write, edit, delete, click, submit, stop, open App Home. For the page and for tests."""
+"""What people do in the workspace.
+
+Write, edit, delete, click, submit, stop, open App Home. For the page and for tests.
+"""
 
 from __future__ import annotations
 
