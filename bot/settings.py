@@ -58,6 +58,7 @@ class Settings(BaseSettings):
     openai_base_url: str = _env("OPENAI_BASE_URL", "")
     model: str = _env("ORION_MODEL", "")
     write_model: str = _env("ORION_WRITE_MODEL", "")
+    judge: bool = _env("ORION_JUDGE", default=True)
     judge_model: str = _env("ORION_JUDGE_MODEL", "")
     effort: Effort = _env("ORION_EFFORT", "")
     write_effort: Effort = _env("ORION_WRITE_EFFORT", "")

@@ -236,7 +236,10 @@ async def _write_model(settings: Settings, within_s: float) -> list[Check]:
 
 async def _judge(settings: Settings, within_s: float) -> list[Check]:
     """The second model. Without its answer every sentence that is no quotation would be cut out."""
-    if not settings.judge_model:
+    if not settings.judge and settings.uses_server:
+        remedy = "Leave ORION_JUDGE away: without a judge only numbers, dates, names and quotes are checked."
+        return [Check(name="Judge", ok=True, detail=f"turned off. {remedy}", remedy=remedy)]
+    if settings.judge_model in {"", settings.model_name}:
         return []
     if not settings.uses_server:
         remedy = "Set OPENAI_API_KEY or OPENAI_BASE_URL, or leave ORION_JUDGE_MODEL away."

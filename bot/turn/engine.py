@@ -142,11 +142,11 @@ async def open_judge(
     breaker: CircuitBreaker | None = None,
     learned: dict[str, Learned] | None = None,
 ) -> AsyncIterator[Judge | None]:
-    """The judge on the same server (``ORION_JUDGE_MODEL``), or nobody."""
-    if not (settings.uses_server and settings.judge_model):
+    """The judge on the same server, by default the deciding model; nobody without a server or if turned off."""
+    if not (settings.uses_server and settings.judge):
         yield None
         return
-    names = (settings.judge_model, "")
+    names = (settings.judge_model or settings.model_name, "")
     async with _connected(settings, names, timeouts or JUDGE_TIMEOUTS, breaker=breaker, learned=learned) as judge:
         yield judge
 

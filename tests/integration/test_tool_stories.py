@@ -100,7 +100,7 @@ def folder(tmp_path: Path, **documents: str) -> Path:
 
 
 FIRST_SEARCH = ["search starts", "search brings No passage has any of these words."]
-WRITTEN = ["write starts", "token", "write ends", "verified True"]
+WRITTEN = ["write starts", "token", "write ends", "judge starts", "judge ends", "verified True"]
 PLANNED = "state steps, todolist_id"
 CLOSED = "state closed, steps, todolist_id"
 DECIDED = ["decide starts", "decide ends"]
@@ -120,7 +120,7 @@ async def test_which_documents_are_there(tmp_path: Path) -> None:
         story(settings_in(tmp_path, ""), server, docs) as told_,
     ):
         outcome = await told_.ask("What have you got?")
-        prompts = json.dumps(server.requests[-1]["messages"])
+        prompts = json.dumps([request["messages"] for request in server.requests if request.get("stream")])
     listed = "2 documents:\n- Limits (limits.md), updated 2026-11-18\n- Refunds (refunds.md), updated 2026-11-18"
     generated = json.dumps(
         {"success": True, "generated_text": "Two documents about 999 topics.", "tokens_used": 120,

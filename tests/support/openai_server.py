@@ -1,15 +1,15 @@
 """A scripted server that speaks OpenAI's chat completions over real HTTP, on a free loopback port.
 
 Four scripts, each used up in order: ``decisions`` (replies that are not streamed and have a system prompt), ``drafts``
-(streamed ones), ``judgements`` (claims to be judged) and ``generations`` (a bare prompt). What goes beyond a script is
-answered with status 418. A draft may be asked for beside a decision that then wants none: where the first search finds
-something and the first decision is not to respond, give the same draft again and again (``itertools.repeat``).
+(streamed ones), ``judgements`` (claims to be judged; without a script each is supported) and ``generations`` (a bare
+prompt). What goes beyond a script is answered with status 418.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -79,7 +79,7 @@ class ScriptedOpenAI:
         decisions: Script = (),
         drafts: Script = (),
         generations: Script = (),
-        judgements: Script = (),
+        judgements: Script | None = None,
         mode: Mode = "tools",
     ) -> None:
         self.requests: list[dict[str, Any]] = []
@@ -87,7 +87,7 @@ class ScriptedOpenAI:
         self.mode = mode
         self.url = ""
         self._scripts = {"decide": _taker(decisions), "write": _taker(drafts), "generate": _taker(generations)}
-        self._scripts["judge"] = _taker(judgements)
+        self._scripts["judge"] = _taker(_agrees if judgements is None else judgements)
         self._closing = asyncio.Event()
         self._arrived = asyncio.Condition()
 
@@ -194,6 +194,13 @@ def _phase(body: Mapping[str, Any]) -> str:
     if body["messages"][0]["role"] != "system":
         return "generate"
     return "judge" if body["messages"][-1]["content"].rsplit("\n", 1)[-1].startswith("Judge claims") else "decide"
+
+
+def _agrees(body: Mapping[str, Any]) -> Scripted:
+    """Every claim is supported, by the title of what it cites first."""
+    claims = re.findall(r"^claim (\d+), cites (?:\[(\d+)\])?", body["messages"][-1]["content"], re.MULTILINE)
+    said = [{"claim": int(n), "lines": [f"{cited}.0"] if cited else [], "supported": True} for n, cited in claims]
+    return says(json.dumps({"verdicts": said, "no_answer": False}))
 
 
 def _taker(script: Script) -> Callable[[Mapping[str, Any]], Scripted]:

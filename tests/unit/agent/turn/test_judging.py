@@ -244,12 +244,14 @@ async def test_f6_i2_no_line_from_outside_can_pass_for_one_of_ours() -> None:
 
 
 async def test_f6_the_judge_comes_from_the_settings(tmp_path: Path) -> None:
-    plain = load_settings(openai_base_url="http://127.0.0.1:9/v1", judge_model="", docs=(), home=tmp_path)
-    async with open_judge(plain) as nobody:
-        assert nobody is None
+    plain = load_settings(openai_base_url="http://127.0.0.1:9/v1", model="m", docs=(), home=tmp_path)
+    async with open_judge(plain) as judge:
+        assert judge is not None
+        assert judge.name == "m"
     with_judge = plain.model_copy(update={"judge_model": "j"})
-    async with open_judge(with_judge.model_copy(update={"openai_base_url": ""})) as nobody:
-        assert nobody is None
+    for without in ({"openai_base_url": ""}, {"judge": False}):
+        async with open_judge(with_judge.model_copy(update=without)) as nobody:
+            assert nobody is None
     async with open_engine(with_judge, corpus_of(with_judge)) as engine:
         assert engine.judge is not None
         assert engine.judge.name == "j"
