@@ -100,7 +100,8 @@ def folder(tmp_path: Path, **documents: str) -> Path:
 
 
 FIRST_SEARCH = ["search starts", "search brings No passage has any of these words."]
-WRITTEN = ["write starts", "token", "write ends", "judge starts", "judge ends", "verified True"]
+WRITTEN = ["write starts", "token", "write ends", "verified True"]
+JUDGED = [*WRITTEN[:-1], "judge starts", "judge ends", WRITTEN[-1]]
 PLANNED = "state steps, todolist_id"
 CLOSED = "state closed, steps, todolist_id"
 DECIDED = ["decide starts", "decide ends"]
@@ -136,7 +137,7 @@ async def test_which_documents_are_there(tmp_path: Path) -> None:
         f"llm_generate starts {json.dumps(wrote)}",
         f"llm_generate brings {generated}",
         *DECIDED,
-        *WRITTEN,
+        *JUDGED,
         CLOSED,
         "done answered",
     ]
@@ -166,7 +167,7 @@ async def test_summarise_last_week_s_commits(tmp_path: Path) -> None:
         f"git_log starts {json.dumps(asked)}",
         f"git_log brings {ids[1][:10]} {made[1][1]} Ada: {made[1][0]}\n{ids[0][:10]} {made[0][1]} Ada: {made[0][0]}",
         *DECIDED,
-        *WRITTEN,
+        *JUDGED,
         CLOSED,
         "done answered",
     ]
