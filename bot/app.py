@@ -18,6 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.knowledge.types import KnowledgeAwayError, KnowledgeIndex
 from agent.model.circuit_breaker import CircuitBreaker
+from agent.tasks import beside
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.delivery.delivery import Delivery
 from bot.delivery.home import HomeFigures
@@ -191,7 +192,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         app = build_app(slack.client, slack.workspaces)
         if slack.installations is not None:
             heed_uninstalling(app, slack.installations)
-        listeners = register(app, team_bots.services(settings.admins, slack.workspaces, turns.cancel))
+        tasks = await stack.enter_async_context(beside())
+        listeners = register(app, team_bots.services(settings.admins, slack.workspaces, turns.cancel), tasks)
         front = _socket_front(app, settings, timeouts) if socket else None
         intake = _intake(front, listeners, delivery)
         yield Orion(

@@ -41,6 +41,8 @@ _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
     "direct": ("question", "help", "unmute"),
     "follow_up": ("unmute",),
 }
+# No fault in what one click shows may end the process that takes everybody's questions.
+_FAULTS = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
 _log = structlog.get_logger()
 
 
@@ -81,8 +83,8 @@ class Services:
     count: Callable[[str], None]
 
 
-def register(app: AsyncApp, services: Services) -> Listeners:
-    """Gives the app its listeners, which it returns.
+def register(app: AsyncApp, services: Services, tasks: asyncio.TaskGroup) -> Listeners:
+    """Gives the app its listeners, which it returns. What they do after an ack runs in ``tasks``.
 
     Raises:
         ValueError: the app would acknowledge before it stores.
@@ -90,7 +92,7 @@ def register(app: AsyncApp, services: Services) -> Listeners:
     if not app.process_before_response:
         message = "the app must run with process_before_response, else events are acknowledged before they are stored"
         raise ValueError(message)
-    listeners = Listeners(services)
+    listeners = Listeners(services, tasks)
     app.event("app_home_opened")(listeners.home_opened)
     app.event(_ANY)(listeners.said)
     app.action(HELPFUL_ACTION)(listeners.feedback_given)
@@ -108,8 +110,9 @@ def register(app: AsyncApp, services: Services) -> Listeners:
 class Listeners:
     """One method per thing that arrives."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, tasks: asyncio.TaskGroup) -> None:
         self._services = services
+        self._tasks = tasks
 
     async def said(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """Any event: a question, an edit, a deletion, a stop; all others are ignored by name."""
@@ -151,30 +154,30 @@ class Listeners:
             await (modes.engage(incoming.thread) if new else modes.confirm(incoming.thread))
 
     async def feedback_given(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
-        """A feedback button: stored, then acknowledged. "Helpful" is thanked, "not helpful" asked what was wrong."""
+        """A feedback button: stored and acknowledged. Then "helpful" is thanked, "not helpful" asked what was wrong."""
         found = clicks.read_feedback(body)
         if isinstance(found, clicks.Feedback):
             await self._services.feedback(found)
-            language = await self._language(found.turn_id)
-            if found.good or not found.trigger_id:
-                await self._thank(context, found.place, found.user, language)
-            else:
-                trigger, about = found.trigger_id, found.about
-                await self._politely(context, lambda delivery: delivery.ask_what_was_wrong(trigger, about, language))
+            self._after_ack(context, lambda delivery: self._answer_feedback(delivery, found))
         await ack()
 
+    async def _answer_feedback(self, delivery: Delivery, found: clicks.Feedback) -> None:
+        language = await self._language(found.turn_id)
+        if found.good or not found.trigger_id:
+            await delivery.thank(found.place, found.user, say("thanks", language))
+        else:
+            await delivery.ask_what_was_wrong(found.trigger_id, found.about, language)
+
     async def complaint_sent(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
-        """The dialog that asks what was wrong: stored, then acknowledged, thanked where only they see it."""
+        """The dialog that asks what was wrong: stored and acknowledged, then thanked where only they see it."""
         found = clicks.read_complaint(body)
         if isinstance(found, clicks.Complaint):
             await self._services.complaint(found)
+            self._after_ack(context, lambda delivery: self._thank(delivery, found))
         await ack()
-        if isinstance(found, clicks.Complaint):
-            await self._thank(context, found.place, found.user, await self._language(found.turn_id))
 
-    async def _thank(self, context: AsyncBoltContext, place: ThreadKey, user: str, language: str | None) -> None:
-        thanks = say("thanks", language)
-        await self._politely(context, lambda delivery: delivery.thank(place, user, thanks))
+    async def _thank(self, delivery: Delivery, found: clicks.Complaint) -> None:
+        await delivery.thank(found.place, found.user, say("thanks", await self._language(found.turn_id)))
 
     async def _language(self, turn_id: str) -> str | None:
         """The language of the question that was answered; None when its record is gone."""
@@ -184,10 +187,13 @@ class Listeners:
         """The trust button: the stored record, as a modal."""
         found = clicks.read_trust(body)
         if isinstance(found, clicks.TrustClick):
-            record, trigger = await self._services.record(found.turn_id), found.trigger_id
-            language = detect(string(record, "question")) or await self._speaks(context, found.user)
-            await self._politely(context, lambda delivery: delivery.open_trust(trigger, record, language))
+            self._after_ack(context, lambda delivery: self._show_trust(context, delivery, found))
         await ack()
+
+    async def _show_trust(self, context: AsyncBoltContext, delivery: Delivery, found: clicks.TrustClick) -> None:
+        record = await self._services.record(found.turn_id)
+        language = detect(string(record, "question")) or await self._speaks(context, found.user)
+        await delivery.open_trust(found.trigger_id, record, language)
 
     async def human_asked(self, body: dict[str, Any], ack: AsyncAck) -> None:
         """The button for people: a message like any other, so that they are asked once whatever happens."""
@@ -201,11 +207,13 @@ class Listeners:
         """App Home's buttons: a question is repeated in the direct chat and answered there, else Orion says hello."""
         user, question = string(body, "user", "id"), clicks.read_try(body)
         if question and not self._services.access.refusal(user, ""):
-            await self._politely(context, lambda delivery: self._asked(context, delivery, user, question))
+            self._after_ack(context, lambda delivery: self._asked(context, delivery, user, question))
         else:
-            greeting = help_text(await self._speaks(context, user))
-            await self._politely(context, lambda delivery: delivery.greet(user, greeting))
+            self._after_ack(context, lambda delivery: self._greet(context, delivery, user))
         await ack()
+
+    async def _greet(self, context: AsyncBoltContext, delivery: Delivery, user: str) -> None:
+        await delivery.greet(user, help_text(await self._speaks(context, user)))
 
     async def _asked(self, context: AsyncBoltContext, delivery: Delivery, user: str, question: str) -> None:
         channel, ts = await delivery.greet(user, f"“{escape(question)}”")
@@ -220,14 +228,16 @@ class Listeners:
     async def home_opened(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """App Home: its view, or the prompts of the direct chat."""
         found = clicks.read_home(body)
-        if isinstance(found, Ignored):
-            return
-        user, channel, language = found.user, found.channel, await self._speaks(context, found.user)
-        figures = await self._services.figures(user, language)
+        if isinstance(found, clicks.HomeOpened):
+            self._after_ack(context, lambda delivery: self._show_home(context, delivery, found))
+
+    async def _show_home(self, context: AsyncBoltContext, delivery: Delivery, found: clicks.HomeOpened) -> None:
+        language = await self._speaks(context, found.user)
+        figures = await self._services.figures(found.user, language)
         if found.tab == "home":
-            await self._politely(context, lambda delivery: delivery.publish_home(user, figures, language))
+            await delivery.publish_home(found.user, figures, language)
         else:
-            await self._politely(context, lambda delivery: delivery.suggest_prompts(channel, figures.questions))
+            await delivery.suggest_prompts(found.channel, figures.questions)
 
     async def _speaks(self, context: AsyncBoltContext, user: str) -> str | None:
         """What a person uses Slack in; None where Slack does not tell, or not soon: a click has to be acknowledged."""
@@ -250,9 +260,15 @@ class Listeners:
         _log.error("listener_failed", error_type=type(error).__name__, **cause)
         return BoltResponse(status=500, body="")
 
+    def _after_ack(self, context: AsyncBoltContext, gesture: Callable[[Delivery], Awaitable[object]]) -> None:
+        """What Slack need not wait for, and a modal's trigger cannot: both live for three seconds."""
+        self._tasks.create_task(self._politely(context, gesture), name="after_ack")
+
     async def _politely(self, context: AsyncBoltContext, gesture: Callable[[Delivery], Awaitable[object]]) -> None:
-        """A gesture that may fail: it is no reason for Slack to send the click again."""
+        """A gesture that may fail: what mattered of the click is stored, and acknowledged."""
         try:
             await gesture(await self._services.delivery_of(context.team_id or ""))
         except DeliveryFailed as failure:
             _log.warning("gesture_failed", reason=failure.reason)
+        except _FAULTS as error:
+            _log.error("gesture_failed", reason=type(error).__name__)

@@ -16,6 +16,7 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
+from agent.tasks import beside
 from bot.events.listeners import register
 from bot.local.model.roster import BOT_USER, TEAM_ID
 from bot.servers.http import LARGEST_BODY
@@ -61,11 +62,11 @@ def enveloped(event: object, **fields: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def at_the_door(redis: Redis) -> AsyncIterator[Intake]:
-    async with local_slack(strictness=PROMPT) as slack, aiohttp.ClientSession() as session:
+    async with local_slack(strictness=PROMPT) as slack, aiohttp.ClientSession() as session, beside() as tasks:
         ledger = Ledger()
         ledger.gate.set()
         app = build_app(slack.client, slack.workspace)
-        register(app, services(slack, ledger, redis, Access()))
+        register(app, services(slack, ledger, redis, Access()), tasks)
         async with over_http(slack, app):
             yield Intake(
                 session=session, url=slack.server.events_url, secret=slack.server.signing_secret, ledger=ledger

@@ -14,11 +14,14 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from slack_bolt.async_app import AsyncApp
 from structlog.testing import capture_logs
 
+from agent.tasks import beside
 from agent.texts.catalogue import help_text, say
+from bot.delivery.blocks import HELPFUL_ACTION
 from bot.delivery.delivery import AnswerKey, Delivery
 from bot.delivery.home import HomeFigures, Known
 from bot.events.interactions import Complaint, Feedback
 from bot.events.listeners import Services, register
+from bot.local.model.faults import ApiCall
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import TEAM_ID
 from bot.servers.http import Pages, SlackEndpoint, build, serve
@@ -165,12 +168,12 @@ def opened(request: pytest.FixtureRequest, redis_client: Redis) -> Opened:
 
     @asynccontextmanager
     async def running(access: Access | None = None, *, gate: bool = True) -> AsyncIterator[Running]:
-        async with local_slack(strictness=PROMPT) as slack:
+        async with local_slack(strictness=PROMPT) as slack, beside() as tasks:
             ledger = Ledger()
             if gate:
                 ledger.gate.set()
             app = build_app(slack.client, slack.workspace)
-            register(app, services(slack, ledger, redis_client, access or Access()))
+            register(app, services(slack, ledger, redis_client, access or Access()), tasks)
             async with over_socket(slack, app) if mode == "socket" else over_http(slack, app):
                 yield Running(slack=slack, ledger=ledger)
 
@@ -313,7 +316,7 @@ async def test_a8_not_helpful_asks_what_was_wrong_in_the_language_of_the_questio
         await server.click(CHANNEL, posted, "orion_not_helpful")
         (feedback,) = running.ledger.feedback
         assert (feedback.turn_id, feedback.good, feedback.user, feedback.ts) == ("turn-1", False, "U0YOU", posted)
-        (view_id,) = server.workspace.views.open
+        (view_id,) = await server.wait_for(lambda: list(server.workspace.views.open))
         view = server.workspace.views.open[view_id].view
         assert view["title"]["text"] == say("wrong_title", "de")
         assert server.ephemerals(CHANNEL) == []
@@ -364,7 +367,7 @@ async def test_f9_why_trust_this_speaks_as_the_question_did_else_as_the_person(
         place, ts = running.slack.ask()
         posted = await running.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id=turn_id))
         await running.slack.server.click(CHANNEL, posted, "orion_trust")
-        (call,) = [call for call in running.slack.server.calls if call.method == "views.open"]
+        (call,) = await running.slack.server.wait_for(lambda: opened_views(running))
         assert call.error == ""
         assert call.arguments["view"]["blocks"][0]["text"]["text"].startswith(first)
 
@@ -388,7 +391,8 @@ async def test_f9_home_and_greeting_speak_what_the_person_uses_slack_in(opened: 
         home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
         assert say("home_intro", "ja") in str(home)
         await server.workspace.deliveries.interaction(TRY)
-        assert [message["text"] for message in server.messages(CHAT)] == [help_text("ja")]
+        said = await server.wait_for(lambda: server.messages(CHAT))
+        assert [message["text"] for message in said] == [help_text("ja")]
 
 
 async def test_f9_where_slack_does_not_tell_home_is_english(opened: Opened) -> None:
@@ -408,7 +412,24 @@ async def test_a9_a_click_is_answered_in_time_also_when_slack_is_slow_to_say_who
         posted = await running.slack.delivery.answer(place, answer("So."), answer_key)
         server.faults.hang("users.info")
         await server.click(CHANNEL, posted, "orion_trust")  # raises where nobody acknowledges
-        assert [call.error for call in server.calls if call.method == "views.open"] == [""]
+        assert [call.error for call in await server.wait_for(lambda: opened_views(running))] == [""]
+        server.faults.release()
+
+
+def opened_views(running: Running) -> list[ApiCall]:
+    return [call for call in running.slack.server.calls if call.method == "views.open" and call.done]
+
+
+async def test_h3_a_click_is_acknowledged_before_anything_slow(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        place, ts = running.slack.ask()
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
+        posted = await running.slack.delivery.answer(place, answer("So."), answer_key)
+        server.faults.hang("chat.postEphemeral")
+        await server.click(CHANNEL, posted, HELPFUL_ACTION)  # raises where nobody acknowledges
+        assert [feedback.good for feedback in running.ledger.feedback] == [True], "it is stored by then"
+        await server.wait_for(lambda: running.slack.made("chat.postEphemeral"))
         server.faults.release()
 
 
@@ -442,16 +463,17 @@ async def test_g1_a_redis_that_is_away_is_told_as_that(opened: Opened) -> None:
 
 
 async def test_h3_an_app_that_acknowledges_first_is_refused(redis_client: Redis) -> None:
-    async with local_slack() as slack:
+    async with local_slack() as slack, beside() as tasks:
         eager = AsyncApp(token=slack.server.bot_token, signing_secret="")
         with pytest.raises(ValueError, match="process_before_response"):
-            register(eager, services(slack, Ledger(), redis_client, Access()))
+            register(eager, services(slack, Ledger(), redis_client, Access()), tasks)
 
 
 async def test_a10_the_try_button_says_hello(opened: Opened) -> None:
     async with opened() as running:
         await running.slack.server.workspace.deliveries.interaction(TRY)
-        assert [message["text"] for message in running.slack.server.messages(CHAT)] == [help_text(None)]
+        said = await running.slack.server.wait_for(lambda: running.slack.server.messages(CHAT))
+        assert [message["text"] for message in said] == [help_text(None)]
 
 
 @pytest.mark.parametrize(

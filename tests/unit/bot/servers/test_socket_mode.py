@@ -31,9 +31,9 @@ from tests.unit.bot.events.test_listeners import PROMPT, Ledger, services
 async def listening(slack: Slack, redis: Redis, ledger: Ledger) -> AsyncIterator[SocketFront]:
     ledger.gate.set()
     app = build_app(slack.client, slack.workspace)
-    register(app, services(slack, ledger, redis, Access()))
     front = SocketFront(app, slack.server.app_token, ping_interval_s=0.2, first_pause_s=0.05)
     async with asyncio.TaskGroup() as group:
+        register(app, services(slack, ledger, redis, Access()), group)
         running = group.create_task(front.run())
         yield front
         running.cancel()
