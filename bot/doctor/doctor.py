@@ -24,7 +24,7 @@ from bot.documents.figures import KnowledgeFigures, figures_of
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
 from bot.gates.handoff import reach
-from bot.install.connect import seal_of
+from bot.install.connect import seal_of, teams_of
 from bot.install.installations import Installations
 from bot.redis.connect import open_redis
 from bot.redis.embedded import EmbeddedRedisError
@@ -98,17 +98,27 @@ async def _bot_token(settings: Settings, within_s: float) -> list[Check]:
 
 
 async def _installed(settings: Settings, within_s: float) -> Check:
-    """The workspaces that installed Orion, in place of the one that a token belongs to."""
+    """The workspaces that installed Orion, and what each has granted."""
     try:
+        teams_of(settings)
         seal = seal_of(settings)
         async with asyncio.timeout(within_s), open_redis(settings) as redis:
-            count = len(await Installations(redis, seal).teams())
+            installations = Installations(redis, seal)
+            found = [
+                kept.installation for team in await installations.teams() if (kept := await installations.find(team))
+            ]
     except WrongUse as error:
         return Check(name="Slack", ok=False, detail=str(error), remedy="Set what it names.")
     except (EmbeddedRedisError, RedisError, TimeoutError):
         detail = "the installed workspaces cannot be looked up without Redis"
         return Check(name="Slack", ok=False, detail=detail, remedy="Mend Redis first.")
-    named = f"{count} workspace{'' if count == 1 else 's'} installed Orion; others may at /slack/install"
+    lacking = {
+        one.name or one.team: sorted(set(BOT_SCOPES) - set(one.scopes.split(","))) for one in found if one.scopes
+    }
+    if told := [f"{name} lacks {', '.join(missing)}" for name, missing in lacking.items() if missing]:
+        remedy = "An admin of each installs Orion again, from /slack/install."
+        return Check(name="Slack", ok=False, detail="; ".join(told[:NAMED]), remedy=remedy)
+    named = f"{len(found)} workspace{'' if len(found) == 1 else 's'} installed Orion; others may at /slack/install"
     return Check(name="Slack", ok=True, detail=named)
 
 

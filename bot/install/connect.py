@@ -27,6 +27,10 @@ _KEYS: Final = (
     "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'. "
     "To change keys, put the new one first and keep the old ones behind it, with commas between."
 )
+_TEAMS: Final = (
+    "ORION_ALLOW_TEAMS is not set: anybody could install this Orion and read its documents. "
+    "Name the workspaces that may (T0123ABC,T0456DEF), or set it to * to let every workspace install it."
+)
 _log = structlog.get_logger()
 
 
@@ -50,6 +54,7 @@ async def open_slack(
         async with open_client(token, api_url=settings.slack_api_url) as client:
             yield Slack(client=client, workspaces=OneWorkspace(open_team_bot(client)))
         return
+    teams = teams_of(settings)
     installations = Installations(redis, seal_of(settings), prefix=prefix)
     await _seal_anew(installations)
     secret = settings.slack_client_secret.get_secret_value()
@@ -66,9 +71,16 @@ async def open_slack(
                 states=States(redis, prefix=prefix),
                 installations=installations,
                 api_url=settings.slack_api_url,
-                teams=settings.allow_teams,
+                teams=teams,
             ),
         )
+
+
+def teams_of(settings: Settings) -> frozenset[str]:
+    """The workspaces that may install Orion; none named means all. Raises ``WrongUse`` where nobody decided."""
+    if not settings.allow_teams:
+        raise WrongUse(_TEAMS)
+    return frozenset() if "*" in settings.allow_teams else settings.allow_teams
 
 
 def seal_of(settings: Settings) -> Seal:

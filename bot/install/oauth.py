@@ -22,7 +22,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.install.installations import Installation, Installations, now
-from bot.slack.manifest import BOT_SCOPES, REDIRECT_PATH
+from bot.slack.manifest import BOT_SCOPES, REDIRECT_PATH, SEARCH_SCOPE
 from bot.slack.payload import mapping, string
 from observability.loopback import is_loopback
 
@@ -191,7 +191,7 @@ class InstallPages:
         return [web.get(INSTALL_PATH, self.begin), web.get(REDIRECT_PATH, self.finish)]
 
     async def begin(self, request: web.Request) -> web.StreamResponse:
-        """Send the browser to Slack, with a state that only it can bring back."""
+        """Send the browser to Slack, with a state that only it can bring back; ``?search=1`` also asks to search."""
         browser = secrets.token_urlsafe(_ENTROPY)
         try:
             state = await self.states.begin(browser)
@@ -199,7 +199,8 @@ class InstallPages:
             return _page(_AWAY, 503)
         if state is None:
             return _page(_BUSY, 429)
-        query = urlencode({"client_id": self.credentials.client_id, "scope": ",".join(BOT_SCOPES), "state": state})
+        scopes = (*BOT_SCOPES, SEARCH_SCOPE) if request.query.get("search") == "1" else BOT_SCOPES
+        query = urlencode({"client_id": self.credentials.client_id, "scope": ",".join(scopes), "state": state})
         response = web.Response(status=302, headers={**_HEADERS, "Location": f"{consent_url(self.api_url)}?{query}"})
         _bind(response, request, browser, STATE_S)
         return response

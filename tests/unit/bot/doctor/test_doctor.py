@@ -16,10 +16,12 @@ from redis.asyncio import Redis
 from bot.cli.serve import HANDBOOK, settings_for
 from bot.doctor.check import Check
 from bot.doctor.doctor import ANSWERS_WITHIN_S, examine
+from bot.install.installations import Installation, Installations, Seal
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import Channel
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings
+from bot.slack.manifest import BOT_SCOPES
 from bot.stores.pause import Pausing
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import GARBAGE, ScriptedOpenAI, fails, says
@@ -63,14 +65,22 @@ async def test_h4_installed_workspaces_are_counted(tmp_path: Path, redis_url: st
     base = settings_in(tmp_path, redis_url, slack_client_id="1.2", slack_app_token=SecretStr("xapp-1"))
     keys = {"slack_client_secret": SecretStr("s"), "slack_signing_secret": SecretStr("s")}
     settings = base.model_copy(update=keys)
+    assert "ORION_ALLOW_TEAMS is not set" in (await checks(settings))["Slack"].detail
+    settings = settings.model_copy(update={"allow_teams": frozenset({"T1", "T2"})})
     found = await checks(settings)
     assert "ORION_ENCRYPTION_KEYS is not set" in found["Slack"].detail
-    settings = settings.model_copy(update={"encryption_keys": SecretStr(Fernet.generate_key().decode())})
+    key = Fernet.generate_key().decode()
+    settings = settings.model_copy(update={"encryption_keys": SecretStr(key)})
     found = await checks(settings)
     assert found["Slack"].detail.startswith("0 workspaces installed Orion")
     assert found["Slack events"].detail == "SLACK_SIGNING_SECRET is set: HTTP mode"
-    await redis_client.sadd("orion:installs", "T1")
-    assert (await checks(settings))["Slack"].detail.startswith("1 workspace installed")
+    installations = Installations(redis_client, Seal([key]))
+    scopes = ",".join(BOT_SCOPES)
+    for team, granted in (("T1", scopes), ("T2", scopes.replace("chat:write,", ""))):
+        one = Installation(team=team, bot_token="xoxb-1", bot_user="U0", bot_id="B0", scopes=granted)
+        await installations.save(one)
+        told = (await checks(settings))["Slack"]
+    assert (told.ok, told.detail) == (False, "T2 lacks chat:write")
     away = settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1/0")})
     assert not (await checks(away))["Slack"].ok
 

@@ -40,6 +40,7 @@ from bot.queue.worker import Ending
 from bot.servers.http import Pages, SlackEndpoint, build, serve
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, open_client
+from bot.slack.manifest import SEARCH_SCOPE
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown
 from tests.support.two_teams import CLIENT_ID, CLIENT_SECRET, SECRET, TEAMS, TwoTeams, two_teams
@@ -64,7 +65,7 @@ QUESTION = f"{MENTION} How many requests may one API key send per minute?"
 def settings_for(slack_api_url: str, home: Path, redis_url: str, **more: object) -> Settings:
     base = settings_in(home, redis_url, slack_api_url=slack_api_url, slack_client_id=CLIENT_ID)
     secrets = {"slack_client_secret": SecretStr(CLIENT_SECRET), "encryption_keys": SecretStr(KEY)}
-    return base.model_copy(update={**secrets, **more})
+    return base.model_copy(update={**secrets, "allow_teams": frozenset({"*"}), **more})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -457,6 +458,14 @@ async def test_i5_letters_of_a_workspace_that_left_are_put_away(redis_client: Re
             await reading.tell_dead(claimed, lease, "reason")
 
 
+async def test_d3_a_workspace_may_grant_the_search_when_it_installs(tmp_path: Path, redis_url: str) -> None:
+    async with served(tmp_path, redis_url) as orion:
+        for query, asked in (("", False), ("?search=1", True)):
+            async with orion.browser.get(f"{orion.url}/slack/install{query}", allow_redirects=False) as page:
+                scopes = parse_qs(urlsplit(page.headers["Location"]).query)["scope"][0].split(",")
+            assert (SEARCH_SCOPE in scopes) is asked
+
+
 # --- settings --------------------------------------------------------------------------------------------------------
 
 
@@ -469,6 +478,15 @@ async def test_i5_wrong_keys_are_refused_with_what_to_do(
         async with open_slack(settings, redis_client, desk_of, prefix="orion"):
             raise AssertionError
     assert "short" not in str(failure.value)
+
+
+async def test_h2_nobody_decided_who_may_install_is_refused_with_what_to_do(
+    redis_client: Redis, tmp_path: Path
+) -> None:
+    settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", allow_teams=frozenset())
+    with pytest.raises(WrongUse, match=r"ORION_ALLOW_TEAMS is not set.*set it to \* to let every"):
+        async with open_slack(settings, redis_client, desk_of, prefix="orion"):
+            raise AssertionError
 
 
 async def test_h2_a_redis_that_is_away_does_not_keep_orion_from_starting(tmp_path: Path) -> None:
