@@ -22,6 +22,7 @@ from html_to_markdown.exceptions import ConversionError
 
 from agent.knowledge.readers.docx import DocxUnreadableError, docx_markdown
 from agent.knowledge.readers.pdf import PdfUnreadableError, pdf_pages
+from verification.values.dates import moments
 
 Form = Literal["markdown", "text", "pdf"]
 
@@ -60,10 +61,14 @@ _HTML: Final = ConversionOptions(
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?P<fields>(?:.*\n){0,60}?)---[ \t]*(?:\n|\Z)")
 _FIELD: Final = re.compile(r"^(?P<name>[A-Za-z_-]+):[ \t]*(?P<value>.*?)[ \t]*$", re.MULTILINE)
 _STATED_DATE: Final = re.compile(
-    r"^\W{0,4}(?:last[ _-](?:updated|modified|reviewed)|updated)(?:[ \t]+on)?[*_]{0,2}[ \t]*:?[*_]{0,2}[ \t]*"
-    r"(?P<date>\d{4}-\d{2}-\d{2})\b",
+    r"^[\W_]{0,4}(?:(?:last[ _-])?(?:updated|modified|reviewed|changed)(?:[ \t]+on)?|as of|stand|version vom"
+    r"|(?:zuletzt )?(?:aktualisiert|geändert|überarbeitet)(?: am)?|(?:dernière )?mise? à jour(?: le)?"
+    r"|dernière modification|(?:última )?(?:actualización|modificación)|actualizado(?: el)?"
+    r"|(?:terakhir )?diperbarui(?: pada)?|pembaruan terakhir|(?:最終)?更新日?|最后更新|更新日期|更新时间|更新于)"
+    r"[*_]{0,2}[ \t]*[:：]?[*_]{0,2}[ \t]*(?P<rest>[^\n]{4,40})",
     re.IGNORECASE | re.MULTILINE,
 )
+"""What a document says of its own age, in seven languages; ``rest`` begins with the date."""
 _HEADING: Final = re.compile(r"^#{1,2}[ \t]+(?P<text>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 _RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)
 _TITLE_WITHIN: Final = 4_000
@@ -298,7 +303,18 @@ def _without_front_matter(text: str) -> str:
 
 
 def _stated_date(text: str) -> str:
-    return next((m["date"] for m in _STATED_DATE.finditer(text) if _is_date(m["date"])), "")
+    """The date that a document gives for itself as ISO 8601; of a month alone its first day, empty where none is told.
+
+    "03/04/2026" may be two dates and counts as none.
+    """
+    for found in _STATED_DATE.finditer(text):
+        read = {(m.year, m.month, m.day or 1) for m in moments(found["rest"].rstrip("*_ ")) if m.start == 0 and m.month}
+        if len(read) == 1:
+            year, month, day = read.pop()
+            written = f"{year}-{month:02}-{day:02}"
+            if year and _is_date(written):
+                return written
+    return ""
 
 
 def _is_date(text: str) -> bool:

@@ -215,3 +215,25 @@ def test_d2_a_file_that_is_being_written_waits_until_it_rests(tmp_path: Path) ->
             writer.kill()
     assert raised.value.passing
     assert read_document(file).title == "Minutes"
+
+
+@pytest.mark.parametrize(
+    ("line", "date"),
+    [
+        ("_Last modified 2026-02-03_", "2026-02-03"),
+        ("Last updated: January 5, 2026", "2026-01-05"),
+        ("**Stand:** 3. März 2026", "2026-03-03"),
+        ("Stand: März 2026", "2026-03-01"),
+        ("Zuletzt geändert am 03.04.2026", "2026-04-03"),
+        ("Dernière mise à jour : 5 janvier 2026", "2026-01-05"),
+        ("Última actualización: 5 de enero de 2026", "2026-01-05"),
+        ("Terakhir diperbarui: 5 Januari 2026", "2026-01-05"),
+        ("最終更新日：2026年1月5日", "2026-01-05"),
+        ("最后更新：2026年1月5日", "2026-01-05"),
+        ("Last updated: 03/04/2026", "2024-10-04"),
+        ("Stand by for 2026-01-01", "2024-10-04"),
+        ("Updated by Ann in 2026", "2024-10-04"),
+    ],
+)
+def test_d2_a_date_that_a_document_states_is_read_in_seven_languages(line: str, date: str) -> None:
+    assert read("a.md", f"# Title\n\n{line}\n\nText.\n").updated_at == date
