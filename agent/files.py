@@ -94,7 +94,7 @@ def _sources(file: AttachedFile, question: Question) -> list[Source]:
 
 
 def _title(file: AttachedFile, chunk: Chunk) -> str:
-    return f"{file.name} › {chunk.heading}" if chunk.heading else f"{file.name} › line {chunk.line}"
+    return f"{file.name} › {chunk.path}" if chunk.path else f"{file.name} › line {chunk.line}"
 
 
 def _chunks(file: AttachedFile) -> tuple[Chunk, ...]:

@@ -90,6 +90,7 @@ class Settings(BaseSettings):
     port: int = _env("ORION_PORT", 3000, ge=0, le=65535)
     turns_per_workspace: int = _env("ORION_TURNS_PER_WORKSPACE", 0, ge=0)
     max_attempts: int = _env("ORION_MAX_ATTEMPTS", 3, ge=1, le=3)
+    source_tokens: int = _env("ORION_SOURCE_TOKENS", 6_000, ge=500, le=100_000)
     general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
     link_hosts: Names = _env("ORION_LINK_HOSTS", frozenset())
     streams: bool = _env("ORION_STREAMS", default=False)

@@ -17,6 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+PATH: Final = " › "
+"""What stands between the headings of a path."""
+
 
 class KnowledgeAwayError(Exception):
     """The index cannot be reached now, and may be again. The text is the kind of failure, fit for a log."""
@@ -44,8 +47,9 @@ class Document:
 class Passage:
     """A part of a document as it was found. ``line`` counts from 1; ``page`` is 0 where there are no pages.
 
-    ``heading`` is the nearest heading, ``url`` leads to it. ``score`` grows with relevance and compares only within
-    one search.
+    ``heading`` are all headings above it from the top with ``PATH`` between, ``url`` leads to the last. ``number`` is
+    its place in the document from 0, ``of`` how many there are. ``score`` grows with relevance and compares only
+    within one search.
     """
 
     document: str
@@ -58,12 +62,24 @@ class Passage:
     updated_at: str = ""
     audience: str = "public"
     score: float = 0.0
+    number: int = 0
+    of: int = 1
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The headings above it, from the top."""
+        return tuple(self.heading.split(PATH)) if self.heading else ()
 
     @property
     def label(self) -> str:
-        """``Title › Heading``, or the title alone where the heading says nothing more."""
-        place = self.heading or (f"page {self.page}" if self.page else "")
-        return f"{self.title} › {place}" if place and place != self.title else self.title
+        """The document's title and the headings below it, or the page."""
+        return titled(self.title, self.path, self.page)
+
+
+def titled(title: str, path: Sequence[str], page: int) -> str:
+    """``Title › Heading › Heading``, without a first heading that is the title again; ``Title › page 2``."""
+    place = path[1:] if path and path[0] == title else path
+    return PATH.join((title, *(place or ([f"page {page}"] if page else []))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +212,10 @@ class KnowledgeReader(Protocol):
 
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
         """The best passages for the words of ``query``, best first; any text is a valid query."""
+        ...
+
+    def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
+        """The passages of the document with this id from one number to another, both included, in order."""
         ...
 
     def documents(self) -> tuple[Document, ...]:

@@ -101,7 +101,7 @@ async def open_engine(
         model = await stack.enter_async_context(open_model(settings, timeouts.model, breaker, learned))
         judge = await stack.enter_async_context(open_judge(settings, timeouts.judge, breaker, learned))
         toolbox = await stack.enter_async_context(open_toolbox(settings))
-        tools: list[Tool] = [*knowledge_tools(index), *toolbox.tools]
+        tools: list[Tool] = [*knowledge_tools(index, source_tokens=settings.source_tokens), *toolbox.tools]
         if settings.uses_server:
             tools.append(LlmGenerate(model))
         yield Engine(

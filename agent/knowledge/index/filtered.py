@@ -33,6 +33,11 @@ class SeenBy:
                 return seen[:limit]
             asked *= _WIDER
 
+    def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
+        """A part of a document that all viewers may see."""
+        found = self._index.part(document, first, last)
+        return tuple(passage for passage in found if may_see(passage.audience, self._viewers))
+
     def documents(self) -> tuple[Document, ...]:
         """The documents that all viewers may see."""
         return tuple(document for document in self._index.documents() if may_see(document.audience, self._viewers))

@@ -20,7 +20,7 @@ import structlog
 from psycopg import Connection, sql
 from psycopg.conninfo import conninfo_to_dict
 
-from agent.knowledge.index.build import IndexRun
+from agent.knowledge.index.build import MOST_PASSAGES, IndexRun
 from agent.knowledge.index.postgres_tables import PostgresShelf, by_words, prepare
 from agent.knowledge.index.results import (
     CANDIDATES,
@@ -62,10 +62,15 @@ _AWAY: Final = (
 )
 
 _FOUND: Final = f"""
-SELECT {PASSAGE_COLUMNS}, (SELECT value FROM settings WHERE name = 'docs_url')
+SELECT {PASSAGE_COLUMNS}, found.score, (SELECT value FROM settings WHERE name = 'docs_url')
 FROM unnest(%s::bigint[], %s::float8[]) WITH ORDINALITY AS found (number, score, place)
 JOIN passages p ON p.number = found.number JOIN documents d ON d.number = p.document
 ORDER BY found.place
+"""  # noqa: S608 - the columns are a constant
+_PART: Final = f"""
+SELECT {PASSAGE_COLUMNS}, 0.0::float8, (SELECT value FROM settings WHERE name = 'docs_url')
+FROM documents d JOIN passages p ON p.number BETWEEN (d.number << 20) + %s AND (d.number << 20) + %s
+WHERE d.id = %s ORDER BY p.number
 """  # noqa: S608 - the columns are a constant
 _DOCUMENTS: Final = f"""
 SELECT {DOCUMENT_COLUMNS}, {{text}}, (SELECT value FROM settings WHERE name = 'docs_url')
@@ -151,6 +156,12 @@ class PostgresIndex:
                 return connection.execute(_FOUND, tuple(map(list, zip(*part, strict=True)))).fetchall()
 
             return tuple(map(passage_of, spread(in_turn(ranked, limit, read), limit)))
+
+    def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
+        """The passages of one document from one number to another, in order. Raises ``KnowledgeAwayError``."""
+        reach = (max(0, first), min(last, MOST_PASSAGES - 1))
+        with self._connection() as connection:
+            return tuple(map(passage_of, connection.execute(_PART, (*reach, document))))
 
     def documents(self) -> tuple[Document, ...]:
         """All documents without their texts, by id. Raises ``KnowledgeAwayError``."""

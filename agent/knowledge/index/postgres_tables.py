@@ -16,7 +16,7 @@ from agent.knowledge.index.build import NOTE, Known, Parsed
 from agent.knowledge.search.index_terms import impacts
 from agent.knowledge.search.postings import Changes, Ranking
 
-VERSION: Final = "4"
+VERSION: Final = "5"
 """Grows with the tables and with anything that changes what the same bytes become."""
 
 _TABLES: Final = ("passage_vectors", "passages", "documents", "postings", "terms", "totals", "settings")

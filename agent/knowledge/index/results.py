@@ -15,9 +15,10 @@ from agent.knowledge.index.semantic_hook import Ranked
 from agent.knowledge.types import Document, Holding, Passage
 
 PASSAGE_COLUMNS: Final = (
-    "d.id, d.title, p.name, p.text, p.anchor, p.line, p.page, d.updated_at, d.audience, d.url, d.place, found.score"
+    "d.id, d.title, p.path, p.text, p.anchor, p.line, p.page, d.updated_at, d.audience, d.url, d.place,"
+    " p.number & 1048575, d.chunks"
 )
-"""What ``passage_of`` reads; the prefix of links comes last."""
+"""What ``passage_of`` reads; the score and the prefix of links come last. The lower 20 bits count in the document."""
 DOCUMENT_COLUMNS: Final = "id, title, updated_at, audience, source, url, chunks"
 """What ``document_of`` reads; the text and the prefix of links come last."""
 HOLDINGS: Final = (
@@ -29,7 +30,7 @@ CANDIDATES: Final = 4
 
 
 Row = Sequence[Any]
-"""The values of ``PASSAGE_COLUMNS``, and the setting ``docs_url``."""
+"""The values of ``PASSAGE_COLUMNS``, a score, and the setting ``docs_url``."""
 
 
 def in_turn(ranked: Sequence[Ranked], limit: int, read: Callable[[Sequence[Ranked]], Sequence[Row]]) -> Iterator[Row]:
@@ -61,13 +62,13 @@ def spread(rows: Iterable[Row], limit: int) -> list[Row]:
 
 def passage_of(row: Sequence[Any]) -> Passage:
     """One passage; its link leads to the page, the line or the heading."""
-    document, title, name, text, anchor, line, page, updated_at, audience, url, place, score, docs_url = row
+    document, title, path, text, anchor, line, page, updated_at, audience, url, place, number, of, score, docs_url = row
     link = url or document_url(docs_url or "", document)
     fragment = _fragment(place, anchor=anchor, line=line, page=page)
     return Passage(
         document=document,
         title=title,
-        heading=name,
+        heading=path,
         text=text,
         url=f"{link}#{fragment}" if link and fragment else link,
         line=line,
@@ -75,6 +76,8 @@ def passage_of(row: Sequence[Any]) -> Passage:
         updated_at=updated_at,
         audience=audience,
         score=score,
+        number=number,
+        of=of,
     )
 
 

@@ -20,7 +20,7 @@ from typing import Final
 
 import structlog
 
-from agent.knowledge.index.build import IndexRun
+from agent.knowledge.index.build import MOST_PASSAGES, IndexRun
 from agent.knowledge.index.results import (
     CANDIDATES,
     DOCUMENT_COLUMNS,
@@ -45,9 +45,14 @@ _FOUND: Final = f"""
 WITH found AS (
   SELECT key AS place, json_extract(value, '$[0]') AS number, json_extract(value, '$[1]') AS score FROM json_each(?)
 )
-SELECT {PASSAGE_COLUMNS}, (SELECT value FROM settings WHERE name = 'docs_url')
+SELECT {PASSAGE_COLUMNS}, found.score, (SELECT value FROM settings WHERE name = 'docs_url')
 FROM found JOIN passages p ON p.number = found.number JOIN documents d ON d.number = found.number >> 20
 ORDER BY found.place
+"""  # noqa: S608 - the columns are a constant
+_PART: Final = f"""
+SELECT {PASSAGE_COLUMNS}, 0.0, (SELECT value FROM settings WHERE name = 'docs_url')
+FROM documents d JOIN passages p ON p.number BETWEEN (d.number << 20) + ? AND (d.number << 20) + ?
+WHERE d.id = ? ORDER BY p.number
 """  # noqa: S608 - the columns are a constant
 _DOCUMENTS: Final = f"""
 SELECT {DOCUMENT_COLUMNS}, {{text}}, (SELECT value FROM settings WHERE name = 'docs_url')
@@ -123,6 +128,12 @@ class SqliteIndex:
         with self._connection() as connection:
             rows = in_turn(ranked, limit, lambda part: connection.execute(_FOUND, (json.dumps(part),)).fetchall())
             return tuple(map(passage_of, spread(rows, limit)))
+
+    def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
+        """The passages of one document from one number to another, both included, in order."""
+        reach = (max(0, first), min(last, MOST_PASSAGES - 1))
+        with self._connection() as connection:
+            return tuple(map(passage_of, connection.execute(_PART, (*reach, document))))
 
     def documents(self) -> tuple[Document, ...]:
         """All documents without their texts, by id."""

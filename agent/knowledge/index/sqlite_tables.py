@@ -16,7 +16,7 @@ from agent.knowledge.index.build import MOST_PASSAGES, NOTE, Known, Parsed
 from agent.knowledge.search.index_terms import impacts
 from agent.knowledge.search.postings import BLOCK, Changes, Ranking
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Grows with the schema and with anything that changes what the same bytes become."""
 
 _SCHEMA: Final = """

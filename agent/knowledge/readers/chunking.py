@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from agent.knowledge.readers.reading import Part, ReadDocument
+from agent.knowledge.types import PATH
 
 CHUNK_CHARS: Final = 1_200
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n")
@@ -143,7 +144,7 @@ def _chunk(section: _Section, held: Sequence[tuple[int, str]], part: Part) -> Ch
     return Chunk(
         text="\n\n".join(text for _, text in held),
         heading=section.headings[-1] if section.headings else "",
-        path=" › ".join(section.headings),
+        path=PATH.join(section.headings),
         anchor=section.anchor,
         line=part.line + held[0][0],
         page=part.page,

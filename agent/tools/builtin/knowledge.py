@@ -1,7 +1,7 @@
 """The knowledge tools (D2): ``search``, ``list_documents``, ``get_document``.
 
-Promises: what they bring are sources with the exact text, a title that says where, a link and an age (D6); nothing
-found is a result too. The index blocks, so every call runs in a thread. Must never log a query or a text.
+What they bring are sources: the document's own text, a title with all headings above it, a link and an age. The index
+blocks, so that every call runs in a thread. Queries and texts are never logged.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final
 import structlog
 
 from agent.knowledge.index.filtered import SeenBy
+from agent.knowledge.search.growth import Stretch, grown
 from agent.knowledge.search.recency import asks_for_newest, freshest_first
 from agent.knowledge.types import Document, KnowledgeAwayError, KnowledgeReader, Passage
 from agent.thread.audience import Viewers
@@ -31,17 +32,19 @@ MOST_TEXT: Final = 15_000
 """Characters of one document, or of the list of them, that a model is given at once: what a turn would cut off of it
 nobody could tell it of."""
 MOST_LISTED: Final = 400
+SOURCE_TOKENS: Final = 6_000
+"""What one search brings at most, as far as tokens can be told from bytes."""
 
 
-def knowledge_tools(index: KnowledgeReader) -> tuple[Tool, ...]:
-    """The three tools over one index."""
-    return (SearchTool(index), ListDocumentsTool(index), GetDocumentTool(index))
+def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKENS) -> tuple[Tool, ...]:
+    """The three tools over one index; ``source_tokens`` is what one search brings at most."""
+    return (SearchTool(index, source_tokens), ListDocumentsTool(index), GetDocumentTool(index))
 
 
 def for_viewers(tools: Mapping[str, Tool], viewers: Viewers) -> dict[str, Tool]:
     """The same tools for one place: the index shows what everybody there may see (I3)."""
     return {
-        name: type(tool)(SeenBy(tool.index, viewers)) if isinstance(tool, _KnowledgeTool) else tool
+        name: type(tool)(SeenBy(tool.index, viewers), tool.source_tokens) if isinstance(tool, _KnowledgeTool) else tool
         for name, tool in tools.items()
     }
 
@@ -51,8 +54,9 @@ class _KnowledgeTool(ABC):
 
     spec: ToolSpec
 
-    def __init__(self, index: KnowledgeReader) -> None:
+    def __init__(self, index: KnowledgeReader, source_tokens: int = SOURCE_TOKENS) -> None:
         self.index = index
+        self.source_tokens = source_tokens
 
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """What the index says to it."""
@@ -80,7 +84,7 @@ class SearchTool(_KnowledgeTool):
             "type": "object",
             "properties": {
                 "query": {"type": "string", "minLength": 1, "description": "A few words of the subject."},
-                "limit": {"type": "integer", "minimum": 1, "maximum": 20, "default": 8, "description": "How many."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 20, "default": 12, "description": "How many."},
             },
             "required": ["query"],
             "additionalProperties": False,
@@ -88,20 +92,27 @@ class SearchTool(_KnowledgeTool):
     )
 
     async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search; one source a passage."""
-        limit = int(arguments.get("limit", 8))
-        query = str(arguments["query"])
-        found = await asyncio.to_thread(self.index.search, query, limit=limit)
-        found = freshest_first(found) if asks_for_newest(query) else found
-        lines = [f"{p.label} ({p.document}, {_place(p)}, updated {p.updated_at})" for p in found]
+        """Search; one source for each stretch of a document. What there is no room for is named."""
+        stretches, left_out = await asyncio.to_thread(
+            self._found, str(arguments["query"]), int(arguments.get("limit", 12))
+        )
+        lines = [f"{each.title} ({_where(each.hit)})" for each in stretches]
+        if left_out:
+            names = "; ".join(dict.fromkeys(f"{each.label} ({each.document})" for each in left_out))
+            lines.append(f"Found as well, but too long to bring: {names}. get_document reads one of them.")
         return ToolResult(
             call_id=call_id,
             tool=SEARCH,
             ok=True,
             content="\n".join(lines) or "No passage has any of these words.",
-            sources=tuple(map(_source, found)),
-            hints=() if found else ("Try other words for the same thing, or list_documents.",),
+            sources=tuple(map(_source, stretches)),
+            hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
         )
+
+    def _found(self, query: str, limit: int) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
+        found = self.index.search(query, limit=limit)
+        found = freshest_first(found) if asks_for_newest(query) else found
+        return grown(found, self.index.part, tokens=self.source_tokens)
 
 
 class ListDocumentsTool(_KnowledgeTool):
@@ -166,19 +177,21 @@ class GetDocumentTool(_KnowledgeTool):
         return ToolResult(call_id=call_id, tool=GET_DOCUMENT, ok=True, content=content, sources=(source,))
 
 
-def _source(passage: Passage) -> Source:
+def _source(stretch: Stretch) -> Source:
+    hit = stretch.hit
     return Source(
         id=0,
-        title=passage.label,
-        url=passage.url,
-        text=passage.text,
-        updated_at=passage.updated_at,
-        audience=passage.audience,
+        title=stretch.title,
+        url=hit.url,
+        text=stretch.text,
+        updated_at=hit.updated_at,
+        audience=hit.audience,
     )
 
 
-def _place(passage: Passage) -> str:
-    return f"page {passage.page}" if passage.page else f"line {passage.line}"
+def _where(passage: Passage) -> str:
+    place = f"page {passage.page}" if passage.page else f"line {passage.line}"
+    return f"{passage.document}, {place}, updated {passage.updated_at}"
 
 
 def _within_limits(lines: Sequence[str]) -> list[str]:

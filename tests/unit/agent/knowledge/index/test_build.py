@@ -32,12 +32,14 @@ def test_d2_search_brings_the_passage_with_its_place(index: KnowledgeIndex, docs
     assert found == Passage(
         document="a.md",
         title="Alpha",
-        heading="Lunch",
+        heading="Alpha › Lunch",
         text="## Lunch\n\nThe canteen opens at noon.",
         url="https://docs.example/x/a.md#lunch",
         line=5,
         updated_at="2026-01-02",
         score=found.score,
+        number=1,
+        of=2,
     )
     assert found.score > 0
     assert found.label == "Alpha › Lunch"

@@ -22,7 +22,7 @@ ROW = ("a b.md", "Alpha", "Lunch", "At noon.", "lunch", 5, 0, "2026-01-02", "pub
     ],
 )
 def test_d6_the_link_leads_to_the_place_that_its_host_understands(url: str, place: str, page: int, link: str) -> None:
-    row = (*ROW[:6], page, *ROW[7:], url, place, 1.0, "https://d")
+    row = (*ROW[:6], page, *ROW[7:], url, place, 0, 1, 1.0, "https://d")
     assert passage_of(row).url == link
 
 

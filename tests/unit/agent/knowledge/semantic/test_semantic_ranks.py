@@ -83,7 +83,7 @@ def by_hand(index: OwnIndex, encoder: SentenceEncoder, query: str) -> list[tuple
     for document in index.documents():
         for passage in index.search(f"{document.title} canteen badge limit", limit=20):
             if passage.document == document.id:
-                unplaced = Unplaced(number=0, title=passage.title, heading=passage.heading, text=passage.text)
+                unplaced = Unplaced(number=0, title=passage.title, heading=passage.path[-1], text=passage.text)
                 found.append((passage.text, float(encoder.question(unplaced.encoded) @ encoder.question(query))))
     return sorted(found, key=lambda pair: -pair[1])
 

@@ -23,22 +23,33 @@ def tools(index: KnowledgeIndex, tmp_path: Path) -> dict[str, Tool]:
     return {tool.spec.name: tool for tool in knowledge_tools(index)}
 
 
-async def test_d2_search_brings_one_source_a_passage(tools: dict[str, Tool]) -> None:
+async def test_d2_search_brings_one_source_a_stretch(tools: dict[str, Tool]) -> None:
     assert await tools["search"].run("c1", {"query": "canteen"}) == ToolResult(
         call_id="c1",
         tool="search",
         ok=True,
-        content="Alpha › Lunch (a.md, line 5, updated 2026-01-02)",
+        content="Alpha (a.md, line 5, updated 2026-01-02)",
         sources=(
             Source(
                 id=0,
-                title="Alpha › Lunch",
+                title="Alpha",
                 url="https://docs.example/a.md#lunch",
-                text="## Lunch\n\nThe canteen opens at noon.",
+                text="# Alpha\n\nLast updated: 2026-01-02\n\n## Lunch\n\nThe canteen opens at noon.",
                 updated_at="2026-01-02",
             ),
         ),
     )
+
+
+async def test_d2_what_is_found_and_too_long_is_named(index: KnowledgeIndex, tmp_path: Path) -> None:
+    for n in range(3):
+        (tmp_path / f"{n}.md").write_text(f"# Page {n}\n\n{f'Kiwis ripen in {n} days. ' * 40}")
+    index.index([tmp_path])
+    search = knowledge_tools(index, source_tokens=300)[0]
+    result = await search.run("c", {"query": "kiwis"})
+    assert len(result.sources) == 1
+    assert result.content.count("Page ") == 3
+    assert result.content.endswith("get_document reads one of them.")
 
 
 async def test_d5_nothing_found_is_a_result(tools: dict[str, Tool]) -> None:

@@ -1,0 +1,129 @@
+"""What was found, grown until it can be answered from: a hit to its section or its short page, small siblings merged.
+
+Texts stay as the document has them; a heading that stands above a stretch and in none of its passages is put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+from agent.knowledge.types import Passage, titled
+
+MERGED_CHARS: Final = 1_200
+"""A section shorter than this takes in its neighbours under the same heading."""
+PAGE_CHARS: Final = 3_000
+"""A page up to this length comes whole; a section grows no further."""
+REACH: Final = 8
+"""Passages before and behind a hit that are looked at."""
+_BYTES_A_TOKEN: Final = 4
+
+Read = Callable[[str, int, int], Sequence[Passage]]
+"""The passages of a document from one number to another, both included, as far as there are any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Neighbouring passages of one document, in order; ``hit`` is the one that was found."""
+
+    passages: tuple[Passage, ...]
+    hit: Passage
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """The headings above all of it, from the top."""
+        levels = zip(*(passage.path for passage in self.passages), strict=False)
+        return tuple(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
+
+    @property
+    def title(self) -> str:
+        """The document's title with the headings that stand above all of it."""
+        return titled(self.hit.title, self.above, self.hit.page)
+
+    @property
+    def text(self) -> str:
+        """The passages, each under the headings that the one before it does not have."""
+        return "\n\n".join(self._texts())
+
+    def _texts(self) -> Iterator[str]:
+        before = self.above
+        for passage in self.passages:
+            first, path = passage.text.partition("\n")[0], passage.path
+            known = len([*takewhile(lambda pair: pair[0] == pair[1], zip(path, before, strict=False))])
+            yield from (
+                f"{'#' * depth} {heading}"
+                for depth, heading in enumerate(path[known:], start=known + 1)
+                if heading not in first
+            )
+            yield passage.text
+            before = path
+
+
+def grown(found: Sequence[Passage], read: Read, *, tokens: int) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
+    """Stretches in the order of their hits, up to ``tokens`` in all; and the hits that there was no room for."""
+    stretches: list[Stretch] = []
+    left_out: list[Passage] = []
+    taken: set[tuple[str, int]] = set()
+    room = tokens * _BYTES_A_TOKEN
+    for hit in found:
+        if (hit.document, hit.number) in taken:
+            continue
+        near = read(hit.document, hit.number - REACH, hit.number + REACH)
+        whole = _grow(hit, [each for each in near if (each.document, each.number) not in taken])
+        fitting = next((each for each in (whole, Stretch(passages=(hit,), hit=hit)) if _size(each) <= room), None)
+        if fitting is None:
+            left_out.append(hit)
+            continue
+        stretches.append(fitting)
+        taken.update((each.document, each.number) for each in fitting.passages)
+        room -= _size(fitting)
+    return tuple(stretches), tuple(left_out)
+
+
+def _size(stretch: Stretch) -> int:
+    """Bytes: what has no spaces between its words takes more tokens a letter, and more bytes."""
+    return len(stretch.text.encode())
+
+
+def _grow(hit: Passage, near: Sequence[Passage]) -> Stretch:
+    """The whole page where it is short, else the hit's section; with its neighbours where that is short."""
+    at = next((place for place, each in enumerate(near) if each.number == hit.number), None)
+    if at is None:  # the document changed since it was found
+        return Stretch(passages=(hit,), hit=hit)
+    low = high = at
+    if len(near) == hit.of:
+        low, high = _extend(near, (low, high), PAGE_CHARS, lambda _: True)
+        if high - low + 1 == len(near):
+            return Stretch(passages=tuple(near), hit=hit)
+    depth = len(hit.path)
+    low, high = _extend(near, (at, at), PAGE_CHARS, lambda each: each.path[:depth] == hit.path)
+    if depth:
+        parent = hit.path[:-1]
+        low, high = _extend(near, (low, high), MERGED_CHARS, lambda each: each.path[: depth - 1] == parent)
+    return Stretch(passages=tuple(near[low : high + 1]), hit=hit)
+
+
+def _extend(
+    near: Sequence[Passage], reach: tuple[int, int], most: int, belongs: Callable[[Passage], bool]
+) -> tuple[int, int]:
+    """Take in neighbours that belong, those behind first, while all of it stays within ``most`` characters."""
+    low, high = reach
+    size = sum(len(each.text) for each in near[low : high + 1])
+    while True:
+        for place in (high + 1, low - 1):
+            if _joins(near, place, (low, high)) and belongs(near[place]) and size + len(near[place].text) <= most:
+                low, high = min(low, place), max(high, place)
+                size += len(near[place].text)
+                break
+        else:
+            return low, high
+
+
+def _joins(near: Sequence[Passage], place: int, reach: tuple[int, int]) -> bool:
+    """Whether a passage stands right beside the stretch, on the same page."""
+    if not 0 <= place < len(near):
+        return False
+    beside = near[reach[0] if place < reach[0] else reach[1]]
+    return abs(beside.number - near[place].number) == 1 and beside.page == near[place].page

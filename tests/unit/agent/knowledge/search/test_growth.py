@@ -1,0 +1,106 @@
+"""What is found is grown until it can be answered from, and what there is no room for is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.knowledge.search.growth import MERGED_CHARS, PAGE_CHARS, REACH, Stretch, grown
+from agent.knowledge.types import KnowledgeIndex, Passage
+
+PLANS = """# Plans
+
+Three plans are sold.
+
+## Starter
+
+### Limits
+
+Ten users and 100 requests a minute.
+
+## Enterprise
+
+### Limits
+
+All users and 9,000 requests a minute.
+"""
+Find = Callable[..., tuple[tuple[Stretch, ...], tuple[Passage, ...]]]
+
+
+@pytest.fixture
+def find(index: KnowledgeIndex, tmp_path: Path) -> Find:
+    def found(query: str, *texts: str, tokens: int = 6_000) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
+        folder = tmp_path / "docs"
+        folder.mkdir()
+        for number, text in enumerate(texts):
+            (folder / f"{number}.md").write_text(text, encoding="utf-8")
+        index.index([folder])
+        return grown(index.search(query, limit=8), index.part, tokens=tokens)
+
+    return found
+
+
+def test_d2_a_short_page_comes_whole_with_the_headings_that_tell_its_parts_apart(find: Find) -> None:
+    (page,), left_out = find("enterprise requests", PLANS)
+    assert (page.title, left_out) == ("Plans", ())
+    assert page.text == PLANS.strip()
+
+
+def test_d2_a_section_of_a_long_page_stands_under_its_whole_path(find: Find) -> None:
+    filler = "\n\n".join(f"## Part {n}\n\n{'Nothing of note here. ' * 40}" for n in range(6))
+    long = f"{PLANS}\n{filler}\n\n### Limits\n\nAn odd limit of 55 kiwis.\n"
+    (stretch, *_), _ = find("kiwis", long)
+    assert stretch.title == "Plans › Part 5"
+    assert stretch.text.startswith("## Part 5\n\nNothing")
+    assert stretch.text.endswith("### Limits\n\nAn odd limit of 55 kiwis.")
+    assert len(stretch.text) <= MERGED_CHARS
+
+
+def test_d2_small_siblings_are_merged_and_large_ones_are_not(find: Find) -> None:
+    small = "\n\n".join(f"## Fruit {n}\n\nOne about fruit {n}." for n in range(4))
+    large = "\n\n".join(f"## Tree {n}\n\n{f'Tree {n} grows. ' * 84}" for n in range(5))
+    (stretch, *_), _ = find("fruit 2", f"# Garden\n\n{small}\n\n{large}")
+    assert stretch.title == "Garden"
+    assert [f"Fruit {n}" in stretch.text for n in range(4)] == [True] * 4
+    assert "Tree" not in stretch.text
+
+
+def test_d2_what_there_is_no_room_for_is_told(find: Find) -> None:
+    texts = [f"# Page {n}\n\n{f'Kiwis ripen in {n} days. ' * 40}" for n in range(5)]
+    stretches, left_out = find("kiwis ripen", *texts, tokens=600)
+    assert len(stretches) == 2
+    assert {each.hit.document for each in stretches} | {each.document for each in left_out} == {
+        f"{n}.md" for n in range(5)
+    }
+
+
+PATHS = st.lists(st.sampled_from(["T", "T › A", "T › A › X", "T › B", "T › B › X", ""]), min_size=1, max_size=30)
+
+
+@settings(max_examples=80, deadline=None)
+@given(PATHS, st.lists(st.integers(0, 29), max_size=6), st.integers(1, 1_000), st.integers(1, 900))
+def test_d2_nothing_found_is_lost_or_brought_twice(paths: list[str], hits: list[int], tokens: int, size: int) -> None:
+    page = [
+        Passage(document="d", title="T", heading=path, text=f"{n} " + "x" * size, number=n, of=len(paths))
+        for n, path in enumerate(paths)
+    ]
+
+    def part(_: str, first: int, last: int) -> list[Passage]:
+        assert last - first == 2 * REACH
+        return page[max(0, first) : last + 1]
+
+    found = [page[hit % len(page)] for hit in hits]
+    stretches, left_out = grown(found, part, tokens=tokens)
+    brought = [passage.number for stretch in stretches for passage in stretch.passages]
+    assert len(brought) == len(set(brought))
+    assert {passage.number for passage in found} == {n for n in brought if page[n] in found} | {
+        p.number for p in left_out
+    }
+    assert sum(len(stretch.text) for stretch in stretches) <= 4 * tokens
+    for stretch in stretches:
+        assert len(stretch.passages) == 1 or sum(len(passage.text) for passage in stretch.passages) <= PAGE_CHARS
+        assert all(passage.text in stretch.text for passage in stretch.passages)
