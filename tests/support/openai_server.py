@@ -25,7 +25,8 @@ Mode = Literal["tools", "no_tools"]
 class Scripted:
     """One reply. ``before_end`` is waited for after the pieces; ``done`` off leaves out the end mark and the reason.
 
-    ``after`` comes then. ``cut`` closes the connection before anything is said, ``broken`` after the pieces.
+    ``after`` comes then. ``cut`` closes the connection before anything is said, ``broken`` after the pieces. ``wait_s``
+    seconds pass before the reply, ``piece_s`` before each further piece.
     """
 
     pieces: tuple[str, ...] = ()
@@ -45,6 +46,8 @@ class Scripted:
     content_type: str = ""
     before_end: asyncio.Event | None = None
     after: tuple[str, ...] = ()
+    wait_s: float = 0.0
+    piece_s: float = 0.0
 
 
 def says(*pieces: str, **more: Any) -> Scripted:
@@ -128,6 +131,7 @@ class ScriptedOpenAI:
             reply = self._scripts[_phase(body)](body)
         if reply.hangs:
             await self._closing.wait()
+        await asyncio.sleep(reply.wait_s)
         if reply.cut and request.transport:
             request.transport.abort()
         if reply.status != 200:
@@ -143,6 +147,7 @@ class ScriptedOpenAI:
             for channel, pieces in (("reasoning_content", reply.reasoning), ("content", reply.pieces)):
                 for piece in pieces:
                     await _send(response, {"choices": [{"index": 0, "delta": {channel: piece}}]})
+                    await asyncio.sleep(reply.piece_s)
             if reply.before_end:
                 await reply.before_end.wait()
             for piece in reply.after:
