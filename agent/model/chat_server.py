@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 
 import httpx2
 import openai
+import orjson
 import structlog
 
 from agent.budget import Usage
@@ -35,6 +36,8 @@ KEPT_ALIVE_S: Final = 120.0
 _CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100, keepalive_expiry=KEPT_ALIVE_S)
 _CUT: Final = 0.75
 """A server that counts less than this share of the estimated tokens of a prompt did not read all of it."""
+_LISTED: Final = ("max_model_len", "loaded_context_length", "context_length", "max_context_length", "context_window")
+"""What servers call a model's context in their list: vLLM, LM Studio, OpenRouter and others."""
 _LONG_PROMPT: Final = 2_000
 """Tokens from which on the estimate is good enough to say so."""
 _STATUS_KINDS: dict[int, ModelErrorKind] = {
@@ -155,6 +158,17 @@ class ChatServer:
                 return
             yield chunk
 
+    async def context_listed(self, model: str) -> int | None:
+        """Tokens that ``model`` takes by the server's list of models, under any of the names servers have for it."""
+        try:
+            async with asyncio.timeout(self._timeouts.reply):
+                raw = (await self._client.models.with_raw_response.list()).content
+            facts = next(each for each in orjson.loads(raw)["data"] if each["id"] == model)
+            told = next(facts[name] for name in _LISTED if name in facts)
+        except (openai.OpenAIError, httpx2.HTTPError, TimeoutError, ValueError, LookupError, TypeError, StopIteration):
+            return None
+        return told if isinstance(told, int) else None
+
     async def _with_options(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
         """Send as the model is known to take it; a new refusal is learned once the request went through without."""
         model = body["model"]
@@ -192,8 +206,7 @@ class ChatServer:
             return guess
         if told.reasoning_tokens:
             self.learn(model, Learned(reasons=True))
-        cut = guess.prompt_tokens > _LONG_PROMPT and told.prompt_tokens < guess.prompt_tokens * _CUT
-        if cut and model not in self._short:
+        if was_cut(told, guess.prompt_tokens) and model not in self._short:
             self._short.add(model)
             log.warning("prompt_cut_by_server", model=model, read=told.prompt_tokens, sent_about=guess.prompt_tokens)
         return told
@@ -216,6 +229,11 @@ class ChatServer:
             self._breaker.abandoned()
             raise
         self._breaker.succeeded()
+
+
+def was_cut(told: Usage, sent: int) -> bool:
+    """Whether a server read clearly less than the ``sent`` tokens of a prompt (an estimate)."""
+    return not told.estimated and sent > _LONG_PROMPT and told.prompt_tokens < sent * _CUT
 
 
 def refuses_tools(error: BaseException | None) -> bool:

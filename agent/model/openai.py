@@ -11,7 +11,7 @@ from agent.actions import Action
 from agent.budget import ModelCall, Usage
 from agent.model.capabilities import LOWEST_EFFORT, Body, Learned
 from agent.model.chat_reply import Reply
-from agent.model.chat_server import ChatServer, Timeouts, refuses_tools
+from agent.model.chat_server import ChatServer, Timeouts, refuses_tools, was_cut
 from agent.model.circuit_breaker import CircuitBreaker
 from agent.model.control import Call, ControlError, functions, read_arguments, read_calls, read_json
 from agent.model.judge import JudgeContext, Opinion, read_opinion
@@ -31,6 +31,8 @@ from agent.model.protocol import (
 WRITE_TEMPERATURE, JUDGE_TEMPERATURE = 0.3, 0.0
 WRITE_EFFORT: Final = "low"
 JUDGE_EFFORT: Final = "low"
+_FILLING: Final = "the cat and the dog sat on the mat "
+"""Words that are one token each, whatever the model."""
 JUDGE_TIMEOUTS: Final = Timeouts(reply=30.0, retries=1)
 """A judge that is late leaves its claims unconfirmed; it must not use up the time of the whole turn."""
 
@@ -134,6 +136,19 @@ class OpenAIModel:
         if not reply.content.strip():
             raise failure(kind="LLMError", detail="the server sent an empty text")
         return Generated(text=reply.content, usage=usage, call=self._call(body))
+
+    async def context_listed(self) -> int | None:
+        """How many tokens the model takes by the server's own list; None where that does not say."""
+        return await self._server.context_listed(self._model)
+
+    async def context_tried(self, tokens: int) -> int:
+        """How many tokens of a prompt of about ``tokens`` the server read: ``tokens`` unless it is clearly fewer.
+
+        Raises ``ModelError``.
+        """
+        body = self._deciding([{"role": "user", "content": _FILLING * (tokens // len(_FILLING.split()))}])
+        _, usage = await self._server.reply({**body, "max_tokens": 1})
+        return usage.prompt_tokens if was_cut(usage, tokens) else tokens
 
     def _deciding(self, messages: list[ChatMessage]) -> Body:
         return {"model": self._model, "messages": messages, "reasoning_effort": self._effort}

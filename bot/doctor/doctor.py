@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from agent.knowledge.types import KnowledgeAwayError
 from agent.model.protocol import ModelError
 from bot.doctor.check import Check
+from bot.doctor.context import context_check
 from bot.doctor.semantic import semantic_check
 from bot.doctor.tools import tool_checks
 from bot.documents.figures import KnowledgeFigures, figures_of
@@ -233,7 +234,8 @@ def _held(known: KnowledgeFigures) -> Check:
 async def _model(settings: Settings, within_s: float) -> list[Check]:
     if not settings.uses_server:
         return [Check(name="Model", ok=True, detail="none configured: Orion quotes (set OPENAI_API_KEY for a model)")]
-    return [await _model_answers("Model", settings, within_s)]
+    answers = await _model_answers("Model", settings, within_s)
+    return [answers, *(await context_check(settings, within_s) if answers.ok else ())]
 
 
 async def _write_model(settings: Settings, within_s: float) -> list[Check]:

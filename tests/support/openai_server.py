@@ -2,7 +2,9 @@
 
 Four scripts, each used up in order: ``decisions`` (replies that are not streamed and have a system prompt), ``drafts``
 (streamed ones), ``judgements`` (claims to be judged; without a script each is supported) and ``generations`` (a bare
-prompt). What goes beyond a script is answered with status 418.
+prompt). What goes beyond a script is answered with status 418. ``models`` is its list of models, if it has one. A draft
+may be asked for beside a decision that then wants none: where the first search finds something and the first decision
+is not to respond, give the same draft again and again (``itertools.repeat``).
 """
 
 from __future__ import annotations
@@ -84,7 +86,9 @@ class ScriptedOpenAI:
         generations: Script = (),
         judgements: Script | None = None,
         mode: Mode = "tools",
+        models: tuple[Mapping[str, Any], ...] | None = None,
     ) -> None:
+        self._models = models
         self.requests: list[dict[str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
         self.mode = mode
@@ -106,6 +110,8 @@ class ScriptedOpenAI:
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=1 << 24)
         app.router.add_post("/v1/chat/completions", self._complete)
+        if self._models is not None:
+            app.router.add_get("/v1/models", self._list)
         self._runner = web.AppRunner(app, shutdown_timeout=0.2)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -118,6 +124,9 @@ class ScriptedOpenAI:
     ) -> None:
         self._closing.set()
         await self._runner.cleanup()
+
+    async def _list(self, _: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": self._models})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

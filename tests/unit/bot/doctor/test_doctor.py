@@ -330,3 +330,23 @@ async def test_h4_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Pa
     assert check.remedy.startswith("Run `orion index`")
     mended = (await checks(settings_in(tmp_path / "home", "", docs=(docs,))))["Knowledge"]
     assert mended.remedy == "Mend or remove those."
+
+
+@pytest.mark.parametrize(
+    ("listed", "read", "told"),
+    [
+        (({"id": "m", "max_model_len": 4_096},), 0, "m reads 4,096 tokens"),
+        (({"id": "m", "max_model_len": 32_768},), 0, ""),
+        (({"id": "other", "max_model_len": 4_096},), 4_096, "m reads 4,096 tokens"),
+        (None, 2_048, "m reads 2,048 tokens"),
+        (None, 9_900, ""),
+    ],
+)
+async def test_h4_a_server_whose_context_is_too_small_is_told(
+    tmp_path: Path, listed: tuple[dict[str, Any], ...] | None, read: int, told: str
+) -> None:
+    replies = [says("ok"), says("The", usage=(read, 1))]
+    async with ScriptedOpenAI(generations=replies, models=listed) as server:
+        found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
+    assert found["Model"].ok
+    assert found["Model context"].detail.startswith(told) if told else "Model context" not in found
