@@ -1,13 +1,4 @@
-"""What knowledge is made of, and the seam every index stands behind.
-
-Promises: plain frozen values; texts are exactly what stands in the document. An index of another kind (a shared
-database) implements ``KnowledgeIndex`` and nothing above it changes. Must never hold anything of one storage engine.
-
-What is known of each source beside its documents: when it was last gone over, how much was read, what was not.
-
-Promises: kept in the index itself, so that any process on any machine can tell (`orion docs`, App Home, ``/metrics``);
-a state of another version is read as far as it is understood. Must never hold a text of a document.
-"""
+"""The values of knowledge (documents, passages, what is known of a source) and the protocol every index implements."""
 
 from __future__ import annotations
 

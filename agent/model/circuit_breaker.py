@@ -1,12 +1,6 @@
-"""A circuit breaker: a far end that failed several times in a row is left alone for a while, then probed by one call.
+"""Leaves a far end alone that failed several times in a row, for pauses that double, then probes it with one call.
 
-Promises: after ``failures`` failures in a row nobody calls for a pause that doubles up to ``most_pause_s``; then one
-call may try, and the rest go on when it succeeded. One success closes it. Belongs to one process and one event loop.
-Must never sleep or call anything itself: whoever asks is told how long to wait.
-
-When a server wants to be asked again: the ``Retry-After`` header, in seconds or as a date. Pure.
-
-Promises: any header gives a wait or None; no header makes anybody wait longer than ``LONGEST_S``.
+It belongs to one process and one event loop and never sleeps itself. ``Retry-After`` headers are read here too.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Types the characters of a model's stream while they arrive: thinking, answer, or untagged (C1 to C4). No I/O.
 
-Promises: where the stream is cut never shows; text is held back only while it could still be a tag, and never more than
-``MAX_TAG`` characters of it; the time is linear in the text whatever stands in it. No tag ever comes out as text.
-Inside thinking only its own closing tag counts, so that a model that reasons about ``<answer>`` leaks nothing.
-Untagged text is thinking to a listener (C2); if a stream held no ``<answer>``, ``DraftReader`` makes the draft of it.
+Where the stream is cut never shows, and never more than ``MAX_TAG`` characters are held back. Inside thinking only its
+own closing tag counts, so that a model that reasons about ``<answer>`` leaks nothing. Untagged text is thinking to a
+listener (C2); if a stream held no ``<answer>``, ``DraftReader`` makes the draft of it.
 """
 
 from __future__ import annotations

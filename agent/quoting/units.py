@@ -1,7 +1,6 @@
-"""A source's text as units that can be quoted: sentences, list items, steps, table rows, code blocks.
+"""A source's text as units that can be quoted.
 
-Promises: ``text`` is what stands in the source, only with line breaks of running text as spaces and with a table row's
-cells under the names of their columns; units come in the order of the text. Must never split a unit further.
+Sentences, list items, steps, table rows, code blocks, in their order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Phase two: write, type, verify, feed back; at most three attempts, the best one counts (B2, B3, F3, F4).
+"""Phase two: write, verify, feed back, at most three attempts; the best one counts (B2, B3, F3, F4).
 
-Promises: what comes out is an outcome whose ``answer`` passed every rule, or one of Orion's own messages. Must never
-hand on a draft that failed: not whole, not in pieces, not in an error.
+A draft that failed never leaves this module, neither whole nor in pieces nor in an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """One turn: meet the message, search once, decide until there is something to say, say it verified.
 
-Promises: every ending the turn itself can bring about is an outcome, also a model out of reach or a limit reached; only
-cancellation from outside and bugs are exceptions. Must never show anything: it returns what may be shown.
+Every ending that the turn itself can bring about is an outcome; only cancellation from outside and bugs are raised.
 """
 
 from __future__ import annotations

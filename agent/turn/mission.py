@@ -1,7 +1,6 @@
 """How a new message meets the thread: as answer to a question back, continuation, or new mission (E1 to E3).
 
-Promises: event names of the log and the fields of the reset event are a fixed contract (SPEC E2). Must never reset
-while a question is pending or a step is open, and never let a failing save end the turn.
+The event names in the log and the fields of the reset event are a fixed contract (E2).
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What people see of a plan while it is worked on (A5, B1).
+"""What people see of a plan: each step as one short line of plain text (A5, B1).
 
-Promises: only a plan of more than one step is told, each step as one short line of plain text in which nothing names,
-calls or links to anybody, whatever grammar it is read by. A step that the rules object to, or that holds a link, keeps
-its place without its words. Must never tell what a step brought.
+A step that the rules object to, or that holds a link, keeps its place without its words.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""One turn in the making: what was found, what was spent, who listens. The only mutable thing of a turn.
+"""One turn in the making.
 
-Promises: source numbers are given once and never change within a turn; what was spent is counted where it is spent.
-Must never number what `llm_generate` wrote: text of a model is no source (D1).
+What was found, what was spent, who listens. A source's number never changes within a turn.
 """
 
 from __future__ import annotations

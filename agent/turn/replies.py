@@ -1,7 +1,4 @@
-"""Outcomes put into words: a verified answer ready to be shown, or one of Orion's own messages (F4, I6).
-
-Promises: the text is mrkdwn in the language of the question. Must never show a draft, an exception, a prompt or a key.
-"""
+"""Puts outcomes into words: a verified answer ready to be shown, or one of Orion's own messages (F4, I6)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What a turn had found when it asked back, kept until the person answers (B6): nothing has to be looked up twice.
+"""Keeps what a turn had found when it asked back, until the person answers (B6).
 
-Promises: bounded, however much was found; of what documents said only what is fresh is used again, later they are read
-anew; what people wrote in the thread is not kept twice. Must never keep what Slack's own search found, nor what a model
-made of it (D3).
+What documents said is used again only while fresh. What Slack's search found is never kept (D3).
 """
 
 from __future__ import annotations

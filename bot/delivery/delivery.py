@@ -1,8 +1,7 @@
-"""What Orion does in Slack: with ``stream`` and ``agent_session`` all that calls it to change anything.
+"""What Orion posts, updates and deletes in Slack.
 
-Promises: a question's answer stands in its thread once, also after a crash, a broken connection or a second worker;
-an edited question's answer is updated in place; nothing is unfurled; the lease is checked right before each effect.
-Must never post text that is not an ``Answer``'s own, and never log any of it.
+A question's answer stands in its thread once, also after a crash or a second worker; the lease is checked right before
+each call. Only an ``Answer``'s own text is posted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A source as one line of Slack mrkdwn: number, title as a link, age. Pure; today's date is given in.
+"""A source as one line of mrkdwn.
 
-Promises: nothing in a title or an address can end the link, start a mention or format the line. Must never show a link
-that is not http or https.
+Number, title as a link, age. Nothing in a title can end the link or start a mention.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A plan's steps as Slack shows them: tasks of a stream, or a status that names the one in hand (A5). Pure.
-
-Promises: the first open step is the one in hand, and no other; a step whose words are kept back is named by its number.
-Must never add a word of the model's that ``agent.turn.plan_view`` did not let through.
-"""
+"""A plan's steps as Slack shows them: tasks of a stream, or a status that names the step in hand (A5)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Which message each part of an answer belongs in, and which messages say what another one says already. No I/O.
+"""Which message each part of an answer belongs in, and which messages are duplicates.
 
-Promises: a part that its own turn posted keeps its message; of what stands twice the first stays, as people may have
-read it. Must never count a placeholder, or what another question got, as an answer.
+Of two the first stays. No I/O.
 """
 
 from __future__ import annotations

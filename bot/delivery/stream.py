@@ -1,9 +1,7 @@
 """Slack's streams: a message that grows by verified blocks while the model writes (F10, F12).
 
-Promises: a stream's ts is written down before its first word; the lease is checked before each call; a piece that may
-have arrived is never sent again. What cannot be streamed, or not to its end, is left for ``delivery`` to put in its
-place. A plan's steps stand above the answer: once its text begins, they are told no more and none is left open.
-Must never show what was not handed over as verified, nor wait for a workspace that has no streams.
+A stream's ts is stored before its first word, and a piece that may have arrived is never sent again: ``delivery`` then
+puts the whole answer in its place.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The messages that were given up, with the reason: looked at, tried again, or dropped by an operator.
-
-Promises: one that is tried again goes to the end of its thread's mailbox, once, however often that is asked for; one
-that is dropped is gone. They are kept for 30 days. Must never show or log a body.
-"""
+"""Messages that were given up: an operator lists them, tries one again (once), or drops it. Kept for 30 days."""
 
 from __future__ import annotations
 

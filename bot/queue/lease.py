@@ -1,8 +1,4 @@
-"""The right to a turn's effects, as one worker believes it has it: a lease that runs out by a clock of our own.
-
-Promises: the belief errs on the safe side, and a lease once lost stays lost (E5). Must never ask Redis: what is checked
-right before each outside effect must not wait for anybody.
-"""
+"""A worker's own belief that it holds a lease, by its own clock (E5). Checking it asks nobody and so never waits."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The durable per-thread queue: what is in it survives us, and a thread's messages are handled one by one, in order.
+"""The durable queue: one mailbox a thread, whose messages are handled one by one, in order.
 
-Promises: a message is stored when ``enqueue`` returns, and only then may Slack get its ack; a message whose event id
-was seen in the last day is stored once (A3). It stays at the head of its thread until ``done`` is accepted, so a worker
-that dies loses nothing (H3). A thread has one holder at a time, who proves it with a token; a lease that ran out is
-never honoured for a further effect (E5). Must never log a body.
+A message is stored when ``enqueue`` returns; only then may Slack get its ack. It stays at the head of its thread until
+``done`` is accepted, so a worker that dies loses nothing (H3). One holder at a time has a token for the thread (E5).
 
 Theory of operation. Per thread there is a list of messages (``mb``) and, while its head was tried, a hash about that
 head (``head``: token, until, worker, tries, deaths). A thread with messages is in exactly one sorted set: its

@@ -1,7 +1,6 @@
-"""The mailbox's Lua scripts, the form of what they store, and the bell that wakes a worker.
+"""The mailbox's Lua scripts, what they store, and the notification that wakes a worker.
 
-Promises: every script touches the keys of one shard only, so that it runs in a cluster too. The bell is a courtesy: one
-that is lost costs the half second after which a worker looks anyway, so it never fails whoever rings it.
+A script touches the keys of one shard only, so it runs in a cluster too. A lost notification costs half a second.
 """
 
 from __future__ import annotations

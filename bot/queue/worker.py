@@ -1,10 +1,7 @@
-"""The worker: takes messages out of the mailbox, owns the tasks that handle them, and lets none of them go astray.
+"""The worker: claims messages, runs their turns, and ends each as ok, retry, dead or given back.
 
-Promises: a turn runs only while its lease is held and is cancelled the moment it is not (E5); each claimed message ends
-as ok, retry, dead or given back, whatever its handler does; a handler that crashes meets the wall here, is logged under
-its turn's id and tried again with backoff, and in the end the person is told (``on_dead``). A Redis that is away is
-waited for. ``stop`` drains (H3): nothing new is claimed, running turns go on, beating, for ``drain_s`` seconds, the
-rest is given back. Must never log a body or an exception's text (it may quote one), nor create a task it does not own.
+A turn is cancelled the moment its lease is lost (E5). A handler that crashes meets the wall here and is tried again; in
+the end the person is told (``on_dead``). ``stop`` drains: running turns get ``drain_s`` seconds, then are given back.
 """
 
 from __future__ import annotations

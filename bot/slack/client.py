@@ -1,9 +1,7 @@
-"""The Bolt app and its connections, from plain values.
+"""The Bolt app and its connections, from plain values: one HTTP session, no hidden retries.
 
-Promises: one HTTP session, no hidden retries, no proxy for loopback; events are stored before they are acknowledged;
-who Orion is gets asked once and remembered; the libraries' own log lines, which quote whole payloads, stay unheard.
-Must never acknowledge an event that could not be authorised: Bolt's own check answers 200 when Slack is away, which
-would lose the event.
+Bolt's own check answers 200 when Slack is away, which would lose the event: an event that cannot be authorised is not
+acknowledged here. The libraries' log lines quote whole payloads and are silenced.
 """
 
 from __future__ import annotations

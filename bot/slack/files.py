@@ -1,8 +1,6 @@
-"""The files of a question, fetched from Slack: its message is looked up, each file is downloaded and read (A11, I4).
+"""Fetches and reads the files of a question (A11, I4). Whatever goes wrong becomes the file's ``trouble``.
 
-Promises: whatever goes wrong with a file becomes its ``trouble``, never an exception; the token goes to Slack's own
-hosts (or the configured server) only; no download goes beyond ``MOST_BYTES`` or ``FETCH_S``; a page to sign in is not
-taken for the file. Must never keep a file's bytes.
+The token goes to Slack's own hosts, or the configured server, only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Reading a conversation back from Slack: the messages of a thread, and what Orion already posted for a question.
-
-Promises: every page is read, up to a bound; oldest first; only Orion's own messages count as Orion's, whoever else
-writes the same metadata. Must never post.
-"""
+"""Reads a conversation back from Slack: the messages of a thread, and what Orion posted for a question."""
 
 from __future__ import annotations
 

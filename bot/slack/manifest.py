@@ -1,7 +1,6 @@
-"""The app manifest: what Orion asks of a workspace. Pure.
+"""The app manifest, with the fewest scopes that the requirements need.
 
-Promises: the least that the requirements need (no user scopes, no writing where it was not invited, no names).
-New apps can only be agents with ``agent_view``; ``assistant_view`` is not offered to them any more.
+New apps can only be agents with ``agent_view``; Slack does not offer them ``assistant_view`` any more.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Reading untyped Slack JSON without ever raising.
-
-Promises: each reader gives the asked-for type or its empty value, whatever the payload holds. Must never be used to
-guess: a missing field is empty, nothing else.
-"""
+"""Reads untyped Slack JSON without raising: each reader gives the asked-for type or its empty value."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Slack's real-time search for one question (D3): the question's own action token, the workspace's own grant.
-
-Promises: without the scope, or without a token in the event, there is no tool; only public channels are searched; the
-question itself and what bots wrote is no evidence. Must never keep or log what was found or asked.
-"""
+"""Slack's real-time search for one question, with that question's own action token (D3). Public channels only."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Are the tokens good: one harmless call each, told as a value.
-
-Promises: an end within ``within_s`` seconds; Slack's own trouble is told apart from a token that Slack refuses. Must
-never change anything, and never show a token.
-"""
+"""Checks tokens by one harmless call each, and tells a refused token from a Slack that is away."""
 
 from __future__ import annotations
 

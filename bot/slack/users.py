@@ -1,8 +1,6 @@
-"""Whom Orion may answer, as Slack describes them: members, guests, people and channels of other organisations (A12).
+"""Who may be answered, as Slack describes people and channels: members, guests, other organisations (A12).
 
-Promises: Slack is asked once an hour about a person or channel, by whichever worker comes first; what Slack does not
-know as our own counts as somebody else's. Must never guess while Slack is away: ``DeliveryFailed`` comes out, and the
-question waits.
+Slack is asked once an hour for each. While it is away ``DeliveryFailed`` comes out, and the question waits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""One call of Slack's Web API with patience: rate limits, server errors and broken connections are waited out.
+"""Calls of Slack's Web API that wait out rate limits, server errors and broken connections.
 
-Promises: a call that may have been carried out although no reply came is looked for before it is repeated; a lease is
-checked right before each attempt; a Slack that keeps failing gets one changing call at a time; what cannot succeed ends
-in ``DeliveryFailed``. Must never repeat a post blindly and never log what was sent.
+A call that may have been carried out is looked for before it is repeated; the lease is checked before each attempt.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What people, channels and workspaces may spend in tokens on one day (A12).
+"""What people, channels and workspaces may spend in tokens on one day of UTC (A12).
 
-Promises: what was used is counted while it is used, call by call, so that a killed worker's share counts too and a turn
-tried again costs what it really cost; all counts of a workspace's day change in one step. A day is one of UTC. A budget
-is looked at before a turn and never cuts one that runs, so turns under way may overrun it. Must never hold a text.
+Spending is counted call by call, so a killed worker's share counts too. Turns under way may overrun a budget.
 """
 
 from __future__ import annotations

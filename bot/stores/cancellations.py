@@ -1,7 +1,6 @@
-"""What people took back before an answer came: a question that was deleted, a thread that was told to stop (A3, A6).
+"""What people took back before an answer came: a deleted question, a thread told to stop (A3, A6). Kept for a day.
 
-Promises: what is noted here counts also for a question that still waits in its mailbox, where no cancellation is heard;
-it is kept for a day. Must never be read as more than "no answer is wanted any more".
+A note counts also for a question that still waits in its mailbox, where no cancellation is heard.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Pause and resume (A12): while Orion is paused questions are taken and kept, and nobody is answered.
-
-Promises: a pause holds for every process over the same Redis, and across restarts, until somebody resumes; running
-turns end first. Must never expire by itself.
-"""
+"""Pause and resume (A12), for every process over the same Redis, until somebody resumes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The token by which Slack lets Orion search for one question: kept apart from the message, for some minutes (D3).
-
-Promises: a token is in no mailbox and no dead letter, and is gone a while after its question was asked, answered or
-not; a question that waits for longer than that is answered without a search. Must never log one.
-"""
+"""The tokens by which Slack lets Orion search for one question, kept for minutes, apart from the message (D3)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Where Orion stands in a thread: unknown, addressed before ("engaged"), or told to keep quiet ("muted") (A1).
 
-Kept in Redis as long as the thread's state; a mention engages again. A thread that is older than this memory and not in
-it may have been lost with an earlier Redis ("lost"): only Slack can tell (A2). Must never be guessed from a message's
-text.
+Kept as long as the thread's state; a mention engages again. A thread older than this memory and not in it may have
+been lost with an earlier Redis ("lost"): then only Slack can tell (A2).
 """
 
 from __future__ import annotations

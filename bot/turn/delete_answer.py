@@ -1,7 +1,4 @@
-"""A question was deleted: its answer goes with it, and so does what Orion remembers of it (A3).
-
-Promises: what a person deleted is in no later prompt. Must never tell anybody that something was deleted.
-"""
+"""Deletes the answer to a deleted question, and what the thread's memory holds of both (A3)."""
 
 from __future__ import annotations
 

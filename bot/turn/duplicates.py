@@ -1,13 +1,10 @@
-"""A second look at a question for which something may yet be posted twice (E5, H3).
+"""Looks again at questions whose answer may have been posted twice, and deletes the second (E5, H3).
 
 A worker that is frozen, or cut off from Redis, between its last look at the lease and Slack's reply can still post when
 another one has answered long since; and a post that Slack gave no reply to may be carried out long after the next try.
 Slack has no key that would refuse the second. So whoever took a question over, finds that it lost one, or was left
-without a reply leaves a message: some seconds later, and again and again for a minute, any worker looks into the thread
-and puts it in order.
-
-Promises: the message is as durable as a question, a look deletes nothing that is not a second one, and where Slack
-replied nobody looks. Must never hold up the thread itself: the message lies in a mailbox of its own.
+without a reply leaves a message in a mailbox of its own: some seconds later, and again for a minute, any worker looks
+into the thread and puts it in order.
 """
 
 from __future__ import annotations

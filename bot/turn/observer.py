@@ -1,8 +1,4 @@
-"""Who watches a turn: the record, the status people see, metrics, counters, traces. One listener for all events.
-
-Promises: what is counted is counted once per turn, also if the turn is tried again; a watcher that fails never stops
-the turn (the agent walls its listener in). Must never log a text.
-"""
+"""Listens to a turn for the record, the status people see, metrics, counters and traces. Counts once per turn."""
 
 from __future__ import annotations
 

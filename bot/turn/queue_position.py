@@ -1,9 +1,4 @@
-"""What people see while their question waits for a free place: how soon it is their turn (A5).
-
-Promises: whichever worker looks first tells, once in a while, so that nobody is told twice at once and a dead worker's
-word is out of date by itself; a status that comes too late is taken back. The turn's own status takes the place of this
-one when it begins. Must never hold up a turn, nor claim one.
-"""
+"""Shows people whose question waits for a free worker how soon it is their turn (A5)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The tools that the settings name besides the documents: repositories, files, web search, MCP servers.
-
-Promises: what is not configured is not there; a setting that cannot be meant so is refused with what to do, a server
-that is merely down is not. Must never read the environment.
-"""
+"""Builds the tools that the settings name besides the documents: repositories, files, web search, MCP servers."""
 
 from __future__ import annotations
 

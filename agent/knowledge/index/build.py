@@ -1,8 +1,7 @@
-"""One pass over the sources, whatever the index stores them in.
+"""One pass over the sources into an index. What did not change is not parsed again; what cannot be read is named.
 
-Promises: reads outside of transactions, writes in batches, so that being killed loses only the open batch; what did not
-change is not parsed again; what cannot be read is named, and the rest goes on. Must never drop what stands under a
-source that is away.
+Files are read outside of transactions and written in batches, so that a killed run loses only its open batch. What
+belongs to a source that is away stays.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""An index as some people may see it: documents that are not for all of them are not there (I3).
-
-Promises: what is withheld leaves no trace, neither in a count nor in a list; as many passages as asked for are found
-where there are as many. Must never let a document through whose audience is not known to allow it.
-"""
+"""An index as some people may see it: documents that not all of them may see are in no result, list or count (I3)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""One process at a time brings an index up to date, on one machine or over many.
+"""Lets one process at a time bring an index up to date: a file lock beside SQLite, an advisory lock in PostgreSQL.
 
-Promises: the lock is let go of by the kernel, or by the database server, when its holder dies, however it dies; nothing
-expires while its holder works. A file beside the index does for SQLite, a session's advisory lock for PostgreSQL: the
-same server that holds the index. Must never be needed to read.
+The kernel or the database server releases it however the holder dies. Reading needs no lock.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""The index that several machines share: PostgreSQL, ranked as on one machine.
+"""The index that several machines share, in PostgreSQL, ranked with the same code as SQLite's.
 
-Promises: any text is a valid query; readers never wait for a writer; one process builds at a time, and being killed
-while building leaves the last committed batch. A database that is away is a ``KnowledgeAwayError`` within seconds, and
-needs no restart when it is back. Must never run on the event loop (every method blocks), never touch a table outside
-its own schema, and never log a query or a text.
+Every method blocks: keep it off the event loop. A database that is away raises ``KnowledgeAwayError`` within seconds.
 """
 
 from __future__ import annotations

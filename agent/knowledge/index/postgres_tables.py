@@ -1,8 +1,6 @@
 """The tables of the shared index: how a build writes them, and which passages have the words of a query.
 
-Promises: each batch is one transaction; a passage's number is never given to another one. What is stored of words is
-taken away again by the same rules that made it, so ``VERSION`` must grow with them. Must never be written without the
-lock that lets one process build at a time.
+Stored words are removed by the rules that made them, so ``VERSION`` must grow whenever those rules change.
 """
 
 from __future__ import annotations

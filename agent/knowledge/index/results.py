@@ -1,8 +1,4 @@
-"""What every index makes of the rows it found: passages and documents, with their links.
-
-Promises: pure; rows of one layout whatever the storage engine, so that two indexes answer alike. Must never put a text
-twice into one result.
-"""
+"""Turns the rows of an index into passages and documents with their links, the same for every storage."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Where ranking by meaning joins ranking by words: the seam that an index has for it.
-
-Promises: an index without it ranks by words alone. Must never need the extra ``semantic``.
-"""
+"""The interface through which ranking by meaning joins an index. Without it an index ranks by words alone."""
 
 from __future__ import annotations
 

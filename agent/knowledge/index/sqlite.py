@@ -1,9 +1,6 @@
-"""The index of one machine: a file of SQLite.
+"""The index of one machine, in a SQLite file. A damaged file is set aside and built anew from the documents.
 
-Promises: any text is a valid query; readers never wait for the writer; being killed while indexing leaves the last
-committed batch, and the next run goes on from there. The file holds nothing that indexing again would not bring back,
-so a damaged one is set aside and started anew. Must never run on the event loop (every method blocks), and never log
-a query or a text.
+Every method blocks: keep it off the event loop.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A document is cut into chunks: by heading, then by size, never inside a paragraph, list item, table row or code line.
+"""Cuts a document into chunks: by heading, then by size, never inside a paragraph, list item, table row or code line.
 
-Promises: a chunk's text is lines of the document as they stand (a table that goes on repeats its head); every line
-that a reader sees is in a chunk; ``line`` is where the chunk starts, from 1. Must never lose text, and stays linear.
+A chunk's text is lines of the document as they stand; only a table that goes on repeats its head. Lines count from 1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The text of a Word document as Markdown: headings, lists and tables keep their form. The only importer of docx.
+"""The text of a Word document as Markdown. The only importer of docx.
 
-Promises: the text in the order of the page, or ``DocxUnreadableError`` with a reason in plain words. What a package
-would unpack to is looked at before anything is unpacked. Must never let an exception of the parser escape, and never
-read anything outside the file.
+How much a package would unpack to is checked before anything is unpacked. Raises ``DocxUnreadableError`` only.
 """
 
 from __future__ import annotations

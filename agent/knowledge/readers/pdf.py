@@ -1,7 +1,6 @@
-"""The text layer of a PDF, page by page. The only importer of pypdf.
+"""The text layer of a PDF, one string a page.
 
-Promises: pages in order, one string each, or ``PdfUnreadableError`` with a reason in plain words. Must never let an
-exception of the parser escape: damaged files make it raise nearly anything.
+The only importer of pypdf, which raises nearly anything on damaged files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""A file becomes text with its title, date and positions: Markdown, plain text, code, HTML, PDF and Word.
+"""Turns a file into text with title, date and positions: Markdown, plain text, code, HTML, PDF and Word.
 
-Promises: ``read_document`` returns text or raises ``ReadError`` with a reason in plain words, whatever the bytes are; a
-file is read once, so text and ``digest`` belong together. Must never keep scripts, styles or navigation of a page, and
-never open what is not a regular file.
+``ReadError`` says in plain words why a file has no text. Only regular files are opened.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What the indexes hold of a passage and look for: stems, pairs of an identifier's parts, pairs of characters.
+"""What an index stores of a passage: stems, pairs of an identifier's parts, pairs of characters, each with its weight.
 
-Promises: pure, linear, any text; the same on every machine and in every storage. A word says as much in a passage as
-BM25F gives it: title and headings are a field of their own, and what stands in a short field says more. What it says
-does not depend on other passages, so that it can be stored. Must never be changed without new versions of the indexes.
+The weight is BM25F's for the passage alone, so that it can be stored. A change here needs a new version of the indexes.
 """
 
 from __future__ import annotations

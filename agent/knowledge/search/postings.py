@@ -1,8 +1,6 @@
-"""Which passages have a word, and how much it says there: packed into blocks, kept by any storage, ranked by BM25.
+"""Which passages have a word and how much it says there, in blocks that any storage can keep, ranked by BM25.
 
-Promises: pure; the same passages and scores whatever stores the blocks; exact: what is skipped could not have come
-among the best. Places only grow: what is written later stands behind what stands there, so that every block stays in
-order. Must never hold anything of one storage engine.
+Skipping is exact: no passage that is left out could have come among the best. Places only grow.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""What to look for of what a person wrote.
-
-Promises: any text; words without a subject are dropped unless nothing would be left; identifiers are looked for whole
-and in parts; Chinese, Japanese and Thai, which have no spaces, as character pairs. Must never take longer for a pasted
-log than for a long question.
-"""
+"""The terms to look for in what a person wrote. Words without a subject are dropped unless nothing else is left."""
 
 from __future__ import annotations
 

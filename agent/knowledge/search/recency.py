@@ -1,8 +1,4 @@
-"""What a question for the newest prefers: passages of documents that were changed last.
-
-Promises: pure; relevance still counts, and whoever calls asks first whether the words want it. Must never drop a
-passage.
-"""
+"""Prefers passages of recently changed documents, for questions that ask for the newest."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Words: which of them carry a subject, and what their stems are. Shared by search, follow-ups and quoting.
-
-Promises: pure, linear, any text. Must never be used to judge an answer: that is the verifier's own business.
-"""
+"""Words, which of them carry a subject, and their stems. For search and follow-ups; verification has its own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Sentences become vectors: a BERT of the form of all-MiniLM-L6-v2 in plain numpy, mean pooling, length one.
-
-Promises: the same text gives the same vector whatever it is encoded beside. Must never reach for a network, and is
-imported only where the extra ``semantic`` is used.
+"""Sentence vectors from a BERT of the form of all-MiniLM-L6-v2, in plain numpy: mean pooling, length one.
 
 A question has some twenty tokens, and each of its products reads all of a layer's weights: laid in narrow blocks that
 a core's cache holds, they take a third less time than as they lie in the file.

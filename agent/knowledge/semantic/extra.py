@@ -1,7 +1,6 @@
-"""The extra ``semantic``: whether it is there, and an index with it.
+"""Whether the extra ``semantic`` is installed, and an index that uses it.
 
-Promises: without the setting nothing of the extra is imported; with it, what is missing is said in one sentence. Must
-never fetch anything: the model is an installed package or a folder.
+Without the setting nothing of it is imported.
 """
 
 from __future__ import annotations

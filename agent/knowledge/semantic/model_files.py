@@ -1,8 +1,4 @@
-"""The three files of a sentence model: its shape, its weights, its tokenizer.
-
-Promises: what is missing or damaged is named by its path; the weights are mapped rather than read. Must never write
-there, and is imported only where the extra ``semantic`` is used.
-"""
+"""Reads the three files of a sentence model: shape, weights (mapped, not read) and tokenizer."""
 
 from __future__ import annotations
 

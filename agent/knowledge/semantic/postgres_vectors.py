@@ -1,8 +1,4 @@
-"""Vectors in the shared index: plain columns of bytes, read by each process into its own memory.
-
-Promises: needs no extension of PostgreSQL; one process of all machines makes vectors at a time, and the server lets go
-of its lock when it dies. Raises ``KnowledgeAwayError`` as the index does. Must never change what the index wrote.
-"""
+"""Vectors in the shared index as plain columns of bytes, without an extension of PostgreSQL."""
 
 from __future__ import annotations
 

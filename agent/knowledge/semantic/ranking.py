@@ -1,18 +1,8 @@
-"""Ranking by meaning: the nearest vectors, and how near to the question what the words found is.
+"""Ranks by words and meaning together: the words' score plus a share of the cosine.
 
-Promises: search works while some passages, or all, have no vector yet; vectors are made for new texts only, stored in
-small batches, and what is stored survives being killed. Nearness brings a passage to be looked at; whether it answers
-anything is decided by its words. Must never log a question or a text, and never run on the event loop.
-
-Two scores become one: how much a passage says the words of a question, and how near it is in meaning.
-
-Promises: pure; the best by words counts as much on its own as in any other question, whatever the scale of its score.
-Must never bring in what neither knows.
-
-Ranking by words in numpy: what ``postings.best`` gives, to the last bit, where many passages have the words sooner.
-
-Promises: pure; the same places, scores and order. Is imported only where the extra ``semantic`` brings numpy, and must
-never become the only way: without it Orion has to do.
+Passages without a vector yet are found by their words. Nearness only brings a passage to be looked at. Ranking by
+words is here once more in numpy, with the scores of ``postings.best`` to the last bit, because it is faster for many
+passages. Everything here blocks: keep it off the event loop.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Vectors in the file of one machine's index.
-
-Promises: two tables of their own; readers never wait; a process that dies leaves no lock. Must
-never change what the index itself wrote.
-"""
+"""Vectors in two tables of their own in the file of one machine's index."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Where vectors are kept beside the passages, and what of a passage becomes one.
+"""What of a passage becomes a vector, and how vectors are stored.
 
-Promises: a vector belongs to a text, not to a place: a passage that comes back unchanged in another version of its
-document keeps it. Must never need the extra: whoever stores vectors does not have to know how they are made.
+By text, so that an unchanged passage keeps its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """``orion-audience.toml``: who may see the documents of a folder and of those below it (I3).
 
-Promises: the nearest file up to the configured folder counts; a file that cannot be understood means that nobody sees
-the documents, and is named with what is wrong. Must never fall back to public on an error.
+The nearest file up to the configured folder counts. One that cannot be understood means nobody, never everybody.
 """
 
 from __future__ import annotations

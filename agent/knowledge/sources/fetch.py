@@ -1,8 +1,6 @@
-"""Pages over HTTP, fetched as a guest: robots.txt and its delay are honoured, and nobody is asked twice at once (I4).
+"""Fetches pages over HTTP as a guest, within robots.txt and its delay (I4).
 
-Promises: every hop of a redirect is held to the same as the first address (scheme, host, robots.txt, network); a page
-is bounded in bytes, also unpacked, and in time from the first byte to the last. What goes wrong is a ``FetchError``
-that says whether it may pass. Must never go to a host that no admin named, and never send a cookie or a name.
+Each redirect is held to the same as the first address. ``FetchError`` says whether trying later may help.
 """
 
 from __future__ import annotations

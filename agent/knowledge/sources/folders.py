@@ -1,8 +1,4 @@
-"""Which files of the given folders are documents.
-
-Promises: each file once, in a stable order, with an id that is unique among all roots; what cannot be walked is named.
-Must never follow a link out of a root, and never loop on links.
-"""
+"""Finds the documents in folders: each file once, in a stable order. No link is followed out of a folder."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The documents of a Git repository at a ref: exactly what was committed, with links to the line.
+"""The documents of a Git repository at a ref, as they were committed, with links to the line.
 
-Promises: files come from the repository, never from a work tree; the nearest ``orion-audience.toml`` at that ref says
-who may see them; a repository or ref that is away keeps what was known of it. Nothing the repository's own settings
-name is run and nothing is fetched. Must never follow a link or a submodule.
+Nothing the repository's own settings name is run, and nothing is fetched.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Which addresses a page may be fetched from, and connections that go to the address that was checked (I4).
+"""Connects only to public addresses, except for hosts that an admin named (I4).
 
-Promises: a name is resolved once a connection and the connection goes to one of the very addresses that were judged, so
-that an answer of the name server that changes in between (DNS rebinding) changes nothing; names that an admin listed
-may lie in a private network. Nothing goes on after ``deadline``, whatever the other side drips. Must never use a proxy:
-it would resolve names itself.
+A name is resolved once and the connection goes to an address that was checked, so DNS rebinding changes nothing. A
+proxy would resolve the name again, so none is used.
 """
 
 from __future__ import annotations

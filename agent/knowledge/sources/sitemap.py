@@ -1,8 +1,4 @@
-"""What a sitemap, or an index of sitemaps, lists. Pure.
-
-Promises: no more than is asked for is kept, whatever the file holds; entities, which could grow without end or read
-files, end the reading. Must never fetch anything.
-"""
+"""What a sitemap, or an index of sitemaps, lists. XML entities end the reading: they could grow without end."""
 
 from __future__ import annotations
 

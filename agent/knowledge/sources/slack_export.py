@@ -1,8 +1,6 @@
-"""The channels of an exported Slack workspace: each thread a document, what stands alone gathered by day.
+"""Exported Slack channels as documents: a thread each, and what stands alone gathered by day.
 
-Promises: a document links to its first message; who could not see a channel cannot see its documents (a private one is
-for its own channel only); direct messages are left out. A file that is damaged is named and the rest goes on. Must
-never show a person's e-mail address or a message that a bot or Slack itself wrote.
+A private channel's documents are for that channel only; direct messages and bots are left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The pages of a web site as documents: those that its sitemaps list, and single ones by their address.
+"""The pages of a web site as documents, from its sitemaps or by single addresses.
 
-Promises: a page that is as it was is not sent again; one that is gone leaves the index, one that cannot be had for now
-stays as it was known and is named; a sitemap that cannot be had keeps all that was known of its site. Pages of other
-hosts than the configured ones are left out, and named. Must never read more pages than it is told to.
+A page that is gone leaves the index; one that cannot be had for now stays as it was known.
 """
 
 from __future__ import annotations
