@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bot.cli.output import LocalOption, prefix_of
+from bot.cli.output import JudgeOption, LocalOption, prefix_of, with_judge
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -48,13 +48,14 @@ def grounding(
 @app.command()
 def verifier(
     files: FilesArgument,
+    judge: JudgeOption = False,  # noqa: FBT002 - a flag
     keep: Annotated[bool, typer.Option("--keep", help="Show the totals in `orion stats`.")] = False,  # noqa: FBT002 - a flag
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Wrong passes and wrong fails of the verifier: {id, text, question?, sources?, passes, kind?} a line."""
     from bot.evals.verifier import evaluate_verifier
 
-    reports = evaluate_verifier(files)
+    reports = with_judge(lambda asked: evaluate_verifier(files, asked), wanted=judge)
     _show(reports, as_json=as_json)
     if keep:
         from bot.cli.output import configured, run

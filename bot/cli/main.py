@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,18 @@ from bot.cli.admin import app as people_app
 from bot.cli.dead_letters import app as dead_letters_app
 from bot.cli.evaluate import app as eval_app
 from bot.cli.index import app as index_app
-from bot.cli.output import EXIT_FAILED, configured, err, out, print_json, print_text, printable, run
+from bot.cli.output import (
+    EXIT_FAILED,
+    JudgeOption,
+    configured,
+    err,
+    out,
+    print_json,
+    print_text,
+    printable,
+    run,
+    with_judge,
+)
 from bot.cli.stats import app as figures_app
 from bot.errors import WrongUse
 
@@ -126,9 +138,10 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     jsonl: Annotated[
         tuple[Path, Path] | None, typer.Option(metavar="IN OUT", help="One object a line in, one out.")
     ] = None,
+    judge: JudgeOption = False,  # noqa: FBT002 - a flag
     as_json: JsonOption = False,  # noqa: FBT002 - a flag
 ) -> None:
-    """Verify any text, without Slack, Redis or a model. Exit code 0: it passes; 1: it does not."""
+    """Verify any text, without Slack and Redis; --judge asks a model too. Exit code 0: it passes; 1: it does not."""
     from bot.evals.verify import Terms, told, verdict_json, verify_file, verify_stream
 
     if dialect not in {"mrkdwn", "markdown"}:
@@ -139,11 +152,14 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
         message = "With --jsonl each row brings its own text, question and sources: leave FILE and those options away."
         raise WrongUse(message)
     if jsonl:
-        streamed = verify_stream(*jsonl, terms)
+        streamed = with_judge(lambda asked: verify_stream(*jsonl, replace(terms, judge=asked)), wanted=judge)
         if streamed.failed:
             err.print(printable(told(streamed, *jsonl)), style="red")
         raise typer.Exit(1 if streamed.failed else 0)
-    verdict = verify_file(file, question=question, sources=sources, terms=terms)
+    verdict = with_judge(
+        lambda asked: verify_file(file, question=question, sources=sources, terms=replace(terms, judge=asked)),
+        wanted=judge,
+    )
     if as_json:
         print_json(verdict_json(verdict))
     else:

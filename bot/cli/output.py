@@ -7,16 +7,19 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import structlog
 import typer
 from rich.console import Console
 
+from bot.errors import WrongUse
+
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
     from redis.asyncio import Redis
 
+    from agent.model.judge import Judge
     from bot.settings import Settings
 
 SERVED = "orion"
@@ -33,6 +36,7 @@ LocalOption = Annotated[
         "--local", metavar="PORT", min=1, max=65535, help="The local workspace on this port, not what serves Slack."
     ),
 ]
+JudgeOption = Annotated[bool, typer.Option("--judge", help="Ask the model about what rules cannot decide.")]
 
 
 def prefix_of(port: int | None) -> str:
@@ -98,6 +102,25 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
         raise typer.Exit(EXIT_INTERRUPTED) from None
     err.print(message, style="red")
     raise typer.Exit(EXIT_FAILED)
+
+
+def with_judge(work: Callable[[Judge | None], Coroutine[Any, Any, Result]], *, wanted: bool) -> Result:
+    """What ``work`` gives with the configured judge, or with none where none is wanted."""
+    if not wanted:
+        return asyncio.run(work(None))
+    from bot.timeouts import TurnTimeouts
+    from bot.turn.engine import open_judge
+
+    settings = configured()
+    if not settings.uses_server:
+        message = "--judge needs a model. Set OPENAI_API_KEY or OPENAI_BASE_URL, or leave --judge away."
+        raise WrongUse(message)
+
+    async def asked() -> Result:
+        async with open_judge(settings.model_copy(update={"judge": True}), TurnTimeouts.of(settings).judge) as judge:
+            return await work(judge)
+
+    return run(asked())
 
 
 def _write(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Counts how often the verifier is wrong on labelled texts: wrong passes and wrong failures (F8)."""
+"""How often the verifier is wrong on labelled texts: what it should have stopped, what it should have let pass (F8)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.model.judge import Judge
 from bot.evals.rows import Row, read_rows, share
-from bot.evals.verify import parse_sources
-from verification.check import check
+from bot.evals.verify import Terms, parse_sources, verdict_on
 from verification.judgement import open_claims
-from verification.types import Draft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +28,10 @@ class Ruling:
     open: bool = False
 
 
-def evaluate_verifier(paths: Sequence[Path]) -> list[dict[str, Any]]:
+async def evaluate_verifier(paths: Sequence[Path], judge: Judge | None = None) -> list[dict[str, Any]]:
     """One report per file, in order. Raises ``WrongUse`` for a line that is no row."""
-    return [{"file": path.name, **scored([_ruling(row) for row in read_rows(path)])} for path in paths]
+    terms = Terms(judge=judge)
+    return [{"file": path.name, **scored([await _ruling(row, terms) for row in read_rows(path)])} for path in paths]
 
 
 def scored(rulings: Sequence[Ruling]) -> dict[str, Any]:
@@ -74,20 +74,14 @@ def _wrong(rulings: Iterable[Ruling]) -> tuple[list[Ruling], list[Ruling]]:
     return accepted, rejected
 
 
-def _ruling(row: Row) -> Ruling:
-    verdict = check(
-        Draft(
-            text=row.text("text"),
-            question=row.text("question", ""),
-            sources=parse_sources(row.fields.get("sources") or [], name=row.place),
-        )
-    )
-    rules = tuple(sorted({error.rule for error in verdict.errors}))
+async def _ruling(row: Row, terms: Terms) -> Ruling:
+    sources = parse_sources(row.fields.get("sources") or [], name=row.place)
+    verdict = await verdict_on(row.text("text"), question=row.text("question", ""), sources=sources, terms=terms)
     return Ruling(
         id=row.identity(),
         passes=row.flag("passes"),
         passed=verdict.passed,
-        rules=rules,
+        rules=tuple(sorted({error.rule for error in verdict.errors})),
         kind=row.text("kind", ""),
         open=bool(open_claims(verdict)),
     )

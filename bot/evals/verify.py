@@ -1,19 +1,31 @@
-"""`orion verify`: the verifier as a command, without Slack, Redis or a model (F11). One bad row stops no other."""
+"""`orion verify`: the verifier as a command, without Slack and Redis, and without a model unless one is asked (F11).
+
+In a stream of rows one bad row never stops the others.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+import structlog
+
+from agent.model.judge import Judge, JudgeContext, Opinion
+from agent.model.protocol import ModelError
 from bot.errors import WrongUse
 from verification.check import check
+from verification.judgement import judged, key_of, open_claims
 from verification.types import Claim, Dialect, Draft, Source, Verdict
 
 _FIRST_FAULTS = 3
+_AT_ONCE = 8
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,17 +34,32 @@ class Terms:
 
     repair: bool = True
     dialect: Dialect = "mrkdwn"
+    judge: Judge | None = None
 
 
-def verify_file(file: str, *, question: str, sources: Path | None, terms: Terms) -> Verdict:
+async def verify_file(file: str, *, question: str, sources: Path | None, terms: Terms) -> Verdict:
     """The verdict on a file, or on standard input where ``file`` is ``-``."""
     known = parse_sources(read_json(sources), name=str(sources)) if sources else ()
-    return judge(read_text(file), question=question, sources=known, terms=terms)
+    return await verdict_on(read_text(file), question=question, sources=known, terms=terms)
 
 
-def judge(text: str, *, question: str, sources: tuple[Source, ...], terms: Terms) -> Verdict:
-    """One text against its sources."""
-    return check(Draft(text=text, question=question, sources=sources, dialect=terms.dialect, repair=terms.repair))
+async def verdict_on(text: str, *, question: str, sources: tuple[Source, ...], terms: Terms) -> Verdict:
+    """One text against its sources. A judge is asked about every claim that the rules leave open (F5, F6)."""
+    draft = Draft(text=text, question=question, sources=sources, dialect=terms.dialect, repair=terms.repair)
+    judge = terms.judge if sources else None
+    verdict = check(replace(draft, judged=judge is not None))
+    claims = open_claims(verdict)
+    if judge is None or not claims:
+        return verdict
+    opinion = Opinion()
+    try:
+        opinion = await judge.judge(
+            JudgeContext(question=question, answer=verdict.text, claims=claims, sources=sources)
+        )
+    except ModelError as failure:
+        log.warning("judge_failed", error_type=failure.kind, reason=failure.detail)
+    said = {key_of(claim): opinion.judgements.get(number) for number, claim in enumerate(claims, 1)}
+    return replace(judged(verdict, said, sources), no_answer=opinion.no_answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,18 +71,15 @@ class Streamed:
     faults: tuple[str, ...] = ()
 
 
-def verify_stream(rows: Path, out: Path, terms: Terms) -> Streamed:
-    """One object a line in, one a line out; memory does not grow with the rows."""
+async def verify_stream(rows: Path, out: Path, terms: Terms) -> Streamed:
+    """One object a line in, one a line out, in the same order; memory does not grow with the rows."""
     if same_file(rows, out):
         msg = f"{out} is read and cannot be written at the same time. Name another file for the verdicts."
         raise WrongUse(msg)
     answered = failed = 0
     faults: list[str] = []
     with _open(rows, "rb") as source, _open(out, "wb") as target:
-        for number, line in enumerate(source, 1):
-            if not line.strip():
-                continue
-            shown = _verify_row(line, number, terms)
+        async for shown in _verdicts(source, terms):
             if fault := shown.get("error"):
                 failed += 1
                 faults += [fault] if failed <= _FIRST_FAULTS else []
@@ -63,6 +87,16 @@ def verify_stream(rows: Path, out: Path, terms: Terms) -> Streamed:
                 answered += 1
             target.write(json.dumps(shown, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
     return Streamed(answered=answered, failed=failed, faults=tuple(faults))
+
+
+async def _verdicts(source: IO[bytes], terms: Terms) -> AsyncIterator[dict[str, Any]]:
+    """What each line gives. A few at once, where a judge is waited for."""
+    numbered = ((number, line) for number, line in enumerate(source, 1) if line.strip())
+    while some := list(islice(numbered, _AT_ONCE if terms.judge else 1)):
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_verify_row(line, number, terms)) for number, line in some]
+        for task in tasks:
+            yield task.result()
 
 
 def told(streamed: Streamed, rows: Path, out: Path) -> str:
@@ -80,7 +114,7 @@ def same_file(one: Path, other: Path) -> bool:
     return one.is_file() and other.is_file() and one.samefile(other)
 
 
-def _verify_row(line: bytes, number: int, terms: Terms) -> dict[str, Any]:
+async def _verify_row(line: bytes, number: int, terms: Terms) -> dict[str, Any]:
     row: Any = None
     try:
         row = parse_json(line.decode("utf-8-sig"))
@@ -92,7 +126,8 @@ def _verify_row(line: bytes, number: int, terms: Terms) -> dict[str, Any]:
     except WrongUse as error:
         identity = row.get("id") if isinstance(row, Mapping) else None
         return {"id": identity, "error": f"line {number}: {error}"}
-    return {"id": row.get("id"), **verdict_json(judge(text, question=question, sources=sources, terms=terms))}
+    verdict = await verdict_on(text, question=question, sources=sources, terms=terms)
+    return {"id": row.get("id"), **verdict_json(verdict)}
 
 
 def _text_of(row: Any, name: str, *, default: str | None = None) -> str:

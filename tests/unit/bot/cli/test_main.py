@@ -37,6 +37,7 @@ def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
         (["verify", "docs/limits.md", "--sources", "docs/limits.md"], "is no JSON"),
         (["verify", "--jsonl", "docs/limits.md", "out", "--question", "x?"], "leave FILE and those options away"),
         (["verify", "docs/limits.md", "--jsonl", "docs/limits.md", "out"], "leave FILE and those options away"),
+        (["verify", "docs/limits.md", "--judge"], "--judge needs a model"),
         (["verify", "--jsonl", "docs", "out"], "cannot open docs"),
         (["verify", "--jsonl", "docs/limits.md", "docs"], "cannot open docs"),
         (["verify", "--jsonl", "docs/limits.md", "docs/limits.md"], "cannot be written at the same time"),

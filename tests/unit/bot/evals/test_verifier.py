@@ -69,7 +69,7 @@ def test_f8_no_rows_are_a_report_of_zeros() -> None:
     assert (scored([])["false_accept_rate"], scored([])["kinds"]) == (0.0, {})
 
 
-def test_f8_rows_go_through_the_real_rules_repair_included(tmp_path: Path) -> None:
+async def test_f8_rows_go_through_the_real_rules_repair_included(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"id": 1, "text": "**Backups** are kept for 30 days [1].", "sources": SOURCES, "passes": True},
         {"id": 2, "text": "Backups are kept for 31 days [1].", "sources": SOURCES, "passes": False, "question": None},
@@ -77,22 +77,22 @@ def test_f8_rows_go_through_the_real_rules_repair_included(tmp_path: Path) -> No
     ]
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (report,) = evaluate_verifier([path])
+    (report,) = await evaluate_verifier([path])
     assert (report["file"], report["rows"], report["false_accepts"], report["false_rejects"]) == ("rows.jsonl", 3, 0, 0)
 
 
 @pytest.mark.parametrize(
     "row", [{"id": 1, "text": "x"}, {"id": 1, "passes": True}, {"id": 1, "text": "x", "passes": True, "sources": [3]}]
 )
-def test_f8_a_bad_row_is_named(tmp_path: Path, row: dict[str, Any]) -> None:
+async def test_f8_a_bad_row_is_named(tmp_path: Path, row: dict[str, Any]) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(WrongUse, match=r"rows\.jsonl, line 1"):
-        evaluate_verifier([path])
+        await evaluate_verifier([path])
 
 
-def test_f8_the_labelled_set_stays_within_its_measured_figures() -> None:
-    (report,) = evaluate_verifier([LABELLED])
+async def test_f8_the_labelled_set_stays_within_its_measured_figures() -> None:
+    (report,) = await evaluate_verifier([LABELLED])
     kinds = report["kinds"]
     assert report["rows"] >= 120
     assert {kind: kinds[kind]["false_accepts"] for kind in PRECISE} == dict.fromkeys(PRECISE, 0)
