@@ -53,7 +53,7 @@ class ChatMessage(TypedDict):
     content: str
 
 
-class Part(TypedDict):
+class PromptPart(TypedDict):
     """A block of outside text under the label it is fenced with."""
 
     label: str
@@ -147,7 +147,7 @@ def _barred(text: str) -> str:
     return "\n".join(f"| {line}" for line in text.splitlines())
 
 
-def fenced(parts: Sequence[Part], seed: str) -> str:
+def fenced(parts: Sequence[PromptPart], seed: str) -> str:
     """Each part between its own marker lines. The fence word follows from ``seed`` and stands in no part."""
     texts = [text for part in parts for text in (part["label"], part["text"])]
     words = (hashlib.sha256(f"{number}\n{seed}".encode(errors="replace")).hexdigest()[:12] for number in count())
@@ -183,7 +183,7 @@ def _dated(today: date) -> str:
     return f"Today is {today:%A}, {today.day} {today:%B %Y} (UTC)."
 
 
-def _source_parts(sources: Iterable[Source], today: date) -> Iterable[Part]:
+def _source_parts(sources: Iterable[Source], today: date) -> Iterable[PromptPart]:
     for source in sources:
         yield _part(f"source [{source.id}] {_one_line(source.title)}{_updated(source.updated_at, today)}", source.text)
 
@@ -208,7 +208,7 @@ def _ago(days: int) -> str:
     return f"{months} months ago" if months < _MONTHS_TOLD else f"{round(days / 365.25)} years ago"
 
 
-def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) -> Iterable[Part]:
+def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) -> Iterable[PromptPart]:
     """What the tools were asked and told; what they told as sources stands in full already."""
     lines = [f"{'✓' if r.ok else '✗'} {_one_line(r.tool)}{_asked(r)}: {_clip(_told(r), longest)}" for r in results]
     if left_out:
@@ -238,14 +238,14 @@ def _talk(history: Sequence[Message], longest: int) -> str:
     return "\n".join(lines)
 
 
-def _conversation(context: DecideContext | WriteContext, talk: str) -> list[Part]:
+def _conversation(context: DecideContext | WriteContext, talk: str) -> list[PromptPart]:
     told = "\n".join(f"{key}: {value}" for key, value in context.answers.items())
     mission = context.mission if context.mission != context.question.text else ""
     named = (("mission", mission), ("conversation so far", talk), ("the person's answers to questions", told))
     return [_part(label, text) for label, text in named if text]
 
 
-def _plan_parts(plan: Plan | None) -> Iterable[Part]:
+def _plan_parts(plan: Plan | None) -> Iterable[PromptPart]:
     """Its words come from a person or from a model that had just read documents: data like any other (I2)."""
     if plan and plan.steps:
         steps = "\n".join(f"{n}. [{step.status}] {step.description}" for n, step in enumerate(plan.steps, 1))
@@ -264,7 +264,7 @@ def _tool_lines(tools: Iterable[ToolSpec]) -> str:
     return "\n".join(json.dumps(tool, ensure_ascii=False) for tool in named)
 
 
-def _part(label: str, text: str) -> Part:
+def _part(label: str, text: str) -> PromptPart:
     return {"label": label, "text": text}
 
 

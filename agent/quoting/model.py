@@ -27,7 +27,7 @@ from agent.quoting.passages import PASSAGE_CHARS, Asked, Found, fitting
 from agent.quoting.query import earlier_subjects, search_query
 from agent.quoting.rendering import beginning, rendered
 from agent.quoting.small_talk import asks_for_documents, small_talk
-from agent.quoting.units import Unit, units_of
+from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.requests import from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
 from verification.text.language import detect
@@ -116,14 +116,14 @@ def _passages(context: WriteContext) -> tuple[Found, ...]:
     return fitting(asked, documents, barred) or fitting(asked, thread, lambda unit: barred(unit) or _asks(unit))
 
 
-def _asks(unit: Unit) -> bool:
+def _asks(unit: QuotableUnit) -> bool:
     """A question that somebody put to others answers nothing."""
     return unit.text.endswith(("?", "？"))
 
 
-def _first_units(source: Source) -> list[Unit]:
+def _first_units(source: Source) -> list[QuotableUnit]:
     """How a source begins."""
-    chosen: list[Unit] = []
+    chosen: list[QuotableUnit] = []
     for unit in units_of(source):
         if chosen and sum(len(each.text) for each in chosen) + len(unit.text) > PASSAGE_CHARS:
             break
@@ -131,12 +131,12 @@ def _first_units(source: Source) -> list[Unit]:
     return chosen
 
 
-def _complained_of(context: WriteContext) -> Callable[[Unit], bool]:
+def _complained_of(context: WriteContext) -> Callable[[QuotableUnit], bool]:
     """Tells the units not to quote again: those of the last draft that feedback names, else all of that draft."""
     draft = _letters(context.previous_draft) if context.feedback else ""
     named = _letters(context.feedback)
 
-    def is_in(unit: Unit, text: str) -> bool:
+    def is_in(unit: QuotableUnit, text: str) -> bool:
         said = _letters(unit.text)[:_COMPARED]
         return len(said) >= _LEAST_COMPARED and said in text
 

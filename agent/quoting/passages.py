@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Final
 
 from agent.knowledge.search.tokens import stems
-from agent.quoting.units import Unit, units_of
+from agent.quoting.units import QuotableUnit, units_of
 from verification.text.language import detect
 from verification.types import Source
 
@@ -53,8 +53,8 @@ class Found:
     is the mean of that and of the same share for ``best`` alone: words in one sentence say more than words apart.
     """
 
-    units: tuple[Unit, ...]
-    best: Unit
+    units: tuple[QuotableUnit, ...]
+    best: QuotableUnit
     covered: float
     score: float
 
@@ -78,7 +78,7 @@ class Weights:
         return sum(weight for word, weight in self.words.items() if word in said) / whole if whole else 0.0
 
 
-def fitting(asked: Asked, sources: Sequence[Source], is_barred: Callable[[Unit], bool]) -> tuple[Found, ...]:
+def fitting(asked: Asked, sources: Sequence[Source], is_barred: Callable[[QuotableUnit], bool]) -> tuple[Found, ...]:
     """The passages to show, best first; none where even the best covers too little."""
     ranked = ranked_passages(asked, sources, is_barred)
     best = max((found.score for found in ranked[:MOST]), default=0.0)
@@ -92,7 +92,7 @@ def fitting(asked: Asked, sources: Sequence[Source], is_barred: Callable[[Unit],
 
 
 def ranked_passages(
-    asked: Asked, sources: Sequence[Source], is_barred: Callable[[Unit], bool] = lambda _: False
+    asked: Asked, sources: Sequence[Source], is_barred: Callable[[QuotableUnit], bool] = lambda _: False
 ) -> tuple[Found, ...]:
     """The best passage of each section, by its place in the search and by its score, fused by reciprocal rank."""
     sections = [section for source in sources for section in _sections(source, is_barred)]
@@ -119,7 +119,7 @@ def _places(sources: Sequence[Source]) -> dict[Source, int]:
     return places
 
 
-def weigh(asked: Asked, sections: Sequence[Sequence[Unit]]) -> Weights:
+def weigh(asked: Asked, sections: Sequence[Sequence[QuotableUnit]]) -> Weights:
     """The weights of a question's words over these sections."""
     text = asked.text[:_MOST_CHARS]
     language = detect(text) or detect(" ".join(unit.text for section in sections[:MOST] for unit in section))
@@ -136,32 +136,32 @@ def _rarity(word: str, sections: Sequence[frozenset[str]]) -> float:
     return rarity if found else rarity * _ABSENT
 
 
-def _sections(source: Source, is_barred: Callable[[Unit], bool]) -> Iterator[tuple[Unit, ...]]:
+def _sections(source: Source, is_barred: Callable[[QuotableUnit], bool]) -> Iterator[tuple[QuotableUnit, ...]]:
     units = (unit for unit in units_of(source) if not is_barred(unit))
     for _, section in groupby(units, key=lambda unit: unit.context):
         yield tuple(section)
 
 
-def _texts(units: Sequence[Unit]) -> Iterator[str]:
+def _texts(units: Sequence[QuotableUnit]) -> Iterator[str]:
     """What a passage says, with what stands above it."""
     yield units[0].source.title
     yield units[0].context
     yield from (unit.text for unit in units)
 
 
-def _best_passage(section: Sequence[Unit], weights: Weights) -> Found:
+def _best_passage(section: Sequence[QuotableUnit], weights: Weights) -> Found:
     passages = (_passage(units, weights) for units in _windows(section))
     return max(passages, key=lambda each: each.score)
 
 
-def _passage(units: Sequence[Unit], weights: Weights) -> Found:
+def _passage(units: Sequence[QuotableUnit], weights: Weights) -> Found:
     covered = weights.share(*_texts(units))
     shares = [weights.share(*_texts((unit,))) for unit in units]
     best = shares.index(max(shares))
     return Found(units=tuple(units), best=units[best], covered=covered, score=(covered + shares[best]) / 2)
 
 
-def _windows(section: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
+def _windows(section: Sequence[QuotableUnit]) -> Iterator[Sequence[QuotableUnit]]:
     """The whole section where it is short, else what fits from each of its units on."""
     for start in range(len(section)):
         end, size = start + 1, len(section[start].text)

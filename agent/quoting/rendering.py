@@ -8,7 +8,7 @@ from typing import Final
 
 from agent.quoting.passages import Found
 from agent.quoting.small_talk import line
-from agent.quoting.units import Unit
+from agent.quoting.units import QuotableUnit
 from verification.evidence.passages import sentence_spans
 from verification.types import Source
 
@@ -26,7 +26,7 @@ def rendered(passages: Sequence[Found], language: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def beginning(source: Source, units: Sequence[Unit], language: str | None) -> str:
+def beginning(source: Source, units: Sequence[QuotableUnit], language: str | None) -> str:
     """Units of a source that is shown for itself: a list, or how an attached file begins."""
     return _passage(line("quoted", language, title=source.title), units, None)
 
@@ -37,9 +37,9 @@ def _title(found: Found) -> str:
     return " › ".join((title, *(part for part in path if part and part not in title.split(" › "))))
 
 
-def _passage(opening: str, units: Sequence[Unit], best: Unit | None) -> str:
+def _passage(opening: str, units: Sequence[QuotableUnit], best: QuotableUnit | None) -> str:
     lines: list[str] = [opening]
-    previous: Unit | None = None
+    previous: QuotableUnit | None = None
     for unit in units:
         number = f"[{unit.source.id}]"
         text = _bold(unit.text) if unit is best and _may_be_bold(unit) else unit.text
@@ -57,7 +57,7 @@ def _passage(opening: str, units: Sequence[Unit], best: Unit | None) -> str:
     return "\n".join(lines)
 
 
-def _may_be_bold(unit: Unit) -> bool:
+def _may_be_bold(unit: QuotableUnit) -> bool:
     return unit.kind != "code" and _MARKED.search(unit.text) is None and unit.text.strip(".!?。！？") != ""
 
 
@@ -67,11 +67,11 @@ def _bold(text: str) -> str:
     return f"**{words}**{text[len(words) :]}"
 
 
-def _goes_on(previous: Unit, unit: Unit) -> bool:
+def _goes_on(previous: QuotableUnit, unit: QuotableUnit) -> bool:
     return previous.kind == "sentence" and previous.block == unit.block
 
 
-def _ended(text: str, unit: Unit) -> str:
+def _ended(text: str, unit: QuotableUnit) -> str:
     """Of several sentences the last is ended too: only behind a full stop a number speaks for them all."""
     several = len(sentence_spans(unit.text, None)) > 1
     return f"{text}." if several and not unit.text.endswith(_SENTENCE_ENDS) else text

@@ -29,7 +29,7 @@ _CJK_EDGE: Final = re.compile(r"(?<=[\u3040-\u30ff\u3400-\u9fff。、，])\n(?=[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class QuotableUnit:
     """One quotable piece.
 
     ``block`` numbers the paragraph, list or table it is from; ``context`` are the headings above it from the top, with
@@ -51,7 +51,7 @@ class Unit:
 
 
 @lru_cache(maxsize=256)
-def units_of(source: Source) -> tuple[Unit, ...]:
+def units_of(source: Source) -> tuple[QuotableUnit, ...]:
     """All units of a source, in order."""
     reader = _Reader(source=source, language=detect(source.text[:4_000]))
     for token in _PARSER.parse(source.text):
@@ -65,7 +65,7 @@ class _Reader:
 
     source: Source
     language: str | None
-    units: list[Unit] = field(default_factory=list)
+    units: list[QuotableUnit] = field(default_factory=list)
     block: int = 0
     headings: dict[int, str] = field(default_factory=dict)
     label: str = ""
@@ -171,7 +171,7 @@ class _Reader:
         if text.strip():
             marker = self.marker if kind in {"item", "step"} else ""
             depth = max(0, len(self.lists) - 1)
-            unit = Unit(
+            unit = QuotableUnit(
                 source=self.source,
                 text=text,
                 kind=kind,

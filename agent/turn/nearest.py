@@ -11,7 +11,7 @@ from typing import Final
 from agent.model.prompts import private_texts
 from agent.quoting.passages import Asked, ranked_passages
 from agent.quoting.query import earlier_subjects
-from agent.quoting.units import Unit
+from agent.quoting.units import QuotableUnit
 from agent.turn.progress import Progress
 from verification.check import check
 from verification.types import Draft, Source
@@ -68,12 +68,12 @@ def _place(source: Source) -> str:
     return source.url.partition("#")[0] or source.title.partition(" › ")[0]
 
 
-def _is_short(unit: Unit) -> bool:
+def _is_short(unit: QuotableUnit) -> bool:
     """Whether the unit fits on a line or two."""
     return unit.kind != "code" and len(unit.text) <= LONGEST
 
 
-def _verified(progress: Progress, unit: Unit) -> str:
+def _verified(progress: Progress, unit: QuotableUnit) -> str:
     """The unit as it may be shown on one line; empty where a rule objects to it as an answer."""
     cited = f" [{unit.source.id}]"
     draft = Draft(

@@ -32,7 +32,7 @@ AllOption = Annotated[bool, typer.Option("--all", help="Every one that is there 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class GroupOptions:
     """What was said before the name of a command counts for it too."""
 
     prefix: str
@@ -42,7 +42,7 @@ class Asked:
 @app.callback(invoke_without_command=True)
 def dead_letters(context: typer.Context, local: LocalOption = None, as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
     """Messages that were given up: list them, try them again, or drop them."""
-    context.obj = Asked(prefix=prefix_of(local), as_json=as_json)
+    context.obj = GroupOptions(prefix=prefix_of(local), as_json=as_json)
     if context.invoked_subcommand is None:
         _list(context.obj.prefix, SHOWN, as_json=as_json)
 

@@ -36,7 +36,7 @@ _USER = "eval"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class LabelledQuestion:
     """One labelled question. ``expect`` is None where Orion should refuse; ``thread`` is its own id where alone."""
 
     id: str
@@ -62,7 +62,7 @@ class Replied:
     ``sources`` are what the answer cites; ``failed_rules`` the rules that failed a draft, each once an attempt.
     """
 
-    asked: Asked
+    asked: LabelledQuestion
     outcome: OutcomeName
     text: str
     ms: float = 0.0
@@ -124,7 +124,7 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
     return Run(file=path.name, model=model, began=began, replies=replies, pushed=experiment.told)
 
 
-async def _asked(engine: Engine, questions: Sequence[Asked], experiment: Experiment) -> tuple[Replied, ...]:
+async def _asked(engine: Engine, questions: Sequence[LabelledQuestion], experiment: Experiment) -> tuple[Replied, ...]:
     states: dict[str, ThreadState] = {}
     replies: list[Replied] = []
     for number, asked in enumerate(questions, start=1):
@@ -149,7 +149,7 @@ def _experiment(settings: Settings, name: str, began: datetime) -> Experiment:
     )
 
 
-def _item(asked: Asked) -> Item:
+def _item(asked: LabelledQuestion) -> Item:
     expect = asked.expect and tuple(map(whole, asked.expect))
     facts = {"kind": whole(asked.kind)} if asked.kind else {}
     return Item(id=whole(asked.id), question=whole(asked.question), expect=expect, facts=facts)
@@ -166,10 +166,10 @@ def whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def read_questions(path: Path) -> list[Asked]:
+def read_questions(path: Path) -> list[LabelledQuestion]:
     """The questions of one file."""
     return [
-        Asked(
+        LabelledQuestion(
             id=row.identity(),
             question=row.text("question"),
             expect=row.texts("expect"),
@@ -224,7 +224,7 @@ def plain(text: str) -> str:
 
 
 async def _ask(
-    engine: Engine, asked: Asked, state: ThreadState, number: int, trace: ItemTrace
+    engine: Engine, asked: LabelledQuestion, state: ThreadState, number: int, trace: ItemTrace
 ) -> tuple[Replied, ThreadState]:
     question = Question(thread=_thread(asked), user=_USER, text=asked.question, ts=f"{number}.000000")
     recorder = Recorder()
@@ -241,11 +241,11 @@ async def _ask(
     return reply, state
 
 
-def _thread(asked: Asked) -> ThreadKey:
+def _thread(asked: LabelledQuestion) -> ThreadKey:
     return ThreadKey(team="eval", channel="eval", thread_ts=asked.thread)
 
 
-def _reply(asked: Asked, outcome: TurnOutcome, recorder: Recorder, ms: float) -> Replied:
+def _reply(asked: LabelledQuestion, outcome: TurnOutcome, recorder: Recorder, ms: float) -> Replied:
     answer = None if isinstance(outcome, Cancelled) else outcome.answer
     errors = [[v["rule"] for v in one["violations"] if v["severity"] == "error"] for one in recorder.attempts]
     return Replied(

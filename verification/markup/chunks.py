@@ -30,7 +30,7 @@ _BLOCKS_PER_MESSAGE = 45
 _CHARACTERS_PER_MESSAGE = 12_000
 
 
-class Unit(NamedTuple):
+class ChunkUnit(NamedTuple):
     """A block of the text with the white space before it."""
 
     lead: str
@@ -45,7 +45,7 @@ def split(
     limit = max(limit, 40)
     rendered = render(text, sources, dialect)
     chunks: list[str] = []
-    current: list[Unit] = []
+    current: list[ChunkUnit] = []
     size = 0
     for unit in _fitting(_units(rendered), limit):
         length = len(unit.text) + (len(unit.lead) if current else 0)
@@ -134,18 +134,18 @@ def _link(number: str, url: str, dialect: Dialect) -> str:
     return f"[\\[{number}\\]]({links.safe(url).replace('(', '%28').replace(')', '%29')})"
 
 
-def _units(text: str) -> Iterator[Unit]:
+def _units(text: str) -> Iterator[ChunkUnit]:
     """Fences and paragraphs, each with the white space before it."""
     position = 0
     for fence in fences(text):
         yield from _paragraphs(text[position : fence.start])
         lead = text[position : fence.start]
-        yield Unit(lead[len(lead.rstrip()) :], text[fence.start : fence.end], fenced=True)
+        yield ChunkUnit(lead[len(lead.rstrip()) :], text[fence.start : fence.end], fenced=True)
         position = fence.end
     yield from _paragraphs(text[position:])
 
 
-def _paragraphs(text: str) -> Iterator[Unit]:
+def _paragraphs(text: str) -> Iterator[ChunkUnit]:
     """Paragraphs of a stretch of prose. White space before a following fence is the fence's."""
     body = text.rstrip()
     position = len(body) - len(body.lstrip("\n"))
@@ -153,13 +153,13 @@ def _paragraphs(text: str) -> Iterator[Unit]:
     for gap in _PARAGRAPH.finditer(body, position):
         # The gap may have eaten the next line's indentation: it belongs to the text.
         end = body.rfind("\n", gap.start(), gap.end()) + 1
-        yield Unit(lead, body[position : gap.start()], fenced=False)
+        yield ChunkUnit(lead, body[position : gap.start()], fenced=False)
         lead, position = body[gap.start() : end], end
     if position < len(body):
-        yield Unit(lead, body[position:], fenced=False)
+        yield ChunkUnit(lead, body[position:], fenced=False)
 
 
-def _fitting(units: Iterator[Unit], limit: int) -> Iterator[Unit]:
+def _fitting(units: Iterator[ChunkUnit], limit: int) -> Iterator[ChunkUnit]:
     """The same units, those too long for a chunk cut into parts."""
     for unit in units:
         if len(unit.text) <= limit:
@@ -168,11 +168,11 @@ def _fitting(units: Iterator[Unit], limit: int) -> Iterator[Unit]:
         parts = _cut_fence(unit.text, limit) if unit.fenced else _cut_prose(unit.text, limit)
         lead = unit.lead
         for part in parts:
-            yield Unit(lead, part, unit.fenced)
+            yield ChunkUnit(lead, part, unit.fenced)
             lead = "\n"
 
 
-def _carry(current: list[Unit], following: Unit, limit: int) -> tuple[list[Unit], list[Unit]]:
+def _carry(current: list[ChunkUnit], following: ChunkUnit, limit: int) -> tuple[list[ChunkUnit], list[ChunkUnit]]:
     """Leave a title or a list's introduction to the chunk of what it introduces, if there is room."""
     last = current[-1]
     introduces = not last.fenced and "\n" not in last.text and (last.text.endswith(":") or _is_title(last.text))
@@ -185,7 +185,7 @@ def _is_title(text: str) -> bool:
     return text.startswith("#") or (len(text) > 2 and text[0] == text[-1] == "*" and "*" not in text[1:-1])  # noqa: PLR2004 - *x*
 
 
-def _joined(units: list[Unit]) -> str:
+def _joined(units: list[ChunkUnit]) -> str:
     return "".join(unit.text if number == 0 else unit.lead + unit.text for number, unit in enumerate(units))
 
 

@@ -70,7 +70,7 @@ class Manners:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class FetchedPage:
     """What came. ``body`` is None where the page is as it was; ``kind`` is the content type in lower case.
 
     ``etag`` and ``modified`` are headers as they were sent, empty where they were not.
@@ -140,7 +140,7 @@ class Fetcher:
             return False
         return True
 
-    def get(self, url: str, *, limit_of: LimitOf, etag: str = "", modified: str = "") -> Page:
+    def get(self, url: str, *, limit_of: LimitOf, etag: str = "", modified: str = "") -> FetchedPage:
         """A page, or only that it is as it was when it came with these two. Raises ``FetchError``."""
         asked = {"If-None-Match": etag, "If-Modified-Since": modified}
         reply = self._follow(url, limit_of, {name: value for name, value in asked.items() if value}, self._admitted)
@@ -148,7 +148,7 @@ class Fetcher:
             passing = reply.status >= _BROKEN or reply.status in _COME_BACK
             raise FetchError(_answered(reply.status), passing=passing)
         charset = _CHARSET.search(reply.headers.get("content-type", ""))
-        return Page(
+        return FetchedPage(
             kind=reply.kind,
             charset=charset["name"] if charset else "",
             etag=reply.headers.get("etag", ""),

@@ -23,7 +23,7 @@ from agent.knowledge.readers.reading import (
     ReadError,
     digest_of,
 )
-from agent.knowledge.sources.fetch import Fetcher, FetchError, Manners, Page
+from agent.knowledge.sources.fetch import FetchedPage, Fetcher, FetchError, Manners
 from agent.knowledge.sources.public_address import Resolve, resolved
 from agent.knowledge.sources.sitemap import MOST_BYTES, SitemapError, looks_like_sitemap, read_sitemap
 from agent.knowledge.types import FETCHED, Ground
@@ -221,7 +221,7 @@ class _Visit:
             return {"error": ReadError(_unread(page.kind))}
         return self._kept(url, page, page.body)
 
-    def _kept(self, url: str, page: Page, body: bytes) -> dict[str, Any]:
+    def _kept(self, url: str, page: FetchedPage, body: bytes) -> dict[str, Any]:
         """What a document is made of, and a note for the next run."""
         data = _in_utf8(body, page.charset) if page.charset and _suffix(page.kind, url) not in PACKED else body
         before, digest = self._memory(url), digest_of(data)

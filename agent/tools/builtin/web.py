@@ -38,7 +38,7 @@ class WebSearchFailed(Exception):  # noqa: N818 - an outcome that the tool expec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class SearchHit:
     """One thing found."""
 
     title: str
@@ -54,7 +54,7 @@ class SearxNG:
         self._url = url.rstrip("/").removesuffix("/search") + "/search"
         self._client = client
 
-    async def search(self, query: str) -> list[Page]:
+    async def search(self, query: str) -> list[SearchHit]:
         """What was found, best first. Raises ``WebSearchFailed``."""
         try:
             async with self._client.stream("GET", self._url, params={"q": query, "format": "json"}) as reply:
@@ -129,7 +129,7 @@ def _refused(status: int) -> WebSearchFailed:
     return WebSearchFailed(f"The search engine answered with status {status}.")
 
 
-def _pages(body: bytes) -> Iterator[Page]:
+def _pages(body: bytes) -> Iterator[SearchHit]:
     try:
         reply = json.loads(body)
         found = reply["results"]
@@ -139,10 +139,12 @@ def _pages(body: bytes) -> Iterator[Page]:
     for result in found if isinstance(found, list) else ():
         if isinstance(result, dict) and (url := _address(result.get("url"))) and (text := _line(result.get("content"))):
             title = _line(result.get("title")) or url
-            yield Page(title=title[:200], url=url, text=text[:TEXT_MOST], published=_date(result.get("publishedDate")))
+            yield SearchHit(
+                title=title[:200], url=url, text=text[:TEXT_MOST], published=_date(result.get("publishedDate"))
+            )
 
 
-def _source(page: Page) -> Source:
+def _source(page: SearchHit) -> Source:
     origin = f"tool:{WEB_SEARCH}"
     return Source(id=0, title=page.title, url=page.url, text=page.text, origin=origin, updated_at=page.published)
 

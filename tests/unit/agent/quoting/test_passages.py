@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.quoting.passages import MOST, PASSAGE_CHARS, THRESHOLD, Asked, fitting, ranked_passages
-from agent.quoting.units import Unit
+from agent.quoting.units import QuotableUnit
 from verification.types import Source
 
 
@@ -11,7 +11,7 @@ def source(number: int, title: str, text: str, *, updated: str = "") -> Source:
     return Source(id=number, title=title, text=text, updated_at=updated)
 
 
-def nothing(_: Unit) -> bool:
+def nothing(_: QuotableUnit) -> bool:
     return False
 
 

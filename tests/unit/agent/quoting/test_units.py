@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.quoting.units import Unit, units_of
+from agent.quoting.units import QuotableUnit, units_of
 from verification.types import Source
 
 
-def units(text: str) -> tuple[Unit, ...]:
+def units(text: str) -> tuple[QuotableUnit, ...]:
     return units_of(Source(id=1, title="T", text=text))
 
 

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from agent.outcome import OutcomeName
 from bot.errors import WrongUse
-from bot.evals.answers import Asked, Replied, ask_all, plain, read_questions, scored
+from bot.evals.answers import LabelledQuestion, Replied, ask_all, plain, read_questions, scored
 from bot.settings import load_settings
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
@@ -31,8 +31,8 @@ On Saturday the office is open from 09:00 to 14:00. The office is closed on Sund
 """
 
 
-def asked(expect: tuple[str, ...] | None = ("600",), kind: str = "") -> Asked:
-    return Asked(id="a", question="?", expect=expect, thread="a", kind=kind)
+def asked(expect: tuple[str, ...] | None = ("600",), kind: str = "") -> LabelledQuestion:
+    return LabelledQuestion(id="a", question="?", expect=expect, thread="a", kind=kind)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from playwright.async_api import async_playwright
 
 from agent.outcome import OutcomeName
 from bot.evals import report as eval_report
-from bot.evals.answers import Asked, Replied, Run
+from bot.evals.answers import LabelledQuestion, Replied, Run
 from bot.evals.report import report_page
 from tests.support.browser import ARGUMENTS, browser_path
 from verification.types import Source
@@ -38,7 +38,7 @@ def replied(outcome: OutcomeName = "answered", text: str = "It is 600 [1].", **m
         "thread": f"only {label.get('id', 'a')}",
         "kind": "",
     }
-    asked = Asked(**(usual | label))
+    asked = LabelledQuestion(**(usual | label))
     facts: dict[str, Any] = {"ms": 12.0, "attempts": 1, **more}
     return Replied(asked=asked, outcome=outcome, text=text, **facts)
 
