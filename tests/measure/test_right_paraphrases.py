@@ -5,8 +5,6 @@ A paraphrase fails if ``ground`` finds an error in it; a suspicion is allowed: i
 
 from __future__ import annotations
 
-import pytest
-
 from verification.claims.claims import claims
 from verification.grounding.examine import grounds
 from verification.grounding.ground import ground
@@ -100,6 +98,6 @@ def test_f1_at_most_two_of_sixty_right_paraphrases_are_accused() -> None:
     assert len(failed) <= 2, failed
 
 
-@pytest.mark.parametrize(("source", "paraphrase"), PARAPHRASES)
-def test_f1_each_paraphrase_is_a_claim_with_its_citation(source: str, paraphrase: str) -> None:
-    assert [claim.cited for claim in claims(paraphrase)] == [(1,)]
+def test_f1_each_paraphrase_is_a_claim_with_its_citation() -> None:
+    for _, paraphrase in PARAPHRASES:
+        assert [claim.cited for claim in claims(paraphrase)] == [(1,)]

@@ -36,9 +36,8 @@ def test_f1_a_right_answer_passes() -> None:
     assert len(verdict.chunks) == 1
 
 
-@pytest.mark.parametrize(
-    ("question", "text", "source"),
-    [
+def test_f9_a_right_answer_passes_in_each_language() -> None:
+    for question, text, source in [
         (
             "Wie lange dauert eine Rückerstattung?",
             "Die Rückerstattung dauert 14 Tage [1].",
@@ -57,26 +56,21 @@ def test_f1_a_right_answer_passes() -> None:
         ),
         ("返金は何日かかりますか？", "返金は14日かかります[1]。", "返金は14日かかります。"),
         ("退款需要几天？", "退款需要14天[1]。", "退款需要14天。"),
-    ],
-)
-def test_f9_a_right_answer_passes_in_each_language(question: str, text: str, source: str) -> None:
-    verdict = check(Draft(text=text, question=question, sources=(Source(id=1, title="t", text=source),)))
-    assert verdict.violations == ()
+    ]:
+        verdict = check(Draft(text=text, question=question, sources=(Source(id=1, title="t", text=source),)))
+        assert verdict.violations == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
+def test_f10_every_error_rule_is_decided_on_a_block() -> None:
+    for text, rule in [
         ("", "not_empty"),
         ("Refunds take 14 days.", "cites_sources"),
         ("Refunds take 14 days [5].", "citation_resolves"),
         ("Refunds take 30 days [1].", "claim_supported"),
         ("Refunds take 14 days [1]. @channel", "no_broadcast"),
         ("Refunds take 14 days [1]. password=" + "hunter2x9", "no_secrets"),
-    ],
-)
-def test_f10_every_error_rule_is_decided_on_a_block(text: str, rule: str) -> None:
-    assert rule in rules_of(check(Draft(text=text, question=QUESTION, sources=SOURCES)))
+    ]:
+        assert rule in rules_of(check(Draft(text=text, question=QUESTION, sources=SOURCES)))
 
 
 def test_f1_every_rule_name_is_in_the_table_or_belongs_to_a_family() -> None:
@@ -320,9 +314,8 @@ def verdict(*severities: str, passed: bool = False, supported: int = 0, rule: Ru
     return Verdict(passed=passed, text="t", violations=found, claims=claims)
 
 
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
+def test_f3_the_better_attempt_is_the_one_that_verifies_better() -> None:
+    for a, b in [
         (verdict(passed=True), verdict("e")),
         (verdict("e"), verdict("e", "e")),
         (verdict("e", supported=2), verdict("e", supported=1)),
@@ -330,12 +323,10 @@ def verdict(*severities: str, passed: bool = False, supported: int = 0, rule: Ru
         (verdict("e", "e"), verdict("e", rule="not_empty")),
         (verdict("e", "e"), Verdict(passed=False, text="t", violations=(failed_check("coherent"),))),
         (verdict("w", passed=True), verdict("e", supported=9)),
-    ],
-)
-def test_f3_the_better_attempt_is_the_one_that_verifies_better(a: Verdict, b: Verdict) -> None:
-    assert better(a, b)
-    assert not better(b, a)
-    assert not better(a, a)
+    ]:
+        assert better(a, b)
+        assert not better(b, a)
+        assert not better(a, a)
 
 
 def test_f2_a_citation_that_bears_nothing_out_is_set_right_though_nothing_speaks_against_it() -> None:

@@ -79,9 +79,8 @@ def test_f10_nothing_is_let_through_that_the_rules_do_not_pass(text: str) -> Non
         before = shown.draft
 
 
-@pytest.mark.parametrize(
-    ("text", "blocks"),
-    [
+def test_f10_what_belongs_together_leaves_together() -> None:
+    for text, blocks in [
         ("One.\n\nTwo.", ["One."]),
         ("One.\n\n", []),
         ("One.\n\n ", []),
@@ -99,10 +98,8 @@ def test_f10_nothing_is_let_through_that_the_rules_do_not_pass(text: str) -> Non
         ("```\na\n\nb\n\nc", []),
         ("```\na\n\nb\n```\n\nc", ["```\na\n\nb\n```"]),
         ("Say ```a\n\nb``` now.\n\nc", ["Say ```a\n\nb``` now."]),
-    ],
-)
-def test_f10_what_belongs_together_leaves_together(text: str, blocks: list[str]) -> None:
-    assert [block.strip() for block in complete(text)] == blocks
+    ]:
+        assert [block.strip() for block in complete(text)] == blocks
 
 
 def test_f10_a_closing_is_shown_though_it_cites_nothing_by_itself() -> None:

@@ -14,9 +14,8 @@ def errors(source: str, text: str, question: str = "") -> list[Violation]:
     return [each for each in verdict.errors if each.rule == "claim_supported"]
 
 
-@pytest.mark.parametrize(
-    ("source", "text"),
-    [
+def test_f1_a_date_some_years_from_another_passes() -> None:
+    for source, text in [
         ("The audit was in November 2018 and again a year later.", "The audit was in November {}"),
         ("The audit was in November 2017 and again two years later.", "The audit was in November {}"),
         ("The audit was in November 2016 and again three years later.", "The audit was in November {}"),
@@ -27,26 +26,21 @@ def errors(source: str, text: str, question: str = "") -> list[Violation]:
         ("L'audit fut en novembre 2016 et trois ans plus tard.", "L'audit fut en novembre {}"),
         ("El examen fue en noviembre de 2017 y dos años después.", "El examen fue en noviembre de {}"),
         ("El examen fue en noviembre de 2016 y tres años después.", "El examen fue en noviembre de {}"),
-    ],
-)
-def test_f1_a_date_some_years_from_another_passes(source: str, text: str) -> None:
-    assert errors(source, text.format(2019)) == []
-    assert errors(source, text.format(2021))
+    ]:
+        assert errors(source, text.format(2019)) == []
+        assert errors(source, text.format(2021))
 
 
-@pytest.mark.parametrize(
-    ("source", "text", "detail"),
-    [
+def test_f3_the_feedback_names_a_date_of_the_same_kind() -> None:
+    for source, text, detail in [
         ("In 2018 the office opened and a year later it moved.", "The office opened at 10:00", "10:00 does not stand"),
         ("On 5 March 2024 the office opens at 09:00.", "The office opens at 10:00", "says 09:00, not 10:00"),
         ("The desk opens at 09:00 since 2021.", "The desk is open since 2023", "says 2021, not 2023"),
         ("The audit is on 5 March.", "The audit is on 5 March 2024", "5 March 2024 does not stand"),
         ("5 March 2024 is the day of the audit.", "6 March 2024 is the day of the audit", "says 5 March 2024"),
-    ],
-)
-def test_f3_the_feedback_names_a_date_of_the_same_kind(source: str, text: str, detail: str) -> None:
-    (only,) = errors(source, text)
-    assert detail in only.detail
+    ]:
+        (only,) = errors(source, text)
+        assert detail in only.detail
 
 
 def test_f1_a_date_of_the_question_is_known_but_not_its_year() -> None:
@@ -54,9 +48,8 @@ def test_f1_a_date_of_the_question_is_known_but_not_its_year() -> None:
     assert errors("The desk is open.", "The desk is open on 5 March 2024", "Is the desk open on 5 March?")
 
 
-@pytest.mark.parametrize(
-    ("source", "right", "wrong"),
-    [
+def test_f1_a_date_needs_all_its_days_and_one_of_its_readings() -> None:
+    for source, right, wrong in [
         ("The audit is on 3 April 2021.", "The audit is on 03/04/2021", "The audit is on 03/05/2021"),
         ("The audit is on 4 March 2021.", "The audit is on 03/04/2021", "The audit is on 04/04/2021"),
         ("The audit is on 3 and 5 March 2021.", "The audit is on 3-5 March 2021", "The audit is on 3-6 March 2021"),
@@ -65,11 +58,9 @@ def test_f1_a_date_of_the_question_is_known_but_not_its_year() -> None:
         ("Releases are on Tuesdays.", "There are no releases on Fridays", "Releases are on Fridays"),
         ("El almacén abre los sábados.", "The store opens on Saturdays", "El almacén abre los domingos"),
         ("The audit is yearly.", "The audit is in November", "The audit is in November 2024"),
-    ],
-)
-def test_f1_a_date_needs_all_its_days_and_one_of_its_readings(source: str, right: str, wrong: str) -> None:
-    assert errors(source, right) == []
-    assert errors(source, wrong)
+    ]:
+        assert errors(source, right) == []
+        assert errors(source, wrong)
 
 
 @pytest.mark.parametrize(

@@ -65,18 +65,15 @@ def test_f1_a_known_name_in_the_place_of_another_fails(claim: str, there: str) -
     assert (violation.severity, violation.detail.split(" has ")[1].split(" there")[0]) == ("error", there)
 
 
-@pytest.mark.parametrize(
-    ("claim", "question"),
-    [
+def test_f1_a_known_name_where_it_may_stand_passes() -> None:
+    for claim, question in [
         ("Mei Tanaka writes the migration note.", ""),
         ("Mei objected because the rollback plan is untested.", "Did Mei object?"),  # as the asker calls him
         ("Ines objected.", ""),
         ("Ines Duarte objected because of the costs of the plan.", ""),
         ("The plan of Karl is untested, so Ines Duarte objected.", ""),
-    ],
-)
-def test_f1_a_known_name_where_it_may_stand_passes(claim: str, question: str) -> None:
-    assert [v for v in found(claim, question=question, source=NOTES) if v.severity == "error"] == []
+    ]:
+        assert [v for v in found(claim, question=question, source=NOTES) if v.severity == "error"] == []
 
 
 def test_f1_a_name_that_another_sentence_puts_there_passes() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from verification.claims.claims import claims
 from verification.grounding.examine import grounds
 from verification.grounding.ground import ground
@@ -16,9 +14,8 @@ def found(source: str, claim: str) -> tuple[Violation, ...]:
     return ground(grounds(draft, text), claims(text))[1]
 
 
-@pytest.mark.parametrize(
-    ("source", "claim"),
-    [
+def test_f9_a_turned_sentence_is_an_error() -> None:
+    for source, claim in [
         ("Deploys are allowed on Friday.", "Deploys are not allowed on Friday."),
         ("The door must not be opened by visitors.", "The door must be opened by visitors."),
         ("The service doesn't restart by itself.", "The service does restart by itself."),
@@ -66,16 +63,13 @@ def found(source: str, claim: str) -> tuple[Violation, ...]:
             "Shadow shift: a week spent beside the primary, without the pager.",
             "A shadow shift is not a week spent beside the primary.",
         ),
-    ],
-)
-def test_f9_a_turned_sentence_is_an_error(source: str, claim: str) -> None:
-    assert [v.severity for v in found(source, claim)][:1] == ["error"]
-    assert not [v for v in found(source, source) if v.severity == "error"]
+    ]:
+        assert [v.severity for v in found(source, claim)][:1] == ["error"]
+        assert not [v for v in found(source, source) if v.severity == "error"]
 
 
-@pytest.mark.parametrize(
-    ("source", "claim"),
-    [
+def test_f1_the_same_said_another_way_is_none() -> None:
+    for source, claim in [
         ("Smoking is not allowed in the hall.", "Smoking is forbidden in the hall."),
         ("The feature is disabled in the cloud.", "The feature is not enabled in the cloud."),
         ("Pets are welcome in the garden.", "No, sorry; pets are welcome in the garden."),
@@ -90,10 +84,8 @@ def test_f9_a_turned_sentence_is_an_error(source: str, claim: str) -> None:
         ("Entry within 5 days is free of charge.", "Entry is free of charge."),
         ("Application logs are kept for 30 days, not for 60.", "Application logs are not kept for 60 days."),
         ("A deploy without a ticket is refused.", "A deploy is not accepted without a ticket."),
-    ],
-)
-def test_f1_the_same_said_another_way_is_none(source: str, claim: str) -> None:
-    assert not [v for v in found(source, claim) if v.severity == "error"]
+    ]:
+        assert not [v for v in found(source, claim) if v.severity == "error"]
 
 
 def test_f1_a_turn_in_a_loosely_matching_sentence_is_only_a_suspicion() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,9 +25,8 @@ def names(text: str) -> list[list[str]]:
     return [[line.name for line in group.lines] for group in groups(analyse(text, "en"))]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_f1_the_alike_things_of_a_page() -> None:
+    for text, expected in [
         (LEAVE, [["Full time", "Part time"]]),
         (VENDORS, [["Fluxo", "Own Kafka"]]),
         ("# Log\n## 4.2.0 (2026-10-06)\n- Added: x\n## 4.1.0\n- Fixed: y", [["4.2.0", "4.1.0"]]),
@@ -49,10 +47,8 @@ def names(text: str) -> list[list[str]]:
         ("## Rates\nUp to 600.\n## Keys\nFor 90 days.", []),
         ("Just a line: 3 euros", []),
         ("", []),
-    ],
-)
-def test_f1_the_alike_things_of_a_page(text: str, expected: list[list[str]]) -> None:
-    assert names(text) == expected
+    ]:
+        assert names(text) == expected
 
 
 def test_f1_a_thing_is_named_by_its_whole_name() -> None:

@@ -32,9 +32,8 @@ def test_f1_several_sources_in_every_spelling(written: str) -> None:
     assert cited(f"The limit is 30 {written}.") == [(f"The limit is 30 {written}.", (1, 2))]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_f1_a_sentence_shares_the_citations_of_its_paragraph_item_list_or_table() -> None:
+    for text, expected in [
         # a paragraph, wherever in it the citation stands; a sentence with its own keeps it
         ("The office opens at 9. It closes at 17. [1]", [(1,), (1,)]),
         ("The office opens at 9. It closes at 17 [1].", [(1,), (1,)]),
@@ -54,28 +53,19 @@ def test_f1_several_sources_in_every_spelling(written: str) -> None:
         ("| Plan | Limit [1] |\n|---|---|\n| Free | 60 |\n| Team | 600 [2] |", [(1,), (2,)]),
         ("| Plan | Limit |\n|---|---|\n| Free | 60 |\n| Team | 600 |\n\nSource: [3]", [(3,), (3,)]),
         ("| Plan | Limit |\n|---|---|\n| Free | 60 |\n| Team | 600 [2] |", [(), (2,)]),
-    ],
-)
-def test_f1_a_sentence_shares_the_citations_of_its_paragraph_item_list_or_table(
-    text: str, expected: list[tuple[int, ...]]
-) -> None:
-    assert [ids for _, ids in cited(text)] == expected
+    ]:
+        assert [ids for _, ids in cited(text)] == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_f1_whether_an_opening_or_a_closing_states_something_is_for_the_judge() -> None:
+    for text, expected in [
         ("Good to know before you travel.\n\nThe limit is 30 [1].\n\nAsk your manager first.", [(1,), (1,), (1,)]),
         ("The limit is 30 [1].\n\nIt was 20 before.", [(1,), ()]),
         ("The limit is 30 [1].\n\nRun `orion index`.\n\nIt is daily [2].", [(1,), (), (2,)]),
         ("The limit is 30 [1].\n\nIt is generous.\n\nIt is daily [2].", [(1,), (), (2,)]),
         ("It is generous.", [()]),
-    ],
-)
-def test_f1_whether_an_opening_or_a_closing_states_something_is_for_the_judge(
-    text: str, expected: list[tuple[int, ...]]
-) -> None:
-    assert [claim.cited for claim in claims(text, judged=True)] == expected
+    ]:
+        assert [claim.cited for claim in claims(text, judged=True)] == expected
 
 
 def test_f1_citations_inside_code_count_for_nothing() -> None:
@@ -116,9 +106,8 @@ def test_f1_a_line_of_citations_alone_belongs_to_the_lines_above() -> None:
     assert [c for _, c in cited("Limits:\n- Free has 60.\n- Team has 600.\n\nSource: [7]")] == [(7,), (7,)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_f1_small_talk_is_no_claim() -> None:
+    for text in [
         "Hi there!",
         "Is that what you meant?",
         "Let me know if you need more!",
@@ -136,15 +125,12 @@ def test_f1_a_line_of_citations_alone_belongs_to_the_lines_above() -> None:
         "希望这对您有帮助。",
         "",
         "   \n\n",
-    ],
-)
-def test_f1_small_talk_is_no_claim(text: str) -> None:
-    assert claims(text) == ()
+    ]:
+        assert claims(text) == ()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_f9_statements_are_claims_in_every_language() -> None:
+    for text in [
         "Deploys stop on Friday.",
         "If you deploy on Friday, you need approval.",
         "Run `orion index` first.",
@@ -154,15 +140,12 @@ def test_f1_small_talk_is_no_claim(text: str) -> None:
         "Batasnya 30 hari.",
         "上限は30日です。",
         "期限是30天。",
-    ],
-)
-def test_f9_statements_are_claims_in_every_language(text: str) -> None:
-    assert cited(text) == [(text, ())]
+    ]:
+        assert cited(text) == [(text, ())]
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
+def test_f1_what_looks_like_no_statement_and_is_one() -> None:
+    for text, told in [
         ("*Keys never expire*\nThey are rotated monthly [1].", ("*Keys never expire*", (1,))),
         ("*The limit is 900*\n- Keys last 90 days [1]\n- Keys are free [2]", ("*The limit is 900*", (1, 2))),
         ("*900 euros*", ("*900 euros*", ())),
@@ -184,15 +167,12 @@ def test_f9_statements_are_claims_in_every_language(text: str) -> None:
         ("```\n900 a minute | Days\n-------------+-----\nFoo          | 3 [1]\n```", ("900 a minute | Days", (1,))),
         ("Yes.", ("Yes.", ())),
         ("*Step 2: Keys are rotated*\nDo it monthly [1].", ("Keys are rotated*", (1,))),
-    ],
-)
-def test_f1_what_looks_like_no_statement_and_is_one(text: str, told: tuple[str, tuple[int, ...]]) -> None:
-    assert told in cited(text)
+    ]:
+        assert told in cited(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_f1_a_title_and_a_number_that_is_known_state_nothing() -> None:
+    for text in [
         "*Step 2*\nKeys are rotated monthly [1].",
         "*What you need to know*\nKeys are rotated monthly [1].",
         "*How keys are rotated*\nKeys are rotated monthly [1].",
@@ -205,11 +185,9 @@ def test_f1_what_looks_like_no_statement_and_is_one(text: str, told: tuple[str, 
         "Keys are rotated monthly [1]. Do you mean the limit of 900?",
         "Yes. Keys are rotated monthly [1].",
         "*Is the office open?*\nKeys are rotated monthly [1].",
-    ],
-)
-def test_f1_a_title_and_a_number_that_is_known_state_nothing(text: str) -> None:
-    told = claims(text, "Is the limit 900?")
-    assert [claim.cited for claim in told] == [(1,)]
+    ]:
+        told = claims(text, "Is the limit 900?")
+        assert [claim.cited for claim in told] == [(1,)]
 
 
 def test_f1_rows_of_a_drawn_table_share_the_citation_of_their_introduction() -> None:

@@ -141,22 +141,22 @@ STATES_NOTHING = [
 ]
 
 
-@pytest.mark.parametrize("sentence", STATES)
-def test_f1_a_fact_behind_a_courtesy_is_a_claim(sentence: str) -> None:
-    assert not states_nothing(sentence)
-    assert not is_interjection(sentence)
-    assert [claim.cited for claim in claims(sentence)] == [()]
+def test_f1_a_fact_behind_a_courtesy_is_a_claim() -> None:
+    for sentence in STATES:
+        assert not states_nothing(sentence)
+        assert not is_interjection(sentence)
+        assert [claim.cited for claim in claims(sentence)] == [()]
 
 
-@pytest.mark.parametrize("sentence", STATES_NOTHING)
-def test_f9_courtesies_state_nothing(sentence: str) -> None:
-    assert states_nothing(sentence) or is_interjection(sentence)
+def test_f9_courtesies_state_nothing() -> None:
+    for sentence in STATES_NOTHING:
+        assert states_nothing(sentence) or is_interjection(sentence)
 
 
-@pytest.mark.parametrize("answer", ["Yes.", "*No*", "Ja, natürlich!", "Sí", "はい。", "不是", "Correct."])
-def test_f1_a_bare_answer_is_told_from_one_that_says_more(answer: str) -> None:
-    assert is_bare_answer(answer)
-    assert not is_bare_answer(f"{answer} Keys are shared.")
+def test_f1_a_bare_answer_is_told_from_one_that_says_more() -> None:
+    for answer in ["Yes.", "*No*", "Ja, natürlich!", "Sí", "はい。", "不是", "Correct."]:
+        assert is_bare_answer(answer)
+        assert not is_bare_answer(f"{answer} Keys are shared.")
 
 
 @pytest.mark.parametrize("unit", ["yes ", "No: ", "thanks so ", "hello, but ", "知道", "die quellen ", "if you "])

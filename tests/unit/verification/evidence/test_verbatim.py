@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,9 +17,8 @@ PAGE = (
 )
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [
+def test_f1_a_sentence_of_the_source_is_recited() -> None:
+    for claim in [
         "The primary answers within 5 minutes [1].",
         "The primary answers within 5 minutes. [1]",
         "*The primary answers within 5 minutes [1].*",
@@ -28,15 +26,12 @@ PAGE = (
         "Keys are never shared [1][2].",
         "The build takes 5.5 hours [1].",
         "鍵は90日で失効します[1]。",
-    ],
-)
-def test_f1_a_sentence_of_the_source_is_recited(claim: str) -> None:
-    assert is_recited(claim, ["Something else.", PAGE])
+    ]:
+        assert is_recited(claim, ["Something else.", PAGE])
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [
+def test_f1_a_part_of_a_sentence_is_not_recited() -> None:
+    for claim in [
         "The primary answers within 15 minutes [1].",
         "the primary answers within 5 minutes [1].",
         "primary answers within 5 minutes [1].",
@@ -51,10 +46,8 @@ def test_f1_a_sentence_of_the_source_is_recited(claim: str) -> None:
         "On call [1]",
         "[1]",
         "",
-    ],
-)
-def test_f1_a_part_of_a_sentence_is_not_recited(claim: str) -> None:
-    assert not is_recited(claim, ["Something else.", PAGE])
+    ]:
+        assert not is_recited(claim, ["Something else.", PAGE])
 
 
 def test_f1_words_that_first_stand_inside_another_sentence_are_recited_where_they_are_one() -> None:
@@ -70,9 +63,8 @@ def test_f1_a_row_of_sentences_is_recited() -> None:
     assert is_recited("| Keys are never shared [1] | Keys expire after 90 days |", [PAGE])
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
+def test_f1_a_row_with_anything_else_is_not_recited() -> None:
+    for row in [
         ROW.replace("90", "91"),
         ROW.replace("docs", "evil"),
         ROW.replace("page (", "refunds are always free ("),
@@ -80,11 +72,9 @@ def test_f1_a_row_of_sentences_is_recited() -> None:
         ROW.replace("first", "first | no"),
         "page (https://docs.example/p) | page (https://docs.example/p)",
         "|",
-    ],
-)
-def test_f1_a_row_with_anything_else_is_not_recited(row: str) -> None:
-    texts = ["Run `run7 --check` first. See below.", PAGE]
-    assert not is_recited(row, texts, {"https://docs.example/p"}.__contains__)
+    ]:
+        texts = ["Run `run7 --check` first. See below.", PAGE]
+        assert not is_recited(row, texts, {"https://docs.example/p"}.__contains__)
 
 
 @given(st.text(alphabet="ab .\n[1]*?", max_size=60), st.text(alphabet="ab .\n*?", max_size=200))

@@ -29,9 +29,8 @@ def judge(text: str, *, question: str = "", known_text: str = "") -> tuple[tuple
     return ground(grounds(draft, text), claims(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "said"),
-    [
+def test_f1_precise_evidence_is_an_error_that_names_what_stands_there() -> None:
+    for text, words, said in [
         ("Backups are kept for 14 days [1].", "14 days", "source [1] says 30 days"),
         ("Backups are kept for 30 hours [1].", "30 hours", "source [1] says 30 days"),
         ("They run nightly at 3:00 [1].", "3:00", "source [1] says 02:00"),
@@ -40,32 +39,27 @@ def judge(text: str, *, question: str = "", known_text: str = "") -> tuple[tuple
         ('It says "Never delete a backup by mistake" [1].', "Never delete a backup by mistake", "source [1] has it as"),
         ("Version 2.1.4 is out [1].", "2.1.4", "source [1] has v2.1.3"),
         ("See https://evil.example/x [1].", "https://evil.example/x", "does not stand in source [1]"),
-    ],
-)
-def test_f1_precise_evidence_is_an_error_that_names_what_stands_there(text: str, words: str, said: str) -> None:
-    judged, violations = judge(text)
-    assert [claim.supported for claim in judged] == ["no"]
-    (found,) = violations
-    assert (found.rule, found.severity, found.words) == ("claim_supported", "error", words)
-    assert text[found.start : found.end] == words
-    assert said in found.detail
-    assert found.remedy
+    ]:
+        judged, violations = judge(text)
+        assert [claim.supported for claim in judged] == ["no"]
+        (found,) = violations
+        assert (found.rule, found.severity, found.words) == ("claim_supported", "error", words)
+        assert text[found.start : found.end] == words
+        assert said in found.detail
+        assert found.remedy
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_f9_other_spellings_are_no_errors() -> None:
+    for text in [
         "They run nightly at 2 am [1].",
         "It was released on 2021-03-05 [1].",
         "A quarter, 25 % of the 1.200 users, are in Berlin [1].",
         "Version 2.1.3 was released in March 2021 [1].",
         "See https://docs.example/backups [1].",
-    ],
-)
-def test_f9_other_spellings_are_no_errors(text: str) -> None:
-    judged, violations = judge(text)
-    assert [claim.supported for claim in judged] != ["no"]
-    assert not [violation for violation in violations if violation.severity == "error"]
+    ]:
+        judged, violations = judge(text)
+        assert [claim.supported for claim in judged] != ["no"]
+        assert not [violation for violation in violations if violation.severity == "error"]
 
 
 def test_f1_numbers_of_the_question_and_the_thread_are_known() -> None:
@@ -104,9 +98,8 @@ def errors(claim: str, source: str) -> list[str]:
     return [found.words for found in ground(grounds(draft, text), claims(text))[1] if found.severity == "error"]
 
 
-@pytest.mark.parametrize(
-    ("source", "right", "wrong"),
-    [
+def test_f9_what_a_source_says_another_way_is_no_error() -> None:
+    for source, right, wrong in [
         ("Potatoes came to Europe in the sixteenth century.", "Potatoes came in the 16th century.", "17th century"),
         ("Pigs have 19 chromosome pairs.", "Pigs have 38 chromosomes.", "48"),
         ("The club won the league in 1988/89.", "The club won the league in 1989.", "1990"),
@@ -114,14 +107,12 @@ def errors(claim: str, source: str) -> list[str]:
         ("The club took five league titles and five cups.", "In total the club took 10 trophies.", "17"),
         ("Soccer newsMay 1 2019 the squad is named.", "On May 1, 2019 the squad was named.", "May 2, 2019"),
         ("Lanes are for ten-pin and five-pin bowling.", "Lanes are for ten pin bowling.", "eleven"),
-    ],
-)
-def test_f9_what_a_source_says_another_way_is_no_error(source: str, right: str, wrong: str) -> None:
-    assert errors(right, source) == []
-    said = {"16th century", "38", "1989", "May 2019", "10", "May 1, 2019", "ten"}
-    for each in said:
-        if each in right:
-            assert errors(right.replace(each, wrong), source) == [wrong]
+    ]:
+        assert errors(right, source) == []
+        said = {"16th century", "38", "1989", "May 2019", "10", "May 1, 2019", "ten"}
+        for each in said:
+            if each in right:
+                assert errors(right.replace(each, wrong), source) == [wrong]
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,8 @@ def draft(source: str, text: str, question: str = "") -> Draft:
     return Draft(text=text, question=question, sources=(page,))
 
 
-@pytest.mark.parametrize(
-    ("source", "text", "question"),
-    [
+def test_f1_what_is_right_passes_in_any_spelling() -> None:
+    for source, text, question in [
         # calculations, however they are written
         (TRAVEL, "300 km × 0.32 €/km = 96 € [1].", "How much for 300 km?"),
         (TRAVEL, "You get 96 euros for 300 km (300 * 0.32) [1].", "How much for 300 km?"),
@@ -63,12 +62,10 @@ def draft(source: str, text: str, question: str = "") -> Draft:
         (KEYS, "评审时间为2027年5月3日星期一14:30[1]。", "何时？"),
         (KEYS, "As of 1 October 2026, logs are kept for 30 days [1].", ""),
         (KEYS, "Die Seite wurde zuletzt am 1. Oktober 2026 aktualisiert [1].", ""),
-    ],
-)
-def test_f1_what_is_right_passes_in_any_spelling(source: str, text: str, question: str) -> None:
-    asked = draft(source, text, question)
-    assert check(asked).errors == ()
-    assert check(replace(asked, judged=True)).errors == ()
+    ]:
+        asked = draft(source, text, question)
+        assert check(asked).errors == ()
+        assert check(replace(asked, judged=True)).errors == ()
 
 
 @pytest.mark.parametrize(
@@ -86,19 +83,16 @@ def test_f1_another_value_in_the_place_of_the_sources_fails_whoever_judges(sourc
         assert words in {error.words for error in verdict.errors}
 
 
-@pytest.mark.parametrize(
-    ("source", "text"),
-    [
+def test_f1_f6_a_value_that_stands_nowhere_is_left_to_the_judge_where_there_is_one() -> None:
+    for source, text in [
         (TRAVEL, "Lunch on the train is paid up to 77 euros [1]."),
         (KEYS, "The next audit takes place on 9 June 2029 [1]."),
         (KEYS, "Set `retry_limit` first [1]."),
         (KEYS, "Connect like this [1]:\n```\nclient.connect(timeout=900)\n```"),
         (KEYS, "Logs are not kept for 30 days [1]."),
-    ],
-)
-def test_f1_f6_a_value_that_stands_nowhere_is_left_to_the_judge_where_there_is_one(source: str, text: str) -> None:
-    asked = draft(source, text)
-    assert [error.rule for error in check(asked).errors] == ["claim_supported"]
-    verdict = check(replace(asked, judged=True))
-    assert verdict.passed
-    assert "open" in {claim.supported for claim in verdict.claims}
+    ]:
+        asked = draft(source, text)
+        assert [error.rule for error in check(asked).errors] == ["claim_supported"]
+        verdict = check(replace(asked, judged=True))
+        assert verdict.passed
+        assert "open" in {claim.supported for claim in verdict.claims}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from verification.markup.edits import Edit, applied
 from verification.markup.mrkdwn import repair
 
 
-@pytest.mark.parametrize(
-    ("draft", "expected"),
-    [
+def test_f2_neighbourhoods() -> None:
+    for draft, expected in [
         # Lists
         ("- a\n  text\n- b", "• a\n  text\n• b"),
         ("- a\n      - deep\n  - less", "• a\n    • deep\n    • less"),
@@ -58,18 +55,15 @@ from verification.markup.mrkdwn import repair
         ("x\n[a]: https://x.y\nsee [a]", "x\nsee <https://x.y|a>"),
         ("]:\n[a]: https://x.y\n[a]", "]:\n<https://x.y|a>"),
         ("[a]: https://x.y\n[a]: https://z.w\n[a]", "[a] https://z.w\n<https://x.y|a>"),
-    ],
-)
-def test_f2_neighbourhoods(draft: str, expected: str | None) -> None:
-    text, _ = repair(draft)
-    if expected is not None:
-        assert text == expected
-    assert repair(text) == (text, ())
+    ]:
+        text, _ = repair(draft)
+        if expected is not None:
+            assert text == expected
+        assert repair(text) == (text, ())
 
 
-@pytest.mark.parametrize(
-    ("draft", "expected"),
-    [
+def test_f2_inline_neighbourhoods() -> None:
+    for draft, expected in [
         ("[`a<b>&c`](https://x.y)", "<https://x.y|`a&lt;b&gt;&amp;c`>"),
         ("[two\nlines](https://x.y)", "<https://x.y|two lines>"),
         ("[**a** ~~b~~](https://x.y)", "<https://x.y|*a* ~b~>"),
@@ -131,13 +125,11 @@ def test_f2_neighbourhoods(draft: str, expected: str | None) -> None:
         ("\\~~~a~~", "\u200b~\u200b~a~"),
         ("<https://x.y|a & **b**>", "<https://x.y|a &amp; *b*>"),
         ("&#1114111;", "\U0010ffff"),
-    ],
-)
-def test_f2_inline_neighbourhoods(draft: str, expected: str | None) -> None:
-    text, _ = repair(draft)
-    if expected is not None:
-        assert text == expected
-    assert repair(text) == (text, ())
+    ]:
+        text, _ = repair(draft)
+        if expected is not None:
+            assert text == expected
+        assert repair(text) == (text, ())
 
 
 def test_f12_words_in_parentheses_stay_in_markdown() -> None:

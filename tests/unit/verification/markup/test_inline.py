@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +48,6 @@ def test_f2_a_glance_finds_what_a_close_look_finds(text: str, bold: bool) -> Non
     assert findings(text, close=False, bold=bold) == findings(text, close=True, bold=bold)
 
 
-@pytest.mark.parametrize("unit", ["`a", "[1", "<https://a", "&amp", "*a", "_", "a:", "[1]("])
-def test_f2_a_glance_at_noise_stays_short(unit: str) -> None:
-    mend(Page(unit * 50_000, "mrkdwn"), 0, len(unit) * 50_000)
+def test_f2_a_glance_at_noise_stays_short() -> None:
+    for unit in ["`a", "[1", "<https://a", "&amp", "*a", "_", "a:", "[1]("]:
+        mend(Page(unit * 50_000, "mrkdwn"), 0, len(unit) * 50_000)

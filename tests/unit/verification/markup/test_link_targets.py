@@ -22,9 +22,8 @@ SOURCE = Source(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "targets"),
-    [
+def test_f1_links_are_found_in_every_form() -> None:
+    for text, targets in [
         ("see https://a.test/x.", ["https://a.test/x"]),
         ("see (https://a.test/x).", ["https://a.test/x"]),
         ("see https://a.test/x_(y), ok", ["https://a.test/x_(y)"]),
@@ -45,15 +44,12 @@ SOURCE = Source(
         ("version 1.2.3/4 and 10.0.0.1/24", []),
         ("<@U123> <#C1|general> <!date^1^{date}|x>", []),
         ("[1] and [x]", []),
-    ],
-)
-def test_f1_links_are_found_in_every_form(text: str, targets: list[str]) -> None:
-    assert [link.target for link in links(text)] == targets
+    ]:
+        assert [link.target for link in links(text)] == targets
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_f1_spellings_of_one_target_are_equal() -> None:
+    for one, other in [
         ("https://A.test/x/", "https://a.test/x"),
         ("http://a.test/x", "https://a.test/x"),
         ("https://a.test:443/x", "https://a.test/x"),
@@ -61,10 +57,8 @@ def test_f1_links_are_found_in_every_form(text: str, targets: list[str]) -> None
         ("www.a.test", "https://www.a.test"),
         ("https://a.test/a%20b", "https://a.test/a b"),
         ("mailto:A@b.test?subject=x", "mailto:a@b.test"),
-    ],
-)
-def test_f1_spellings_of_one_target_are_equal(one: str, other: str) -> None:
-    assert normal(one) == normal(other)
+    ]:
+        assert normal(one) == normal(other)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +74,8 @@ def test_f1_other_targets_are_not(one: str, other: str) -> None:
     assert normal(one) != normal(other)
 
 
-@pytest.mark.parametrize(
-    ("target", "standing"),
-    [
+def test_f1_a_link_resolves_or_is_code_or_comes_from_nowhere() -> None:
+    for target, standing in [
         ("https://docs.acme.test/deploy", "resolves"),
         ("https://docs.acme.test/console", "resolves"),
         ("https://wiki.other.test/a_(b)", "as_code"),
@@ -99,16 +92,14 @@ def test_f1_other_targets_are_not(one: str, other: str) -> None:
         ("https://evil.test/[", "unknown"),
         ("javascript:alert(1)", "unknown"),
         ("./other.md", "unknown"),
-    ],
-)
-def test_f1_a_link_resolves_or_is_code_or_comes_from_nowhere(target: str, standing: str) -> None:
-    draft = Draft(
-        text="",
-        question="What is https://asked.test/page and https://allowed.test/page?",
-        sources=(SOURCE,),
-        link_hosts=frozenset({"allowed.test"}),
-    )
-    assert known_links(draft).standing(target) == standing
+    ]:
+        draft = Draft(
+            text="",
+            question="What is https://asked.test/page and https://allowed.test/page?",
+            sources=(SOURCE,),
+            link_hosts=frozenset({"allowed.test"}),
+        )
+        assert known_links(draft).standing(target) == standing
 
 
 def test_f1_a_page_with_an_anchor_may_be_linked_without_it() -> None:
@@ -117,25 +108,22 @@ def test_f1_a_page_with_an_anchor_may_be_linked_without_it() -> None:
     assert known_links(draft).standing("https://a.test/p#section") == "resolves"
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+def test_f1_a_link_that_only_stands_in_a_text_is_shown_as_code() -> None:
+    for text, shown in [
         ("see https://wiki.other.test/a_(b).", "see `https://wiki.other.test/a_(b)`."),
         ("see <https://wiki.other.test/a_(b)|the wiki>.", "see the wiki (`https://wiki.other.test/a_(b)`)."),
         ("see <https://wiki.other.test/a_(b)|https://wiki.other.test/a_(b)>.", "see `https://wiki.other.test/a_(b)`."),
         ("see <https://docs.acme.test/console|it>.", "see <https://docs.acme.test/console|it>."),
         ("see https://evil.test/x.", "see https://evil.test/x."),
         ("see `https://wiki.other.test/a_(b)`.", "see `https://wiki.other.test/a_(b)`."),
-    ],
-)
-def test_f1_a_link_that_only_stands_in_a_text_is_shown_as_code(text: str, shown: str) -> None:
-    known = known_links(Draft(text="", sources=(SOURCE,)))
-    once, repairs = show_as_code(text, known)
-    assert once == shown
-    assert [(repair.kind, repair.count) for repair in repairs] == ([("link_as_code", 1)] if text != shown else [])
-    assert show_as_code(once, known) == (shown, ())
-    before = "From https://docs.acme.test/deploy: "
-    assert show_as_code(before + text, known)[0] == before + shown
+    ]:
+        known = known_links(Draft(text="", sources=(SOURCE,)))
+        once, repairs = show_as_code(text, known)
+        assert once == shown
+        assert [(repair.kind, repair.count) for repair in repairs] == ([("link_as_code", 1)] if text != shown else [])
+        assert show_as_code(once, known) == (shown, ())
+        before = "From https://docs.acme.test/deploy: "
+        assert show_as_code(before + text, known)[0] == before + shown
 
 
 @pytest.mark.parametrize("dialect", ["mrkdwn", "markdown"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,9 +12,8 @@ def shape(text: str) -> list[tuple[str, str]]:
     return [(unit.kind, text[unit.start : unit.end].strip()) for unit in outline(text)]
 
 
-@pytest.mark.parametrize(
-    ("text", "units"),
-    [
+def test_f4_the_units_of_a_text() -> None:
+    for text, units in [
         ("", []),
         ("One. Two [1]. Three", [("sentence", "One."), ("sentence", "Two [1]."), ("sentence", "Three")]),
         ("„Alles gut.” [1]", [("sentence", "„Alles gut.” [1]")]),
@@ -33,10 +31,8 @@ def shape(text: str) -> list[tuple[str, str]]:
             [("head", "```"), ("head", "a  b"), ("head", "-- --"), ("row", "1  2"), ("foot", "```")],
         ),
         ("```\n--\na\n```", [("fence", "```\n--\na\n```")]),
-    ],
-)
-def test_f4_the_units_of_a_text(text: str, units: list[tuple[str, str]]) -> None:
-    assert shape(text) == units
+    ]:
+        assert shape(text) == units
 
 
 def test_f4_depth_and_numbers_of_items() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,9 +30,8 @@ def test_f2_code_comes_before_tokens_and_tokens_before_text() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "token",
-    [
+def test_f2_slack_tokens_are_tokens() -> None:
+    for token in [
         "<@U123ABC>",
         "<@W123|name>",
         "<#C123ABC|general>",
@@ -44,17 +42,13 @@ def test_f2_code_comes_before_tokens_and_tokens_before_text() -> None:
         "<https://x.y/z?a=1&b=2>",
         "<mailto:a@b.c|Mail>",
         "<tel:+4912>",
-    ],
-)
-def test_f2_slack_tokens_are_tokens(token: str) -> None:
-    assert kinds(token) == [("token", token)]
+    ]:
+        assert kinds(token) == [("token", token)]
 
 
-@pytest.mark.parametrize(
-    "text", ["<foo>", "<std::vector>", "<https://x y>", "< https://x.y>", "<!unknown>", "<javascript:x>"]
-)
-def test_f2_other_angle_brackets_are_text(text: str) -> None:
-    assert kinds(text) == [("text", text)]
+def test_f2_other_angle_brackets_are_text() -> None:
+    for text in ["<foo>", "<std::vector>", "<https://x y>", "< https://x.y>", "<!unknown>", "<javascript:x>"]:
+        assert kinds(text) == [("text", text)]
 
 
 def test_f2_inline_code_never_crosses_a_line_end() -> None:
@@ -67,9 +61,8 @@ def test_f2_code_spans_close_with_a_run_of_the_same_length() -> None:
     assert CodeSpans("`a`", 0, 3).end_of(1, 1) == -1
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "closed", "quoted"),
-    [
+def test_f2_fences() -> None:
+    for text, code, closed, quoted in [
         ("```\na\nb\n```", "a\nb", True, False),
         ("```py\na\n```\nrest", "a", True, False),
         ("~~~\na ``` b\n~~~", "a ``` b", True, False),
@@ -85,17 +78,15 @@ def test_f2_code_spans_close_with_a_run_of_the_same_length() -> None:
         ("x ```a\nb``` c", "a\nb", True, False),
         ("```\n> ```\n```", "> ```", True, False),
         ("x ```\na```\nc\n```", "a```\nc", True, False),
-    ],
-)
-def test_f2_fences(text: str, code: str, closed: bool, quoted: bool) -> None:  # noqa: FBT001 - a table of cases
-    (fence,) = fences(text)
-    assert text[fence.body : fence.body_end] == code
-    assert (fence.closed, fence.quoted) == (closed, quoted)
+    ]:
+        (fence,) = fences(text)
+        assert text[fence.body : fence.body_end] == code
+        assert (fence.closed, fence.quoted) == (closed, quoted)
 
 
-@pytest.mark.parametrize("text", ["a ``` b", "a ```b``` c", "```a``` b\nc", "``\na\n``", "a ~~~\nb\n"])
-def test_f2_no_fence_here(text: str) -> None:
-    assert fences(text) == []
+def test_f2_no_fence_here() -> None:
+    for text in ["a ``` b", "a ```b``` c", "```a``` b\nc", "``\na\n``", "a ~~~\nb\n"]:
+        assert fences(text) == []
 
 
 def test_f2_ticks_in_a_line_do_not_swallow_a_real_fence() -> None:

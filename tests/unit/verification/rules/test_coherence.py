@@ -15,18 +15,15 @@ def details(text: str, question: str = "", *, own_words: bool = False) -> list[s
     return [each.detail for each in found]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_f1_a_repeated_sentence_is_warned_about() -> None:
+    for text in [
         "Refunds take fourteen days [1]. The form is online. Refunds take fourteen days [2].",
         "Rückerstattungen dauern vierzehn Tage. Das Formular ist online. Rückerstattungen dauern vierzehn Tage.",
         "Les remboursements prennent deux semaines. Merci. Les remboursements prennent deux semaines.",
         "• The office is closed on Sundays.\n• The office is closed on Sundays.",
         "Refunds take 14 days. Ask finance. Refunds take 14 days.",
-    ],
-)
-def test_f1_a_repeated_sentence_is_warned_about(text: str) -> None:
-    assert details(text) == ["This sentence has been said before."]
+    ]:
+        assert details(text) == ["This sentence has been said before."]
 
 
 @pytest.mark.parametrize(
@@ -42,9 +39,8 @@ def test_f1_short_or_similar_sentences_are_no_repetition(text: str) -> None:
     assert details(text) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_f1_a_text_that_breaks_off_is_warned_about() -> None:
+    for text in [
         "Refunds are paid by the",
         "Refunds are paid by the finance team and",
         "Refunds are paid by finance,",
@@ -56,17 +52,14 @@ def test_f1_short_or_similar_sentences_are_no_repetition(text: str) -> None:
         "返金は財務部が",
         "税は",
         "退款由财务部和",
-    ],
-)
-def test_f1_a_text_that_breaks_off_is_warned_about(text: str) -> None:
-    assert details(text) == ["The answer breaks off here."]
-    (found,) = check(Draft(text=f"Refunds are free.\n\n{text}")).violations
-    assert found.words == text
+    ]:
+        assert details(text) == ["The answer breaks off here."]
+        (found,) = check(Draft(text=f"Refunds are free.\n\n{text}")).violations
+        assert found.words == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_f1_a_finished_text_is_not() -> None:
+    for text in [
         "Refunds are paid by finance.",
         "Refunds are paid by finance [1]",
         "• finance\n• sales",
@@ -78,10 +71,8 @@ def test_f1_a_text_that_breaks_off_is_warned_about(text: str) -> None:
         "*Refunds*",
         "Vitamin A",
         "Team: R & D",
-    ],
-)
-def test_f1_a_finished_text_is_not(text: str) -> None:
-    assert "The answer breaks off here." not in details(text)
+    ]:
+        assert "The answer breaks off here." not in details(text)
 
 
 @pytest.mark.parametrize(
@@ -98,9 +89,8 @@ def test_f1_two_figures_for_one_thing_are_warned_about(text: str) -> None:
     assert detail.startswith("The same is said with ")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_f1_figures_for_different_things_are_no_contradiction() -> None:
+    for text in [
         "Plan A costs 5 dollars. Plan B costs 10 dollars.",
         "• Step 1 takes 5 minutes.\n• Step 2 takes 5 minutes.",
         "The handbook says 14 days [1]. The wiki says 30 days [2].",
@@ -109,32 +99,26 @@ def test_f1_two_figures_for_one_thing_are_warned_about(text: str) -> None:
         "HTTP uses port 80. HTTPS uses port 443.",
         "Upload limit 5 GB for one file. Download limit 10 GB for one file.",
         "Take one pill for step 1. Take one pill for step 2.",
-    ],
-)
-def test_f1_figures_for_different_things_are_no_contradiction(text: str) -> None:
-    assert details(text) == []
+    ]:
+        assert details(text) == []
 
 
 QUESTION = "How long do refunds take until they are paid?"
 
 
-@pytest.mark.parametrize(
-    ("question", "text"),
-    [
+def test_f9_another_language_than_the_question_is_warned_about() -> None:
+    for question, text in [
         (QUESTION, "Die Rückerstattung wird innerhalb von vierzehn Tagen auf das Konto gezahlt."),
         (QUESTION, "返金は十四日以内に支払われます。"),
         ("Wie lange dauert die Rückerstattung auf das Konto?", "The refund is paid to the account within two weeks."),
         ("返金はいつですか？", "The refund is paid to the account within two weeks."),
         ("退款要多久？", "返金は十四日以内に支払われます。"),
-    ],
-)
-def test_f9_another_language_than_the_question_is_warned_about(question: str, text: str) -> None:
-    assert [detail for detail in details(text, question) if detail.startswith("The question is in ")]
+    ]:
+        assert [detail for detail in details(text, question) if detail.startswith("The question is in ")]
 
 
-@pytest.mark.parametrize(
-    ("question", "text"),
-    [
+def test_f9_the_same_or_an_asked_for_language_is_not() -> None:
+    for question, text in [
         (QUESTION, "The refund is paid to the account within two weeks."),
         (QUESTION, "14 days"),
         ("ok merci", "The refund is paid to the account within two weeks."),
@@ -144,10 +128,8 @@ def test_f9_another_language_than_the_question_is_warned_about(question: str, te
         ),
         ("Wie lautet das auf Englisch und wie sagt man es?", "The refund is paid to the account within two weeks."),
         (QUESTION, "`Die Rückerstattung wird auf das Konto gezahlt, und zwar bald.`"),
-    ],
-)
-def test_f9_the_same_or_an_asked_for_language_is_not(question: str, text: str) -> None:
-    assert not [detail for detail in details(text, question) if detail.startswith("The question is in ")]
+    ]:
+        assert not [detail for detail in details(text, question) if detail.startswith("The question is in ")]
 
 
 def test_f9_a_text_from_ones_own_words_may_be_in_any_language() -> None:

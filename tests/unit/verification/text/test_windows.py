@@ -139,12 +139,12 @@ ORDERS = (
 )
 
 
-@pytest.mark.parametrize("text", ORDERS)
-def test_i2_no_order_is_passed_over(text: str) -> None:
-    signs = (injection._STRONG, injection._STRONG_CJK, injection._MARKER, injection._WEAK)
-    assert any(sign.search(text) for sign in signs), "the example orders nothing"
-    assert injection._may_order(text)
-    assert injection._may_order(f"Some words before.\n{text}")
+def test_i2_no_order_is_passed_over() -> None:
+    for text in ORDERS:
+        signs = (injection._STRONG, injection._STRONG_CJK, injection._MARKER, injection._WEAK)
+        assert any(sign.search(text) for sign in signs), "the example orders nothing"
+        assert injection._may_order(text)
+        assert injection._may_order(f"Some words before.\n{text}")
 
 
 @given(st.lists(st.sampled_from((*ORDERS, *" .,:\n<>#*", "the", "system", "user", "with")), max_size=6).map(" ".join))

@@ -19,9 +19,8 @@ def parts(moment: Moment) -> Parts:
     return (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.weekday)
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
+def test_f9_one_day_in_every_spelling() -> None:
+    for written in [
         "2021-03-05",
         "2021/03/05",
         "2021.03.05",
@@ -35,15 +34,12 @@ def parts(moment: Moment) -> Parts:
         "5 de marzo de 2021",
         "5 Maret 2021",
         "2021年3月5日",
-    ],
-)
-def test_f9_one_day_in_every_spelling(written: str) -> None:
-    assert [parts(m)[:3] for m in moments(f"on {written} it rained")] == [(2021, 3, 5)]
+    ]:
+        assert [parts(m)[:3] for m in moments(f"on {written} it rained")] == [(2021, 3, 5)]
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
+def test_f9_one_time_in_every_spelling() -> None:
+    for written in [
         "14:30",
         "2:30 pm",
         "2.30 p.m.",
@@ -55,15 +51,12 @@ def test_f9_one_day_in_every_spelling(written: str) -> None:
         "午後 2時30分",
         "下午2点半",
         "14:30:00",
-    ],
-)
-def test_f9_one_time_in_every_spelling(written: str) -> None:
-    assert [parts(m)[3:5] for m in moments(f"at {written} sharp")] == [(14, 30)]
+    ]:
+        assert [parts(m)[3:5] for m in moments(f"at {written} sharp")] == [(14, 30)]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_f9_what_is_written_and_no_more() -> None:
+    for text, expected in [
         ("2021-03-05T09:00Z", [(2021, 3, 5, 9, 0, None)]),
         ("March 2021", [(2021, 3, None, None, None, None)]),
         ("2021-03", [(2021, 3, None, None, None, None)]),
@@ -96,15 +89,12 @@ def test_f9_one_time_in_every_spelling(written: str) -> None:
         ("9 o'clock", [(None, None, None, 9, 0, None)]),
         ("in October", [(None, 10, None, None, None, None)]),
         ("10:15-11:00", [(None, None, None, 10, 15, None), (None, None, None, 11, 0, None)]),
-    ],
-)
-def test_f9_what_is_written_and_no_more(text: str, expected: list[Parts]) -> None:
-    assert [parts(m) for m in moments(text)] == expected
+    ]:
+        assert [parts(m) for m in moments(text)] == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_f9_what_is_no_date() -> None:
+    for text in [
         "next Friday's plan".replace("Friday", "week"),
         "today",
         "tomorrow",
@@ -121,15 +111,12 @@ def test_f9_what_is_written_and_no_more(text: str, expected: list[Parts]) -> Non
         "1.5.2",
         "3 may be",
         "99.99.",
-    ],
-)
-def test_f9_what_is_no_date(text: str) -> None:
-    assert moments(text) == ()
+    ]:
+        assert moments(text) == ()
 
 
-@pytest.mark.parametrize(
-    ("claim", "source", "same"),
-    [
+def test_f9_agreement_asks_for_all_the_claim_gives() -> None:
+    for claim, source, same in [
         ("March 2021", "5 March 2021", True),
         ("5 March 2021", "March 2021", False),
         ("5 March 2021", "5 March", True),
@@ -147,10 +134,8 @@ def test_f9_what_is_no_date(text: str) -> None:
         ("Monday", "Tuesday", False),
         ("2021-03-05 09:00", "2021-03-05 09:00", True),
         ("2021-03-05 09:00", "2021-03-05", False),
-    ],
-)
-def test_f9_agreement_asks_for_all_the_claim_gives(claim: str, source: str, same: bool) -> None:  # noqa: FBT001  # a table
-    assert agrees(moments(f"on {claim}")[0], moments(f"on {source}")[0]) is same
+    ]:
+        assert agrees(moments(f"on {claim}")[0], moments(f"on {source}")[0]) is same
 
 
 @given(st.dates(min_value=dt.date(1900, 1, 1), max_value=dt.date(2099, 12, 31)))

@@ -12,9 +12,8 @@ from verification.types import Draft, Source
 from verification.values.identifiers import Identifier, identifiers, missing_words, nearest, stands_in
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "found"),
-    [
+def test_f1_identifiers_of_every_kind() -> None:
+    for text, kind, found in [
         ("see https://a.example/b_(c).", "url", "https://a.example/b_(c)"),
         ("see https://a.example/b, or", "url", "https://a.example/b"),
         ("(https://a.example/b)", "url", "https://a.example/b"),
@@ -33,22 +32,19 @@ from verification.values.identifiers import Identifier, identifiers, missing_wor
         ("got E4012 again", "code_number", "E4012"),
         ("fixed ABC-123 today", "code_number", "ABC-123"),
         ("at localhost:8080 it", "address", "localhost:8080"),
-    ],
-)
-def test_f1_identifiers_of_every_kind(text: str, kind: str, found: str) -> None:
-    assert [(i.kind, i.text) for i in identifiers(text)] == [(kind, found)]
-    (identifier,) = identifiers(text)
-    assert text[identifier.start : identifier.end].strip("`") == found
+    ]:
+        assert [(i.kind, i.text) for i in identifiers(text)] == [(kind, found)]
+        (identifier,) = identifiers(text)
+        assert text[identifier.start : identifier.end].strip("`") == found
 
 
-@pytest.mark.parametrize("text", ["and/or", "24/7", "1.234.567", "a - b", "well-known", "It is 5.", "", "e.g. this"])
-def test_f1_what_is_no_identifier(text: str) -> None:
-    assert identifiers(text) == ()
+def test_f1_what_is_no_identifier() -> None:
+    for text in ["and/or", "24/7", "1.234.567", "a - b", "well-known", "It is 5.", "", "e.g. this"]:
+        assert identifiers(text) == ()
 
 
-@pytest.mark.parametrize(
-    ("needle", "haystack", "there"),
-    [
+def test_f1_a_name_stands_as_a_whole_or_not_at_all() -> None:
+    for needle, haystack, there in [
         ("--dry", "use --dry now", True),
         ("--dry", "use --dry-run now", False),
         ("--dry", "use ---dry now", False),
@@ -62,10 +58,8 @@ def test_f1_what_is_no_identifier(text: str) -> None:
         ("", "x", True),
         ("/etc", "in/etc", True),
         ("3日", "上限3日です", True),
-    ],
-)
-def test_f1_a_name_stands_as_a_whole_or_not_at_all(needle: str, haystack: str, there: bool) -> None:  # noqa: FBT001  # a table
-    assert stands_in(needle, haystack) is there
+    ]:
+        assert stands_in(needle, haystack) is there
 
 
 def test_f1_missing_words_of_a_command_leave_placeholders_out() -> None:
@@ -102,9 +96,8 @@ def test_f1_a_region_is_a_name_and_stands_in_its_source_or_does_not() -> None:
     assert not check(Draft(text="Production runs in us-east-1 [1].", sources=page)).passed
 
 
-@pytest.mark.parametrize(
-    ("needle", "haystack", "stands"),
-    [
+def test_f1_a_whole_name_is_no_part_of_a_longer_one() -> None:
+    for needle, haystack, stands in [
         ("orion", "orion-cli", True),
         ("--force", "--force-all", False),
         ("2.4.1", "v2.4.1", True),
@@ -113,10 +106,8 @@ def test_f1_a_region_is_a_name_and_stands_in_its_source_or_does_not() -> None:
         ("4.1", "2.4.1", False),
         ("force", "--force", True),
         ("-f", "--f", False),
-    ],
-)
-def test_f1_a_whole_name_is_no_part_of_a_longer_one(needle: str, haystack: str, stands: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    assert stands_in(needle, haystack) == stands
+    ]:
+        assert stands_in(needle, haystack) == stands
 
 
 @pytest.mark.parametrize(

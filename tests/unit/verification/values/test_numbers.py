@@ -18,14 +18,13 @@ def only(text: str, language: str | None = "en") -> Quantity:
     return quantity
 
 
-@pytest.mark.parametrize("written", ["1,200", "1.200", "1 200", "1\u202f200", "1'200", "1200", "1.2k", "1.2 thousand"])
-def test_f9_a_thousand_two_hundred_in_every_spelling(written: str) -> None:
-    assert 1200.0 in only(f"{written} users").readings
+def test_f9_a_thousand_two_hundred_in_every_spelling() -> None:
+    for written in ["1,200", "1.200", "1 200", "1\u202f200", "1'200", "1200", "1.2k", "1.2 thousand"]:
+        assert 1200.0 in only(f"{written} users").readings
 
 
-@pytest.mark.parametrize(
-    ("written", "readings"),
-    [
+def test_f9_ambiguous_grouping_keeps_both_readings() -> None:
+    for written, readings in [
         ("1,205", (1205.0, 1.205)),
         ("1,200", (1200.0,)),
         ("1.250", (1250.0,)),
@@ -36,15 +35,12 @@ def test_f9_a_thousand_two_hundred_in_every_spelling(written: str) -> None:
         ("1.234,56", (1234.56,)),
         ("12,34,567", (1234567.0,)),
         ("3/4", (0.75, 3.0)),
-    ],
-)
-def test_f9_ambiguous_grouping_keeps_both_readings(written: str, readings: tuple[float, ...]) -> None:
-    assert only(written).readings == readings
+    ]:
+        assert only(written).readings == readings
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "value", "dimension", "factor"),
-    [
+def test_f9_values_with_their_units() -> None:
+    for text, language, value, dimension, factor in [
         ("50 %", "en", 50, "ratio", 1),
         ("50 per cent", "en", 50, "ratio", 1),
         ("30 pour cent", "fr", 30, "ratio", 1),
@@ -76,19 +72,16 @@ def test_f9_ambiguous_grouping_keeps_both_readings(written: str, readings: tuple
         ("tiga ratus ribu rupiah", "id", 3e5, "IDR", 1),
         ("三十日", "ja", 30, "time", 86400),
         ("12 months", "en", 12, "months", 1),
-    ],
-)
-def test_f9_values_with_their_units(text: str, language: str, value: float, dimension: str, factor: float) -> None:
-    quantity = only(text, language)
-    assert quantity.readings[0] == pytest.approx(value)
-    assert quantity.unit is not None
-    assert (quantity.unit.dimension, quantity.unit.factor) == (dimension, factor)
-    assert quantity.amounts()[0] == pytest.approx(value * factor)
+    ]:
+        quantity = only(text, language)
+        assert quantity.readings[0] == pytest.approx(value)
+        assert quantity.unit is not None
+        assert (quantity.unit.dimension, quantity.unit.factor) == (dimension, factor)
+        assert quantity.amounts()[0] == pytest.approx(value * factor)
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "bound"),
-    [
+def test_f9_bounds_beside_a_number() -> None:
+    for text, language, bound in [
         ("at least 5 people", "en", ">="),
         ("no more than 5 people", "en", "<="),
         ("more than $5", "en", ">"),
@@ -110,17 +103,13 @@ def test_f9_values_with_their_units(text: str, language: str, value: float, dime
         ("5 and counting", "en", ""),
         ("more than the 5 people", "en", ">"),
         ("über die 5 Personen", "de", ">"),
-    ],
-)
-def test_f9_bounds_beside_a_number(text: str, language: str, bound: str) -> None:
-    assert only(text, language).bound == bound
+    ]:
+        assert only(text, language).bound == bound
 
 
-@pytest.mark.parametrize(
-    "text", ["Q3", "v2", "x_5", "iPhone", "a top-ten list", "十分です", "一人", "", "1234567890123456789"]
-)
-def test_f9_what_is_no_number(text: str) -> None:
-    assert quantities(text, "en" if text.isascii() else "ja") == ()
+def test_f9_what_is_no_number() -> None:
+    for text in ["Q3", "v2", "x_5", "iPhone", "a top-ten list", "十分です", "一人", "", "1234567890123456789"]:
+        assert quantities(text, "en" if text.isascii() else "ja") == ()
 
 
 def test_f9_a_number_at_the_edge_of_what_is_read() -> None:
@@ -153,9 +142,8 @@ def test_f9_articles_and_ordinals_are_weak() -> None:
     assert only("dua belas bulan", None).weak
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "value", "weak"),
-    [
+def test_f9_parts_and_dozens_of_a_unit_are_meant() -> None:
+    for text, language, value, weak in [
         ("within half an hour", "en", 0.5, False),
         ("a quarter of an hour", "en", 0.25, False),
         ("une demi-heure"[4:], "fr", 0.5, False),
@@ -167,11 +155,9 @@ def test_f9_articles_and_ordinals_are_weak() -> None:
         ("a dozen eggs", "en", 12.0, True),
         ("the twelfth week", "en", 12.0, True),
         ("half of the budget", "en", 50.0, True),
-    ],
-)
-def test_f9_parts_and_dozens_of_a_unit_are_meant(text: str, language: str, value: float, weak: bool) -> None:  # noqa: FBT001  # a table
-    (found,) = quantities(text, language)
-    assert (found.readings, found.weak) == ((value,), weak)
+    ]:
+        (found,) = quantities(text, language)
+        assert (found.readings, found.weak) == ((value,), weak)
 
 
 RANKS = {
@@ -186,24 +172,21 @@ RANKS = {
 }
 
 
-@pytest.mark.parametrize("language", RANKS)
-def test_f9_ranks_in_words_count_up(language: str) -> None:
-    assert [only(word, language).readings[0] for word in RANKS[language].split()] == list(range(1, 21))
+def test_f9_ranks_in_words_count_up() -> None:
+    for language, ranks in RANKS.items():
+        assert [only(word, language).readings[0] for word in ranks.split()] == list(range(1, 21))
 
 
-@pytest.mark.parametrize(
-    ("word", "language", "percent"),
-    [
+def test_f9_fractions_in_words_are_shares() -> None:
+    for word, language, percent in [
         ("quarter", "en", 25),
         ("one-third", "en", 33.333),
         ("a third of them", "en", 33.333),
         ("Hälfte", "de", 50),
         ("zweidrittel", "de", 66.667),
         ("three-quarters", "en", 75),
-    ],
-)
-def test_f9_fractions_in_words_are_shares(word: str, language: str, percent: float) -> None:
-    assert only(word, language).readings[0] == pytest.approx(percent, rel=1e-4)
+    ]:
+        assert only(word, language).readings[0] == pytest.approx(percent, rel=1e-4)
 
 
 def test_f9_number_words_end_where_they_stop_making_sense() -> None:
@@ -213,23 +196,25 @@ def test_f9_number_words_end_where_they_stop_making_sense() -> None:
     assert [q.readings[0] for q in quantities("two three", "en")] == [2.0, 3.0]
 
 
-@pytest.mark.parametrize(
-    ("run", "value"),
-    [("dua belas", 12), ("sebelas", 11), ("sepuluh", 10), ("seratus dua", 102), ("seribu", 1000), ("dua juta", 2e6)],
-)
-def test_f9_indonesian_number_words(run: str, value: float) -> None:
-    assert read(run, "id") == value
+def test_f9_indonesian_number_words() -> None:
+    for run, value in [
+        ("dua belas", 12),
+        ("sebelas", 11),
+        ("sepuluh", 10),
+        ("seratus dua", 102),
+        ("seribu", 1000),
+        ("dua juta", 2e6),
+    ]:
+        assert read(run, "id") == value
 
 
 def test_f9_words_that_make_no_number() -> None:
     assert read("and and", "en") is None
 
 
-@pytest.mark.parametrize(
-    ("run", "value"), [("十二", 12), ("三千五百", 3500), ("二〇二四", 2024), ("一億二千万", 120_000_000), ("百", 100)]
-)
-def test_f9_chinese_and_japanese_numerals(run: str, value: float) -> None:
-    assert read_cjk(run) == value
+def test_f9_chinese_and_japanese_numerals() -> None:
+    for run, value in [("十二", 12), ("三千五百", 3500), ("二〇二四", 2024), ("一億二千万", 120_000_000), ("百", 100)]:
+        assert read_cjk(run) == value
 
 
 @given(st.integers(min_value=2, max_value=999_999_999))
@@ -245,24 +230,45 @@ def test_f9_any_text_is_read_without_trouble(text: str) -> None:
             assert 0 <= quantity.start < quantity.end <= len(text)
 
 
-@pytest.mark.parametrize(
-    ("larger", "smaller", "times"),
-    [
-        ("week", "day", 7), ("day", "hour", 24), ("hour", "minute", 60), ("minute", "second", 60),
+def test_f9_each_unit_is_so_many_of_the_next() -> None:
+    for larger, smaller, times in [
+        ("week", "day", 7),
+        ("day", "hour", 24),
+        ("hour", "minute", 60),
+        ("minute", "second", 60),
         ("second", "ms", 1000),
-        ("year", "month", 12), ("quarters", "month", 3), ("decade", "year", 10), ("century", "decade", 10),
-        ("pb", "tb", 1000), ("tb", "gb", 1000), ("gb", "mb", 1000), ("mb", "kb", 1000), ("kb", "byte", 1000),
-        ("tib", "gib", 1024), ("gib", "mib", 1024), ("mib", "kib", 1024), ("kib", "byte", 1024),
-        ("km", "m", 1000), ("m", "cm", 100), ("cm", "mm", 10), ("mile", "km", 1.609344), ("foot", "inch", 12),
-        ("tonne", "kg", 1000), ("kg", "gram", 1000), ("gram", "mg", 1000), ("kg", "lb", 2.2046226),
+        ("year", "month", 12),
+        ("quarters", "month", 3),
+        ("decade", "year", 10),
+        ("century", "decade", 10),
+        ("pb", "tb", 1000),
+        ("tb", "gb", 1000),
+        ("gb", "mb", 1000),
+        ("mb", "kb", 1000),
+        ("kb", "byte", 1000),
+        ("tib", "gib", 1024),
+        ("gib", "mib", 1024),
+        ("mib", "kib", 1024),
+        ("kib", "byte", 1024),
+        ("km", "m", 1000),
+        ("m", "cm", 100),
+        ("cm", "mm", 10),
+        ("mile", "km", 1.609344),
+        ("foot", "inch", 12),
+        ("tonne", "kg", 1000),
+        ("kg", "gram", 1000),
+        ("gram", "mg", 1000),
+        ("kg", "lb", 2.2046226),
         ("litre", "ml", 1000),
-        ("gallon", "litre", 3.785), ("km²", "m²", 1e6), ("m²", "cm²", 1e4), ("m³", "cm³", 1e6), ("%", "‰", 10),
+        ("gallon", "litre", 3.785),
+        ("km²", "m²", 1e6),
+        ("m²", "cm²", 1e4),
+        ("m³", "cm³", 1e6),
+        ("%", "‰", 10),
         ("割", "%", 10),
-    ],
-)  # fmt: skip
-def test_f9_each_unit_is_so_many_of_the_next(larger: str, smaller: str, times: float) -> None:
-    assert UNITS[larger].dimension == UNITS[smaller].dimension
-    assert UNITS[larger].factor / UNITS[smaller].factor == pytest.approx(times, rel=1e-6)
+    ]:
+        assert UNITS[larger].dimension == UNITS[smaller].dimension
+        assert UNITS[larger].factor / UNITS[smaller].factor == pytest.approx(times, rel=1e-6)
 
 
 def test_f9_each_scale_is_so_many_of_the_next() -> None:
