@@ -18,6 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.knowledge.types import KnowledgeAwayError, KnowledgeIndex
 from agent.model.circuit_breaker import CircuitBreaker
+from agent.model.protocol import Model
 from agent.tasks import beside
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.delivery.delivery import Delivery
@@ -162,17 +163,21 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     drain_s: float = DRAIN_S,
     mailbox_over: Callable[..., Mailbox] = Mailbox,
     timeouts: TurnTimeouts | None = None,
+    model_over: Callable[[Model], Model] | None = None,
 ) -> AsyncIterator[Orion]:
     """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do.
 
     ``prefix`` keeps the questions and threads of one workspace apart from another's in the same Redis.
     ``drain_s`` is how long running turns may go on once Orion was asked to end. ``mailbox_over`` makes the mailbox of a
-    Redis and a ``prefix`` (another length of leases, say). ``timeouts`` is how long far ends are waited for.
+    Redis and a ``prefix`` (another length of leases, say). ``timeouts`` is how long far ends are waited for;
+    ``model_over`` puts another model in front of the one that the settings name.
     """
     timeouts = timeouts or TurnTimeouts.of(settings)
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(open_redis(settings))
         engine = await _engine(stack, settings, corpus, timeouts)
+        if model_over:
+            engine = replace(engine, model=model_over(engine.model))
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace)
         stack.push_async_callback(mailbox.aclose)

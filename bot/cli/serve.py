@@ -22,14 +22,18 @@ import structlog
 from pydantic import SecretStr
 from rich.console import Console
 
+from agent.model.protocol import Model
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.app import Orion, open_orion
 from bot.cli.output import prefix_of
 from bot.cli.signals import Stopping, heeding_signals
+from bot.cli.slow_model import SlowModel
 from bot.documents.open import corpus_of, known_documents
 from bot.errors import WrongUse
 from bot.local.documents import DocsFolder
+from bot.local.model.roster import ADMIN
 from bot.local.server import LocalWorkspace
+from bot.local.switches import Switch
 from bot.servers.http import Pages, SlackEndpoint, build, page_routes
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
@@ -44,6 +48,8 @@ EXAMPLES = (
     "Who is called first when the database fails over?",
     "What may a dinner cost on a business trip?",
 )
+HELPERS = "#help"
+"""Where "Ask a human" posts in the local workspace, unless the settings say otherwise."""
 USUAL_PORT = 8765
 TERMINAL_BROWSERS = {"www-browser", "links", "elinks", "lynx", "w3m"}
 _MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion doctor` checks the rest."
@@ -134,7 +140,7 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
         async with AsyncExitStack() as stack:
             inside = LocalOrion()
             examples = EXAMPLES if folders == (HANDBOOK,) else ()
-            workspace = LocalWorkspace(DocsFolder(roots=folders), inside.record, examples=examples)
+            workspace = LocalWorkspace(DocsFolder(roots=folders), inside.record, examples=examples, kept=settings.home)
             workspace.routes = page_routes(inside.pages())
             stack.push_async_callback(workspace.stop)
             await _start(workspace, port)
@@ -152,10 +158,19 @@ def _inhabit(
 ) -> AbstractAsyncContextManager[Orion]:
     """An Orion for this workspace alone: another one over the same Redis must not take its questions."""
     inside = settings_for(settings, workspace)
+    more = {"handoff": settings.handoff or HELPERS, "admins": settings.admins | {ADMIN}}
+    inside = inside.model_copy(update=more)
     corpus = corpus_of(inside, folders, docs_url=f"{workspace.url}/docs/")
     prompts = [{"title": example, "message": example} for example in examples] or SUGGESTED_PROMPTS
     prefix = prefix_of(urlsplit(workspace.url).port)
-    return open_orion(inside, corpus, concurrency=50, socket=True, prompts=prompts, prefix=prefix)
+
+    def slowed(model: Model) -> Model:
+        slow = SlowModel(model=model)
+        told = "The model takes ten seconds to think."
+        workspace.workspace.switches.all["slow_model"] = Switch(label="Slow model", tells=told, turn=slow.turn)
+        return slow
+
+    return open_orion(inside, corpus, concurrency=50, socket=True, prompts=prompts, prefix=prefix, model_over=slowed)
 
 
 def _open_browser(url: str) -> None:

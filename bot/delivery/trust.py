@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, Final
 
 from agent.texts.catalogue import say
@@ -47,7 +47,9 @@ def _told(record: Mapping[str, Any], today: date, language: str | None) -> list[
     lines = {source.id: source_line(source, today, language) for source in sources}
     claims = objects(record, "claims")[:_MOST_CLAIMS]
     blocks = [section(_headline(record, claims, language))]
-    blocks += chain.from_iterable(_claim(claim, lines, language) for claim in claims)
+    for checked, group in groupby(claims, lambda claim: _checked(claim, lines, language)):
+        shown = list(chain.from_iterable(map(_claim, group)))
+        blocks += [*shown, context([checked])] if shown else []
     if more := len(objects(record, "claims")) - len(claims):
         blocks.append(context([say("and_more", language, n=str(more))]))
     if lines and not claims:
@@ -64,20 +66,27 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
     return say("trust_is_quoted" if quoted else "trust_is_verified", language)
 
 
-def _claim(claim: Mapping[str, Any], lines: Mapping[int, str], language: str | None) -> Iterable[Block]:
-    """The claim, the passage with the words marked that both have, and one line: source, age, who checked."""
+def _claim(claim: Mapping[str, Any]) -> Iterable[Block]:
+    """The claim, and the passage with the words marked that both have."""
     text = _shortened(string(claim, "text"), _LONGEST_CLAIM)
     if not text:
         return
-    elements = [{"type": "rich_text_section", "elements": _words([(text, True)])}]
-    if passage := string(claim, "passage")[:_LONGEST_PASSAGE]:
+    passage = string(claim, "passage")[:_LONGEST_PASSAGE]
+    elements: list[Block] = []
+    if text not in passage:  # a quotation stands there once
+        elements.append({"type": "rich_text_section", "elements": _words([(text, True)])})
+    if passage:
         elements.append({"type": "rich_text_quote", "elements": _words(_parts(passage, claim.get("marks")))})
     yield {"type": "rich_text", "elements": elements}
+
+
+def _checked(claim: Mapping[str, Any], lines: Mapping[int, str], language: str | None) -> str:
+    """Source, age and who checked."""
     number = claim.get("source")
     line = lines.get(number, "") if isinstance(number, int) else ""
     checker = string(claim, "settled_by")
     checked = say(f"trust_by_{checker if checker in _CHECKERS else 'nobody'}", language)
-    yield context([" · ".join(filter(None, (line, checked)))])
+    return " · ".join(filter(None, (line, checked)))
 
 
 def _parts(passage: str, marks: object) -> Iterable[tuple[str, bool]]:

@@ -1,6 +1,7 @@
-"""The local workspace.
+"""A Slack-compatible server on this machine, and the page it serves.
 
-A Slack-compatible server on this machine with the page it serves. Everything is kept in memory.
+Any Slack app can work against it by its base URL alone, over Socket Mode or signed HTTP events. It binds to loopback
+unless told otherwise, and the page's own API refuses other sites.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from aiohttp import web
 from bot.local.api.response_urls import answer_response_url
 from bot.local.api.router import WebApi
 from bot.local.documents import DocsFolder, show_document
+from bot.local.kept import load, save
 from bot.local.model.faults import ApiCall, Faults
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import VISITOR, Json, Roster
@@ -31,6 +33,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self' ws:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_KEEP_S: Final = 3.0
 _FOR_APPS: Final = ("/api/", "/link/", "/actions/", "/files-pri/")
 """Paths for apps: a token, a ticket or a secret key guards them, and apps may use any name of this machine."""
 _STATIC_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -51,7 +54,7 @@ class LocalWorkspace(People):
         roster: Roster | None = None,
         **further: Any,
     ) -> None:
-        """``further`` are other fields of ``Setup``: subscriptions, scopes, tokens, signing secret."""
+        """``further`` are other fields of ``Setup``: subscriptions, scopes, tokens, signing secret, ``kept``."""
         setup = Setup(
             docs=docs,
             turn_record=turn_record,
@@ -61,6 +64,8 @@ class LocalWorkspace(People):
         )
         super().__init__(Workspace(setup, roster))
         self._stack = AsyncExitStack()
+        self._kept = self.workspace.setup.kept
+        self._keeper: asyncio.Task[None] | None = None
         self.routes: Sequence[web.RouteDef] = ()
         """Pages of the app's own that this server shows too; named before ``start``."""
 
@@ -129,6 +134,10 @@ class LocalWorkspace(People):
         bound = runner.addresses[0]
         shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
         self.workspace.url = f"http://{'127.0.0.1' if shown == '0.0.0.0' else shown}:{bound[1]}"  # noqa: S104 - compared, not bound
+        if self._kept:
+            self._kept = self._kept / f"workspace-{bound[1]}.json"
+            load(self.workspace, self._kept)
+            self._keeper = group.create_task(self._keep(self._kept), name="keep-conversations")
 
     async def stop(self) -> None:
         """Closes sockets and the port and ends what is under way."""
@@ -138,7 +147,19 @@ class LocalWorkspace(People):
         self.workspace.deliveries.stop()
         await self.workspace.sockets.close()
         await self.workspace.http.close()
+        if self._keeper and self._kept:
+            self._keeper.cancel()
+            save(self.workspace, self._kept)
         await self._stack.aclose()
+
+    async def _keep(self, file: Path) -> None:
+        """Writes the conversations down whenever something changed, at most every few seconds."""
+        written = self.workspace.feed.seq
+        while True:
+            await asyncio.sleep(_KEEP_S)
+            if self.workspace.feed.seq != written:
+                written = self.workspace.feed.seq
+                await asyncio.to_thread(save, self.workspace, file)
 
     async def verify_events_url(self) -> bool:
         """Whether the app at ``events_url`` answers Slack's ``url_verification`` with the challenge."""

@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from bot.local.documents import DocsFolder
@@ -22,6 +23,7 @@ from bot.local.model.feed import Feed
 from bot.local.model.limits import Strictness
 from bot.local.model.messages import Message, MessageLog
 from bot.local.model.roster import BOT_ID, BOT_USER, TEAM_ID, Channel, Json, Roster, seeded
+from bot.local.switches import Switches
 from bot.local.views import Views
 
 TurnRecord = Callable[[str], Awaitable[Json | None]]
@@ -55,7 +57,7 @@ class Setup:
     """What a workspace starts with. ``examples`` are questions offered in the empty direct chat.
 
     ``team`` is the id under which events arrive: two workspaces of one app differ in it. ``clock`` gives the time of
-    new messages, in unix seconds.
+    new messages, in unix seconds. ``kept`` is the folder where the conversations outlive a restart.
     """
 
     docs: DocsFolder | None = None
@@ -69,6 +71,7 @@ class Setup:
     signing_secret: str = ""
     team: str = TEAM_ID
     clock: Callable[[], float] = time.time
+    kept: Path | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,6 +101,7 @@ class Workspace:
         self.log = MessageLog(setup.clock)
         self.feed = Feed()
         self.faults = Faults()
+        self.switches = Switches(self.faults)
         self.calls: list[ApiCall] = []
         self.files: dict[str, StoredFile] = {}
         self.response_urls: dict[str, ResponseUrl] = {}

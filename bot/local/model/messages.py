@@ -91,7 +91,9 @@ class MessageLog:
         return self._clock()
 
     def add(self, message: Message) -> None:
-        """Keeps a new message."""
+        """Keeps a new message; every ``ts`` from now on is later."""
+        seconds, _, micros = message.ts.partition(".")
+        self._last = max(self._last, int(seconds) * 1_000_000 + int(micros or 0))
         self._channels.setdefault(message.channel, {})[message.ts] = message
 
     def get(self, channel: str, ts: str) -> Message | None:
@@ -105,6 +107,10 @@ class MessageLog:
     def all_in(self, channel: str) -> Iterator[Message]:
         """All messages that everybody in the channel can see, oldest first."""
         return (one for one in self._channels.get(channel, {}).values() if not one.ephemeral_for)
+
+    def everything_in(self, channel: str) -> list[Message]:
+        """All messages, ephemeral ones too, in the order in which they came."""
+        return list(self._channels.get(channel, {}).values())
 
     def private_in(self, channel: str) -> Iterator[Message]:
         """The ephemeral messages, oldest first."""

@@ -14,6 +14,7 @@ APP_ID: Final = "A0ORION"
 BOT_ID: Final = "B0ORION"
 BOT_USER: Final = "U0ORION"
 VISITOR: Final = "U0YOU"
+ADMIN: Final = "U0ADMIN"
 CREATED: Final = 1_735_689_600
 """Unix seconds at which the workspace claims to have been made (2025-01-01)."""
 
@@ -29,6 +30,7 @@ class Member:
     name: str
     title: str = ""
     is_bot: bool = False
+    is_admin: bool = False
     is_restricted: bool = False
     is_ultra_restricted: bool = False
     deleted: bool = False
@@ -62,7 +64,7 @@ class Member:
             "tz_label": "Coordinated Universal Time",
             "tz_offset": 0,
             "profile": profile,
-            "is_admin": False,
+            "is_admin": self.is_admin,
             "is_owner": False,
             "is_primary_owner": False,
             "is_restricted": self.is_restricted,
@@ -160,12 +162,15 @@ class Roster:
 
 
 def seeded() -> Roster:
-    """The workspace a visitor meets: four people by role, Orion, three channels and the direct chat."""
+    """The workspace a visitor meets: people by role, a guest, a partner, an admin, Orion, three channels."""
     people = [
         Member(id=VISITOR, name="You"),
         Member(id="U0RELEASE", name="Release manager", title="Ships on Tuesdays"),
         Member(id="U0ONCALL", name="On-call engineer", title="Holds the pager"),
         Member(id="U0PEOPLE", name="People partner", title="Onboarding and expenses"),
+        Member(id=ADMIN, name="Workspace admin", title="Runs Orion", is_admin=True),
+        Member(id="U0GUEST", name="Guest", title="A guest of this workspace", is_restricted=True),
+        Member(id="U0PARTNER", name="Partner", title="From another organisation", team="T0PARTNER"),
         Member(id=BOT_USER, name="Orion", title="Answers from your documents", is_bot=True),
     ]
     everyone = {member.id for member in people}

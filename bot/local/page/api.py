@@ -1,10 +1,16 @@
-"""The page's own API under ``/ui``. Host and Origin are checked, so that only a page served from here can use it."""
+"""The page's own API under ``/ui``: what to show, what a person does, and a socket with everything that changes.
+
+``user`` says as whom. Only a page served from here can use it: Host and Origin are checked by the server.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Final
 
 from aiohttp import WSMsgType, web
@@ -46,16 +52,19 @@ class Page:
             *posts,
         ]
 
-    async def boot(self, request: web.Request) -> web.Response:  # noqa: ARG002 - a route's signature
+    async def boot(self, request: web.Request) -> web.Response:
         """Everything but messages: team, members, channels, statuses, prompts, and the number of the last update."""
-        workspace = self.workspace
-        channels = [self._channel(one) for one in workspace.roster.channels.values() if VISITOR in one.members]
+        workspace, me = self.workspace, self._me(request.query.get("user"))
+        workspace.roster.direct_chat(me)
+        channels = [self._channel(one, me) for one in workspace.roster.channels.values() if me in one.members]
         return web.json_response(
             {
                 "run": workspace.feed.run,
                 "seq": workspace.feed.seq,
                 "team": TEAM_NAME,
-                "me": VISITOR,
+                "me": me,
+                "people": [one.id for one in workspace.roster.members.values() if not one.is_bot],
+                "faults": workspace.switches.shown(),
                 "bot": BOT_USER,
                 "members": [
                     {"id": one.id, "name": one.name, "title": one.title, "is_bot": one.is_bot}
@@ -69,7 +78,7 @@ class Page:
                 ],
                 "prompts": workspace.threads.prompts,
                 "examples": list(workspace.setup.examples),
-                "home": self._home(),
+                "home": self._home(me),
                 "connected": bool(workspace.sockets.connections or workspace.http.url),
             }
         )
@@ -77,12 +86,12 @@ class Page:
     async def messages(self, request: web.Request) -> web.Response:
         """The messages of a channel, or of a thread with ``thread_ts``."""
         channel, thread_ts = request.query.get("channel", ""), request.query.get("thread_ts", "")
-        log = self.workspace.log
+        log, me = self.workspace.log, self._me(request.query.get("user"))
         found = log.thread(channel, thread_ts) if thread_ts else log.timeline(channel)
         private = [
             one
             for one in log.private_in(channel)
-            if one.ephemeral_for == VISITOR and (one.thread_ts == thread_ts or (not thread_ts and not one.is_reply))
+            if one.ephemeral_for == me and (one.thread_ts == thread_ts or (not thread_ts and not one.is_reply))
         ]
         everything = sorted([*found, *private], key=lambda one: one.ts)
         return web.json_response({"messages": [self._message(one) for one in everything]})
@@ -98,7 +107,7 @@ class Page:
         """One modal, or the App Home with ``id=home``."""
         wanted = request.query.get("id", "")
         if wanted == "home":
-            return web.json_response({"view": self._home()})
+            return web.json_response({"view": self._home(self._me(request.query.get("user")))})
         found = self.workspace.views.open.get(wanted)
         if found is None:
             raise web.HTTPNotFound(text="no such view")
@@ -116,32 +125,33 @@ class Page:
         """A socket with every update from ``since`` on; ``reset`` when the page must start over."""
         socket = web.WebSocketResponse(heartbeat=20.0)
         await socket.prepare(request)
+        me = self._me(request.query.get("user"))
         with self.workspace.feed.watching() as updates:
             missed = self.workspace.feed.since(request.query.get("run", ""), _number(request.query.get("since", "")))
             if missed is None:
                 await socket.send_json({"type": "reset"})
             for update in missed or []:
-                await socket.send_json(self._update(update))
+                await socket.send_json(self._update(update, me))
             try:
                 async with asyncio.TaskGroup() as group:
-                    sending = group.create_task(self._send(socket, updates))
+                    sending = group.create_task(self._send(socket, updates, me))
                     await _until_closed(socket)
                     sending.cancel()
             except* ConnectionError:
                 pass
         return socket
 
-    async def _send(self, socket: web.WebSocketResponse, updates: asyncio.Queue[Json | None]) -> None:
+    async def _send(self, socket: web.WebSocketResponse, updates: asyncio.Queue[Json | None], me: str) -> None:
         while (update := await updates.get()) is not None:
-            await socket.send_json(self._update(update))
+            await socket.send_json(self._update(update, me))
         await socket.close()
 
-    def _update(self, update: Json) -> Json:
+    def _update(self, update: Json, me: str) -> Json:
         """An update as the page gets it: with the message as it is now, not as it was then."""
         if update["type"] != "message":
             return update
         message = self.workspace.log.get(update["channel"], update["ts"])
-        if message is None or message.ephemeral_for not in ("", VISITOR):
+        if message is None or message.ephemeral_for not in ("", me):
             return {"type": "none", "seq": update["seq"]}
         parent = self.workspace.log.get(message.channel, message.thread_ts) if message.is_reply else None
         shown = self._message(parent) if parent else None
@@ -150,12 +160,17 @@ class Page:
     def _message(self, message: Message) -> Json:
         return message_view(message, self.workspace.log, self.workspace.roster.names())
 
-    def _home(self) -> Json | None:
-        home = self.workspace.views.homes.get(VISITOR)
+    def _me(self, user: object) -> str:
+        """The person whose page it is; who is not known, or a bot, is the visitor."""
+        found = self.workspace.roster.members.get(user) if isinstance(user, str) else None
+        return found.id if found and not found.is_bot else VISITOR
+
+    def _home(self, me: str) -> Json | None:
+        home = self.workspace.views.homes.get(me)
         return modal_view(home, self.workspace.roster.names()) if home else None
 
-    def _channel(self, channel: Channel) -> Json:
-        other = next(iter(channel.members - {VISITOR}), BOT_USER) if channel.kind == "im" else ""
+    def _channel(self, channel: Channel, me: str) -> Json:
+        other = next(iter(channel.members - {me}), BOT_USER) if channel.kind == "im" else ""
         return {
             "id": channel.id,
             "name": channel.name or self.workspace.roster.names().get(other, channel.id),
@@ -171,7 +186,8 @@ class Page:
                 raise web.HTTPUnsupportedMediaType(text="JSON only")
             try:
                 body = await request.json()
-                answer = await action(self, body if isinstance(body, dict) else {})
+                said = body if isinstance(body, dict) else {}
+                answer = await action(self, {**said, "user": self._me(said.get("user"))})
             except ApiError as refusal:
                 return web.json_response({"ok": False, "error": refusal.error}, status=400)
             except NotAcknowledged as failure:
@@ -195,9 +211,20 @@ def _number(text: str) -> int:
 
 async def _post(page: Page, body: Json) -> Json:
     text = as_slack_text(str(body["text"]).strip(), page.workspace.roster.names())
-    if not text:
+    files = [str(one) for one in body.get("files") or [] if one in page.workspace.files]
+    if not (text or files):
         raise ApiError(error="no_text")
-    return {"ts": page.people.post(VISITOR, body["channel"], text, body.get("thread_ts") or None)}
+    return {"ts": page.people.post(body["user"], body["channel"], text, body.get("thread_ts") or None, files=files)}
+
+
+async def _upload(page: Page, body: Json) -> Json:
+    """A file, its bytes in base64; it is seen once a message shares it."""
+    try:
+        content = base64.b64decode(str(body["content"]), validate=True)
+    except binascii.Error:
+        raise ApiError(error="invalid_file") from None
+    name = Path(str(body["name"])).name or "file"
+    return {"file": page.people.add_file(body["user"], name, content)}
 
 
 async def _edit(page: Page, body: Json) -> Json:
@@ -217,41 +244,46 @@ async def _delete(page: Page, body: Json) -> Json:
 
 def _own(page: Page, body: Json) -> None:
     message = page.workspace.log.get(body["channel"], body["ts"])
-    if message is None or message.user != VISITOR:
+    if message is None or message.user != body["user"]:
         raise ApiError(error="cant_update_message")
 
 
 async def _react(page: Page, body: Json) -> Json:
-    page.people.react(VISITOR, body["channel"], body["ts"], body["name"])
+    page.people.react(body["user"], body["channel"], body["ts"], body["name"])
     return {}
 
 
 async def _click(page: Page, body: Json) -> Json:
-    place: dict[str, Any] = {"block_id": str(body.get("block_id", ""))}
+    who: dict[str, Any] = {"block_id": str(body.get("block_id", "")), "user": body["user"]}
     if body.get("view_id"):
-        await page.people.click_view(body["view_id"], body["action_id"], **place)
+        await page.people.click_view(body["view_id"], body["action_id"], **who)
     else:
-        await page.people.click(body["channel"], body["ts"], body["action_id"], value=body.get("value"), **place)
+        await page.people.click(body["channel"], body["ts"], body["action_id"], value=body.get("value"), **who)
     return {}
 
 
 async def _submit(page: Page, body: Json) -> Json:
-    return {"errors": await page.people.submit(body["view_id"], body.get("values") or {})}
+    return {"errors": await page.people.submit(body["view_id"], body.get("values") or {}, body["user"])}
 
 
 async def _dismiss(page: Page, body: Json) -> Json:
-    await page.people.dismiss(body["view_id"])
+    await page.people.dismiss(body["view_id"], body["user"])
     return {}
 
 
 async def _stop(page: Page, body: Json) -> Json:
-    page.people.stop_session(body["channel"], body["thread_ts"])
+    page.people.stop_session(body["channel"], body["thread_ts"], body["user"])
     return {}
 
 
 async def _open_home(page: Page, body: Json) -> Json:
-    page.people.open_home(tab="messages" if body.get("tab") == "messages" else "home")
+    page.people.open_home(body["user"], tab="messages" if body.get("tab") == "messages" else "home")
     return {}
+
+
+async def _fault(page: Page, body: Json) -> Json:
+    await page.workspace.switches.turn(str(body["name"]), on=bool(body.get("on")))
+    return {"faults": page.workspace.switches.shown()}
 
 
 ACTIONS: Final[dict[str, Action]] = {
@@ -264,4 +296,6 @@ ACTIONS: Final[dict[str, Action]] = {
     "dismiss": _dismiss,
     "stop": _stop,
     "open_home": _open_home,
+    "upload": _upload,
+    "fault": _fault,
 }

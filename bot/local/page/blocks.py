@@ -103,7 +103,8 @@ def rich_html(part: Json, names: Names) -> str:
     if kind == "rich_text_list":
         items = "".join(f"<li>{rich_html(one, names)}</li>" for one in part.get("elements", []))
         tag = "ol" if part.get("style") == "ordered" else "ul"
-        return f"<{tag}>{items}</{tag}>"
+        indented = ' class="indent1"' if part.get("indent") else ""
+        return f"<{tag}{indented}>{items}</{tag}>"
     inner = "".join(_rich_element(one, names) for one in part.get("elements", []))
     if kind == "rich_text_preformatted":
         return f"<pre><code>{inner}</code></pre>"

@@ -1,11 +1,12 @@
 // The workspace page: what is open, what is known, and how both become what is seen.
-import { renderBlock } from "./blocks.js";
+import { confirmed, renderBlock } from "./blocks.js";
 import { Composer } from "./composer.js";
 import { announce, avatar, byId, day, el, toast } from "./dom.js";
 import { renderRecord } from "./inspector.js";
 import { follows, renderMessage, renderStatus } from "./messages.js";
 import { forgetViews, openView, viewClosed, watchModal } from "./modal.js";
 import { act, get, Live } from "./net.js";
+import { drawFaults, drawWho, watchTry } from "./try.js";
 
 const ROTATE_MS = 2600;
 const state = {
@@ -28,7 +29,10 @@ const actions = {
   member,
   openThread: (ts, focus) => showThread(ts, focus),
   react: (message, name) => attempt(act("react", { channel: message.channel, ts: message.ts, name })),
-  remove: (message) => attempt(act("delete", { channel: message.channel, ts: message.ts })),
+  remove: async (message) => {
+    const asked = { title: "Delete message", text: "Delete this message? Orion takes back its answer to it, too.", confirm: "Delete", deny: "Keep" };
+    if (await confirmed(asked)) attempt(act("delete", { channel: message.channel, ts: message.ts }));
+  },
   edit: (message) => startEdit(message),
   inspect: (message) => inspect(message),
   click: (message, element, block) => act("click", { channel: message.channel, ts: message.ts, action_id: element.action_id, block_id: block.block_id, value: element.value }),
@@ -229,8 +233,15 @@ async function showThread(ts, focus) {
   drawThread();
   await attempt(load(state.channel, state.thread));
   drawThread();
-  byId("thread").scrollTop = byId("thread").scrollHeight;
+  toLast(byId("thread"));
   if (focus) threadComposer.input.focus();
+}
+
+// To the end, but not past the beginning of the last message: an answer is read from its first line.
+function toLast(box) {
+  box.scrollTop = box.scrollHeight;
+  const last = [...box.querySelectorAll(":scope > .message")].at(-1);
+  if (last && last.offsetHeight > box.clientHeight) last.scrollIntoView({ block: "start" });
 }
 
 function drawPane() {
@@ -337,8 +348,16 @@ function onMessage(update) {
     if (parent) known(channel).set(parent.ts, parent);
   }
   const foreign = message.user !== state.boot.me;
+  openFirst(message, parent, fresh);
   if (fresh && foreign && channel !== state.channel) state.unread.set(channel, (state.unread.get(channel) ?? 0) + 1);
   if (fresh && foreign && channel === state.channel) announce(`${message.name}: ${message.text.slice(0, 240)}`);
+}
+
+// A newcomer's first answer opens by itself.
+function openFirst(message, parent, fresh) {
+  if (!fresh || localStorage.getItem("answered") || message.user !== state.boot.bot || parent?.user !== state.boot.me) return;
+  localStorage.setItem("answered", "1");
+  if (message.channel === state.channel && !state.thread) queueMicrotask(() => showThread(parent.ts, false));
 }
 
 const handlers = {
@@ -398,8 +417,16 @@ function drawPresence() {
 
 const live = new Live({ onUpdate, onReset: () => start(), onState: onConnection });
 
-async function send(text, thread) {
-  const body = { channel: state.channel, text };
+async function upload(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  if (bytes.length > 700000) throw new Error(`${file.name} is too big for this workspace (700 KB at most).`);
+  let content = "";
+  for (let at = 0; at < bytes.length; at += 8192) content += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return (await act("upload", { name: file.name, content: btoa(content) })).file;
+}
+
+async function send(text, thread, files = []) {
+  const body = { channel: state.channel, text, files };
   const box = byId(thread ? "thread" : "timeline");
   await act("post", thread ? { ...body, thread_ts: thread } : body);
   box.scrollTop = box.scrollHeight;
@@ -411,8 +438,8 @@ function candidates(sign) {
   return [...others.filter((one) => one.is_bot), ...others.filter((one) => !one.is_bot)];
 }
 
-const mainComposer = new Composer(byId("channel-composer-slot"), { id: "channel-composer", label: "Message", candidates, send: (text) => send(text, ""), editLast: () => editLast(false) });
-const threadComposer = new Composer(byId("thread-composer-slot"), { id: "thread-composer", label: "Reply…", candidates, send: (text) => send(text, state.thread), editLast: () => editLast(true) });
+const mainComposer = new Composer(byId("channel-composer-slot"), { id: "channel-composer", label: "Message", candidates, send: (text, files) => send(text, "", files), upload, editLast: () => editLast(false) });
+const threadComposer = new Composer(byId("thread-composer-slot"), { id: "thread-composer", label: "Reply…", candidates, send: (text, files) => send(text, state.thread, files), upload, editLast: () => editLast(true) });
 
 function hideSidebar() {
   byId("sidebar").classList.remove("shown");
@@ -471,6 +498,7 @@ function watch() {
     other.focus();
   });
   watchModal();
+  watchTry(() => start().catch((failure) => toast(failure.message)));
   addEventListener("hashchange", () => {
     const wanted = target();
     if (channelOf(wanted.channel)) go(wanted.channel, { thread: wanted.thread, tab: wanted.tab });
@@ -502,6 +530,8 @@ async function start() {
   for (const one of state.boot.statuses) state.statuses.set(threadKey(one.channel, one.thread_ts), one);
   for (const one of state.boot.sessions) state.sessions.set(threadKey(one.channel, one.thread_ts), one.status);
   byId("team-name").textContent = state.boot.team;
+  drawWho(state.boot);
+  drawFaults(state.boot.faults);
   live.start(state.boot.run, state.boot.seq);
   const wanted = target();
   const first = state.boot.channels.find((one) => one.user === state.boot.bot) ?? state.boot.channels[0];

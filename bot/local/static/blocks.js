@@ -19,7 +19,7 @@ async function press(node, run) {
 }
 
 // What the element's `confirm` asks, as a dialog: true once it was agreed to.
-function confirmed(asked) {
+export function confirmed(asked) {
   if (!asked) return Promise.resolve(true);
   return new Promise((resolve) => {
     const dialog = el("dialog", { class: "modal", "aria-label": asked.title });
@@ -72,10 +72,16 @@ function element(given, block, click) {
   return el("span", { class: "muted" }, given.text || given.type);
 }
 
+function choices(block, given) {
+  const boxes = given.options.map((one) => el("label", { class: "choice" }, el("input", { type: "checkbox", value: one.value }), el("span", {}, one.text)));
+  return el("fieldset", { class: "field", "data-block": block.block_id, "data-type": given.type, name: given.action_id }, el("legend", { html: block.label }), ...boxes);
+}
+
 function field(block) {
   const given = block.element;
   const attributes = { name: given.action_id, "data-block": block.block_id, "data-type": given.type, placeholder: given.placeholder, required: !block.optional };
   let control;
+  if (given.type === "checkboxes") return choices(block, given);
   if (given.type === "plain_text_input" && given.multiline) control = el("textarea", { ...attributes, rows: 4 });
   else if (given.options) control = el("select", attributes, ...given.options.map((one) => el("option", { value: one.value }, one.text)));
   else control = el("input", { ...attributes, type: "text" });
@@ -83,8 +89,9 @@ function field(block) {
 }
 
 function tableBlock(block) {
-  const rows = block.rows.map((row) => el("tr", {}, ...row.map((html) => el("td", { class: "rich", html }))));
-  return el("div", { class: "table-wrap table-block" }, el("table", {}, el("tbody", {}, ...rows)));
+  const line = (tag, row) => el("tr", {}, ...row.map((html) => el(tag, { class: "rich", html, scope: tag === "th" ? "col" : null })));
+  const [head, ...rows] = block.rows;
+  return el("div", { class: "table-wrap table-block", tabindex: "0", role: "region", "aria-label": "Table" }, el("table", {}, el("thead", {}, line("th", head)), el("tbody", {}, ...rows.map((row) => line("td", row)))));
 }
 
 function task(given) {
@@ -93,7 +100,7 @@ function task(given) {
 
 function withTables(node) {
   for (const table of node.querySelectorAll("table")) {
-    const wrap = el("div", { class: "table-wrap", tabindex: "0" });
+    const wrap = el("div", { class: "table-wrap", tabindex: "0", role: "region", "aria-label": "Table" });
     table.replaceWith(wrap);
     wrap.append(table);
   }

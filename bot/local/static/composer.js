@@ -4,7 +4,9 @@ import { avatar, el } from "./dom.js";
 let serial = 0;
 
 export class Composer {
-  constructor(slot, { id, label, candidates, send, editLast }) {
+  constructor(slot, { id, label, candidates, send, editLast, upload }) {
+    this.upload = upload;
+    this.files = [];
     this.candidates = candidates;
     this.send = send;
     this.editLast = editLast;
@@ -17,8 +19,11 @@ export class Composer {
       "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": this.list.id,
     });
     this.button = el("button", { type: "submit", class: "send", "aria-label": "Send", disabled: true }, "➤");
-    const form = el("form", { class: "composer" }, this.input, this.button);
-    slot.append(this.list, form, el("p", { class: "hint" }, "Enter to send, Shift + Enter for a new line"));
+    this.picker = el("input", { type: "file", multiple: true, hidden: true, "aria-hidden": "true", tabindex: "-1", onchange: () => this.attach() });
+    const attach = el("button", { type: "button", class: "attach", "aria-label": "Attach a file", onclick: () => this.picker.click() }, "+");
+    const form = el("form", { class: "composer" }, attach, this.input, this.button, this.picker);
+    this.shelf = el("ul", { class: "attached", "aria-label": "Attached files", hidden: true });
+    slot.append(this.list, this.shelf, form, el("p", { class: "hint" }, "Enter to send, Shift + Enter for a new line"));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.submit();
@@ -49,16 +54,44 @@ export class Composer {
     this.input.focus();
   }
 
+  async attach() {
+    for (const file of this.picker.files) {
+      try {
+        this.files.push({ id: await this.upload(file), name: file.name });
+      } catch (failure) {
+        dispatchEvent(new CustomEvent("failure", { detail: failure }));
+      }
+    }
+    this.picker.value = "";
+    this.showFiles();
+    this.input.focus();
+  }
+
+  showFiles() {
+    const drop = (file) => {
+      this.files = this.files.filter((one) => one !== file);
+      this.showFiles();
+    };
+    this.shelf.hidden = !this.files.length;
+    this.shelf.replaceChildren(...this.files.map((file) => el("li", {}, file.name, el("button", { type: "button", "aria-label": `Remove ${file.name}`, onclick: () => drop(file) }, "✕"))));
+    this.fit();
+  }
+
   async submit() {
     const text = this.input.value.trim();
-    if (!text || this.sending) return;
+    const files = this.files;
+    if (!(text || files.length) || this.sending) return;
     this.sending = true;
     this.input.value = "";
+    this.files = [];
+    this.showFiles();
     this.changed();
     try {
-      await this.send(text);
+      await this.send(text, files.map((one) => one.id));
     } catch (failure) {
       this.input.value = text;
+      this.files = files;
+      this.showFiles();
       this.changed();
       throw failure;
     } finally {
@@ -67,7 +100,7 @@ export class Composer {
   }
 
   changed() {
-    this.button.disabled = !this.input.value.trim();
+    this.button.disabled = !(this.input.value.trim() || this.files.length);
     this.fit();
     this.suggest();
   }
@@ -75,7 +108,7 @@ export class Composer {
   fit() {
     this.input.style.height = "auto";
     this.input.style.height = `${this.input.scrollHeight}px`;
-    this.button.disabled = !this.input.value.trim();
+    this.button.disabled = !(this.input.value.trim() || this.files.length);
   }
 
   word() {

@@ -9,6 +9,11 @@ let stack = [];
 function values(form) {
   const state = {};
   for (const control of form.querySelectorAll("[data-type]")) {
+    if (control.tagName === "FIELDSET") {
+      const chosen = [...control.querySelectorAll("input:checked")].map((one) => ({ value: one.value, text: { type: "plain_text", text: one.parentElement.textContent } }));
+      (state[control.dataset.block] ??= {})[control.name] = { type: control.dataset.type, selected_options: chosen };
+      continue;
+    }
     const value = control.tagName === "SELECT"
       ? { type: control.dataset.type, selected_option: { value: control.value, text: { type: "plain_text", text: control.selectedOptions[0]?.text ?? "" } } }
       : { type: control.dataset.type, value: control.value || null };

@@ -6,10 +6,18 @@ const REFUSALS = {
   connection_failed: "Orion is not connected at the moment.",
   http_error: "Orion answered with an error.",
   cant_update_message: "Only your own messages can be changed.",
+  invalid_file: "This file could not be read.",
 };
 
+// Who this tab is; nobody means the visitor.
+export const as = { user: sessionStorage.getItem("user") ?? "" };
+
+function asked(path) {
+  return as.user ? `${path}${path.includes("?") ? "&" : "?"}user=${as.user}` : path;
+}
+
 export async function get(path) {
-  const answer = await fetch(path, { headers: { Accept: "application/json" } });
+  const answer = await fetch(asked(path), { headers: { Accept: "application/json" } });
   if (!answer.ok) throw new Error(`${answer.status}`);
   return answer.json();
 }
@@ -20,7 +28,7 @@ export async function act(name, body) {
     answer = await fetch(`/ui/${name}`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(body),
+      body: JSON.stringify({ ...body, user: as.user }),
     });
   } catch {
     throw new Error("The workspace cannot be reached. Is it still running?");
@@ -50,7 +58,7 @@ export class Live {
     clearTimeout(this.timer);
     this.socket?.close();
     const scheme = location.protocol === "https:" ? "wss" : "ws";
-    const socket = new WebSocket(`${scheme}://${location.host}/ui/live?run=${this.run}&since=${this.seq}`);
+    const socket = new WebSocket(asked(`${scheme}://${location.host}/ui/live?run=${this.run}&since=${this.seq}`));
     this.socket = socket;
     socket.addEventListener("open", () => {
       this.tries = 0;

@@ -102,9 +102,9 @@ def test_h1_channels_are_listed_by_type_and_opened() -> None:
         call(workspace, "conversations.list", types="odd")
     assert caught.value.error == "invalid_types"
     info = call(workspace, "conversations.info", channel=HELP, include_num_members=True)["channel"]
-    assert (info["num_members"], info["is_private"], info["is_member"]) == (5, False, True)
+    assert (info["num_members"], info["is_private"], info["is_member"]) == (8, False, True)
     assert "num_members" not in call(workspace, "conversations.info", channel=HELP)["channel"]
-    assert len(call(workspace, "conversations.members", channel=HELP)["members"]) == 5
+    assert len(call(workspace, "conversations.members", channel=HELP)["members"]) == 8
 
 
 def test_h1_direct_chats_open_for_one_user() -> None:
@@ -142,7 +142,7 @@ def test_h1_people_bots_files_and_the_team_are_known() -> None:
     workspace = idle()
     workspace.url = "http://127.0.0.1:1"
     assert call(workspace, "users.info", user="U0ORION")["user"]["is_bot"] is True
-    assert len(call(workspace, "users.list")["members"]) == 5
+    assert len(call(workspace, "users.list")["members"]) == 8
     assert call(workspace, "bots.info", bot="B0ORION")["bot"]["user_id"] == "U0ORION"
     assert call(workspace, "team.info")["team"]["id"] == "T0LOCAL"
     file_id = People(workspace).add_file(YOU, "notes.txt", b"hello")

@@ -1,0 +1,48 @@
+"""The workspace alone, as a test server for any Slack app: ``python -m bot.local``."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+
+from bot.local.server import LocalWorkspace
+
+
+async def serve(host: str, port: int, events_url: str) -> None:
+    """Runs until it is interrupted. Raises ``OSError`` where the port cannot be opened."""
+    workspace = LocalWorkspace()
+    workspace.events_url = events_url
+    await workspace.start(host, port)
+    lines = {
+        "page": workspace.url,
+        "SLACK_API_URL": workspace.api_url,
+        "SLACK_BOT_TOKEN": workspace.bot_token,
+        "SLACK_APP_TOKEN": workspace.app_token,
+        "SLACK_SIGNING_SECRET": workspace.signing_secret,
+    }
+    sys.stdout.write("".join(f"{name}={value}\n" for name, value in lines.items()))
+    sys.stdout.flush()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await workspace.stop()
+
+
+def main() -> None:
+    """Reads the command line and serves."""
+    parser = argparse.ArgumentParser(prog="python -m bot.local", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8766)
+    parser.add_argument("--events-url", default="", help="your app's URL for HTTP events; without it, Socket Mode")
+    chosen = parser.parse_args()
+    try:
+        asyncio.run(serve(chosen.host, chosen.port, chosen.events_url))
+    except KeyboardInterrupt:
+        sys.exit(0)
+    except OSError as error:
+        sys.exit(f"Port {chosen.port} cannot be opened ({error.strerror}). Choose another with --port.")
+
+
+if __name__ == "__main__":
+    main()

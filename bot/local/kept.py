@@ -1,0 +1,56 @@
+"""The conversations of a workspace in a file, so that they are there again after a restart."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Final
+
+from bot.local.model.messages import Message
+from bot.local.model.roster import Json
+from bot.local.workspace import StoredFile, Workspace
+
+_SCHEMA: Final = 1
+_FIELDS: Final = frozenset(field.name for field in fields(Message))
+_NOW: Final = frozenset({"streaming", "stream_ends"})
+"""What is true of a message only while the workspace runs."""
+
+
+def save(workspace: Workspace, file: Path) -> None:
+    """Writes all messages and files, whole or not at all."""
+    messages = [asdict(one) for channel in workspace.roster.channels for one in workspace.log.everything_in(channel)]
+    files = {key: {"payload": one.payload, "content": _text(one.content)} for key, one in workspace.files.items()}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps({"schema": _SCHEMA, "messages": messages, "files": files}), encoding="utf-8")
+    part.replace(file)
+
+
+def load(workspace: Workspace, file: Path) -> None:
+    """Puts back what ``save`` wrote; nothing where there is no file, or one that cannot be read."""
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        messages = [_message(one) for one in kept["messages"]] if kept["schema"] == _SCHEMA else []
+        files = {key: _file(one) for key, one in kept["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    for user in workspace.roster.members:
+        workspace.roster.direct_chat(user)  # chats are made when they are first used
+    for message in messages:
+        if message.channel in workspace.roster.channels:
+            workspace.log.add(message)
+    workspace.files.update(files)
+
+
+def _message(kept: Json) -> Message:
+    return Message(**{name: value for name, value in kept.items() if name in _FIELDS - _NOW})
+
+
+def _file(kept: Json) -> StoredFile:
+    return StoredFile(payload=kept["payload"], content=base64.b64decode(kept["content"]))
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode()

@@ -1,0 +1,60 @@
+// What a visitor tries out: being somebody else, making something fail, a tour of five steps.
+import { byId, el, toast } from "./dom.js";
+import { act, as } from "./net.js";
+
+const STEPS = [
+  ["Ask", "Press one of the questions, or write your own. Orion answers from the documents only."],
+  ["Open the source", "Every statement has a number. Press it: the document opens at the very passage."],
+  ["Why trust this?", "Under each answer you can see every statement beside the words that bear it out."],
+  ["Ask in a channel", "Open #help and write @Orion with a question. In the thread, go on without the mention."],
+  ["Make something fail", "Under “Try things out” Slack gets busy or the model slow. Your question is still answered."],
+];
+
+export function drawWho(boot) {
+  const select = byId("who");
+  select.replaceChildren(...boot.people.map((id) => {
+    const one = boot.members.find((member) => member.id === id);
+    return el("option", { value: id, selected: id === boot.me ? "selected" : null }, one.name);
+  }));
+  select.value = boot.me;
+}
+
+export function drawFaults(faults) {
+  const nodes = faults.map((one) => (one.once
+    ? el("button", { type: "button", class: "ghost", title: one.tells, onclick: () => turn(one, true) }, one.label)
+    : el("label", { class: "choice", title: one.tells }, el("input", { type: "checkbox", checked: one.on ? "checked" : null, onchange: (event) => turn(one, event.target.checked) }), el("span", {}, one.label))));
+  byId("faults").replaceChildren(...nodes);
+}
+
+async function turn(fault, on) {
+  try {
+    const { faults } = await act("fault", { name: fault.name, on });
+    if (!fault.once) drawFaults(faults);
+    toast(on ? fault.tells : `${fault.label}: off.`);
+  } catch (failure) {
+    toast(failure.message);
+  }
+}
+
+function show(step) {
+  const box = byId("tour");
+  box.hidden = step >= STEPS.length;
+  localStorage.setItem("tour", String(step));
+  if (box.hidden) return;
+  const [title, text] = STEPS[step];
+  const last = step === STEPS.length - 1;
+  box.replaceChildren(
+    el("p", { class: "muted" }, `Step ${step + 1} of ${STEPS.length}`), el("h2", { id: "tour-title", tabindex: "-1" }, title), el("p", {}, text),
+    el("div", { class: "tour-row" }, el("button", { type: "button", class: "btn small", onclick: () => show(STEPS.length) }, "End tour"), el("button", { type: "button", class: "btn primary", onclick: () => show(step + 1) }, last ? "Done" : "Next")),
+  );
+  byId("tour-title").focus();
+}
+
+export function watchTry(restart) {
+  byId("who").addEventListener("change", (event) => {
+    as.user = event.target.value;
+    sessionStorage.setItem("user", as.user);
+    restart();
+  });
+  byId("tour-start").addEventListener("click", () => show(0));
+}

@@ -1,0 +1,263 @@
+"""What a person sees of answers: A7 to A10, A13, F4, and that everybody can use it (axe, keyboard, narrow, enlarged).
+
+One browser, one workspace and one Orion for all tests of this module; each opens a page of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]  # ships no types
+from playwright.async_api import Browser, Page, async_playwright, expect
+from pydantic import SecretStr
+
+from bot.local.model.roster import ADMIN
+from tests.support.browser import ARGUMENTS, browser_path
+from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
+from tests.support.orion_running import Setting, running, settings_in
+
+expect.set_options(timeout=15_000)
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+LIMIT = "How many requests may one API key make a minute?"
+CODES = "Which error codes does the API have?"
+PART = "How many requests may a key make, and what does that cost?"
+HELLO = "Good morning!"
+SLOWLY = "How many requests a minute, told slowly?"
+FIRST = "Each API key may make 600 requests a minute [1]."
+DRAFTS = {
+    LIMIT: FIRST,
+    CODES: "The codes:\n\n| Code | Meaning |\n|---|---|\n| FH-3001 | Too many requests [1] |\n\nAll of them [1].",
+    PART: f"{FIRST}\n\nIt costs 900 euros a minute [1].",
+    HELLO: "Good morning! What would you like to know?",
+    SLOWLY: f"{FIRST}\n\nBursts of up to 50 requests a second are accepted [1].\n\n",
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Place:
+    """The workspace with Orion in it, and the browser that looks at it."""
+
+    setting: Setting
+    browser: Browser
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @asynccontextmanager
+    async def page(self, path: str = "/#/D0ORION", *, user: str = "", **context: Any) -> AsyncIterator[Page]:
+        """A page of a newcomer."""
+        opened = await self.browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **context})
+        await opened.add_init_script(f"sessionStorage.setItem('user', '{user}')")
+        page = await opened.new_page()
+        page.set_default_timeout(20_000)
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        await page.goto(self.setting.workspace.url + path)
+        await page.wait_for_selector("body[data-ready]")
+        yield page
+        await opened.close()
+        assert errors == []
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def place(redis_socket: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
+    gate = asyncio.Event()
+
+    def draft(body: Mapping[str, Any]) -> Scripted:
+        asked = str(body["messages"])
+        question = max(DRAFTS, key=asked.rfind)
+        text = f"<answer>{DRAFTS[question]}</answer>"
+        if question != SLOWLY:
+            return says(text)
+        return says(text.removesuffix("</answer>"), before_end=gate, after=("</answer>",))
+
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=draft))
+        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("sk-test"), "model": "scripted"}
+        settings = settings_in(
+            tmp_path_factory.mktemp("home"), f"unix://{redis_socket}", handoff="#help", admins=frozenset({ADMIN}),
+            streams=True, **model,
+        )  # fmt: skip
+        setting = await stack.enter_async_context(running(settings, prefix="answers-at-the-page"))
+        playwright = await stack.enter_async_context(async_playwright())
+        browser = await playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS)
+        stack.push_async_callback(browser.close)
+        yield Place(setting=setting, browser=browser, gate=gate)
+        gate.set()
+
+
+async def ask(page: Page, text: str, box: str = "#channel-composer") -> None:
+    await page.locator(box).fill(text)
+    await page.keyboard.press("Enter")
+
+
+async def serious(page: Page) -> list[str]:
+    """What axe finds that would keep somebody from using the page."""
+    found = await Axe().run(page)
+    violations = found.response["violations"]
+    return [
+        f"{one['id']}: {one['nodes'][0]['html'][:160]}"
+        for one in violations
+        if one["impact"] in {"serious", "critical"}
+    ]
+
+
+async def test_a7_a9_the_first_answer_opens_by_itself_with_one_line_and_one_row(place: Place) -> None:
+    async with place.page() as page:
+        assert await serious(page) == []
+        await ask(page, LIMIT)
+        answer = page.locator("#thread .message").nth(1)
+        await expect(answer).to_contain_text("600 requests a minute")
+        await expect(answer.locator(".block-actions")).to_have_count(1)
+        await expect(answer.locator(".block-actions button")).to_have_text(
+            ["Helpful", "Not helpful", "Why trust this?", "Inspect"]
+        )
+        await expect(answer.locator(".block-context")).to_have_text(re.compile(r"✓ Verified\s+·\s+\[1\] .*ago"))
+        assert await serious(page) == []
+        await ask(page, HELLO, "#thread-composer")
+        greeting = page.locator("#thread .message").nth(3)
+        await expect(greeting).to_contain_text("What would you like to know?")
+        await expect(greeting.locator(".block-context, .block-actions button:not(.inspect)")).to_have_count(0)
+
+
+async def test_a9_why_trust_this_shows_the_claim_in_its_source(place: Place) -> None:
+    async with place.page() as page:
+        await ask(page, LIMIT)
+        await page.get_by_role("button", name="Why trust this?").click()
+        dialog = page.get_by_role("dialog", name="Why trust this?")
+        await expect(dialog.locator("blockquote")).to_contain_text("600 requests")
+        await expect(dialog.locator("blockquote strong").first).to_be_visible()
+        await expect(dialog).to_contain_text("Word for word in the source")
+        assert await serious(page) == []
+
+
+async def test_a8_not_helpful_asks_what_was_wrong_and_the_admin_sees_it(place: Place) -> None:
+    async with place.page() as page:
+        await ask(page, LIMIT)
+        await page.get_by_role("button", name="Not helpful").click()
+        dialog = page.get_by_role("dialog", name="What was wrong?")
+        await dialog.get_by_label("It is out of date").check()
+        await dialog.get_by_label("What should it have said?").fill("The limit is 700.")
+        assert await serious(page) == []
+        await dialog.get_by_role("button", name="Send").click()
+        await expect(page.locator("#thread .message.private")).to_contain_text("Thank you")
+    chat = place.setting.workspace.channel(ADMIN).id
+    async with place.page(f"/#/{chat}?home", user=ADMIN) as page:
+        home = page.locator("#home")
+        await expect(home).to_contain_text("verified, but not helpful")
+        await expect(home).to_contain_text("It is out of date")
+        assert "700" not in await home.inner_text()
+
+
+async def test_a10_home_offers_questions_that_the_documents_answer(place: Place) -> None:
+    async with place.page("/#/D0ORION?home") as page:
+        home = page.locator("#home")
+        await expect(home.get_by_role("link").first).to_be_visible()
+        await expect(home).not_to_contain_text("For admins")
+        questions = home.locator(".block-actions button")
+        await expect(questions).to_have_count(3)
+        assert "say about" in await questions.first.inner_text()
+        assert await serious(page) == []
+
+
+async def test_a7_a_table_is_read_in_the_thread_pane(place: Place) -> None:
+    async with place.page() as page:
+        await ask(page, CODES)
+        table = page.locator("#thread table")
+        await expect(table.get_by_role("columnheader")).to_have_text(["Code", "Meaning"])
+        await expect(table.get_by_role("cell").nth(1)).to_have_text("Too many requests [1]")
+        assert await serious(page) == []
+
+
+async def test_f4_a_partial_answer_says_what_was_left_out(place: Place) -> None:
+    async with place.page() as page:
+        await ask(page, PART)
+        answer = page.locator("#thread .message").nth(1)
+        await expect(answer).to_contain_text("Partly verified")
+        assert "900" not in await answer.inner_text()
+        await answer.get_by_role("button", name="Why trust this?").click()
+        dialog = page.get_by_role("dialog", name="Why trust this?")
+        await expect(dialog.locator("s")).to_contain_text("900 euros")
+        await expect(dialog).to_contain_text("isn't in the documents I cited")
+
+
+async def test_f10_nothing_jumps_while_an_answer_grows(place: Place) -> None:
+    async with place.page("/#/C0HELP") as page:
+        await ask(page, f"@Orion {SLOWLY}")
+        answer = page.locator("#thread .message").nth(1)
+        await expect(answer).to_contain_text("600 requests")
+        before = await answer.locator(".rich").first.bounding_box()
+        place.gate.set()
+        await expect(answer).to_contain_text("Verified")
+        after = await answer.locator(".rich").first.bounding_box()
+        assert before is not None
+        assert after is not None
+        assert (before["x"], before["y"], before["width"]) == (after["x"], after["y"], after["width"])
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"viewport": {"width": 375, "height": 720}},
+        {"viewport": {"width": 640, "height": 400}, "device_scale_factor": 2},
+        {"color_scheme": "dark"},
+    ],
+    ids=["375 pixels", "200 percent", "dark"],
+)
+async def test_h1_it_can_be_used_narrow_enlarged_and_in_the_dark(place: Place, context: dict[str, Any]) -> None:
+    async with place.page(**context) as page:
+        await ask(page, LIMIT)
+        await expect(page.locator("#thread .message").nth(1)).to_contain_text("600 requests")
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert await serious(page) == []
+        await page.get_by_role("button", name="Why trust this?").click()
+        await expect(page.get_by_role("dialog", name="Why trust this?")).to_be_visible()
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert await serious(page) == []
+
+
+async def test_h1_the_keyboard_alone_asks_deletes_and_takes_the_tour(place: Place) -> None:
+    async with place.page("/#/C0GENERAL") as page:
+        await page.keyboard.type("Nothing")
+        await page.keyboard.press("Enter")
+        message = page.locator("#timeline .message").last
+        await message.focus()
+        await message.get_by_role("button", name="Delete").focus()
+        await page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog", name="Delete message")
+        await expect(dialog.get_by_role("button", name="Keep")).to_be_focused()
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#timeline .message")).to_have_count(0)
+        await page.locator("#try-panel summary").focus()
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="Take the tour").focus()
+        await page.keyboard.press("Enter")
+        for step in range(1, 6):
+            await expect(page.locator("#tour")).to_contain_text(f"Step {step} of 5")
+            assert await serious(page) == []
+            await page.locator("#tour").get_by_role("button").last.press("Enter")
+        await expect(page.locator("#tour")).to_be_hidden()
+
+
+async def test_h1_a_guest_is_refused_and_a_busy_slack_is_waited_for(place: Place) -> None:
+    async with place.page("/#/C0HELP", user="U0GUEST") as page:
+        await ask(page, f"@Orion {LIMIT}")
+        await expect(page.locator(".message.private")).to_contain_text("full members")
+    async with place.page() as page:
+        await page.locator("#try-panel summary").click()
+        await page.get_by_role("button", name="Slack is busy (429)").click()
+        await page.locator("input[type=file]").first.set_input_files(
+            {"name": "notes.md", "mimeType": "text/markdown", "buffer": b"# Notes\n\nNothing.\n"}
+        )
+        await expect(page.locator(".attached").first).to_contain_text("notes.md")
+        await ask(page, LIMIT)
+        await expect(page.locator("#timeline .file").last).to_contain_text("notes.md")
+        await expect(page.locator("#thread .message").nth(1)).to_contain_text("600 requests")

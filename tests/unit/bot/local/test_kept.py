@@ -1,0 +1,85 @@
+"""The workspace over a restart, and what a visitor can make go wrong: H1."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from bot.local import LENIENT, LocalWorkspace
+from bot.local.kept import load
+from bot.local.model.errors import ApiError
+from tests.support.local_echo import CHAT, HELP, YOU, call, idle, running
+
+
+async def test_h1_conversations_and_files_outlive_a_restart(tmp_path: Path) -> None:
+    async with running(LocalWorkspace(strictness=LENIENT, kept=tmp_path)) as first:
+        port = int(first.url.rpartition(":")[2])
+        root = first.post(YOU, HELP, "one", files=[first.add_file(YOU, "a.txt", b"\x00text")])
+        first.post("U0GUEST", HELP, "two", root)
+        chat = first.channel("U0GUEST").id
+        first.post("U0GUEST", chat, "mine")
+        before = first.messages(HELP, root)
+    second = LocalWorkspace(strictness=LENIENT, kept=tmp_path)
+    await second.start(port=port)
+    try:
+        assert second.messages(HELP, root) == before
+        assert [message["text"] for message in second.messages(chat)] == ["mine"]
+        assert next(iter(second.workspace.files.values())).content == b"\x00text"
+        assert second.post(YOU, HELP, "three") > before[-1]["ts"]
+    finally:
+        await second.stop()
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"schema": 9}', '{"schema": 1, "messages": [{"text": 1}], "files": {}}']
+)
+def test_h1_a_file_that_cannot_be_read_is_an_empty_workspace(content: str, tmp_path: Path) -> None:
+    (tmp_path / "kept.json").write_text(content)
+    workspace = idle()
+    load(workspace, tmp_path / "kept.json")
+    assert workspace.log.timeline(HELP) == []
+
+
+async def test_h1_a_person_is_chosen_and_shares_a_file() -> None:
+    async with running(LocalWorkspace(strictness=LENIENT)) as workspace, aiohttp.ClientSession() as session:
+
+        async def act(action: str, /, **body: object) -> dict[str, object]:
+            async with session.post(f"{workspace.url}/ui/{action}", json=body) as answer:
+                return dict(await answer.json())
+
+        content = base64.b64encode(b"words").decode()
+        uploaded = await act("upload", name="../notes.md", content=content, user="U0GUEST")
+        posted = await act("post", channel=HELP, text="", files=[uploaded["file"]], user="U0GUEST")
+        (message,) = workspace.messages(HELP)
+        assert (message["user"], message["subtype"], message["files"][0]["name"]) == (
+            "U0GUEST",
+            "file_share",
+            "notes.md",
+        )
+        refused = await act("edit", channel=HELP, ts=posted["ts"], text="x", user=YOU)
+        assert refused["error"] == "cant_update_message"
+        assert (await act("upload", name="a", content="%", user=YOU))["error"] == "invalid_file"
+        async with session.get(f"{workspace.url}/ui/boot?user=U0GUEST") as answer:
+            boot = await answer.json()
+        assert boot["me"] == "U0GUEST"
+        assert CHAT not in {channel["id"] for channel in boot["channels"]}
+
+
+async def test_h1_faults_are_switched_on_and_off() -> None:
+    workspace = idle()
+    await workspace.switches.turn("no_streams", on=True)
+    assert "chat.startStream" in workspace.faults.missing
+    assert [one["on"] for one in workspace.switches.shown()] == [False, True]
+    await workspace.switches.turn("no_streams", on=False)
+    assert workspace.faults.missing == set()
+    await workspace.switches.turn("rate_limit", on=True)
+    fault = workspace.faults.take("chat.postMessage")
+    assert fault is not None
+    assert (fault.status, workspace.switches.all["rate_limit"].on) == (429, False)
+    with pytest.raises(ApiError, match="unknown_fault"):
+        await workspace.switches.turn("gravity", on=False)
+    assert json.dumps(call(workspace, "users.info", user="U0PARTNER"))
