@@ -36,7 +36,7 @@ FIRST = "Each API key may make 600 requests a minute [1]."
 DRAFTS = {
     LIMIT: FIRST,
     CODES: "The codes:\n\n| Code | Meaning |\n|---|---|\n| FH-3001 | Too many requests [1] |\n\nAll of them [1].",
-    PART: f"{FIRST}\n\nIt costs 900 euros a minute [1].",
+    PART: f"{FIRST}\n\nKeys on the partner plan may make 4,000 requests a minute [1].",
     HELLO: "Good morning! What would you like to know?",
     SLOWLY: f"{FIRST}\n\nBursts of up to 50 requests a second are accepted [1].\n\n",
 }
@@ -181,10 +181,10 @@ async def test_f4_a_partial_answer_says_what_was_left_out(place: Place) -> None:
         await ask(page, PART)
         answer = page.locator("#thread .message").nth(1)
         await expect(answer).to_contain_text("Partly verified")
-        assert "900" not in await answer.inner_text()
+        assert "4,000" not in await answer.inner_text()
         await answer.get_by_role("button", name="Why trust this?").click()
         dialog = page.get_by_role("dialog", name="Why trust this?")
-        await expect(dialog.locator("s")).to_contain_text("900 euros")
+        await expect(dialog.locator("s")).to_contain_text("4,000 requests")
         await expect(dialog).to_contain_text("isn't in the documents I cited")
 
 

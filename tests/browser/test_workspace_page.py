@@ -106,7 +106,7 @@ async def test_h1_a_mention_is_offered_sent_and_answered_in_its_thread(browser: 
         page = await stage.open("/#/C0HELP")
         stage.workspace.faults.delay("chat.postMessage", 0.7)
         await page.keyboard.type("@or")
-        await expect(page.get_by_role("option")).to_have_text(["OrionAnswers from your documents"])
+        await expect(page.locator(".suggest [role=option]")).to_have_text(["OrionAnswers from your documents"])
         await page.keyboard.press("Enter")
         await page.keyboard.type("how long?")
         await page.keyboard.press("Shift+Enter")
