@@ -115,9 +115,9 @@ def _left_out(record: Mapping[str, Any], language: str | None) -> Iterable[Block
         return
     posted, found = string(record, "answer"), {}
     for attempt in objects(record, "attempts"):
-        for violation in objects(attempt, "violations"):
-            words, why = " ".join(string(violation, "words").split()), _WHY.get(string(violation, "rule"))
-            if string(violation, "severity") == "error" and words and why and words not in posted:
+        for sentence in objects(attempt, "objected"):
+            words, why = " ".join(string(sentence, "text").split()), _WHY.get(string(sentence, "rule"))
+            if words and why and words not in posted:
                 found[_shortened(words, _LONGEST_CLAIM)] = say(why, language)
     if found:
         yield section(f"*{say('trust_left_out', language)}*")

@@ -15,7 +15,7 @@ from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
 from verification.evidence.marked import Marked, borne_out_by, without_citations
-from verification.types import Answer, Claim, Repair, Source, Violation
+from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
 
 KEPT_S = 30 * 86_400
 """As long as a thread is remembered."""
@@ -78,6 +78,7 @@ class Recorder:
                 "ms": round(self._add("verify", "verify"), 1),
                 "repairs": repairs_json(verdict.repairs),
                 "violations": violations_json(found),
+                "objected": objected_json(verdict),
             }
         )
 
@@ -119,6 +120,16 @@ def _claim(claim: Claim, texts: Mapping[int, str]) -> dict[str, Any]:
         "marks": [list(span) for span in passage.spans],
         "settled_by": claim.settled_by,
     }
+
+
+def objected_json(verdict: Verdict) -> list[dict[str, Any]]:
+    """The sentences that an error stands against, each with the rule."""
+    return [
+        {"text": without_citations(claim.text), "rule": error.rule}
+        for claim in verdict.claims
+        for error in verdict.errors
+        if claim.start <= error.start < claim.end
+    ]
 
 
 def repairs_json(repairs: tuple[Repair, ...]) -> list[dict[str, Any]]:

@@ -24,10 +24,9 @@ CLAIM = {
 }
 DRAFT = {
     "passed": False,
-    "violations": [
-        {"rule": "claim_supported", "severity": "error", "words": "It costs\n5 euros."},
-        {"rule": "no_secrets", "severity": "error", "words": "sk-12345"},
-        {"rule": "coherent", "severity": "warning", "words": "Well."},
+    "objected": [
+        {"rule": "claim_supported", "text": "It costs\n5 euros."},
+        {"rule": "no_secrets", "text": "The key is sk-12345."},
     ],
 }
 RECORD: dict[str, Any] = {
@@ -76,7 +75,7 @@ def test_a9_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:
     told = texts(trust_modal({**RECORD, "outcome": "partial"}, TODAY)["blocks"])
     at = told.index("*Left out of the answer*")
     assert told[at + 1 : at + 3] == ["It costs 5 euros.", f" {say('reason_claim', None)}"]
-    assert not any("sk-12345" in text or "Well." in text for text in told)
+    assert not any("sk-12345" in text for text in told)
 
 
 @pytest.mark.parametrize(
