@@ -22,7 +22,7 @@ from agent.tools.builtin.knowledge import AWAY
 from agent.turn.crash_log import log_crash
 from agent.turn.early import taken, write_context
 from agent.turn.events import ModelEnd, ModelStart, Thinking, Token, Verification
-from agent.turn.judging import examined, forget_unconfirmed, kept_of
+from agent.turn.judging import examined, forget_unconfirmed, kept_of, small_talk
 from agent.turn.live import LiveAnswer, says_not_found
 from agent.turn.progress import Progress
 from agent.turn.replies import Label, failed_knowledge, failed_verification, out_of_budget, refused, shown
@@ -72,7 +72,7 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
         if progress.exhausted() and not (number == 1 and first):
             break
         text = first if number == 1 and first else await _write(progress, number, best)
-        attempt = None if says_not_found(text) else await _verify(progress, number, text)
+        attempt = None if says_not_found(text) else await _verify(progress, number, text, summary=text == first)
         declined = attempt is None or attempt.verdict.no_answer
         if attempt is None or declined:
             break
@@ -215,11 +215,17 @@ def _unseen(progress: Progress, text: str) -> str:
     return text.removeprefix(kept).strip("\n") if kept else text
 
 
-async def _verify(progress: Progress, number: int, text: str) -> Attempt:
-    """The rules run off the event loop: they are pure, and a long answer must not hold up other threads."""
+async def _verify(progress: Progress, number: int, text: str, *, summary: bool = False) -> Attempt:
+    """The rules run off the event loop: they are pure, and a long answer must not hold up other threads.
+
+    A ``summary`` may be small talk, of which a judge is asked whether it states anything, also where nothing was found.
+    """
     draft = draft_of(progress, text)
+    if summary and progress.judge and not draft.own_words:
+        draft = replace(draft, judged=True, unsourced=False)
     ruled = await asyncio.to_thread(check, draft, log_crash)
     verdict = await examined(progress, draft, ruled, number)
+    verdict = await small_talk(progress, verdict) if summary else verdict
     log.info(
         "attempt_verified",
         thread=str(progress.question.thread),

@@ -43,6 +43,18 @@ async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: i
     return await asyncio.to_thread(judged, verdict, said, draft.sources)
 
 
+async def small_talk(progress: Progress, verdict: Verdict) -> Verdict:
+    """The verdict on a reply without citations. It passes if the judge finds that no source could hold any of it."""
+    uncited = verdict.errors and all(each.rule == "cites_sources" for each in verdict.errors)
+    if not uncited or verdict.no_answer or not verdict.claims:
+        return verdict
+    opinions = progress.judge_said.opinions
+    said = [await opinions[key] if key in opinions else None for key in map(key_of, verdict.claims)]
+    if not all(each and each.supported and each.absent for each in said):
+        return verdict
+    return replace(verdict, passed=True, claims=(), violations=tuple(set(verdict.violations) - set(verdict.errors)))
+
+
 def forget_unconfirmed(progress: Progress) -> None:
     """Another attempt begins: what the judge said nothing of may be asked again."""
     opinions = progress.judge_said.opinions

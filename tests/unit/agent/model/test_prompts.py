@@ -61,7 +61,7 @@ EXAMPLE = (
 DECIDE = DecideContext(
     mission="Find the limit", question=QUESTION, history=HISTORY, answers={}, results=RESULTS, sources=SOURCES,
     plan=Plan(id="p", steps=(Step(description="look", status="done"), Step(description="tell"))),
-    tools=(ToolSpec(name="search", description="Find."),), budget=Budget(),
+    tools=(ToolSpec(name="search", description="Find."),), budget=Budget(model_calls=12),
     used=Usage(model_calls=10), complaint="Bad.",
 )  # fmt: skip
 

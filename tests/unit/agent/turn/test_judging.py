@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from bot.documents.open import corpus_of
 from bot.settings import load_settings
 from bot.turn.engine import open_engine, open_judge
 from tests.support.fakes import LIMITS, Listener, PassageTool, question
-from tests.support.openai_server import GARBAGE, HANGS, RESPOND, Script, Scripted, ScriptedOpenAI, fails, says
+from tests.support.openai_server import GARBAGE, HANGS, RESPOND, Script, Scripted, ScriptedOpenAI, calls, fails, says
 from verification.judgement import UNCONFIRMED
 
 SURE = "Each key may send 120 requests a minute [1]."
@@ -334,3 +336,51 @@ async def test_f8_what_is_no_answer_in_a_later_attempt_is_refused_too() -> None:
     drafts = [answers(DOUBTFUL), answers("The pages keep silent about impatience [1].")]
     told = await turn(drafts, [verdicts("No word of it."), verdicts(None, no_answer=True)])
     assert isinstance(told.outcome, Refused)
+
+
+SMALL_TALK = {
+    "thanks!": "You're welcome!",
+    "terima kasih": "Sama-sama! Kabari saya kalau ada yang lain.",
+    "das stimmt nicht": "Das tut mir leid. Was genau stimmt nicht? Dann schaue ich noch einmal nach.",
+    "ありがとう": "どういたしまして！",
+    ":+1:": "👍 Glad that helped!",
+}
+
+
+@pytest.mark.parametrize("said", SMALL_TALK)
+async def test_b5_small_talk_gets_its_short_reply_without_badge_or_citation(said: str) -> None:
+    """The search before it may bring what it likes; whether the reply states anything is the judge's to say."""
+    told = await small_talk(said, SMALL_TALK[said], absent=True)
+    assert isinstance(told.outcome, Answered)
+    assert (told.outcome.answer.text, told.outcome.answer.sources) == (SMALL_TALK[said], ())
+    assert told.outcome.answer.label == ""
+    assert {violation.severity for violation in told.outcome.answer.violations} <= {"warning"}
+    assert told.server.phases().count("decide") == 1
+
+
+async def test_b5_a_summary_that_states_a_fact_is_written_anew_with_its_citation() -> None:
+    told = await small_talk("How many requests may a key send?", "A key may send 120 requests a minute.", absent=False)
+    assert isinstance(told.outcome, Answered)
+    assert [source.title for source in told.outcome.answer.sources] == [LIMITS.title]
+    assert told.outcome.answer.attempts == 2
+
+
+async def small_talk(said: str, reply: str, *, absent: bool) -> Told:
+    """A turn that the first decision ends. The judge finds each claim right: it stands in a line, or nowhere."""
+
+    def judgement(request: Mapping[str, Any]) -> Scripted:
+        numbers = re.findall(r"^claim (\d+), cites", request["messages"][-1]["content"], re.MULTILINE)
+        lines = {"lines": [], "absent": True} if absent else {"lines": [LINE]}
+        return says(json.dumps({"verdicts": [{"claim": int(n), "supported": True, **lines} for n in numbers]}))
+
+    listener = Listener()
+    decide = calls(("complete", {"summary": reply}))
+    async with (
+        ScriptedOpenAI(decisions=[decide], drafts=repeat(answers(SURE)), judgements=judgement) as server,
+        models(server.url) as (model, judge),
+    ):
+        outcome, _ = await run_turn(
+            question(said), ThreadState(), model=model, tools={"search": PassageTool(LIMITS)}, budget=Budget(),
+            emit=listener, judge=judge,
+        )  # fmt: skip
+    return Told(outcome=outcome, server=server, listener=listener)
