@@ -50,6 +50,7 @@ from bot.slack.client import Workspace, build_app
 from bot.slack.files import Attachments
 from bot.slack.history import ThreadReader
 from bot.slack.message import Access
+from bot.slack.rate_limits import RateLimits
 from bot.slack.search import SlackSearching
 from bot.slack.users import People
 from bot.stores.budgets import Limits
@@ -57,9 +58,10 @@ from bot.stores.pause import Pausing
 from bot.stores.stores import Stores, stores_over
 from bot.stores.turn_records import TurnRecords
 from bot.timeouts import TurnTimeouts
-from bot.turn.answer import Answering, WorkspaceLookups
+from bot.turn.answer import Answering
 from bot.turn.duplicates import PendingChecks
 from bot.turn.engine import Engine, open_engine
+from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers, open_observers
 from bot.turn.queue_position import Queueing
 
@@ -179,7 +181,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         if model_over:
             engine = replace(engine, model=model_over(engine.model))
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
-        mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace)
+        mailbox = mailbox_over(redis, prefix=prefix, per_team=_turns_per_workspace(settings, concurrency))
         stack.push_async_callback(mailbox.aclose)
         stores = stores_over(redis, mailbox, _limits(settings), prefix=prefix)
         observers.tokens_used = stores.budgets.used
@@ -253,7 +255,8 @@ class _TeamBots:
         """A desk over one workspace's client."""
         stores, circuit = self.stores, self.timeouts.breaker("slack")
         self.circuits.append(circuit)
-        calls = self.timeouts.calls(client, circuit, self.observers.slack_trouble)
+        limits = RateLimits(self.redis, lambda: workspace.team, prefix=self.prefix, on_wait=self.observers.slack_wait)
+        calls = self.timeouts.calls(client, circuit, self.observers.slack_trouble, limits)
         workspace = Workspace(client, calls)
         delivery = Delivery(calls, workspace.own, prompts=self.prompts, maybe_posted=PendingChecks(stores.mailbox).note)
         people = People(calls, self.redis, prefix=self.prefix)
@@ -318,6 +321,11 @@ class _TeamBots:
         reader = Reader(user=user, language=language, admin=user in self.settings.admins, examples=tuple(examples))
         found = await home_figures(self.engine.index, self.observers, reader)
         return replace(found, paused=await self.stores.pausing.now() is not None)
+
+
+def _turns_per_workspace(settings: Settings, concurrency: int) -> int:
+    """Where many workspaces are served, one gets at most half of a process unless the settings say otherwise."""
+    return settings.turns_per_workspace or (max(1, concurrency // 2) if settings.many_workspaces else 0)
 
 
 def _socket_front(app: AsyncApp, settings: Settings, timeouts: TurnTimeouts) -> SocketFront:

@@ -11,6 +11,7 @@ from agent.model.chat_server import Timeouts
 from agent.model.circuit_breaker import CircuitBreaker
 from agent.model.openai import JUDGE_TIMEOUTS
 from bot.settings import Settings
+from bot.slack.rate_limits import RateLimits
 from bot.slack.web_api import SlackCalls
 
 
@@ -52,7 +53,11 @@ class TurnTimeouts:
         return CircuitBreaker(far_end, failures=self.failures, first_pause_s=self.rest_s)
 
     def calls(
-        self, client: AsyncWebClient, breaker: CircuitBreaker, on_trouble: Callable[[str, str], None]
+        self,
+        client: AsyncWebClient,
+        breaker: CircuitBreaker,
+        on_trouble: Callable[[str, str], None],
+        limits: RateLimits | None = None,
     ) -> SlackCalls:
         """The calls of one workspace, as patient as this."""
         return SlackCalls(
@@ -62,6 +67,7 @@ class TurnTimeouts:
             first_pause_s=self.first_pause_s,
             on_trouble=on_trouble,
             breaker=breaker,
+            limits=limits,
         )
 
     def pause_s(self, waited_s: float) -> float:

@@ -59,6 +59,13 @@ class Metrics:
             "orion_circuit_open", "1 while a far end that kept failing is left alone.", ["far_end"], registry=to
         )
         self.deliveries = Counter("orion_deliveries", "Answers delivered, by how.", ["how"], registry=to)
+        self.slack_waits = Histogram(
+            "orion_slack_wait_seconds",
+            "How long a Slack call had to wait for its turn under Slack's limits, by method.",
+            ["method"],
+            buckets=(0.1, 0.5, 1, 2, 5, 10, 30, 60, 120),
+            registry=to,
+        )
         self.slack_errors = Counter(
             "orion_slack_errors",
             "Tries of a Slack call that failed, by method and error name.",

@@ -19,7 +19,7 @@ class ThreadKey:
         return f"{self.team}:{self.channel}:{self.thread_ts}"
 
 
-FileTrouble = Literal["", "form", "big", "unreadable", "elsewhere", "not_allowed", "away", "many"]
+FileTrouble = Literal["", "form", "big", "unreadable", "elsewhere", "not_allowed", "away", "many", "unseen"]
 """Why a file could not be read; ``file_…`` in ``agent/texts`` says it to people."""
 
 

@@ -36,6 +36,9 @@ _LONGEST_UPDATE: Final = 3_900  # chat.update takes 4,000 characters of text, ch
 _CUT_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
 _log = structlog.get_logger()
 
+ENDS_SESSION: Final = "session"
+"""In place of a question's ts: what is to be done again is the end of the place's session."""
+
 Note = Callable[[ThreadKey, str], Awaitable[object]]
 
 
@@ -86,7 +89,7 @@ class Delivery:
     ) -> None:
         self._calls = calls
         self._reader = ThreadReader(calls, identity)
-        self.sessions = AgentSessions(calls)
+        self.sessions = AgentSessions(calls, lambda place: maybe_posted(place, ENDS_SESSION))
         self._today = today
         self._prompts = prompts
         self._maybe_posted = maybe_posted
@@ -134,6 +137,11 @@ class Delivery:
         answer_key.lease_check()  # what was posted without the thread is somebody else's to count, and to look at again
         _log.info("answer_delivered", messages=len(posts), updated=len(thread_mode), verified=answer.verified)
         return stamps[0]
+
+    async def unposted(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> bool:
+        """Whether this answer waits for its first turn under Slack's limits: no part of it can stand anywhere."""
+        body = {**_address(place), "metadata": _metadata(answer_key, verified=answer.verified)}
+        return await self._calls.unmade("chat.postMessage", body)
 
     async def say(self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease) -> str:
         """Posts one of Orion's own messages (help, muted, stopped), once for this question. Returns its ts."""
@@ -318,7 +326,12 @@ class Delivery:
         body = {**_address(place), **said, "unfurl_links": False, "unfurl_media": False}
         noted = partial(self._maybe_posted, place, answer_key.question_ts)
         return await self._calls.write(
-            "chat.postMessage", body, lease_check=answer_key.lease_check, look=look, maybe_posted=noted
+            "chat.postMessage",
+            body,
+            lease_check=answer_key.lease_check,
+            look=look,
+            maybe_posted=noted,
+            fresh=not answer_key.may_exist,
         )
 
     async def _closed(self, stream: AnswerStream, answer: Answer, frame: Frame, answer_key: AnswerKey) -> bool:

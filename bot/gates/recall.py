@@ -39,7 +39,9 @@ async def proven(job: Job, at: GateServices) -> Ending | None:
     """
     incoming = job.incoming
     if not incoming.unproven:
-        return None
+        # Whoever addressed Orion here may turn out to be somebody who may not.
+        unaddressed = incoming.addressed == "follow_up" and job.facts.standing is None and not job.facts.state.version
+        return OK if unaddressed and incoming.kind == "question" else None
     try:
         thread_mode = await _thread_mode(incoming, at)
     except DeliveryFailed as failure:

@@ -330,11 +330,14 @@ class Mailbox:
         """Return when there may be news, after ``timeout_s`` at the latest."""
         await self._wakeup.wait(timeout_s)
 
-    async def waiting(self, *, for_s: float, again_s: float, limit: int) -> list[Waiting]:
-        """What has waited for ``for_s``, to be claimed or behind a running turn; each is told once in ``again_s``."""
+    async def waiting(self, *, for_s: float, again_s: float, limit: int, each_s: float = 0) -> list[Waiting]:
+        """What has waited for ``for_s``, to be claimed or behind a running turn; each is told once in ``again_s``.
+
+        Of all processes one gets an answer in ``each_s``.
+        """
         found: list[Waiting] = []
         for shard in self._tags:
-            limits = [round(for_s * 1000), round(again_s * 1000), limit - len(found)]
+            limits = [round(for_s * 1000), round(again_s * 1000), limit - len(found), round(each_s * 1000)]
             for thread, entry, place in await self._waiting(keys=[shard], args=limits):
                 message_id, _, body = split_entry(entry)
                 found.append(Waiting(thread=thread, id=message_id, body=body, place=int(place)))

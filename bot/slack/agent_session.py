@@ -7,6 +7,7 @@ show the button for another hour. The last word is therefore as patient as a pos
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
@@ -25,11 +26,18 @@ _MISSING: Final = frozenset(
 _log = structlog.get_logger()
 
 
-class AgentSessions:
-    """The sessions of one workspace. One that has none is asked again after an hour."""
+Limited = Callable[[ThreadKey], Awaitable[object]]
 
-    def __init__(self, calls: SlackCalls) -> None:
+
+class AgentSessions:
+    """The sessions of one workspace. One that has none is asked again after an hour.
+
+    ``limited`` hears of a session whose end has to wait for its turn under Slack's limits.
+    """
+
+    def __init__(self, calls: SlackCalls, limited: Limited) -> None:
         self._calls = calls
+        self._limited = limited
         self._not_before = 0.0
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
@@ -47,15 +55,26 @@ class AgentSessions:
         Raises what ``lease_check`` raises.
         """
         try:
+            await self.end_now(place, lease_check, title=title)
+        except DeliveryFailed:
+            await self._limited(place)
+
+    async def end_now(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
+        """The same. Raises ``DeliveryFailed`` where Slack's limits let it be done later only."""
+        try:
             if self._known():
                 named = {"title": title[:LONGEST_TITLE]} if title else {}
                 await self._calls.write(SESSION_METHOD, {**_body(place, "active"), **named}, lease_check=lease_check)
         except DeliveryFailed as failure:
+            if failure.again_s:
+                raise
             self._failed(failure)
         if not self._known():
             try:
                 await self._calls.write(STATUS_METHOD, _body(place, ""), lease_check=lease_check)
             except DeliveryFailed as failure:
+                if failure.again_s:
+                    raise
                 _log.info("status_not_cleared", reason=failure.reason)
 
     def _known(self) -> bool:

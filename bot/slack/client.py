@@ -6,6 +6,7 @@ acknowledged here. The libraries' log lines quote whole payloads and are silence
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -93,6 +94,7 @@ class Workspace:
         self._client = client
         self._calls = calls
         self._known: Identity | None = None
+        self._asking = asyncio.Lock()
 
     async def identity(self) -> Identity:
         """Who Orion is here.
@@ -101,10 +103,20 @@ class Workspace:
             DeliveryFailed: the token is refused, or Slack is away.
         """
         if self._known is None:
-            reply = await self._calls.read("auth.test")
-            own = Own(user=string(reply, "user_id"), bot=string(reply, "bot_id"))
-            self._known = Identity(team=string(reply, "team_id"), own=own)
+            async with self._asking:  # whoever comes meanwhile waits for the one call
+                return self._known or await self._ask()
         return self._known
+
+    async def _ask(self) -> Identity:
+        reply = await self._calls.read("auth.test")
+        own = Own(user=string(reply, "user_id"), bot=string(reply, "bot_id"))
+        self._known = Identity(team=string(reply, "team_id"), own=own)
+        return self._known
+
+    @property
+    def team(self) -> str:
+        """The workspace's id as far as it is known already."""
+        return self._known.team if self._known else ""
 
     def adopt(self, token: str, identity: Identity) -> None:
         """Speak with this token from now on, as who it belongs to: both are known from an installation."""

@@ -47,7 +47,9 @@ class Unfetched(Exception):  # noqa: N818 - an outcome that the caller turns int
         self.trouble: FileTrouble = trouble
 
 
-async def no_files(_incoming: Incoming, _first: Mapping[str, Any] | None) -> tuple[AttachedFile, ...]:
+async def no_files(
+    _incoming: Incoming, _first: Mapping[str, Any] | None, _asked: Mapping[str, Any] | None
+) -> tuple[AttachedFile, ...]:
     """Nothing is attached to any question, nor to what opened its thread."""
     return ()
 
@@ -69,24 +71,28 @@ class Attachments:
         self._reader = reader
         self._fetch_s = fetch_s
 
-    async def of(self, incoming: Incoming, first: Mapping[str, Any] | None) -> tuple[AttachedFile, ...]:
+    async def of(
+        self, incoming: Incoming, first: Mapping[str, Any] | None, asked: Mapping[str, Any] | None = None
+    ) -> tuple[AttachedFile, ...]:
         """The files of the message's message, then those of its thread's first one, as far as they can be read.
 
         ``first`` is that one as Slack has it; empty where it is of no interest, None where it has to be looked up.
+        ``asked`` is the message itself, if it was read already.
 
         Raises:
             DeliveryFailed: Slack is away for too long (never permanent: what a place that cannot be read has is not
                 known, but that there is a file may be).
         """
-        asked: Mapping[str, Any] = {}
         if incoming.files == "none" and first is None:
             first, _ = await self._looked_up(incoming.thread, incoming.thread.thread_ts)
         elif incoming.files != "none":
-            asked, above = await self._looked_up(incoming.thread, incoming.ts)
+            above: Mapping[str, Any] = {}
+            if not asked:
+                asked, above = await self._looked_up(incoming.thread, incoming.ts)
             if incoming.files == "some" and not asked:
                 return (AttachedFile(name="", trouble="away"),)  # the event told of it, and kept no name
             first = above or first or {}
-        own = list(objects(asked, "files"))
+        own = list(objects(asked, "files")) if incoming.files != "none" else []
         more = [one for one in objects(first, "files") if one not in own]
         shared = [*((one, False) for one in own), *((one, True) for one in more)]
         read = [replace(await self._file(one), opening=opening) for one, opening in shared[:MOST_FILES]]

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import structlog
@@ -54,10 +54,14 @@ class Posted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What was read of a conversation. ``first`` is a thread's first message as Slack has it, empty if not seen."""
+    """What was read of a conversation.
+
+    ``first`` is a thread's first message as Slack has it, ``asked`` the one it was read up to; empty if not seen.
+    """
 
     messages: tuple[Message, ...]
     first: Mapping[str, Any]
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,19 +119,21 @@ class ThreadReader:
         Raises:
             DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
         """
-        own, first = await self._identity(), dict[str, Any]()
-        ends = {"oldest": after, "latest": before, "inclusive": False}
+        own, first, asked = await self._identity(), dict[str, Any](), dict[str, Any]()
+        ends = {"oldest": after, "latest": before, "inclusive": True}
         bounds = {name: end for name, end in ends.items() if end != ""}
         kept: deque[Message] = deque(maxlen=limit)
         async for message in self._each(place, bounds, limit):
             if string(message, "ts") == place.thread_ts:
                 first = dict(message)
+            if string(message, "ts") == before:
+                asked = dict(message)
             ts = sort_key(string(message, "ts"))
             if (before and ts >= sort_key(before)) or (after and ts <= sort_key(after)):
                 continue
             if string(message, "subtype") in _SPOKEN and (said := _said(message, own, direct=is_direct(place))).text:
                 kept.append(said)
-        return Conversation(messages=tuple(kept), first=first)
+        return Conversation(messages=tuple(kept), first=first, asked=asked)
 
     async def message(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """One message of the conversation as Slack has it, and the one that opened its thread; empty when it is gone.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -42,6 +43,7 @@ class SlackSearching:
         self._client = client
         self._calls = calls
         self._clock = clock
+        self._asking = asyncio.Lock()
         self._granted = False
         self._known_until = 0.0
 
@@ -54,9 +56,11 @@ class SlackSearching:
 
     async def _grants(self) -> bool:
         """Whether the workspace gave Orion the scope; asked once in a while. A Slack that is away has not."""
-        if self._clock() >= self._known_until:
-            tried = await try_bot_token(self._client, within_s=ASK_S)
-            self._remember(granted=SEARCH_SCOPE in tried.scopes, for_s=KNOWN_S if tried.state == "accepted" else 60.0)
+        async with self._asking:  # whoever comes meanwhile waits for the one call
+            if self._clock() >= self._known_until:
+                tried = await try_bot_token(self._client, within_s=ASK_S)
+                for_s = KNOWN_S if tried.state == "accepted" else 60.0
+                self._remember(granted=SEARCH_SCOPE in tried.scopes, for_s=for_s)
         return self._granted
 
     def _remember(self, *, granted: bool, for_s: float) -> None:

@@ -5,10 +5,12 @@ Slack is asked once an hour for each. While it is away ``DeliveryFailed`` comes 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from redis.asyncio import Redis
 
@@ -62,6 +64,11 @@ class People(KnownPeople):
     def __init__(self, calls: SlackCalls, redis: Redis, *, prefix: str = "orion") -> None:
         super().__init__(redis, prefix=prefix)
         self._calls = calls
+        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def _one_at_a_time(self, about: str) -> asyncio.Lock:
+        """Whoever asks about the same person or channel meanwhile waits for the one call."""
+        return self._asking.setdefault(about, asyncio.Lock())
 
     def told_key(self, team: str, user: str, subject: str) -> str:
         """Where it stands that a person was told something."""
@@ -94,8 +101,10 @@ class People(KnownPeople):
         Raises:
             DeliveryFailed: Slack is away (not permanent), or does not let us look (permanent).
         """
-        if (known := await self.known(team, user)) is not None:
-            return known
+        async with self._one_at_a_time(user):
+            return await self.known(team, user) or await self._ask_person(team, user)
+
+    async def _ask_person(self, team: str, user: str) -> Person:
         try:
             reply = await self._calls.read("users.info", user=user, include_locale="true")
         except DeliveryFailed as failure:
@@ -110,8 +119,12 @@ class People(KnownPeople):
     async def is_shared(self, team: str, channel: str) -> bool:
         """Whether people of another organisation can read this channel; raises as ``person`` does."""
         key = self.channel_key(team, channel)
-        if (stored := await self._redis.get(key)) is not None:
-            return bool(stored == "1")
+        async with self._one_at_a_time(channel):
+            if (stored := await self._redis.get(key)) is not None:
+                return bool(stored == "1")
+            return await self._ask_channel(key, channel)
+
+    async def _ask_channel(self, key: str, channel: str) -> bool:
         try:
             reply = await self._calls.read("conversations.info", channel=channel)
         except DeliveryFailed as failure:

@@ -1,4 +1,4 @@
-"""Calls of Slack's Web API that wait out rate limits, server errors and broken connections.
+"""Calls of Slack's Web API that keep to its limits and wait out server errors and broken connections.
 
 A call that may have been carried out is looked for before it is repeated; the lease is checked before each attempt.
 """
@@ -6,6 +6,7 @@ A call that may have been carried out is looked for before it is repeated; the l
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,6 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.model.circuit_breaker import CircuitBreaker, retry_after_s
 from bot.slack.payload import string
+from bot.slack.rate_limits import Keeps, RateLimits
 
 Reply = Mapping[str, Any]
 Look = Callable[[], Awaitable[Reply | None]]
@@ -57,6 +59,7 @@ class _Trouble:
     passing: bool
     doubt: bool
     down: bool = False
+    limited: bool = False
     retry_after_s: float | None = None
 
 
@@ -77,7 +80,8 @@ class SlackCalls:
 
     ``patience_s`` bounds the time from the first attempt to the start of the last one, ``attempt_s`` each attempt.
     ``on_trouble`` hears the method and the reason of each attempt that failed. ``breaker`` stands before what changes
-    something.
+    something. ``limits`` are those of the workspace: a call whose turn comes later than ``turn_s`` from now fails, and
+    says when to try again.
     """
 
     def __init__(  # noqa: PLR0913 - how patient to be, each named at the call
@@ -89,6 +93,8 @@ class SlackCalls:
         first_pause_s: float = 0.5,
         on_trouble: Callable[[str, str], None] = _unheard,
         breaker: CircuitBreaker | None = None,
+        limits: RateLimits | None = None,
+        turn_s: float = 2.0,
     ) -> None:
         self._client = client
         self._patience_s = patience_s
@@ -96,6 +102,8 @@ class SlackCalls:
         self._first_pause_s = first_pause_s
         self._on_trouble = on_trouble
         self._breaker = breaker or CircuitBreaker("slack")
+        self._limits = limits
+        self._turn_s = turn_s
 
     async def read(self, method: str, **params: Any) -> Reply:
         """Calls a reading method.
@@ -105,12 +113,13 @@ class SlackCalls:
         """
         return await self._persist(
             method,
+            params,
             lambda: self._attempt(
                 method, lambda: self._client.api_call(method, http_verb="GET", params=params), self._attempt_s
             ),
         )
 
-    async def write(
+    async def write(  # noqa: PLR0913 - how it may be repeated, each named at the call
         self,
         method: str,
         body: Mapping[str, Any],
@@ -118,21 +127,29 @@ class SlackCalls:
         lease_check: LeaseCheck = no_lease,
         look: Look | None = None,
         maybe_posted: OnMaybePosted = _let_be,
+        fresh: bool = False,
     ) -> Reply:
         """Calls a changing method. ``look`` finds what an attempt without a reply may have done.
 
         ``maybe_posted`` hears of each attempt that Slack may still carry out, before the next one, also when cancelled.
+        ``fresh``: nobody can have made this call before.
 
         Raises:
             DeliveryFailed: a final error, or patience ran out.
         """
         return await self._persist(
             method,
+            body,
             lambda: self._guarded(method, lambda: self._client.api_call(method, json=dict(body))),
             lease_check=lease_check,
             look=look,
             maybe_posted=maybe_posted,
+            keeps="fresh" if fresh else "looked_for",
         )
+
+    async def unmade(self, method: str, body: Mapping[str, Any]) -> bool:
+        """Whether this very call waits for its first turn under the limits: nobody made it. Raises ``RedisError``."""
+        return self._limits is not None and await self._limits.keeps(method, body)
 
     async def once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
         """Calls once, without patience: for what is stale a moment later (a status, a modal's trigger).
@@ -140,24 +157,52 @@ class SlackCalls:
         Raises:
             DeliveryFailed: whatever went wrong.
         """
+        await self._take_turn(method, body, patience_s=0.5)
         found = await self._attempt(method, lambda: self._client.api_call(method, json=dict(body)), timeout_s)
         if isinstance(found, _Trouble):
-            raise DeliveryFailed(found.reason, permanent=not found.passing)
+            await self._tell_refused(method, body, found)
+            raise DeliveryFailed(found.reason, permanent=not found.passing, again_s=found.retry_after_s)
         return found
 
-    async def _persist(
+    async def _take_turn(
+        self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = ""
+    ) -> None:
+        """Wait until the call may go out. Raises ``DeliveryFailed`` where that is later than in ``patience_s``."""
+        if self._limits is None:
+            return
+        turn = await self._limits.turn(method, arguments, patience_s=patience_s, keeps=keeps)
+        if turn.wait_s > patience_s:
+            again_s = turn.wait_s + random.uniform(0.0, 0.25)  # noqa: S311 - spreads retries only
+            reason = "ratelimited"
+            raise DeliveryFailed(reason, permanent=False, again_s=again_s)
+        if turn.wait_s:
+            await asyncio.sleep(turn.wait_s)
+
+    def _latest(self, found: _Trouble) -> float:
+        """Up to when a call may sleep, by the loop's clock, because of what it met."""
+        here = self._limits is not None and found.limited
+        return asyncio.get_running_loop().time() + self._turn_s if here else math.inf
+
+    async def _tell_refused(self, method: str, arguments: Mapping[str, Any], found: _Trouble) -> None:
+        if self._limits is not None and found.limited:
+            await self._limits.refused(method, arguments, found.retry_after_s or 1.0)
+
+    async def _persist(  # noqa: PLR0913 - as ``write``
         self,
         method: str,
+        arguments: Mapping[str, Any],
         attempt: Callable[[], Awaitable[Reply | _Trouble]],
         *,
         lease_check: LeaseCheck = no_lease,
         look: Look | None = None,
         maybe_posted: OnMaybePosted = _let_be,
+        keeps: Keeps = "",
     ) -> Reply:
         clock = asyncio.get_running_loop()
         deadline, pause = clock.time() + self._patience_s, self._first_pause_s
         in_doubt = False
         while True:
+            await self._take_turn(method, arguments, patience_s=self._turn_s, keeps="" if in_doubt else keeps)
             lease_check()
             try:
                 found = await attempt()
@@ -168,9 +213,12 @@ class SlackCalls:
                 return found
             if found.passing and found.doubt:
                 await maybe_posted()
+            await self._tell_refused(method, arguments, found)
+            if self._limits is not None and found.limited and not in_doubt and clock.time() < deadline:
+                continue  # behind those who wait already
             wait = pause if found.retry_after_s is None else found.retry_after_s
-            if not found.passing or clock.time() + wait > deadline:
-                raise DeliveryFailed(found.reason, permanent=not found.passing)
+            if not found.passing or clock.time() + wait > min(deadline, self._latest(found)):
+                raise DeliveryFailed(found.reason, permanent=not found.passing, again_s=found.retry_after_s)
             _log.warning("slack_call_waits", method=method, reason=found.reason, wait_s=round(wait, 2))
             await asyncio.sleep(wait)
             pause = min(pause * 2, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
@@ -221,6 +269,7 @@ def _told(exc: SlackApiError) -> _Trouble:
         passing=passing,
         doubt=not limited,
         down=passing and not limited,
+        limited=limited,
         retry_after_s=_retry_after(response.headers) if limited else None,
     )
 

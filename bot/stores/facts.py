@@ -26,14 +26,15 @@ _MARKS: Final = ("outbox", "waits", "streams", "stream")
 class Facts:
     """``person`` and ``shared`` (whether others read the channel) are None where Slack was not asked lately.
 
-    ``stopped`` is the ts of a stop that came after the message, empty where none did. ``resumed`` is when the last
-    pause ended, in seconds since 1970. ``used_up`` names the budget that is. ``outbox``, ``waits``, ``streams`` and
-    ``stream`` are the marks that earlier tries of the turn left.
+    ``standing`` is where Orion stands in the thread, None where nobody addressed it. ``stopped`` is the ts of a stop
+    that came after the message, empty where none did. ``resumed`` is when the last pause ended, in seconds since 1970.
+    ``used_up`` names the budget that is. ``outbox``, ``waits``, ``streams`` and ``stream`` are the marks that earlier
+    tries of the turn left.
     """
 
     state: ThreadState = field(default_factory=ThreadState)
     state_schema: int = 0
-    engaged: bool = False
+    standing: str | None = None
     gone: bool = False
     stopped: str = ""
     pause: Pause | None = None
@@ -46,6 +47,11 @@ class Facts:
     waits: str | None = None
     streams: str | None = None
     stream: str | None = None
+
+    @property
+    def engaged(self) -> bool:
+        """Whether Orion was addressed in the thread, and not told to keep quiet since."""
+        return self.standing == "engaged"
 
     @property
     def wanted(self) -> bool:
@@ -73,7 +79,7 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
         state=state,
         state_schema=schema,
         used_up=stores.budgets.used_up(incoming, used),
-        engaged=found["standing"] == "engaged",
+        standing=found["standing"],
         gone=found["gone"] is not None,
         stopped=after(found["stop"], incoming),
         pause=read_pause(found["paused"]),

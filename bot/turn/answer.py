@@ -6,19 +6,17 @@ The outbox holds what is to be said before it is said; every outside effect chec
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from redis.exceptions import RedisError
 
 from agent.outcome import Cancelled, outcome_name
 from agent.texts.catalogue import help_text, own_words, say
-from agent.thread.conversation import AttachedFile, Question, ThreadKey
+from agent.thread.conversation import Question
 from agent.thread.state import ThreadState, before_latest, retold
-from agent.tools.tool import Tool
 from agent.turn.loop import stopped
 from agent.turn.progress import Save
 from bot.delivery.blocks import Mark, short_id
@@ -27,10 +25,9 @@ from bot.delivery.stream import AnswerStream, Streams, streaming
 from bot.queue.lease import Lease, LeaseLost
 from bot.queue.queue import Claimed
 from bot.queue.worker import OK, Ending, dead, later
-from bot.slack.files import no_files, opened_with
+from bot.slack.files import opened_with
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
-from bot.slack.search import no_tools
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.outbox import Entry, is_settled, read_entry
 from bot.stores.stores import Stores
@@ -40,6 +37,7 @@ from bot.turn.duplicates import DuplicateChecker, PendingCheck
 from bot.turn.engine import Engine
 from bot.turn.history import said_before_in_chat, with_earlier
 from bot.turn.job import Job
+from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers
 from bot.turn.retry_later import WaitingOut, waiting_since
 from bot.turn.status import MODEL_AWAY, THINKING, Pace, WorkingStatus, working
@@ -53,29 +51,6 @@ FAILURES: Final = frozenset({"failed", "out_of_budget"})
 
 NOT_ANSWERED: Final = frozenset({"refused", "failed", "out_of_budget"})
 """Outcomes after which a human may be asked (A13)."""
-
-
-def _nobody_helps(_place: ThreadKey) -> bool:
-    """No people are configured to be asked."""
-    return False
-
-
-async def _nobody_knows(_team: str, _user: str) -> str | None:
-    """Nobody knows what a person uses Slack in."""
-    return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkspaceLookups:
-    """What only the workspace knows of whoever asks: the files and tools of their question, their language.
-
-    ``offers_human`` tells whether there is anybody to be asked instead of Orion.
-    """
-
-    offers_human: Callable[[ThreadKey], bool] = _nobody_helps
-    language_of: Callable[[str, str], Awaitable[str | None]] = _nobody_knows
-    files_of: Callable[[Incoming, Mapping[str, Any] | None], Awaitable[tuple[AttachedFile, ...]]] = no_files
-    tools_of: Callable[[Incoming], Awaitable[tuple[Tool, ...]]] = no_tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +126,7 @@ class Answering:
             return await self._duplicate_checker.settle(pending_check, claimed, lease)
         except DeliveryFailed as failure:
             log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
-            return OK if failure.permanent else later(self._timeouts.pause_most_s)
+            return OK if failure.permanent else later(failure.again_s or self._timeouts.pause_most_s)
 
     async def _look_again(self, job: Job) -> None:
         """Two workers had this question, one after the other; what the slower one still does is looked for later."""
@@ -239,6 +214,10 @@ class Answering:
 
     async def _finish(self, job: Job, entry: Entry) -> None:
         """Deliver what an earlier try decided, and take away the status that it may have left."""
+        if job.claimed.tries == 1 and await self._delivery.unposted(job.place, entry.answer, job.answer_key()):
+            await self._deliver(job, entry, may_exist=False)  # it only waited for its turn
+            await self._delivery.sessions.end(job.place, lease_check=job.lease.require)
+            return
         await self._deliver(job, entry)
         await self._clear(job)
         await self._look_again(job)
@@ -296,8 +275,8 @@ class Answering:
         async with working(self._delivery, job.place, answer_key, pace, first=first, title=_title(job)) as status:
             job = replace(job, context=await said_before_in_chat(job.incoming, self._stores))
             earlier = await with_earlier(job, state, self._delivery.reader)
-            files = await self._lookups.files_of(job.incoming, earlier.first)
-            brought = any(not file.opening for file in files)
+            files = await self._lookups.files(job.incoming, earlier)
+            brought = any(not (file.opening or file.trouble == "unseen") for file in files)
             text = job.incoming.text or (say("file_summarise", await self._spoken(job)) if brought else "")
             if not text:
                 await status.hold()
@@ -337,7 +316,12 @@ class Answering:
             await live_view.hold()
             with observer.timed("deliver"):
                 known = entry is not decided or job.may_be_answered
-                await self._deliver(job, entry, may_exist=known, live_view=live_view)
+                try:
+                    await self._deliver(job, entry, may_exist=known, live_view=live_view)
+                except DeliveryFailed as failure:
+                    if failure.again_s:
+                        status.stand()
+                    raise
                 if live_view.streamed == "":  # a stream nobody knows of may begin after all
                     await self._look_again(job)
             await observer.ended(outcome)

@@ -22,7 +22,7 @@ import structlog
 from redis.exceptions import RedisError
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import AnswerKey, Delivery
+from bot.delivery.delivery import ENDS_SESSION, AnswerKey, Delivery
 from bot.delivery.slots import left_blank, seconds
 from bot.queue.lease import Lease, heed_cancellation, now
 from bot.queue.queue import LEASE_S, Claimed, Mailbox
@@ -36,6 +36,7 @@ from bot.turn.job import turn_id_for
 LOOKS_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """When to look, in seconds since the message: what came late stands for no longer than it was late."""
 _AGAIN_S: Final = 0.25
+_SESSION_AGAIN_S: Final = 3.0
 _KIND: Final = "settle"
 _log = structlog.get_logger()
 
@@ -115,6 +116,11 @@ class DuplicateChecker:
 
     async def settle(self, pending_check: PendingCheck, claimed: Claimed, lease: Lease) -> Ending:
         """Put the thread in order, each time it is time. Raises ``DeliveryFailed``."""
+        if pending_check.question_ts == ENDS_SESSION:
+            if await self._mailbox.stored(str(pending_check.place)):
+                return later(_SESSION_AGAIN_S)  # a turn is at work there, or about to be
+            await self._delivery.sessions.end_now(pending_check.place, lease.require)
+            return OK
         if len(await self._mailbox.stored(claimed.thread)) > 1:
             return OK  # the message behind this one looks for longer
         age_s = time.time() - claimed.enqueued_at

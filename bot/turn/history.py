@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -21,20 +21,28 @@ from bot.turn.job import Job
 
 log = structlog.get_logger()
 
+_LIMITED: Final = Conversation(messages=(), first={})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
     """The thread before a question. ``first`` is the message that opened it as Slack has it, if that was read.
 
     It is empty where the thread was not read, and None where it was not but has files that a question may be about.
+    ``asked`` is the question's own message, if it was read along. ``limited``: Slack's limits kept it from being read.
     """
 
     state: ThreadState
     first: Mapping[str, Any] | None
+    asked: Mapping[str, Any] | None = None
+    limited: bool = False
 
 
 async def with_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Earlier:
-    """The thread as it stands before this question. Raises ``DeliveryFailed`` while Slack is away."""
+    """The thread as it stands before this question. Raises ``DeliveryFailed`` while Slack is away.
+
+    Slack's limits (one such call a minute for some apps) are no reason to keep a person waiting.
+    """
     incoming = job.incoming
     opens = job.place.thread_ts == incoming.ts
     unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
@@ -53,7 +61,8 @@ async def with_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Ea
     # ... of which "Stopped." would count as an answer that said what it had not read.
     heard = tuple(m for m in read.messages if m.role == "user" or not known)
     history = (*known, *missed) if remembered else heard or known
-    return Earlier(state=replace(state, history=history), first=read.first)
+    limited = read is _LIMITED
+    return Earlier(state=replace(state, history=history), first=read.first, asked=read.asked, limited=limited)
 
 
 async def said_before_in_chat(incoming: Incoming, stores: Stores) -> tuple[Message, ...]:
@@ -72,7 +81,7 @@ async def _read(job: Job, reader: ThreadReader, after: str) -> Conversation:
     try:
         return await reader.conversation(job.place, before=job.incoming.ts, after=after)
     except DeliveryFailed as failure:
-        if not failure.permanent:
+        if not (failure.permanent or failure.again_s):
             raise
         log.warning("thread_not_read", reason=failure.reason)
-        return Conversation(messages=(), first={})
+        return _LIMITED if failure.again_s else Conversation(messages=(), first={})

@@ -86,6 +86,10 @@ class Observers:
         """One try of a Slack call failed."""
         self.metrics.slack_errors.labels(method, reason).inc()
 
+    def slack_wait(self, method: str, seconds: float) -> None:
+        """A Slack call has to wait for its turn under Slack's limits."""
+        self.metrics.slack_waits.labels(method).observe(seconds)
+
     def slack_event(self, fate: str) -> None:
         """An event came: the kind of message it was stored as, or why it was ignored."""
         self.metrics.events.labels(fate).inc()

@@ -25,12 +25,13 @@ BEHIND = "is at work on what was asked before; your message is next…"
 class QueuePace:
     """Who is told, and how often: those who have waited for ``noticeable_s``, at most ``at_once``, each ``again_s``.
 
-    Slack forgets a status after two minutes.
+    Of all workers one looks in ``each_s``. Slack forgets a status after two minutes.
     """
 
     noticeable_s: float = 3.0
     again_s: float = 30.0
     at_once: int = 10
+    each_s: float = 1.5
 
 
 class Queueing:
@@ -46,7 +47,10 @@ class Queueing:
     async def sweep(self) -> None:
         """Tell those who should know by now. Raises ``RedisError``."""
         pace = self._pace
-        for waiting in await self._mailbox.waiting(for_s=pace.noticeable_s, again_s=pace.again_s, limit=pace.at_once):
+        found = await self._mailbox.waiting(
+            for_s=pace.noticeable_s, again_s=pace.again_s, limit=pace.at_once, each_s=pace.each_s
+        )
+        for waiting in found:
             incoming = Incoming.in_body(waiting.body)  # what cannot be read is its turn's business
             if incoming and incoming.kind in {"question", "edit"} and not (incoming.unproven or incoming.refused):
                 await self.tell(waiting, incoming)

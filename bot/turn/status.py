@@ -76,6 +76,10 @@ class WorkingStatus:
         with suppress(LeaseLost):
             await self._tell(text)
 
+    def stand(self) -> None:
+        """Let what is shown stand when the block ends: the answer waits for its turn under Slack's limits."""
+        self._left = True
+
     async def hold(self) -> None:
         """Say nothing more, and return when nothing is on its way: the answer may take over a placeholder now."""
         self.model_spoke()

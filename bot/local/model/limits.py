@@ -15,11 +15,15 @@ from bot.local.model.roster import Json
 
 
 def _documented_rates() -> dict[str, tuple[int, float]]:
-    return {
-        "chat.startStream": (20, 60.0),
-        "chat.stopStream": (20, 60.0),
-        "chat.appendStream": (100, 60.0),
+    tiers = {
+        20: ("chat.startStream", "chat.stopStream", "conversations.list", "usergroups.list"),
+        50: (
+            *("conversations.replies", "conversations.history", "conversations.info", "chat.update", "chat.delete"),
+            "agents.sessions.setStatus",
+        ),
+        100: ("chat.appendStream", "chat.postEphemeral", "users.info", "views.open", "views.publish", "files.info"),
     }
+    return {method: (calls, 60.0) for calls, methods in tiers.items() for method in methods}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,26 @@
 -- Whom to tell that they wait: messages that could have been claimed since `since` ms, and the newest behind a turn that
 -- runs in its thread; each only if nobody told it within the last `again` ms. To be in the answer is to be marked as told.
--- KEYS prefix  ARGV since ms, again ms, at most  -> { {thread, entry, place in the queue from 1, 0 behind a turn}... }
-local since, again, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local names, due, told = redis.call('ZRANGE', teams, 0, -1), {}, {}
-for i, team in ipairs(names) do due[i] = redis.call('ZCOUNT', p .. ':ready:' .. team, '-inf', now) end
+-- One process looks in `each` ms, at a part of the waiting threads; the next look goes on with the workspace after it.
+-- KEYS prefix  ARGV since ms, again ms, at most, each ms (0: always)
+-- -> { {thread, entry, place in the queue from 1, 0 behind a turn}... }
+local since, again, most, each = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local looked_at_most = 400
+if each > 0 and not redis.call('SET', p .. ':swept', 1, 'NX', 'PX', each) then return {} end
 
-local function tell(thread, entry, place)
-  if #told < most and redis.call('SET', p .. ':told:' .. string.match(entry, '^%S+'), 1, 'NX', 'PX', again) then
-    told[#told + 1] = {thread, entry, place}
-  end
+local names, told, due = redis.call('ZRANGE', teams, 0, -1), {}, nil
+
+local function tell(thread, entry)
+  local new = #told < most and redis.call('SET', p .. ':told:' .. string.match(entry, '^%S+'), 1, 'NX', 'PX', again)
+  if new then told[#told + 1] = {thread, entry, 0} end
+  return new
 end
 
 -- Workspaces take turns: of another one, as many come first as this one has before it.
 local function place(team_number, rank)
+  if not due then
+    due = {}
+    for i, team in ipairs(names) do due[i] = redis.call('ZCOUNT', p .. ':ready:' .. team, '-inf', now) end
+  end
   local before = rank
   for i, count in ipairs(due) do
     if i ~= team_number then before = before + math.min(count, rank + (i < team_number and 1 or 0)) end
@@ -20,13 +28,23 @@ local function place(team_number, rank)
   return before + 1
 end
 
-for i, team in ipairs(names) do
-  for rank, thread in ipairs(redis.call('ZRANGEBYSCORE', p .. ':ready:' .. team, '-inf', now - since, 'LIMIT', 0, 200)) do
-    tell(thread, redis.call('LINDEX', p .. ':mb:' .. thread, 0), place(i, rank - 1))
+local last, first = redis.call('GET', p .. ':swept_to'), 1
+for i, team in ipairs(names) do if team == last then first = i % #names + 1 end end
+local looked = 0
+for step = 0, #names - 1 do
+  if looked >= looked_at_most or #told >= most then break end
+  local i = (first + step - 1) % #names + 1
+  for rank, thread in ipairs(redis.call('ZRANGEBYSCORE', p .. ':ready:' .. names[i], '-inf', now - since, 'LIMIT', 0, 200)) do
+    looked = looked + 1
+    if tell(thread, redis.call('LINDEX', p .. ':mb:' .. thread, 0)) then told[#told][3] = place(i, rank - 1) end
   end
+  -- One of which not all could be told is looked at again.
+  if #told < most then redis.call('SET', p .. ':swept_to', names[i], 'EX', 3600) end
 end
+
 for _, thread in ipairs(redis.call('ZRANGE', lease, 0, -1)) do
+  if #told >= most then break end
   local newest = redis.call('LINDEX', p .. ':mb:' .. thread, 1) and redis.call('LINDEX', p .. ':mb:' .. thread, -1)
-  if newest and tonumber(string.match(newest, '^%S+ (%d+)')) <= now - since then tell(thread, newest, 0) end
+  if newest and tonumber(string.match(newest, '^%S+ (%d+)')) <= now - since then tell(thread, newest) end
 end
 return told

@@ -436,3 +436,21 @@ async def test_a6_what_was_taken_back_while_it_rested_is_due_at_once(redis_clien
     await mailbox.hurry(THREAD)
     assert await redis_client.llen(mailbox.bell_key()) == 1
     assert (await claim_one(mailbox)).body == "q"
+
+
+async def test_a5_looking_for_who_waits_costs_little_in_500_workspaces(redis_client: Redis, mailbox: Mailbox) -> None:
+    async with redis_client.pipeline(transaction=False) as pipe:
+        for team in range(500):
+            threads = [f"T{team}:C1:{number}.000000" for number in range(20)]
+            pipe.zadd("{orion:0}:teams", {f"T{team}": team})
+            pipe.zadd(f"{{orion:0}}:ready:T{team}", dict.fromkeys(threads, 1))
+            for number, thread in enumerate(threads):
+                pipe.rpush(f"{{orion:0}}:mb:{thread}", f"m{team}x{number} 1 body")
+        await pipe.execute()
+    await redis_client.config_resetstat()
+    told = [one for _ in range(10) for one in await mailbox.waiting(for_s=1, again_s=600, limit=10)]
+    calls = await redis_client.info("commandstats")
+    assert sum(calls[f"cmdstat_{name}"]["calls"] for name in ("zcount", "zrangebyscore", "lindex", "set")) < 12_000
+    assert len({one.id for one in told}) == 100
+    assert await mailbox.waiting(for_s=1, again_s=600, limit=10, each_s=60)
+    assert await mailbox.waiting(for_s=1, again_s=600, limit=10, each_s=60) == [], "another process just looked"

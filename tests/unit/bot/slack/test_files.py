@@ -159,7 +159,7 @@ async def test_a11_without_files_nothing_is_asked_of_slack() -> None:
     async with local_slack() as slack:
         assert await attachments(slack).of(incoming("1.000001", files="none"), {}) == ()
         assert slack.server.calls == []
-        assert await no_files(LETTER, {}) == ()
+        assert await no_files(LETTER, {}, None) == ()
 
 
 async def test_a11_of_a_place_that_cannot_be_read_only_what_an_event_told_is_known() -> None:

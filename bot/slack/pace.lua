@@ -1,0 +1,35 @@
+-- When a call of one method of one workspace (and channel) may go out. `tat` is when the next one could go if no burst
+-- were allowed; nothing goes before `not_before`, which a refusal sets. Whoever must wait longer than `patience` keeps
+-- a place of their own under their name, if they gave one, and comes back for it.
+-- KEYS place  ARGV now's method: interval ms, burst, patience ms, caller ('': none), refused for ms (0: it was not)
+-- -> { ms to wait, 1 where the caller had kept a place }
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local interval, burst, patience, refused = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[5])
+local tat, not_before = unpack(redis.call('HMGET', KEYS[1], 'tat', 'not_before'))
+tat, not_before = tonumber(tat or 0), tonumber(not_before or 0)
+local caller = 'caller:' .. ARGV[4]
+
+if refused > 0 then
+  -- Those who come after do so one by one, not all at once.
+  redis.call('HSET', KEYS[1], 'not_before', math.max(not_before, now + refused), 'tat',
+    math.max(tat, now + refused + (burst - 1) * interval))
+  redis.call('PEXPIRE', KEYS[1], refused + 3600000)
+  return {refused, 0}
+end
+
+local kept = ARGV[4] ~= '' and tonumber(redis.call('HGET', KEYS[1], caller) or nil)
+local at = kept and kept >= not_before and kept
+  or math.max(now, not_before, math.max(tat, now) - (burst - 1) * interval)
+local fresh = at ~= kept
+local patient = at - now <= patience
+if fresh and (patient or ARGV[4] ~= '') then
+  redis.call('HSET', KEYS[1], 'tat', math.max(tat, at) + interval)
+  redis.call('PEXPIRE', KEYS[1], math.max(tat, at) + interval - now + 3600000)
+end
+if patient then
+  if kept then redis.call('HDEL', KEYS[1], caller) end
+elseif ARGV[4] ~= '' then
+  redis.call('HSET', KEYS[1], caller, at)
+end
+return {math.max(0, at - now), kept and 1 or 0}

@@ -1,0 +1,72 @@
+"""Slack's limits are kept to by all workers together, and whoever must wait long comes back for a place of its own."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.local.model.limits import Strictness
+from bot.slack.rate_limits import PACES, RateLimits
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from tests.support.local_slack import CHANNEL, local_slack
+
+POST = "chat.postMessage"
+BURST = PACES[POST].burst
+
+
+def worker(redis: Redis, waits: list[str] | None = None, team: str = "T1") -> RateLimits:
+    return RateLimits(
+        redis, lambda: team, on_wait=lambda method, _: (waits if waits is not None else []).append(method)
+    )
+
+
+def post(number: int, channel: str = "C1") -> dict[str, object]:
+    return {"channel": channel, "thread_ts": f"{number}.0", "metadata": {"event_payload": {"turn_id": str(number)}}}
+
+
+async def test_h3_workers_share_a_pace_and_those_who_wait_keep_their_order(redis_client: Redis) -> None:
+    waits: list[str] = []
+    one, two = worker(redis_client, waits), worker(redis_client)
+    for number in range(BURST):
+        assert (await (one, two)[number % 2].turn(POST, post(number), patience_s=0)).wait_s == 0
+    told = [(await one.turn(POST, post(10 + n), patience_s=0.1, keeps="fresh")).wait_s for n in range(5)]
+    assert [round(wait) for wait in told] == [1, 2, 3, 4, 5]
+    assert waits == [POST] * 5
+    again = await two.turn(POST, post(12), patience_s=9)
+    assert round(again.wait_s) == 6, "somebody new stands behind them"
+    back = await two.turn(POST, post(12), patience_s=9, keeps="fresh")
+    assert (round(back.wait_s), back.kept) == (3, True)
+    assert not await two.keeps(POST, post(12)), "a place that was taken up is nobody's any more"
+    assert await two.keeps(POST, post(13))
+    elsewhere = [post(1, "C2"), post(2, "C3")]
+    assert [(await one.turn(POST, body, patience_s=0)).wait_s for body in elsewhere] == [0, 0]
+    assert (await worker(redis_client, team="T2").turn(POST, post(1), patience_s=0)).wait_s == 0
+
+
+async def test_h3_a_refusal_is_told_to_all_and_they_do_not_come_back_at_once(redis_client: Redis) -> None:
+    one, two = worker(redis_client), worker(redis_client)
+    method = "conversations.replies"
+    await one.refused(method, {}, 30)
+    waits = [(await two.turn(method, {"n": n}, patience_s=60)).wait_s for n in range(4)]
+    assert 29 < waits[0] <= 30
+    assert [round(b - a, 1) for a, b in pairwise(waits)] == [1.2, 1.2, 1.2]
+    assert await redis_client.pttl(one.key(method, "")) > 0
+
+
+async def test_h3_a_call_that_would_wait_long_fails_at_once_and_says_when(redis_client: Redis) -> None:
+    async with local_slack(strictness=Strictness(post_burst=1, post_per_second=0.1)) as slack:
+        calls = SlackCalls(slack.client, limits=worker(redis_client))
+        place, _ = slack.ask()
+        body = {"channel": CHANNEL, "thread_ts": place.thread_ts, "text": "Hello"}
+        await calls.write(POST, body)
+        with pytest.raises(DeliveryFailed) as refused:
+            await calls.write(POST, {**body, "text": "Again"}, fresh=True)
+        assert (refused.value.reason, refused.value.permanent) == ("ratelimited", False)
+        assert 8 < (refused.value.again_s or 0) < 11
+        made = slack.made(POST)
+        with pytest.raises(DeliveryFailed):
+            await calls.once(POST, {**body, "text": "Once"})
+        assert slack.made(POST) == made, "nobody calls before Slack said"
+        assert await calls.unmade(POST, body)
