@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from verification.evidence.evidence import MOST, Evidence, Finding
 from verification.evidence.passages import Passage
-from verification.text.words import normalised
 from verification.values.dates import Moment, agrees
 
 _NEGATED = re.compile(
@@ -25,11 +24,6 @@ _YEARS_AWAY = re.compile(
     r" (?:years?|Jahre?|ans?|años?) (?:later|after|earlier|before|später|danach|früher|davor|plus tard|après|después"
     r"|antes)\b"
     r"|\b(?P<next>(?:following|next|previous) year)\b",
-    re.IGNORECASE,
-)
-_EMPTY_SPAN = re.compile(
-    r"\b(?:between|from|zwischen|von|entre|de|desde|antara|dari)\s(?P<end>\d{1,4}[:/.-]\d[\d:/.-]*)\s"
-    r"(?:and|to|until|und|bis|et|à|y|a|hasta|dan|sampai|hingga)\s(?P=end)(?![\d:/-])",
     re.IGNORECASE,
 )
 _WORDED = {"two": 2, "zwei": 2, "deux": 2, "dos": 2, "three": 3, "drei": 3, "trois": 3, "tres": 3}
@@ -55,22 +49,6 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
             continue
         seen.add(span)
         yield _finding(moment, evidence)
-    if mine and not seen:
-        yield from _empty_spans(evidence)
-
-
-def _empty_spans(evidence: Evidence) -> Iterator[Finding]:
-    """A span of time that ends where it begins ("between 15:00 and 15:00"), which no source has so."""
-    for match in _EMPTY_SPAN.finditer(evidence.claim.text):
-        if not any(normalised(match.group()) in passage.folded for passage in evidence.passages):
-            yield Finding(
-                kind="date",
-                severity="error",
-                start=match.start(),
-                end=match.end(),
-                detail=f"{match.group()!r} ends where it begins",
-                remedy=f"Give both ends as {evidence.sources_named()} has them, or drop the sentence.",
-            )
 
 
 def _ends_a_season(moment: Moment, text: str) -> bool:
