@@ -34,19 +34,11 @@ ASKING: Final = frozenset(
 """Words that ask but name no subject; they count for nothing when passages are compared."""
 
 _GROUPED: Final = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:[,.’'\u00a0\u202f]\d{3})+(?![.,]?\d)")
-_CLOCK: Final = re.compile(r"\b(\d{1,2})(?::(\d\d))?\s?([ap])\.?m\b")
-_NOON: Final = 12
 
 
 def words(text: str) -> list[str]:
-    """All words, in lower case, in order; ``3,000`` is one word, and ``3 pm`` is ``15 00``."""
-    plain = _GROUPED.sub(lambda found: re.sub(r"\D", "", found[0]), text.lower())
-    return _WORD.findall(_CLOCK.sub(_on_the_clock, plain))
-
-
-def _on_the_clock(found: re.Match[str]) -> str:
-    hour = int(found[1]) % _NOON + (_NOON if found[3] == "p" else 0)
-    return f"{hour:02}:{found[2] or '00'}"
+    """All words, in lower case, in order; ``3,000`` is one word."""
+    return _WORD.findall(_GROUPED.sub(lambda found: re.sub(r"\D", "", found[0]), text.lower()))
 
 
 def is_function_word(word: str, language: str | None) -> bool:
@@ -86,57 +78,9 @@ def stems(text: str, language: str | None = None) -> list[str]:
 @lru_cache(maxsize=50_000)
 def stem(word: str, language: str | None = None) -> str:
     """One word's stem, a number's digits. Each call has a stemmer of its own: they keep state while they work."""
-    if word.isdigit() or word in _NUMBERS:
-        return _NUMBERS.get(word) or word.lstrip("0") or "0"
-    name = _STEMMERS.get(language or "en", "english")
-    return str(snowballstemmer.stemmer(name).stemWord(_IRREGULAR.get(word, word) if name == "english" else word))
+    if word.isdigit():
+        return word.lstrip("0") or "0"
+    return str(snowballstemmer.stemmer(_STEMMERS.get(language or "en", "english")).stemWord(word))
 
-
-_IRREGULAR: Final = {
-    form: forms.split()[0]
-    for forms in (
-        "keep kept",
-        "lose lost loss losses",
-        "hold held",
-        "pay paid",
-        "send sent",
-        "leave left",
-        "spend spent",
-        "build built",
-        "rebuild rebuilt",
-        "break broke broken",
-        "choose chose chosen",
-        "write wrote written",
-        "begin began begun",
-        "take took taken",
-        "give gave given",
-        "drive drove driven",
-        "fly flew flown flight flights",
-        "meet met",
-        "buy bought",
-        "sell sold",
-        "go went gone",
-        "come came",
-        "see saw seen",
-        "speak spoke spoken",
-        "steal stole stolen",
-        "forget forgot forgotten",
-        "person people",
-        "child children",
-        "woke wake woken",
-        "get got",
-    )
-    for form in forms.split()
-}
-"""English forms that no stemmer brings together."""
-
-_NUMBERS: Final = {
-    word: str(number)
-    for listed in (
-        "two three four five six seven eight nine ten eleven twelve",
-        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-    )
-    for number, word in enumerate(listed.split(), start=2)
-} | {"1st": "first", "2nd": "second", "3rd": "third"}
 
 _STEMMERS: Final = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.search.query_terms import MAX_TERMS, grams, query_terms
+from agent.knowledge.search.index_terms import MAX_TERMS, grams, query_terms
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,6 @@ def test_d2_words_without_a_subject_are_dropped_unless_nothing_is_left() -> None
 
 def test_f9_stems_follow_the_language() -> None:
     assert stems("Die Passwörter der Mitarbeiter", "de") == ["passwort", "mitarbeit"]
-    assert stems("We kept the releases", None) == ["keep", "releas"]
-    assert stem("lost") == stem("loses") == stem("lose")
+    assert stems("We kept the 3,000 releases", None) == ["kept", "3000", "releas"]
+    assert stem("007") == "7"
     assert stems("年次休暇", None) == ["休暇", "年次", "次休"]
