@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
+import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncApp
@@ -28,6 +29,7 @@ from bot.documents.corpus import Corpus
 from bot.documents.figures import knowledge_figures
 from bot.documents.sync import Syncing
 from bot.documents.vectors import vectors_meanwhile
+from bot.errors import WrongUse
 from bot.events.admin_commands import AdminChat
 from bot.events.catch_up import CatchingUp, Intake, Served
 from bot.events.enqueue import Enqueuer
@@ -44,6 +46,7 @@ from bot.install.workspaces import DeliveryOf, Reading, TeamBot, Workspaces, del
 from bot.queue.queue import Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import open_redis
+from bot.redis.requirements import EVICTS_REMEDY, eviction_policy, too_old
 from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
 from bot.slack.client import Workspace, build_app
@@ -52,6 +55,7 @@ from bot.slack.history import ThreadReader
 from bot.slack.message import Access
 from bot.slack.rate_limits import RateLimits
 from bot.slack.search import SlackSearching
+from bot.slack.tokens import TokenCheck
 from bot.slack.users import People
 from bot.stores.budgets import Limits
 from bot.stores.pause import Pausing
@@ -65,6 +69,7 @@ from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers, open_observers
 from bot.turn.queue_position import Queueing
 
+log = structlog.get_logger()
 PATIENCE_S = 2.0
 """How long a page waits for Redis."""
 
@@ -84,6 +89,7 @@ class Orion:
     catching_up: CatchingUp
     circuits: Sequence[CircuitBreaker] = ()
     installing: InstallPages | None = None
+    token: TokenCheck | None = None
     pausing: Pausing | None = None
     syncing: Syncing | None = None
 
@@ -134,6 +140,8 @@ class Orion:
             checks["knowledge"] = await _reaches(self.engine.index)
         if self.socket is not None:
             checks["slack_socket"] = await self.socket.ready()
+        if self.token is not None:
+            checks["slack_token"] = await self.token.accepted()
         return checks
 
 
@@ -143,6 +151,22 @@ async def _reaches(index: KnowledgeIndex) -> bool:
     except KnowledgeAwayError:
         return False
     return True
+
+
+async def _redis(stack: AsyncExitStack, settings: Settings) -> Redis:
+    """A Redis that has what every question needs; one that is away may be looked at by `orion doctor`."""
+    redis = await stack.enter_async_context(open_redis(settings))
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            wrong, policy = await too_old(redis), await eviction_policy(redis)
+    except (RedisError, TimeoutError) as error:
+        log.warning("redis_not_looked_at", reason=type(error).__name__)
+        return redis
+    if wrong:
+        raise WrongUse(wrong[0].upper() + wrong[1:])
+    if policy:
+        log.warning("redis_evicts", policy=policy, remedy=EVICTS_REMEDY)
+    return redis
 
 
 async def _answers(redis: Redis) -> bool:
@@ -176,7 +200,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     """
     timeouts = timeouts or TurnTimeouts.of(settings)
     async with AsyncExitStack() as stack:
-        redis = await stack.enter_async_context(open_redis(settings))
+        redis = await _redis(stack, settings)
         engine = await _engine(stack, settings, corpus, timeouts)
         if model_over:
             engine = replace(engine, model=model_over(engine.model))
@@ -210,6 +234,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             catching_up=CatchingUp(redis, intake, prefix=prefix, recent_s=settings.catch_up_s),
             circuits=team_bots.circuits,
             installing=slack.installing,
+            token=None if settings.many_workspaces else TokenCheck(slack.client),
             pausing=stores.pausing,
             syncing=_syncing(settings, corpus, engine, observers),
         )  # fmt: skip

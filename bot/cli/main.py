@@ -58,13 +58,14 @@ _LITERALLY: dict[str, Any] = {"markup": False, "highlight": False, "emoji": Fals
 DocsOption = Annotated[list[Path] | None, typer.Option("--docs", help="Folder of documents; may be given again.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=LARGEST_PORT, help="Default: ORION_PORT, 3000.")]
+HostOption = Annotated[str, typer.Option("--host", help="Address to bind.")]
 ConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=0, help="Turns at once.")]
 
 
 @app.command()
 def serve(
     mode: Annotated[str, typer.Option(help="How events arrive: 'socket' or 'http'.")] = "socket",
-    host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
+    host: HostOption = "127.0.0.1",
     port: PortOption = None,
     concurrency: ConcurrencyOption = 50,
 ) -> None:
@@ -81,12 +82,13 @@ def serve(
 @app.command()
 def worker(
     port: PortOption = None,
+    host: HostOption = "127.0.0.1",
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Turns at once.")] = 50,
 ) -> None:
     """Work on stored questions only; any number of these, on any machine with the same Redis."""
     from bot.cli import serve as serving
 
-    run(serving.work(configured(log="INFO", port=port), concurrency=concurrency))
+    run(serving.work(configured(log="INFO", port=port), host=host, concurrency=concurrency))
 
 
 @app.command()

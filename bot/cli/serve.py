@@ -102,7 +102,7 @@ async def serve(settings: Settings, *, mode: str, host: str, concurrency: int) -
             await run_until_stopped(orion, stopping, work=concurrency > 0)
 
 
-async def work(settings: Settings, *, concurrency: int) -> None:
+async def work(settings: Settings, *, host: str, concurrency: int) -> None:
     """`orion worker`: works on stored questions only."""
     _require_token(settings)
     with heeding_signals() as stopping:
@@ -110,7 +110,7 @@ async def work(settings: Settings, *, concurrency: int) -> None:
             corpus = corpus_of(settings)
             await _sign_in(settings)
             orion = await stack.enter_async_context(open_orion(settings, corpus, concurrency=concurrency, socket=False))
-            await stack.enter_async_context(_pages(orion, "127.0.0.1", settings.port))
+            await stack.enter_async_context(_pages(orion, host, settings.port))
             await run_until_stopped(orion, stopping, work=True, takes_events=False)
 
 

@@ -29,6 +29,7 @@ from bot.install.connect import seal_of, teams_of
 from bot.install.installations import Installations
 from bot.redis.connect import open_redis
 from bot.redis.embedded import EmbeddedRedisError
+from bot.redis.requirements import EVICTS, EVICTS_REMEDY, eviction_policy, too_old
 from bot.redis.url import is_cluster, plain_cause
 from bot.settings import Settings, unknown_names, unread_lines
 from bot.slack.client import open_client
@@ -153,6 +154,8 @@ async def _redis(settings: Settings, within_s: float) -> list[Check]:
     where = "REDIS_URL" if settings.redis_url.get_secret_value() else f"embedded under {settings.home}"
     try:
         async with asyncio.timeout(within_s), open_redis(settings) as redis:
+            if wrong := await too_old(redis):
+                return [Check(name="Redis", ok=False, detail=wrong, remedy="Install Redis 6.2 or newer, or Valkey.")]
             return [await _durable(redis, where), *await _paused(redis)]
     except (WrongUse, EmbeddedRedisError) as error:
         detail = str(error)
@@ -168,7 +171,7 @@ async def _durable(redis: Redis, where: str) -> Check:
     """A question must be on disk before Slack is told that it arrived, and stay until it is answered (H3)."""
     await redis.ping()
     try:
-        found = await redis.config_get("appendonly", "appendfsync", "maxmemory-policy")
+        found = await redis.config_get("appendonly", "appendfsync")
         stands = {**await redis.info("replication"), **await redis.info("cluster")}
     except RedisError:
         return Check(name="Redis", ok=True, detail=f"answers ({where}); its durability cannot be read")
@@ -181,9 +184,9 @@ async def _durable(redis: Redis, where: str) -> Check:
     if (found.get("appendonly"), found.get("appendfsync")) != ("yes", "always"):
         detail = f"answers ({where}), but a crash can lose questions that Slack was told have arrived"
         return Check(name="Redis", ok=False, detail=detail, remedy="Set `appendonly yes` and `appendfsync always`.")
-    if (policy := found.get("maxmemory-policy", "noeviction")) != "noeviction":
-        detail = f"answers ({where}), but throws questions away when its memory is full (maxmemory-policy {policy})"
-        return Check(name="Redis", ok=False, detail=detail, remedy="Set `maxmemory-policy noeviction`.")
+    if policy := await eviction_policy(redis):
+        detail = f"answers ({where}), but {EVICTS.format(policy=policy)}"
+        return Check(name="Redis", ok=False, detail=detail, remedy=EVICTS_REMEDY)
     return Check(name="Redis", ok=True, detail=f"answers ({where}), every change is on disk first")
 
 

@@ -16,10 +16,11 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import structlog
 from redis.asyncio import ConnectionPool, Redis
@@ -119,9 +120,10 @@ class EmbeddedServer:
                     await self._shut_down(socket)
 
     async def _running(self) -> Path:
-        """The socket of a server that answers. Started here if none lives."""
+        """The socket of a server that answers. Started here if none lives; one that reads its files is waited for."""
         started = False
-        for _ in range(round(START_S / POLL_S)):
+        give_up = time.monotonic() + START_S
+        while time.monotonic() < give_up:
             with (self._directory / "server.lock").open("wb") as lock:
                 if taken(lock, fcntl.LOCK_EX):
                     if started:
@@ -129,8 +131,11 @@ class EmbeddedServer:
                     await asyncio.to_thread(self._start, lock.fileno())
                     started = True
             socket = self._socket()
-            if socket is not None and await answers(socket):
+            found = await state_of(socket) if socket is not None else "silent"
+            if socket is not None and found == "ready":
                 return socket
+            if found == "loading":
+                give_up = time.monotonic() + START_S
             await asyncio.sleep(POLL_S)
         raise EmbeddedRedisError(self._complaint(f"runs, but did not answer within {START_S:.0f} s"))
 
@@ -240,9 +245,14 @@ def taken(lock: BinaryIO, kind: int) -> bool:
 
 async def answers(socket: Path) -> bool:
     """Whether a server that has read its files answers there."""
+    return await state_of(socket) == "ready"
+
+
+async def state_of(socket: Path) -> Literal["ready", "loading", "silent"]:
+    """What is heard of the server there. One with a long log is loading for as long as that takes."""
     try:
         async with Redis.from_pool(ConnectionPool.from_url(f"unix://{socket}", retry=Retry(NoBackoff(), 0))) as probe:
             async with asyncio.timeout(1):
-                return bool(await probe.ping())
-    except (RedisError, OSError, TimeoutError):
-        return False
+                return "ready" if await probe.ping() else "silent"
+    except (RedisError, OSError, TimeoutError) as error:
+        return "loading" if "is loading" in str(error) else "silent"  # redis-py has one class of its own, and wraps it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -34,6 +35,29 @@ async def try_bot_token(client: AsyncWebClient, *, within_s: float = ANSWERS_WIT
 async def try_app_token(client: AsyncWebClient, app_token: str, *, within_s: float = ANSWERS_WITHIN_S) -> Tried:
     """Ask for a Socket Mode address; it is not used and runs out by itself."""
     return await _tried(client.apps_connections_open(app_token=app_token), within_s)
+
+
+class TokenCheck:
+    """Whether Slack still takes the bot token, asked at most once in ``every_s`` seconds.
+
+    A Slack that is away says nothing about the token.
+    """
+
+    def __init__(self, client: AsyncWebClient, *, every_s: float = 60.0, within_s: float = 2.0) -> None:
+        self._client = client
+        self._every_s = every_s
+        self._within_s = within_s
+        self._asked = -every_s
+        self._accepted = True
+
+    async def accepted(self) -> bool:
+        """False once Slack refused it: it was revoked, or the app removed."""
+        now = time.monotonic()
+        if now - self._asked >= self._every_s:
+            self._asked = now
+            tried = await try_bot_token(self._client, within_s=self._within_s)
+            self._accepted = tried.state == "accepted" or (tried.state == "unreachable" and self._accepted)
+        return self._accepted
 
 
 async def _tried(call: Awaitable[Any], within_s: float) -> Tried:

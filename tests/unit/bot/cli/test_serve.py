@@ -116,7 +116,10 @@ async def test_g3_serve_answers_shows_its_pages_and_drains(
         assert "600 requests" in shown(found[0])
         assert await page(port, "/healthz") == (200, '{"alive": true}')
         status, ready = await page(port, "/readyz")
-        assert (status, json.loads(ready)["checks"]) == (200, {"redis": True, "slack_socket": True})
+        assert (status, json.loads(ready)["checks"]) == (
+            200,
+            {"redis": True, "slack_socket": True, "slack_token": True},
+        )
         ask_to_end()
         await served
     assert events(log)[-1] == "orion_stopped"
@@ -127,10 +130,10 @@ async def test_h3_a_shared_index_that_is_away_is_not_ready_and_no_reason_not_to_
 ) -> None:
     address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
     settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"knowledge_url": address})
-    async with started(serving.work(settings, concurrency=5)) as served:
+    async with started(serving.work(settings, host="127.0.0.1", concurrency=5)) as served:
         port = await pages_of(log)
         status, ready = await page(port, "/readyz")
-        assert (status, json.loads(ready)["checks"]) == (503, {"redis": True, "knowledge": False})
+        assert (status, json.loads(ready)["checks"]) == (503, {"redis": True, "knowledge": False, "slack_token": True})
         ask_to_end()
         await served
     assert "knowledge_away" in events(log)
@@ -204,7 +207,7 @@ async def test_refused_token_is_told_at_the_start(
     work = (
         serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)
         if command == "serve"
-        else serving.work(settings, concurrency=1)
+        else serving.work(settings, host="127.0.0.1", concurrency=1)
     )
     with pytest.raises(WrongUse, match="refused SLACK_BOT_TOKEN: invalid_auth"):
         await work
@@ -223,7 +226,10 @@ async def test_h3_serve_starts_while_slack_and_redis_are_away(tmp_path: Path, lo
     async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
         port = await pages_of(log)
         status, text = await page(port, "/readyz")
-        assert (status, json.loads(text)["checks"]) == (503, {"redis": False, "slack_socket": False})
+        assert (status, json.loads(text)["checks"]) == (
+            503,
+            {"redis": False, "slack_socket": False, "slack_token": True},
+        )
         assert "slack_unreachable" in events(log)
         assert math.isnan(samples((await page(port, "/metrics"))[1])["orion_queue_messages", ""])
         ask_to_end()
@@ -235,7 +241,7 @@ async def test_taken_port_is_told(workspace: LocalWorkspace, tmp_path: Path, red
         port = taken.getsockname()[1]
         settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"port": port})
         with pytest.raises(WrongUse, match=f"Port {port} on 127.0.0.1 cannot be opened .it is taken"):
-            await serving.work(settings, concurrency=1)
+            await serving.work(settings, host="127.0.0.1", concurrency=1)
         with pytest.raises(WrongUse, match=f"Port {port} cannot be opened: it is taken"):
             await serving.local(settings, port=port, docs=None, browser=False)
 
@@ -353,7 +359,10 @@ async def test_h1_local_opens_the_page_and_ends_when_asked(
         port = urlsplit(opened.urls[0]).port or 0
         assert await page(port, "/healthz") == (200, '{"alive": true}')
         status, ready = await page(port, "/readyz")
-        assert (status, json.loads(ready)["checks"]) == (200, {"redis": True, "slack_socket": True})
+        assert (status, json.loads(ready)["checks"]) == (
+            200,
+            {"redis": True, "slack_socket": True, "slack_token": True},
+        )
         assert samples((await page(port, "/metrics"))[1])["orion_turns_running", ""] == 0
         ask_to_end()
         await running

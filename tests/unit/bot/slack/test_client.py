@@ -8,6 +8,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.client import NotAuthorized, build_app, library_logger, open_client, proxy_for
+from bot.slack.tokens import TokenCheck
 from bot.slack.web_api import DeliveryFailed
 from tests.support.local_slack import local_slack
 
@@ -77,3 +78,17 @@ def test_g1_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixtur
         "slack library: error in test_client.test_g1_the_libraries_lines_lose_their_texts",
     ]
     assert "confidential" not in caplog.text
+
+
+async def test_g3_readiness_knows_a_revoked_token_and_takes_no_outage_for_one() -> None:
+    async with local_slack() as slack:
+        check = TokenCheck(slack.client, every_s=0)
+        seen = [await check.accepted()]
+        for error in ("internal_error", "token_revoked", "internal_error"):
+            slack.server.faults.fail("auth.test", error)
+            seen.append(await check.accepted())
+        assert [*seen, await check.accepted()] == [True, True, False, False, True]
+        asked = slack.made("auth.test")
+        rare = TokenCheck(slack.client)
+        assert [await rare.accepted(), await rare.accepted()] == [True, True]
+        assert slack.made("auth.test") == asked + 1

@@ -1,0 +1,47 @@
+"""What Orion needs of a Redis: commands that came with 6.2, and questions that are not evicted."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError, ResponseError
+
+EVICTS: Final = "throws questions away when its memory is full (maxmemory-policy {policy})"
+EVICTS_REMEDY: Final = "Set `maxmemory-policy noeviction`."
+_OLD: Final = (
+    "this Redis ({version}) lacks {command}: Orion needs Redis 6.2 or newer, or Valkey. Install one of these and name "
+    "it in REDIS_URL, or leave REDIS_URL away: Orion brings a private server."
+)
+_PROBE: Final = "orion:no_such_key"
+
+
+async def too_old(redis: Redis) -> str:
+    """What is wrong with a server that lacks a command, with what to do; empty where none is missing.
+
+    Raises ``RedisError`` where the server cannot be asked.
+    """
+    for command, probe in {"GETEX": redis.getex, "GETDEL": redis.getdel}.items():
+        try:
+            await probe(_PROBE)
+        except ResponseError as error:
+            if "unknown command" in str(error).lower():
+                return _OLD.format(version=await _version(redis), command=command)
+            raise
+    return ""
+
+
+async def eviction_policy(redis: Redis) -> str:
+    """The policy by which the server may throw keys away; empty where it keeps them, or does not tell."""
+    try:
+        policy = (await redis.config_get("maxmemory-policy")).get("maxmemory-policy", "noeviction")
+    except RedisError:
+        return ""
+    return "" if policy == "noeviction" else str(policy)
+
+
+async def _version(redis: Redis) -> str:
+    try:
+        return str((await redis.info("server")).get("redis_version", "unknown version"))
+    except RedisError:
+        return "unknown version"
