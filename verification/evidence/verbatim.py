@@ -34,24 +34,19 @@ def is_recited(claim: str, texts: Iterable[str], is_source: Callable[[str], bool
 
 
 def is_quoted(claim: str, sentences: Iterable[str], *, whole: bool) -> bool:
-    """Whether the claim has no other words than one of the sentences, in its order; marks and letter case aside.
+    """Whether the claim's words stand together in one of the sentences, in its order; marks and letter case aside.
 
-    ``whole``: and all of its words. A shortened sentence may have lost a condition.
+    ``whole``: and that has no other words. A shortened sentence may have lost a condition.
     """
     words = _units(_CITED.sub("", claim))
-    if not words or "?" in claim or "？" in claim:
+    if not words.strip() or "?" in claim or "？" in claim:
         return False
-    return any(words == said if whole else _in_order(words, said) for said in map(_units, sentences))
+    return any(words == said if whole else words in said for said in map(_units, sentences))
 
 
-def _units(text: str) -> list[str]:
-    """The words, case-folded; of Chinese and Japanese the letters."""
-    return _UNIT.findall(text.casefold())
-
-
-def _in_order(words: list[str], said: list[str]) -> bool:
-    left = iter(said)
-    return all(word in left for word in words)
+def _units(text: str) -> str:
+    """The words, case-folded, a space round each; of Chinese and Japanese the letters."""
+    return f" {' '.join(_UNIT.findall(text.casefold()))} "
 
 
 def _is_row_recited(row: str, texts: Iterable[str], is_source: Callable[[str], bool]) -> bool:

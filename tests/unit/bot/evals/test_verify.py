@@ -63,7 +63,8 @@ async def test_verdict_has_the_contract_s_fields() -> None:
     [
         ("Each API key may make 600 requests [1].", "yes", "quotation"),
         ("*Each* API key may make `600` requests [1].", "yes", "quotation"),
-        ("Each key may make 600 requests [1].", "yes", "quotation"),
+        ("API key may make 600 requests [1].", "yes", "quotation"),
+        ("Each key may make 600 requests [1].", "open", "nobody"),
         ("Any API key has room for 600 requests [1].", "open", "nobody"),
         ("Each API key may make 700 requests [1].", "no", "rule"),
     ],
