@@ -14,9 +14,14 @@ FEW: Final = 2
 
 def search_query(question: str, history: tuple[Message, ...]) -> str:
     """The words to search for; empty for small talk, which nothing is searched for."""
-    if small_talk(question):
+    if small_talk(question) and not _calls_back(question):
         return ""
     return " ".join(filter(None, (question.strip(), " ".join(earlier_subjects(question, history)))))
+
+
+def _calls_back(question: str) -> bool:
+    """Whether it is a lone question mark, which asks for the question before."""
+    return question.strip() in {"?", "？"}
 
 
 def earlier_subjects(question: str, history: tuple[Message, ...]) -> list[str]:

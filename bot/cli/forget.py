@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import structlog
@@ -24,6 +24,7 @@ from bot.events.enqueue import DELETED
 from bot.queue.queue import Mailbox
 from bot.queue.scripts import script, split_entry
 from bot.slack.message import Incoming
+from bot.stores.direct_chats import DirectChats
 
 log = structlog.get_logger()
 
@@ -98,7 +99,8 @@ class Forgetting:
         self._prefix = prefix
         self._patience_s = patience_s
         self._drop = script(redis, "forget")
-        self._served = Served(redis, prefix=prefix).key
+        self._served = Served(redis, prefix=prefix)
+        self._direct = DirectChats(redis, prefix=prefix)
 
     async def person(self, user: str) -> Forgotten:
         """What is kept of a person: their questions, what was said to them, what they pressed, what they spent."""
@@ -118,6 +120,7 @@ class Forgetting:
                 found.counts["days of spending"] += int(await self._redis.hdel(key.name, f"user:{user}"))
         for chat in chats:
             await self._notes(chat, found)
+            await self._direct_chat(chat)
         return found
 
     async def thread(self, reference: str) -> Forgotten:
@@ -178,10 +181,20 @@ class Forgetting:
 
     async def _notes(self, thread: str, found: Forgotten) -> None:
         """All that stands under the thread's own name."""
-        found.counts["notes about threads"] += int(await self._redis.zrem(self._served, thread))
+        team, channel, ts = thread.split(":", 2)
+        place = ThreadKey(team=team, channel=channel, thread_ts=ts)
+        await self._direct.forget(place, chat=False)
+        found.counts["notes about threads"] += int(await self._redis.zrem(self._served.key, thread))
         async for key in self._keys():
             if key.kind in _KINDS and (key.about == thread or key.about.startswith(f"{thread}:")):
                 await self._forget(key, found)
+
+    async def _direct_chat(self, thread: str) -> None:
+        """What is remembered of the chat that this thread stands in: it is the person's alone."""
+        team, channel, ts = thread.split(":", 2)
+        place = ThreadKey(team=team, channel=channel, thread_ts=ts)
+        await self._direct.forget(place, chat=True)
+        await self._served.forget(replace(place, thread_ts=channel))
 
     async def _forget(self, key: Key, found: Forgotten) -> None:
         found.counts[_KINDS[key.kind]] += int(await self._redis.delete(key.name))

@@ -44,3 +44,10 @@ class DirectChats:
         oldest, latest = f"({float(ts) - CONTEXT_S}", f"({float(ts)}"
         found = await self._redis.zrevrangebyscore(self.key(thread), latest, oldest, start=0, num=1)
         return replace(thread, thread_ts=str(found[0])) if found else None
+
+    async def forget(self, thread: ThreadKey, *, chat: bool) -> None:
+        """This thread is not there any more; with ``chat``, none of its direct chat is."""
+        if chat:
+            await self._redis.delete(self.key(thread))
+        else:
+            await self._redis.zrem(self.key(thread), thread.thread_ts)

@@ -83,7 +83,7 @@ async def test_a12_a_person_is_forgotten_and_others_are_not(
             "marks and answers waiting to be posted": 1,
             "turn records": 2,
             "notes about the person": 1,
-            "notes about threads": 2,
+            "notes about threads": 1,
             "days of spending": 1,
         }
         left = await everything(redis_client)
