@@ -96,8 +96,8 @@ def _with_tables(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:
 
 
 def under_stream(answer: Answer, frame: Frame) -> tuple[Block, ...]:
-    """What stands under an answer that was streamed: no label can be set above it any more."""
-    label = [context([answer.label])] if answer.label else []
+    """What stands under an answer that was streamed: no label can be set above it any more. The mark says "partly"."""
+    label = [context([answer.label])] if answer.label and "partial" not in frame.marks else []
     return (*label, *_tail(answer, frame))
 
 

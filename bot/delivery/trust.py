@@ -114,11 +114,12 @@ def _left_out(record: Mapping[str, Any], language: str | None) -> Iterable[Block
     if string(record, "outcome") != "partial":
         return
     posted, found = string(record, "answer"), {}
-    for attempt in objects(record, "attempts"):
-        for sentence in objects(attempt, "objected"):
-            words, why = " ".join(string(sentence, "text").split()), _WHY.get(string(sentence, "rule"))
-            if words and why and words not in posted:
-                found[_shortened(words, _LONGEST_CLAIM)] = say(why, language)
+    objected = [one for attempt in objects(record, "attempts") for one in objects(attempt, "objected")]
+    unsafe = {string(one, "text") for one in objected if string(one, "rule") not in _WHY}
+    for sentence in objected:
+        words = " ".join(string(sentence, "text").split())
+        if words and words not in posted and string(sentence, "text") not in unsafe:
+            found[_shortened(words, _LONGEST_CLAIM)] = say(_WHY[string(sentence, "rule")], language)
     if found:
         yield section(f"*{say('trust_left_out', language)}*")
         items = [_struck(words, why) for words, why in list(found.items())[:_MOST_LEFT_OUT]]
@@ -132,7 +133,9 @@ def _struck(words: str, why: str) -> Block:
 
 def _origin(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
     tries = len(objects(record, "attempts"))
-    lines = [say("trust_tries", language, n=str(tries))] if tries > 1 and record.get("verified") is True else []
+    lines = (
+        [say("trust_tries", language, n=str(tries))] if tries > 1 and string(record, "outcome") == "answered" else []
+    )
     if model := string(record, "model"):
         lines.append(f"{say('trust_model', language)}: {escape(model)}")
     if turn := string(record, "turn_id"):

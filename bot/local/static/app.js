@@ -11,7 +11,7 @@ import { drawFaults, drawWho, watchTry } from "./try.js";
 const ROTATE_MS = 2600;
 const state = {
   boot: null, channel: "", tab: "messages", thread: "", inspecting: "",
-  messages: new Map(), loaded: new Set(), unread: new Map(), statuses: new Map(), sessions: new Map(), turn: 0,
+  messages: new Map(), loaded: new Set(), unread: new Map(), statuses: new Map(), sessions: new Map(), told: new Map(), turn: 0,
 };
 
 const member = (id) => state.boot.members.find((one) => one.id === id);
@@ -193,8 +193,10 @@ function draw() {
 
 async function load(channel, thread) {
   const query = new URLSearchParams(thread ? { channel, thread_ts: thread } : { channel });
+  const since = live.seq;
   const { messages } = await get(`/ui/messages?${query}`);
-  for (const message of messages) known(channel).set(message.ts, message);
+  // What the socket told meanwhile is newer than what was asked for.
+  for (const message of messages) if ((state.told.get(message.ts) ?? 0) <= since) known(channel).set(message.ts, message);
   if (!thread) state.loaded.add(channel);
 }
 
@@ -341,6 +343,7 @@ function editLast(inThread) {
 
 function onMessage(update) {
   const { message, parent } = update;
+  for (const one of [message, parent]) if (one) state.told.set(one.ts, update.seq);
   const channel = message.channel;
   const fresh = !known(channel).has(message.ts);
   if (state.loaded.has(channel) || channel === state.channel) {
@@ -525,7 +528,7 @@ async function start() {
   forgetViews();
   state.boot = await get("/ui/boot");
   state.boot.members.forEach((one, index) => (one.tint = index));
-  for (const part of ["messages", "statuses", "sessions", "unread"]) state[part].clear();
+  for (const part of ["messages", "statuses", "sessions", "unread", "told"]) state[part].clear();
   state.loaded.clear();
   for (const one of state.boot.statuses) state.statuses.set(threadKey(one.channel, one.thread_ts), one);
   for (const one of state.boot.sessions) state.sessions.set(threadKey(one.channel, one.thread_ts), one.status);

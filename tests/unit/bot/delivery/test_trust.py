@@ -26,6 +26,7 @@ DRAFT = {
     "passed": False,
     "objected": [
         {"rule": "claim_supported", "text": "It costs\n5 euros."},
+        {"rule": "claim_supported", "text": "The key is sk-12345."},
         {"rule": "no_secrets", "text": "The key is sk-12345."},
     ],
 }
