@@ -23,7 +23,7 @@ from agent.model.protocol import (
     WriteContext,
     WriteStream,
 )
-from agent.quoting.passages import PASSAGE_CHARS, Asked, Found, fitting
+from agent.quoting.passages import Asked, Found, fitting, windows
 from agent.quoting.query import earlier_subjects, search_query
 from agent.quoting.rendering import beginning, rendered
 from agent.quoting.small_talk import asks_for_documents, small_talk
@@ -31,7 +31,6 @@ from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.requests import from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
 from verification.text.language import detect
-from verification.types import Source
 
 _PIECE: Final = 24
 """Characters that arrive at once: small, so that what reads the stream is used as with a server."""
@@ -102,7 +101,9 @@ def _answer(context: WriteContext) -> str:
     if asks_for_file(context.question):
         files = [source for source in context.sources if source.origin == ORIGIN]
         if files:
-            return "\n\n".join(beginning(file, _first_units(file), language) for file in files)
+            return "\n\n".join(
+                beginning(file, next(windows(units_of(file))), language) for file in files if units_of(file)
+            )
     return rendered(_passages(context), language) or NOT_FOUND
 
 
@@ -119,16 +120,6 @@ def _passages(context: WriteContext) -> tuple[Found, ...]:
 def _asks(unit: QuotableUnit) -> bool:
     """A question that somebody put to others answers nothing."""
     return unit.text.endswith(("?", "？"))
-
-
-def _first_units(source: Source) -> list[QuotableUnit]:
-    """How a source begins."""
-    chosen: list[QuotableUnit] = []
-    for unit in units_of(source):
-        if chosen and sum(len(each.text) for each in chosen) + len(unit.text) > PASSAGE_CHARS:
-            break
-        chosen.append(unit)
-    return chosen
 
 
 def _complained_of(context: WriteContext) -> Callable[[QuotableUnit], bool]:

@@ -150,7 +150,7 @@ def _texts(units: Sequence[QuotableUnit]) -> Iterator[str]:
 
 
 def _best_passage(section: Sequence[QuotableUnit], weights: Weights) -> Found:
-    passages = (_passage(units, weights) for units in _windows(section))
+    passages = (_passage(units, weights) for units in windows(section))
     return max(passages, key=lambda each: each.score)
 
 
@@ -161,7 +161,7 @@ def _passage(units: Sequence[QuotableUnit], weights: Weights) -> Found:
     return Found(units=tuple(units), best=units[best], covered=covered, score=(covered + shares[best]) / 2)
 
 
-def _windows(section: Sequence[QuotableUnit]) -> Iterator[Sequence[QuotableUnit]]:
+def windows(section: Sequence[QuotableUnit]) -> Iterator[Sequence[QuotableUnit]]:
     """The whole section where it is short, else what fits from each of its units on."""
     for start in range(len(section)):
         end, size = start + 1, len(section[start].text)

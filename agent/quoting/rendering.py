@@ -42,7 +42,7 @@ def _passage(opening: str, units: Sequence[QuotableUnit], best: QuotableUnit | N
     previous: QuotableUnit | None = None
     for unit in units:
         number = f"[{unit.source.id}]"
-        text = _bold(unit.text) if unit is best and _may_be_bold(unit) else unit.text
+        text = _bold(unit) if unit is best else unit.text
         if unit.kind == "code":
             lines += ["", _fenced(unit.text), *([number] if previous is None else [])]
         elif unit.kind == "sentence" and previous is not None and _goes_on(previous, unit):
@@ -57,14 +57,10 @@ def _passage(opening: str, units: Sequence[QuotableUnit], best: QuotableUnit | N
     return "\n".join(lines)
 
 
-def _may_be_bold(unit: QuotableUnit) -> bool:
-    return unit.kind != "code" and _MARKED.search(unit.text) is None and unit.text.strip(".!?。！？") != ""
-
-
-def _bold(text: str) -> str:
-    """In bold but for the mark that ends it: the citation behind it belongs to the sentence."""
-    words = text.rstrip(".!?。！？")
-    return f"**{words}**{text[len(words) :]}"
+def _bold(unit: Unit) -> str:
+    """In bold but for the mark that ends it: the citation behind it belongs to the sentence. Marked text stays."""
+    words = unit.text.rstrip(".!?。！？")
+    return f"**{words}**{unit.text[len(words) :]}" if words and not _MARKED.search(words) else unit.text
 
 
 def _goes_on(previous: QuotableUnit, unit: QuotableUnit) -> bool:

@@ -18,6 +18,7 @@ Line = Literal["quoted", "also", "hello", "welcome", "unclear"]
 
 _EMOJI: Final = re.compile(r":[\w+'-]{1,60}:(?::skin-tone-\d:)?")
 """As Slack writes every emoji."""
+_PICTURE: Final = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")
 _WORD: Final = re.compile(r"[^\W_]+")
 _MARKUP: Final = re.compile(r"[\[\]<>*_`|#]+")
 _REPLIES: Final[tuple[tuple[str, Line], ...]] = (("thanks", "welcome"), ("greeting", "hello"), ("reaction", "unclear"))
@@ -32,11 +33,13 @@ def line(name: Line, language: str | None, *, title: str = "") -> str:
 
 
 def small_talk(message: str) -> str:
-    """The reply to a greeting, thanks, a reaction or a question about Orion; empty for a message that says more."""
+    """The reply to a greeting, thanks, a reaction or a question about Orion; empty for a message that says more.
+
+    A lone "?" says more: it means the question above it.
+    """
     words = _words(message)
     if not words:
-        said = _EMOJI.search(message) or not message.isascii()
-        return line("welcome" if said else "unclear", None)
+        return line("welcome", None) if _EMOJI.search(message) or _PICTURE.search(message) else ""
     if len(words) > _LONGEST:
         return ""
     return next(filter(None, (_reply(words, language) for language in _tables())), "")
@@ -69,7 +72,7 @@ def _words(message: str) -> list[str]:
 
 @cache
 def _listed(language: str, kind: str) -> frozenset[str]:
-    return frozenset(str(_tables()[language][kind]).split())
+    return frozenset(str(_tables()[language].get(kind, "")).split())
 
 
 @cache

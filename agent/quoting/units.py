@@ -6,9 +6,10 @@ Sentences, list items, steps, table rows, code blocks, in their order.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Final, Literal
 
 from markdown_it import MarkdownIt
@@ -43,11 +44,6 @@ class QuotableUnit:
     context: str = ""
     marker: str = ""
     depth: int = 0
-
-    @property
-    def is_field(self) -> bool:
-        """A line such as ``Owner: …``: no part of the running text around it."""
-        return self.kind == "sentence" and not _ENDS.search(self.text) and _FIELD.fullmatch(self.text) is not None
 
 
 @lru_cache(maxsize=256)
@@ -197,11 +193,5 @@ def _is_label(line: str, following: str, longest: int) -> bool:
 
 
 def _row(head: Sequence[str], cells: Sequence[str]) -> str:
-    return "; ".join(_cells(head, cells))
-
-
-def _cells(head: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
-    for index, cell in enumerate(cells):
-        name = head[index] if index < len(head) else ""
-        if cell:
-            yield f"{name}: {cell}" if name else cell
+    named = zip_longest(head[: len(cells)], cells, fillvalue="")
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
