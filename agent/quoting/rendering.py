@@ -57,7 +57,7 @@ def _passage(opening: str, units: Sequence[QuotableUnit], best: QuotableUnit | N
     return "\n".join(lines)
 
 
-def _bold(unit: Unit) -> str:
+def _bold(unit: QuotableUnit) -> str:
     """In bold but for the mark that ends it: the citation behind it belongs to the sentence. Marked text stays."""
     words = unit.text.rstrip(".!?。！？")
     return f"**{words}**{unit.text[len(words) :]}" if words and not _MARKED.search(words) else unit.text
