@@ -42,11 +42,15 @@ def _unheard() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audience:
-    """Where a stream is to be seen, by whom first, and what must hold before each call."""
+    """Where a stream is to be seen, by whom first, and what must hold before each call.
+
+    In a channel shared between organisations the asker's ``user_team`` may be another one than the place's.
+    """
 
     place: ThreadKey
     user: str
     lease_check: LeaseCheck
+    user_team: str = ""
 
 
 class Streams:
@@ -221,7 +225,7 @@ class AnswerStream:
         if self.unsure or self._held or not self.streams.may_be_tried(place):
             return False
         await self.before()
-        to = {"recipient_team_id": place.team, "recipient_user_id": self.audience.user}
+        to = {"recipient_team_id": self.audience.user_team or place.team, "recipient_user_id": self.audience.user}
         body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
         self.audience.lease_check()
         self.unsure = True  # also when this is cut off

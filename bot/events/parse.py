@@ -180,6 +180,7 @@ def _incoming(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, ac
         mentioned=named - {own.user},
         files=_files(event, message),
         through_app=through_app,
+        user_team=string(message, "user_team") or string(message, "team"),
         action_token=_action_token(event),
     )
 

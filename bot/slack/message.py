@@ -68,6 +68,7 @@ class Incoming:
     whether Orion was addressed in the thread, so Slack must be asked first. ``refused`` says why this person gets no
     answer. ``vouched``: the event itself said whether its channel is shared. ``files``: the message has files (of a
     mention no event may tell). ``through_app``: posted by an app in the name of ``user``, who may be a person or a bot.
+    ``user_team``: the asker's own workspace, where the event names it.
     """
 
     kind: Kind
@@ -87,6 +88,7 @@ class Incoming:
     files: Files = "none"
     through_app: bool = False
     action_token: str = ""
+    user_team: str = ""
 
     def question(self) -> Question:
         """The message as the agent's question."""

@@ -116,6 +116,8 @@ class RateLimits:
         return bool(await self._redis.hexists(key, f"caller:fresh:{call_id(arguments)}"))
 
     async def _ask(self, key: str, pace: Pace, patience_ms: int = 0, caller: str = "", *, refused_ms: int = 0) -> Slot:
+        task = asyncio.current_task()
+        before = task.cancelling() if task else 0
         try:
             async with asyncio.timeout(ASK_S):
                 wait_ms, kept = await self._script(
@@ -124,6 +126,8 @@ class RateLimits:
         except (RedisError, TimeoutError) as error:
             log.warning("rate_limit_unknown", error_type=type(error).__name__)
             return Slot(wait_s=0.0)
+        if task and task.cancelling() > before:  # redis-py swallows a cancellation now and then
+            raise asyncio.CancelledError
         return Slot(wait_s=wait_ms / 1000, kept=bool(kept))
 
 

@@ -60,7 +60,12 @@ class StreamedTurns:
             return None
         return AnswerStream(
             streams=streams,
-            audience=Audience(place=job.place, user=job.incoming.user, lease_check=job.lease.require),
+            audience=Audience(
+                place=job.place,
+                user=job.incoming.user,
+                lease_check=job.lease.require,
+                user_team=job.incoming.user_team,
+            ),
             before=partial(self._mailbox.mark, job.claimed, job.streams, "begun"),
             note=partial(self._mailbox.mark, job.claimed, job.stream),
             began=began,

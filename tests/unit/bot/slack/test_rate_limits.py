@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
 
 import pytest
@@ -70,3 +71,18 @@ async def test_h3_a_call_that_would_wait_long_fails_at_once_and_says_when(redis_
             await calls.once(POST, {**body, "text": "Once"})
         assert slack.made(POST) == made, "nobody calls before Slack said"
         assert await calls.unmade(POST, body)
+
+
+async def test_a5_a_cancellation_comes_out_of_a_wait_for_redis(redis_client: Redis) -> None:
+    limits = worker(redis_client)
+
+    async def keep() -> None:
+        while True:
+            await limits.turn("assistant.threads.setStatus", {}, patience_s=0)
+
+    for number in range(100):
+        keeper = asyncio.create_task(keep())  # noqa: TID251 - what is shown is how it ends
+        await asyncio.sleep(0.0003 * (number % 7))
+        keeper.cancel()
+        done, _ = await asyncio.wait({keeper}, timeout=2)
+        assert done, "a status that cannot be held back holds its turn for ever"
