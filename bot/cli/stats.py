@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -26,10 +26,15 @@ def stats(
     days: Annotated[int, typer.Option(min=1, max=400, help="How many days back.")] = 14,
     local: LocalOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,  # noqa: FBT002 - a flag
+    unanswered: Annotated[bool, typer.Option("--unanswered", help="List refused questions, by topic.")] = False,  # noqa: FBT002 - a flag
+    disliked: Annotated[bool, typer.Option("--disliked", help="List verified answers that people disliked.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Pass rate, attempts, reasons, latency and tokens of the last days."""
     from bot.cli.output import configured, print_json, run
 
+    if unanswered or disliked:
+        _print_turns(run(_turns(configured(), local, disliked=disliked)), disliked=disliked, as_json=as_json)
+        return
     port, summary, others = run(_read(configured(), days, local))
     if as_json:
         print_json({"of": _name(port), **summary.to_json()})
@@ -77,6 +82,46 @@ async def _read(settings: Settings, days: int, port: int | None) -> tuple[int | 
             elif found.turns:
                 others.append(other)
         return shown, summary, others
+
+
+async def _turns(settings: Settings, port: int | None, *, disliked: bool) -> list[dict[str, Any]]:
+    """The records of the latest turns that were refused or disliked, of the first Orion that has any."""
+    from bot.redis.connect import open_redis
+    from bot.stores.turn_records import MOST_LISTED, TurnRecords
+
+    async with open_redis(settings) as redis:
+        for one in [port] if port is not None else [None, *await local_ports(redis)]:
+            records = TurnRecords(redis, prefix=prefix_of(one))
+            if found := await (records.disliked(MOST_LISTED) if disliked else records.refused(MOST_LISTED)):
+                return found
+    return []
+
+
+def _print_turns(turns: list[dict[str, Any]], *, disliked: bool, as_json: bool) -> None:
+    from bot.cli.output import print_json, print_text
+
+    topics = by_topic(turns)
+    if as_json:
+        print_json({topic: [turn["question"] for turn in found] for topic, found in topics.items()})
+        return
+    if not turns:
+        print_text("Nobody disliked a verified answer." if disliked else "Every question was answered.")
+    for topic, found in topics.items():
+        print_text(f"{topic}: {len(found)}")
+        for turn in found:
+            said = "; ".join(filter(None, (complaint["said"] for complaint in turn.get("complaints", ()))))
+            print_text(f"  {' '.join(turn['question'].split())}" + (f" — {said}" if said else ""))
+
+
+def by_topic(turns: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The turns by the document that came nearest to each, the topic with most of them first."""
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for turn in turns:
+        nearest = next(
+            (source["title"] for source in turn.get("sources", ()) if source.get("title")), "No document near"
+        )
+        topics.setdefault(nearest, []).append(turn)
+    return dict(sorted(topics.items(), key=lambda topic: -len(topic[1])))
 
 
 async def _summary(redis: Redis, days: int, port: int | None) -> Summary:

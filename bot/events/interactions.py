@@ -10,6 +10,7 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.feedback import LONGEST_SAID, REASONS, SAID, WHY
 from bot.slack.message import Ignored, Incoming
 from bot.slack.payload import mapping, objects, string
+from bot.slack.text import app_text, plain_text, whole_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +139,45 @@ def read_try(body: object) -> str:
     """The question on a button of App Home; empty for the button that only says hello."""
     value = string(_action(body), "value")
     return "" if value == "home" else value
+
+
+def read_shortcut(body: object) -> Incoming | Ignored:
+    """A ``message_action``: the message becomes a question of the person who used the shortcut, in its own thread."""
+    team, channel, user = string(body, "team", "id"), string(body, "channel", "id"), string(body, "user", "id")
+    message = mapping(body, "message")
+    ts = string(message, "ts") or string(body, "message_ts")
+    shared = plain_text(app_text(message)) if string(message, "bot_id") else whole_text(message)
+    if not (team and channel and user and ts) or not (shared or any(objects(message, "files"))):
+        return Ignored(reason="malformed")
+    return Incoming(
+        kind="question",
+        thread=ThreadKey(team=team, channel=channel, thread_ts=string(message, "thread_ts") or ts),
+        user=user,
+        ts=ts,
+        addressed="mention",
+        text=shared,
+        event_ids=(f"msg:{team}:{channel}:{ts}",),
+        files="some" if any(objects(message, "files")) else "none",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invited:
+    """Orion was invited to a channel by somebody. ``ts`` is when."""
+
+    inviter: str
+    place: ThreadKey
+    ts: str
+
+
+def read_invited(body: object, own_user: str) -> Invited | Ignored:
+    """A ``member_joined_channel`` event of Orion itself."""
+    event = mapping(body, "event")
+    channel, ts = string(event, "channel"), string(event, "event_ts")
+    if string(event, "user") != own_user or not (own_user and channel and ts):
+        return Ignored(reason="somebody_else")
+    place = ThreadKey(team=string(body, "team_id"), channel=channel, thread_ts=channel)
+    return Invited(inviter=string(event, "inviter"), place=place, ts=ts)
 
 
 def read_home(body: object) -> HomeOpened | Ignored:

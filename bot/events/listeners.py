@@ -27,6 +27,7 @@ from bot.delivery.links import escape
 from bot.events import interactions as clicks
 from bot.events.parse import read, settle
 from bot.redis.url import plain_cause
+from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, Addressed, Ignored, Incoming, Kind, Own, Refused, ThreadMode
 from bot.slack.payload import string
 from bot.slack.web_api import DeliveryFailed
@@ -94,6 +95,7 @@ def register(app: AsyncApp, services: Services, tasks: asyncio.TaskGroup) -> Lis
         raise ValueError(message)
     listeners = Listeners(services, tasks)
     app.event("app_home_opened")(listeners.home_opened)
+    app.event("member_joined_channel")(listeners.invited)
     app.event(_ANY)(listeners.said)
     app.action(HELPFUL_ACTION)(listeners.feedback_given)
     app.action(NOT_HELPFUL_ACTION)(listeners.feedback_given)
@@ -101,6 +103,7 @@ def register(app: AsyncApp, services: Services, tasks: asyncio.TaskGroup) -> Lis
     app.action(HAND_OFF_ACTION)(listeners.human_asked)
     app.action(re.compile(TRY_ACTION))(listeners.try_pressed)
     app.view(COMPLAINT)(listeners.complaint_sent)
+    app.shortcut(ASK_SHORTCUT["callback_id"])(listeners.shortcut_used)
     for family in (app.action, app.view, app.shortcut, app.command, app.options):
         family(_ANY)(listeners.unknown)
     app.error(listeners.failed)
@@ -224,6 +227,25 @@ class Listeners:
         )  # fmt: skip
         await self._services.store(asked)
         self._services.count("question")
+
+    async def shortcut_used(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        """The shortcut under a message: that message is a question, stored like any other."""
+        found = clicks.read_shortcut(body)
+        if isinstance(found, Incoming) and not self._services.access.refusal(found.user, found.thread.channel):
+            await self._services.store(found)
+            await self._services.thread_modes.engage(found.thread)
+            self._services.count("shortcut")
+        await ack()
+
+    async def invited(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+        """Somebody joined a channel: where it is Orion, it says once how to ask it."""
+        found = clicks.read_invited(body, context.bot_user_id or "")
+        if isinstance(found, clicks.Invited) and not self._services.access.refusal(found.inviter, found.place.channel):
+            self._after_ack(context, lambda delivery: self._welcome(context, delivery, found))
+
+    async def _welcome(self, context: AsyncBoltContext, delivery: Delivery, found: clicks.Invited) -> None:
+        text = say("welcome", await self._speaks(context, found.inviter))
+        await delivery.notify(found.place, text, f"{found.ts}:welcome")
 
     async def home_opened(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """App Home: its view, or the prompts of the direct chat."""

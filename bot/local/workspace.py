@@ -34,6 +34,7 @@ SCOPES: Final = (
     "channels:history",
     "channels:read",
     "chat:write",
+    "commands",
     "files:read",
     "groups:history",
     "groups:read",

@@ -18,6 +18,7 @@ BOT_SCOPES: Final = (
     "channels:history",
     "channels:read",
     "chat:write",
+    "commands",
     "files:read",
     "groups:history",
     "groups:read",
@@ -34,11 +35,18 @@ BOT_EVENTS: Final = (
     "agent_session_stopped",
     "app_home_opened",
     "app_mention",
+    "member_joined_channel",
     "message.channels",
     "message.groups",
     "message.im",
     "message.mpim",
 )
+ASK_SHORTCUT: Final = {
+    "name": "Ask Orion about this",
+    "type": "message",
+    "callback_id": "orion_ask",
+    "description": "Answers a message from your team's documents, in its thread.",
+}
 INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")
 """What a workspace that installed Orion over HTTP tells when it takes its tokens back."""
 
@@ -66,6 +74,7 @@ def manifest(*, name: str = "Orion", url: str = "", slack_search: bool = False) 
                 "messages_tab_read_only_enabled": False,
             },
             "bot_user": {"display_name": name, "always_online": True},
+            "shortcuts": [dict(ASK_SHORTCUT)],
         },
         "oauth_config": {**redirect_urls, "scopes": {"bot": scopes}},
         "settings": {

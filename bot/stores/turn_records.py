@@ -168,6 +168,8 @@ class TurnRecords:
         await self._redis.set(self.key(record["turn_id"]), json.dumps(record, ensure_ascii=False), ex=KEPT_S)
         if record.get("outcome") in _FAILED:
             await self._note("failed", record["turn_id"])
+        if record.get("outcome") == "refused":
+            await self._note("refused", record["turn_id"])
 
     async def judge(self, turn_id: str, user: str, *, good: bool) -> None:
         """Keep one person's judgement of an answer; the last one counts."""
@@ -195,6 +197,10 @@ class TurnRecords:
     async def failed(self, most: int) -> list[dict[str, Any]]:
         """The records of the latest turns that failed, with ``at``."""
         return (await self._latest("failed"))[:most]
+
+    async def refused(self, most: int) -> list[dict[str, Any]]:
+        """The records of the latest questions that the documents did not answer, with ``at``."""
+        return (await self._latest("refused"))[:most]
 
     async def _kept(self, kind: str, turn_id: str, user: str, value: str) -> None:
         key = f"{self._prefix}:{kind}:{turn_id}"

@@ -14,6 +14,7 @@ DOMAIN: Final = "local"
 SUBSCRIBED: Final = frozenset(
     {
         "app_mention",
+        "member_joined_channel",
         "message.channels",
         "message.groups",
         "message.im",
@@ -107,6 +108,12 @@ def deleted_event(before: Json, channel: Channel, ts: str) -> Json:
         "event_ts": ts,
         "channel_type": channel.kind,
     }
+
+
+def joined_event(user: str, channel: Channel, inviter: str, ts: str) -> Json:
+    """``member_joined_channel``."""
+    place = {"channel": channel.id, "channel_type": "C" if channel.kind == "channel" else "G", "team": TEAM_ID}
+    return {"type": "member_joined_channel", "user": user, **place, "inviter": inviter, "event_ts": ts}
 
 
 def reaction_event(kind: str, user: str, name: str, message: Message, ts: str) -> Json:

@@ -68,6 +68,7 @@ class People:
         message = self._draft(user, channel, f"<@{user}> has joined the channel", None)
         message.subtype = "channel_join"
         self.workspace.added(message)
+        self.workspace.emit(events.joined_event(user, place, VISITOR, message.ts), place, "member_joined_channel")
         return message.ts
 
     def _draft(self, user: str, channel: str, text: str, thread_ts: str | None) -> Message:
@@ -135,6 +136,24 @@ class People:
         view = self.workspace.views.homes.get(user)
         event = events.home_opened_event(user, chat.id, tab, view, self.workspace.log.next_ts())
         self.workspace.emit(event, chat, "app_home_opened")
+
+    async def use_shortcut(self, channel: str, ts: str, callback_id: str, user: str = VISITOR) -> None:
+        """Uses a message shortcut.
+
+        Raises:
+            ApiError: ``message_not_found``.
+            NotAcknowledged: the app did not answer in time.
+        """
+        place = self.channel(channel)
+        message = message_of(self.workspace, place, ts)
+        payload = self._interaction("message_action", user) | {
+            "callback_id": callback_id,
+            "message_ts": ts,
+            "message": self.workspace.log.shown(message),
+            "channel": {"id": place.id, "name": place.name or "directmessage"},
+            "response_url": self._response_url(message, user),
+        }
+        await self.workspace.deliveries.interaction(payload)
 
     def stop_session(self, channel: str, thread_ts: str, user: str = VISITOR) -> None:
         """Presses the stop button of a thread."""

@@ -11,6 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.cli.output import prefix_of
+from bot.stores.turn_records import TurnRecords
 from observability.stats import Stats, TurnFigures
 from tests.support.orion_command import Terminal, opened
 
@@ -48,6 +49,32 @@ def test_g4_what_serves_slack_comes_first_and_each_can_be_named(terminal: Termin
     named = terminal.orion("stats", "--local", "8765", "--json").json
     assert (named["of"], named["turns"]) == ("local workspace on port 8765", 3)
     assert terminal.orion("stats", "--local", "9", "--json").json["turns"] == 0
+
+
+def test_g4_what_was_refused_is_listed_by_topic_and_what_was_disliked_with_what_was_said(
+    terminal: Terminal, redis_url: str
+) -> None:
+    async def kept() -> None:
+        async with Redis.from_url(redis_url, decode_responses=True) as redis:
+            records = TurnRecords(redis)
+            for number, (title, outcome) in enumerate(
+                [("Pay", "refused"), ("Leave", "refused"), ("Leave", "refused"), ("Leave", "answered")]
+            ):
+                record = {
+                    "turn_id": f"t{number}",
+                    "outcome": outcome,
+                    "verified": True,
+                    "question": f"What of {number}?",
+                }
+                await records.save({**record, "sources": [{"id": 1, "title": title}]})
+            await records.judge("t3", "U1", good=False)
+            await records.complain("t3", "U1", reasons=["outdated"], said="It is 30 days.")
+
+    assert terminal.orion("stats", "--unanswered").out == "Every question was answered.\n"
+    asyncio.run(kept())
+    shown = terminal.orion("stats", "--unanswered").out.splitlines()
+    assert (shown[0], shown[3], sorted(shown[1:3])) == ("Leave: 2", "Pay: 1", ["  What of 1?", "  What of 2?"])
+    assert terminal.orion("stats", "--disliked").out.splitlines() == ["Leave: 1", "  What of 3? — It is 30 days."]
 
 
 def test_g4_a_second_local_workspace_is_named(terminal: Terminal, redis_url: str) -> None:

@@ -27,7 +27,7 @@ from bot.local.model.roster import TEAM_ID
 from bot.servers.http import Pages, SlackEndpoint, build, serve
 from bot.servers.socket_mode import SocketFront
 from bot.slack.client import build_app
-from bot.slack.manifest import EVENTS_PATH
+from bot.slack.manifest import ASK_SHORTCUT, EVENTS_PATH
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.stores.thread_mode import ThreadModes
@@ -431,6 +431,30 @@ async def test_h3_a_click_is_acknowledged_before_anything_slow(opened: Opened) -
         assert [feedback.good for feedback in running.ledger.feedback] == [True], "it is stored by then"
         await server.wait_for(lambda: running.slack.made("chat.postEphemeral"))
         server.faults.release()
+
+
+async def test_a1_a_message_shortcut_asks_about_that_message(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        ts = server.post("U0RELEASE", CHANNEL, "how do we release?")
+        await server.use_shortcut(CHANNEL, ts, ASK_SHORTCUT["callback_id"])
+        (asked,) = await running.heard()
+        assert (asked.text, asked.user, asked.thread.thread_ts, asked.kind) == (
+            "how do we release?",
+            "U0YOU",
+            ts,
+            "question",
+        )
+
+
+async def test_a1_orion_says_once_how_to_ask_it_where_it_was_invited(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        server.join("U0PEOPLE", CHANNEL)
+        server.join("U0ORION", CHANNEL)
+        await server.wait_for(lambda: say("welcome", None) in [m["text"] for m in server.messages(CHANNEL)])
+        await server.wait_for(running.settled)
+        assert [m["text"] for m in server.messages(CHANNEL)].count(say("welcome", None)) == 1
 
 
 def speaking(running: Running, locale: str) -> None:

@@ -13,6 +13,7 @@ NEEDED = {
     "message.im": {"im:history"},
     "message.mpim": {"mpim:history"},
     "app_home_opened": set(),
+    "member_joined_channel": {"channels:read", "groups:read"},
     "agent_session_stopped": {"assistant:write"},
 }
 
@@ -37,6 +38,8 @@ def test_h2_new_apps_are_agents_whose_messages_tab_can_be_written_in() -> None:
     assert 1 <= len(features["agent_view"]["suggested_prompts"]) <= 4
     assert features["app_home"]["messages_tab_enabled"] is True
     assert features["app_home"]["messages_tab_read_only_enabled"] is False
+    assert features["shortcuts"][0]["callback_id"] == "orion_ask"
+    assert "commands" in BOT_SCOPES, "a shortcut needs it"
     assert features["bot_user"]["display_name"] == "Helper"
 
 

@@ -167,7 +167,8 @@ def test_a4_joining_is_a_message_with_a_subtype() -> None:
     workspace = idle()
     workspace.roster.channels[HELP].members.discard("U0RELEASE")
     People(workspace).join("U0RELEASE", HELP)
-    assert workspace.deliveries.log[-1].event["subtype"] == "channel_join"
+    message, joined = (one.event for one in workspace.deliveries.log[-2:])
+    assert (message["subtype"], joined["type"]) == ("channel_join", "member_joined_channel")
     assert "U0RELEASE" in workspace.roster.channels[HELP].members
 
 
