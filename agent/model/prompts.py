@@ -225,8 +225,12 @@ def _told(result: ToolResult) -> str:
     """What a tool brought, or why it failed and what to try next."""
     if not (result.ok and result.sources):
         return result.content or " ".join((result.error, *result.hints))
-    notes = [line for line in result.content.splitlines() if line.startswith("[Cut off")]
+    notes = (line for line in result.content.splitlines() if not any(_repeats(line, each) for each in result.sources))
     return " ".join(("its sources stand above.", *notes, *result.hints))
+
+
+def _repeats(line: str, source: Source) -> bool:
+    return bool(source.title and line.startswith(source.title)) or line in source.text
 
 
 def _talk(history: Sequence[Message], longest: int) -> str:

@@ -174,7 +174,8 @@ class GetDocumentTool(_KnowledgeTool):
             audience=document.audience,
         )
         content = f"{document.title} ({document.id}){note}"
-        return ToolResult(call_id=call_id, tool=GET_DOCUMENT, ok=True, content=content, sources=(source,))
+        hints = (f"Only the document's beginning is shown{note}.",) if cut else ()
+        return ToolResult(call_id=call_id, tool=GET_DOCUMENT, ok=True, content=content, sources=(source,), hints=hints)
 
 
 def _source(stretch: Stretch) -> Source:

@@ -96,12 +96,11 @@ def test_b2_the_write_prompt_is_lean_and_holds_the_sources_in_full() -> None:
 
 def test_b2_what_a_search_brought_is_not_shown_twice() -> None:
     found = ToolResult(
-        call_id="1", tool="search", ok=True, content="Limits (limits.md)\n[Cut off: 9 of 12 characters are shown.]",
-        sources=SOURCES, input={"query": "limit ü"},
+        call_id="1", tool="search", ok=True, sources=(replace(SOURCES[0], title="Limits"), SOURCES[1]),
+        content="Limits (limits.md)\nFound as well, but too long to bring: Fees (fees.md).", input={"query": "limit ü"},
     )  # fmt: skip
     user = write_messages(replace(WRITE, results=(found,), left_out=3))[1]["content"]
-    assert '✓ search {"query": "limit ü"}: its sources stand above. (Cut off' not in user
-    assert '✓ search {"query": "limit ü"}: its sources stand above. [Cut off: 9 of 12' in user
+    assert '✓ search {"query": "limit ü"}: its sources stand above. Found as well, but too long' in user
     assert "limits.md" not in user
     assert "3 more passages were found than there is room for." in user
 
