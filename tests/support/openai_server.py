@@ -1,7 +1,7 @@
 """A scripted server that speaks OpenAI's chat completions over real HTTP, on a free loopback port.
 
 Four scripts, each used up in order: ``decisions`` (replies that are not streamed and have a system prompt), ``drafts``
-(streamed ones), ``judgements`` (claims to be judged; without a script each is supported) and ``generations`` (a bare
+(streamed ones), ``judgements`` (claims to be judged; without a script their numbers are) and ``generations`` (a bare
 prompt). What goes beyond a script is answered with status 418. ``models`` is its list of models, if it has one. A draft
 may be asked for beside a decision that then wants none: where the first search finds something and the first decision
 is not to respond, give the same draft again and again (``itertools.repeat``).
@@ -211,9 +211,17 @@ def _phase(body: Mapping[str, Any]) -> str:
 
 
 def _agrees(body: Mapping[str, Any]) -> Scripted:
-    """Every claim is supported, by the title of what it cites first."""
-    claims = re.findall(r"^claim (\d+), cites (?:\[(\d+)\])?", body["messages"][-1]["content"], re.MULTILINE)
-    said = [{"claim": int(n), "lines": [f"{cited}.0"] if cited else [], "supported": True} for n, cited in claims]
+    """A claim is supported, by the title of what it cites first, if its numbers stand in the sources."""
+    sources, _, rest = body["messages"][-1]["content"].partition("The question:\n")
+    claims = re.findall(r"^claim (\d+), cites (?:\[(\d+)\])?.*\n((?:\|.*\n)+)", rest, re.MULTILINE)
+    said = [
+        {
+            "claim": int(n),
+            "lines": [f"{cited}.0"] if cited else [],
+            "supported": all(number in sources for number in re.findall(r"\d+", re.sub(r"\[\d+\]", "", text))),
+        }
+        for n, cited, text in claims
+    ]
     return says(json.dumps({"verdicts": said, "no_answer": False}))
 
 
