@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Final, Protocol
 
 from agent.budget import ModelCall, Usage
@@ -20,12 +21,17 @@ _DECODER: Final = json.JSONDecoder(parse_float=str)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeContext:
-    """All that a judgement may depend on. ``claims`` are sentences of ``answer``, ``sources`` all that was found."""
+    """All that a judgement may depend on. ``claims`` are sentences of ``answer``, ``sources`` all that was found.
+
+    ``said`` is what the person said before the question, ``today`` the day it was asked on, if known.
+    """
 
     question: str
     answer: str
     claims: tuple[Claim, ...]
     sources: tuple[Source, ...]
+    said: str = ""
+    today: date | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,6 +131,8 @@ def judge_messages(context: JudgeContext) -> list[ChatMessage]:
     ]
     parts = [
         *map(_numbered, context.sources),
+        *([_dated(context.today)] if context.today else []),
+        *([f"What the person said before:\n{_barred(context.said)}"] if context.said.strip() else []),
         f"The question:\n{_barred(context.question)}",
         f"The answer:\n{_barred(context.answer)}",
         *claims,

@@ -9,6 +9,7 @@ from functools import partial
 import structlog
 
 from agent.model.judge import Judge, JudgeContext, Opinion
+from agent.model.prompts import today_of
 from agent.model.protocol import ModelError
 from agent.texts.catalogue import say
 from agent.turn.crash_log import log_crash
@@ -71,7 +72,14 @@ async def _ask(progress: Progress, judge: Judge, draft: Draft, verdict: Verdict,
     waiting = [opinions.setdefault(key_of(claim), loop.create_future()) for claim in claims]
     opinion = Opinion()
     try:
-        context = JudgeContext(question=draft.question, answer=verdict.text, claims=claims, sources=draft.sources)
+        context = JudgeContext(
+            question=draft.question,
+            answer=verdict.text,
+            claims=claims,
+            sources=draft.sources,
+            said=draft.known_text,
+            today=today_of(progress.question),
+        )
         opinion = await _opinion(progress, judge, context, number)
         progress.judge_said.no_answers |= {verdict.text.strip()} if opinion.no_answer else set()
     finally:

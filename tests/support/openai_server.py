@@ -211,14 +211,14 @@ def _phase(body: Mapping[str, Any]) -> str:
 
 
 def _agrees(body: Mapping[str, Any]) -> Scripted:
-    """A claim is supported, by the title of what it cites first, if its numbers stand in the sources."""
-    sources, _, rest = body["messages"][-1]["content"].partition("The question:\n")
+    """A claim is supported, by the title of what it cites first, if its numbers stand in the sources or the question."""
+    known, _, rest = body["messages"][-1]["content"].partition("The answer:\n")
     claims = re.findall(r"^claim (\d+), cites (?:\[(\d+)\])?.*\n((?:\|.*\n)+)", rest, re.MULTILINE)
     said = [
         {
             "claim": int(n),
             "lines": [f"{cited}.0"] if cited else [],
-            "supported": all(number in sources for number in re.findall(r"\d+", re.sub(r"\[\d+\]", "", text))),
+            "supported": all(number in known for number in re.findall(r"\d+", re.sub(r"\[\d+\]", "", text))),
         }
         for n, cited, text in claims
     ]

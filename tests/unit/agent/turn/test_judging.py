@@ -106,7 +106,7 @@ async def test_f6_all_open_claims_of_an_attempt_are_judged_in_one_call() -> None
     assert (request["model"], request["temperature"]) == ("j", 0.0)
     assert request["response_format"] == {"type": "json_object"}
     prompt = request["messages"][1]["content"]
-    assert prompt.startswith(f"[1.0] {LIMITS.title}\n[1.1] {LIMITS.text}\n\n")
+    assert prompt.startswith(f"[1.0] {LIMITS.title}\n[1.1] {LIMITS.text}\n\nToday is ")
     assert f"claim 1, cites [1]:\n| {DOUBTFUL}\n" in prompt
     assert f"claim 2, cites [1]:\n| {MORE}\n" in prompt
     assert prompt.endswith("Judge claims 1 to 2.")
