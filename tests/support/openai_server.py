@@ -211,7 +211,7 @@ def _phase(body: Mapping[str, Any]) -> str:
 
 
 def _agrees(body: Mapping[str, Any]) -> Scripted:
-    """A claim is supported, by the title of what it cites first, if its numbers stand in the sources or the question."""
+    """A claim is supported, by the title of what it cites first, if its numbers stand in what comes before it."""
     known, _, rest = body["messages"][-1]["content"].partition("The answer:\n")
     claims = re.findall(r"^claim (\d+), cites (?:\[(\d+)\])?.*\n((?:\|.*\n)+)", rest, re.MULTILINE)
     said = [
