@@ -45,19 +45,32 @@ def evidence() -> tuple[Source, ...]:
 
 
 class PacedModel:
-    """Thinks for a while and then says one verified sentence. ``thought_s`` is how long it took in all, in seconds."""
+    """Thinks for a while and then says one verified sentence."""
 
     name = "paced"
     quotes_only = False
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self.thought_s = 0.0
+        self._thought_s = 0.0
+        self._thinking = 0
+        self._since = 0.0
+
+    @property
+    def thought_s(self) -> float:
+        """Seconds until now in which a call was under way; two calls side by side count once."""
+        return self._thought_s + (time.perf_counter() - self._since if self._thinking else 0.0)
 
     async def _think(self) -> None:
-        began = time.perf_counter()
-        await asyncio.sleep(self._seconds)
-        self.thought_s += time.perf_counter() - began
+        if not self._thinking:
+            self._since = time.perf_counter()
+        self._thinking += 1
+        try:
+            await asyncio.sleep(self._seconds)
+        finally:
+            self._thinking -= 1
+            if not self._thinking:
+                self._thought_s += time.perf_counter() - self._since
 
     async def decide(self, context: DecideContext) -> Decision:
         """Respond."""
