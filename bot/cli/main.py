@@ -125,9 +125,12 @@ def ask(
 
 
 def _print_answer(result: dict[str, Any]) -> None:
-    print_text(result["answer"])
+    from bot.slack.text import plain_text
+
+    print_text(plain_text(result["answer"]))
     for source in result["sources"]:
-        print_text(f"[{source['id']}] {source['title']}  {source['url']}".rstrip())
+        updated = f"  ({source['updated_at'][:10]})" if source["updated_at"] else ""
+        print_text(f"[{source['id']}] {source['title']}  {source['url']}".rstrip() + updated)
 
 
 @app.command()

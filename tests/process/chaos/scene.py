@@ -56,10 +56,10 @@ class Scene:
     asked: list[Asked] = field(default_factory=list)
 
     def ask(self, channel: str = "C0HELP", thread: str | None = None, text: str = QUESTION) -> Asked:
-        """Somebody mentions Orion: the mention arrives as two events. In a channel the message opens a thread."""
+        """Somebody mentions Orion: the mention arrives as two events. The message opens a thread, in a chat too."""
         direct = channel.startswith("D")
         ts = self.workspace.post(self.workspace.visitor, channel, text if direct else f"{MENTION} {text}", thread)
-        self.asked.append(Asked(channel=channel, thread=None if direct else thread or ts, ts=ts))
+        self.asked.append(Asked(channel=channel, thread=thread or ts, ts=ts))
         return self.asked[-1]
 
 
