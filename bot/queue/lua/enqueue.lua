@@ -18,6 +18,7 @@ local entry = ARGV[2] .. ' ' .. string.format('%d', now) .. ' ' .. ARGV[3]
 if before then redis.call('LINSERT', mailbox, 'BEFORE', before, entry) else redis.call('RPUSH', mailbox, entry) end
 -- A thread that is leased or ready already gets its turn: whoever ends the turn sees this message in the same step.
 if redis.call('ZSCORE', lease, thread) or redis.call('ZSCORE', ready_of(thread), thread) then return 1 end
-make_ready(thread, now)
+-- A direct chat goes before what was said in channels within the last half minute: a burst there is nobody's own.
+make_ready(thread, string.match(thread, '^[^:]*:D') and now - 30000 or now)
 ring(ARGV[5])
 return 2

@@ -454,3 +454,9 @@ async def test_a5_looking_for_who_waits_costs_little_in_500_workspaces(redis_cli
     assert len({one.id for one in told}) == 100
     assert await mailbox.waiting(for_s=1, again_s=600, limit=10, each_s=60)
     assert await mailbox.waiting(for_s=1, again_s=600, limit=10, each_s=60) == [], "another process just looked"
+
+
+async def test_h3_a_direct_chat_goes_before_a_burst_in_channels(mailbox: Mailbox) -> None:
+    for thread in ("T1:C1:1.0", "T1:C1:2.0", "T1:D1:D1", "T1:C1:3.0"):
+        await mailbox.enqueue(thread, "body", event_ids=[thread])
+    assert [one.thread for one in await mailbox.claim("w", 9)][:2] == ["T1:D1:D1", "T1:C1:1.0"]
