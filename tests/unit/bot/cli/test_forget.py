@@ -24,10 +24,10 @@ OTHER = "U0RELEASE"
 
 
 async def everything(redis: Redis) -> str:
-    """All that Redis holds, as one text; event ids aside."""
+    """All that Redis holds, as one text; event ids and the pace of calls (kept for seconds) aside."""
     parts: list[str] = []
     async for key in redis.scan_iter():
-        if ":seen:" in key:
+        if ":seen:" in key or ":pace:" in key:
             continue
         kind = await redis.type(key)
         value: Any = ""
