@@ -195,6 +195,9 @@ class Forgetting:
         place = ThreadKey(team=team, channel=channel, thread_ts=ts)
         await self._direct.forget(place, chat=True)
         await self._served.forget(replace(place, thread_ts=channel))
+        async for key in self._keys():
+            if key.kind == "pace" and key.about.endswith(f":{channel}"):
+                await self._redis.delete(key.name)
 
     async def _forget(self, key: Key, found: Forgotten) -> None:
         found.counts[_KINDS[key.kind]] += int(await self._redis.delete(key.name))
