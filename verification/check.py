@@ -231,7 +231,8 @@ def _judged(draft: Draft, text: str, wall: _Wall) -> Judged:
         return reading, reading.claims, (), ()
     claims, found = _grounded(offered, reading, wall)
     doubtful = _misplaced(draft, claims, found)
-    if not draft.repair or not doubtful:
+    # A judge knows better than shared words which source says it.
+    if not draft.repair or draft.judged or not doubtful:
         return reading, claims, found, ()
     unmoved: tuple[str, tuple[Repair, ...]] = (text, ())
     moved, repairs = wall.around("claim_supported", lambda: recite(offered, text, doubtful), unmoved)

@@ -23,9 +23,11 @@ _OPERATIONS = {
     **dict.fromkeys(("−", "–", "-", "minus"), "-"),
 }
 _EQUAL = frozenset("=≈")
+_UNCERTAIN = frozenset("():")  # a colon may as well introduce the calculation
 _CONSTANTS = frozenset({2, 7, 12, 24, 52, 60, 100, 365, 1000})
 """Numbers that nobody cites: both of two, days of a week, months of a year, and the like."""
 _MOST_OPERANDS = 12
+_THREE_DECIMALS = re.compile(r"(?<![\d.,])\d{1,3}[.,]\d{3}(?![\d.,])")
 _MOST = 200
 _ROUGHLY = 0.1
 
@@ -33,17 +35,22 @@ _ROUGHLY = 0.1
 class Equation(NamedTuple):
     """What is reckoned, the results it may have, and the result that is written behind it, if any.
 
-    There are two ``values`` where brackets may stand: by the usual order, and from left to right.
+    There are two ``values`` where the order is uncertain: by the usual order, and from left to right.
     """
 
     operands: tuple[Quantity, ...]
     values: tuple[float, ...]
     said: Quantity | None
     bracketed: bool
+    adds: bool
 
     def gives(self, quantity: Quantity) -> bool:
         """Whether the number is the result, as exactly as it is written."""
         return any(_is_rounded(said, value, quantity) for said in quantity.readings for value in self.values)
+
+    def has_value(self, number: float | None) -> bool:
+        """Whether this is the result."""
+        return number is not None and any(math.isclose(number, value) for value in self.values)
 
 
 def results_in(quantity: Quantity, evidence: Evidence) -> bool:
@@ -61,9 +68,11 @@ def wrong_results(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each calculation of the claim whose written result is another one than it has."""
     for equation in equations(evidence.claim):
         said = equation.said
-        if said is None or equation.bracketed or equation.gives(said):
-            continue
         text = evidence.claim.text
+        if said is None or equation.bracketed or equation.gives(said) or not _is_comparable(equation, said):
+            continue
+        if equation.has_value(_as_decimal(text[said.start : said.end])):
+            continue
         first = equation.operands[0]
         yield Finding(
             kind="number",
@@ -73,6 +82,18 @@ def wrong_results(evidence: Evidence) -> Iterator[Finding]:
             detail=f"{text[first.start : equation.operands[-1].end]} is {equation.values[0]:g}",
             remedy="Calculate anew, or leave the calculation out.",
         )
+
+
+def _is_comparable(equation: Equation, said: Quantity) -> bool:
+    """Whether numbers that are added, or told as the sum, are in one unit: 30 min + 2 h are not 32 of anything."""
+    units = {(each.unit.dimension, each.unit.factor) for each in (*equation.operands, said) if each.unit}
+    return not equation.adds or len(units) <= 1
+
+
+def _as_decimal(written: str) -> float | None:
+    """2.500 as two and a half: which of its two readings is meant, the result tells."""
+    found = _THREE_DECIMALS.search(written)
+    return float(found[0].replace(",", ".")) if found else None
 
 
 def equations(passage: Passage) -> tuple[Equation, ...]:
@@ -98,16 +119,17 @@ def _equations(text: str, quantities: tuple[Quantity, ...]) -> tuple[Equation, .
         if signs:
             behind = quantities[index + len(operands) : index + len(operands) + 1]
             said = behind[0] if behind and sign in _EQUAL else None
-            found.append(Equation(tuple(operands), _values(operands, signs), said, opened))
+            adds = not {"+", "-"}.isdisjoint(signs)
+            found.append(Equation(tuple(operands), _values(operands, signs), said, opened, adds))
         index += len(operands)
     return tuple(found)
 
 
 def _between(text: str, one: Quantity, other: Quantity) -> tuple[str, bool]:
-    """The sign between two numbers, empty if there is none; and whether a bracket stands there."""
+    """The sign between two numbers, empty if there is none; and whether what stands there makes the order uncertain."""
     gap = text[one.end : other.start]
     match = _SIGN.fullmatch(gap)
-    return (match["sign"].casefold(), "(" in gap or ")" in gap) if match else ("", False)
+    return (match["sign"].casefold(), not _UNCERTAIN.isdisjoint(gap)) if match else ("", False)
 
 
 def _values(operands: Sequence[Quantity], signs: Sequence[str]) -> tuple[float, ...]:

@@ -86,6 +86,8 @@ def _finding_instead(evidence: Evidence, hit: Hit, span: tuple[int, int], there:
         end=span[1],
         detail=f"source [{hit.source.id}] has {there} there, not {words}",
         remedy=f"Write {there} as source [{hit.source.id}] has it, or drop the sentence.",
+        # The first word of a sentence or an item has a capital letter whether it is a name or not.
+        sure=any(letter.isalnum() for letter in evidence.claim.text[: span[0]]),
     )
 
 

@@ -128,15 +128,16 @@ def _in_its_place(mark: _Mark, source: Passage, group: Group, named: Sequence[Li
 def _finding(evidence: Evidence, cited: Cited, mark: _Mark, line: Line, there: str) -> Finding:
     words = evidence.claim.text[mark.start : mark.end].strip()
     has = f"has {there} for {line.name}" if there != line.name else f"gives it to something else than {line.name}"
-    return _against(cited, line, mark.kind, (mark.start, mark.end), f"{has}, not {words}")
+    return _against(cited, line, mark, f"{has}, not {words}")
 
 
-def _against(cited: Cited, line: Line, kind: Kind, span: Span, says: str) -> Finding:
+def _against(cited: Cited, line: Line, mark: _Mark, says: str) -> Finding:
     return Finding(
-        kind=kind,
+        kind=mark.kind,
         severity="error",
-        start=span[0],
-        end=span[1],
+        start=mark.start,
+        end=mark.end,
         detail=f"source [{cited.id}] {says}",
+        sure=False,  # which row a sentence is about is a matter of meaning: left to the judge where there is one
         remedy=f"Say of {line.name} only what source [{cited.id}] says of it, or drop the sentence.",
     )

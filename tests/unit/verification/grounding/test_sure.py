@@ -73,7 +73,6 @@ def test_f1_what_is_right_passes_in_any_spelling() -> None:
     [
         (TRAVEL, "A private car is reimbursed with 0.48 euros a kilometre [1].", "0.48 euros"),
         (TRAVEL, "300 km × 0.32 €/km = 86 € [1].", "86 €"),
-        (PLANS, "Starter costs 19 euros [1].", "19 euros"),
         (KEYS, "The review is on Monday, 10 May 2027 at 14:30 [1].", "10 May 2027"),
     ],
 )
@@ -90,9 +89,39 @@ def test_f1_f6_a_value_that_stands_nowhere_is_left_to_the_judge_where_there_is_o
         (KEYS, "Set `retry_limit` first [1]."),
         (KEYS, "Connect like this [1]:\n```\nclient.connect(timeout=900)\n```"),
         (KEYS, "Logs are not kept for 30 days [1]."),
+        (PLANS, "Starter costs 19 euros [1]."),
     ]:
         asked = draft(source, text)
         assert [error.rule for error in check(asked).errors] == ["claim_supported"]
         verdict = check(replace(asked, judged=True))
         assert verdict.passed
         assert "open" in {claim.supported for claim in verdict.claims}
+
+
+def test_f1_what_a_strong_model_reckoned_right_fails_no_rule_where_a_judge_is_asked() -> None:
+    """Recorded first drafts that rules rejected although they were right."""
+    retries = "Retries come 1 min, 5 min, 30 min, 2 h, 6 h, 12 h and 24 h after the one before."
+    minor = "Amounts are integers in the smallest unit of the currency. KWD has three decimals."
+    duty = "Rufbereitschaft: Montag bis Freitag 30 € je Tag, Samstag und Sonntag 55 € je Tag."
+    licences = "| Truck | Valid for |\n|---|---|\n| Reach truck | 3 years |\n| VNA | 2 years |"
+    for source, text, question in [
+        (retries, "1 min + 5 min + 30 min + 2 h + 6 h + 12 h + 24 h = 44 h 36 min [1].", ""),
+        (minor, "2.500 KWD is charged: 2500 ÷ 1000 = 2.500 [1].", "What is charged for 2500?"),
+        (
+            duty,
+            "Pauschal gibt es 260 € [1]: 5 × 30 € = 150 €, 2 × 55 € = 110 €, zusammen 150 € + 110 € = 260 € [1].",
+            "",
+        ),
+        (licences, "A VNA licence is valid for 2 years, a reach truck licence for 3 years [1].", ""),
+    ]:
+        assert check(replace(draft(source, text, question), judged=True)).errors == ()
+
+
+def test_f2_a_citation_is_not_moved_by_shared_words_where_a_judge_is_asked() -> None:
+    """Which source says it is the judge's to tell: rules moved right citations to pages with the same numbers."""
+    sources = (
+        Source(id=1, title="Colonoscopy", text="Second sachet 5 hours before. Drink nothing from three hours before."),
+        Source(id=2, title="Ultrasound", text="Drink nothing for 3 hours before an ultrasound at 9:00 or 12:00."),
+    )
+    text = "Three hours before, 12:00 − 3 hours = 9:00, drink nothing [1]."
+    assert "[1]" in check(Draft(text=text, sources=sources, judged=True)).text
