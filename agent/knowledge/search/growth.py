@@ -101,24 +101,39 @@ def _grow(hit: Passage, near: Sequence[Passage]) -> Stretch:
     low, high = _extend(near, (at, at), PAGE_CHARS, lambda each: each.path[:depth] == hit.path)
     if depth:
         parent = hit.path[:-1]
-        low, high = _extend(near, (low, high), MERGED_CHARS, lambda each: each.path[: depth - 1] == parent)
+        low, high = _extend(near, (low, high), MERGED_CHARS, lambda each: each.path[: depth - 1] == parent, depth)
     return Stretch(passages=tuple(near[low : high + 1]), hit=hit)
 
 
 def _extend(
-    near: Sequence[Passage], reach: tuple[int, int], most: int, belongs: Callable[[Passage], bool]
+    near: Sequence[Passage], reach: tuple[int, int], most: int, belongs: Callable[[Passage], bool], depth: int = 0
 ) -> tuple[int, int]:
-    """Take in neighbours that belong, those behind first, while all of it stays within ``most`` characters."""
+    """Take in neighbours that belong, those behind first, while all of it stays within ``most`` characters.
+
+    With ``depth`` whole sections of that depth are taken: a sub-section without what its section says first misleads.
+    """
     low, high = reach
     size = sum(len(each.text) for each in near[low : high + 1])
     while True:
         for place in (high + 1, low - 1):
-            if _joins(near, place, (low, high)) and belongs(near[place]) and size + len(near[place].text) <= most:
-                low, high = min(low, place), max(high, place)
-                size += len(near[place].text)
+            if not (_joins(near, place, (low, high)) and belongs(near[place])):
+                continue
+            first, last = _section(near, place, depth) if depth else (place, place)
+            more = sum(len(each.text) for each in near[first : last + 1])
+            if size + more <= most and (first or not depth or near[0].number <= 1):
+                low, high = min(low, first), max(high, last)
+                size += more
                 break
         else:
             return low, high
+
+
+def _section(near: Sequence[Passage], place: int, depth: int) -> tuple[int, int]:
+    """The first and the last passage of the section of this depth that the one at ``place`` stands in."""
+    path = near[place].path[:depth]
+    before = takewhile(lambda at: near[at].path[:depth] == path, range(place, -1, -1))
+    behind = takewhile(lambda at: near[at].path[:depth] == path, range(place, len(near)))
+    return min(before), max(behind)
 
 
 def _joins(near: Sequence[Passage], place: int, reach: tuple[int, int]) -> bool:

@@ -69,6 +69,16 @@ def test_d2_small_siblings_are_merged_and_large_ones_are_not(find: Find) -> None
     assert "Tree" not in stretch.text
 
 
+def test_d2_a_sub_section_is_not_merged_without_what_its_section_says_first(find: Find) -> None:
+    meals = "Breakfast costs 9 pounds at most. " * 30
+    text = (
+        "# Travel\n\n## Trains\n\n" + "Second class is paid. " * 150
+        + f"\n\n## Meals\n\n{meals}\n\n### Customers\n\nUp to 45 pounds a head.\n\n## Claiming\n\nUpload the receipt.\n"
+    )  # fmt: skip
+    (claiming,) = [each for each in find("upload the receipt", text)[0] if "Upload" in each.text]
+    assert "Customers" not in claiming.text or "Breakfast" in claiming.text
+
+
 def test_d2_what_there_is_no_room_for_is_told(find: Find) -> None:
     texts = [f"# Page {n}\n\n{f'Kiwis ripen in {n} days. ' * 40}" for n in range(5)]
     stretches, left_out = find("kiwis ripen", *texts, tokens=600)
