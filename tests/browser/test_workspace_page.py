@@ -279,6 +279,7 @@ async def test_a3_own_messages_are_edited_and_deleted(browser: Browser) -> None:
         assert stage.workspace.messages(HELP)[0]["text"] == f"{MENTION} new"
         await message.hover()
         await message.get_by_role("button", name="Delete").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         await expect(message).to_contain_text("This message was deleted.")
 
 
