@@ -32,6 +32,7 @@ from verification.types import Claim, Draft, Repair, RuleName, Severity, Source,
 
 T = TypeVar("T")
 
+_STEP: Final = re.compile(r"[ \t]*\d{1,3}[.)][ \t]")
 _NO_WORDS: Final = re.compile(r"\[\d{1,12}\]|[*_|\s]+")
 Step = Callable[[str], tuple[str, tuple[Repair, ...]]]
 
@@ -272,4 +273,13 @@ def _grounds(draft: Draft, text: str) -> Grounds | None:
 def _grounded(offered: Grounds, reading: Reading, wall: _Wall) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
     """The claims with what the sources say to them."""
     unjudged: tuple[tuple[Claim, ...], tuple[Violation, ...]] = (reading.claims, ())
-    return wall.around("claim_supported", lambda: grounding.ground(offered, reading.claims), unjudged)
+    claims, found = wall.around("claim_supported", lambda: grounding.ground(offered, reading.claims), unjudged)
+    return (tuple(_with_its_place(claim, reading.text) for claim in claims) if offered.judged else claims), found
+
+
+def _with_its_place(claim: Claim, text: str) -> Claim:
+    """A numbered step also says when it comes: that it is quoted does not settle that, a judge does."""
+    line = text[text.rfind("\n", 0, claim.start) + 1 : claim.end]
+    if claim.settled_by != "quotation" or not _STEP.match(line):
+        return claim
+    return replace(claim, supported="open", settled_by="nobody")

@@ -125,3 +125,14 @@ def test_f2_a_citation_is_not_moved_by_shared_words_where_a_judge_is_asked() -> 
     )
     text = "Three hours before, 12:00 − 3 hours = 9:00, drink nothing [1]."
     assert "[1]" in check(Draft(text=text, sources=sources, judged=True)).text
+
+
+def test_f6_the_order_of_quoted_steps_is_left_to_the_judge_where_there_is_one() -> None:
+    """Two steps exchanged, each word for word: rules and quotations alone let it pass in a recorded try."""
+    page = "1. Unplug the battery from the truck.\n2. Switch on the fan and wait for the green lamp."
+    swapped = (
+        "1. Switch on the extractor fan and wait for the green lamp. [1]\n2. Unplug the battery from the truck. [1]"
+    )
+    assert check(draft(page, swapped)).passed
+    claims = check(replace(draft(page, swapped), judged=True)).claims
+    assert {(claim.supported, claim.settled_by) for claim in claims} == {("open", "nobody")}
