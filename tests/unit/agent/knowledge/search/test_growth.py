@@ -70,10 +70,11 @@ def test_d2_small_siblings_are_merged_and_large_ones_are_not(find: Find) -> None
 
 
 def test_d2_a_sub_section_is_not_merged_without_what_its_section_says_first(find: Find) -> None:
-    meals = "Breakfast costs 9 pounds at most. " * 30
+    claim = "Upload the receipt. " * 20
+    meals = "Breakfast costs 9 pounds at most. " * 27
     text = (
         "# Travel\n\n## Trains\n\n" + "Second class is paid. " * 150
-        + f"\n\n## Meals\n\n{meals}\n\n### Customers\n\nUp to 45 pounds a head.\n\n## Claiming\n\nUpload the receipt.\n"
+        + f"\n\n## Meals\n\n{meals}\n\n### Customers\n\nUp to 45 pounds a head.\n\n## Claiming\n\n{claim}\n"
     )  # fmt: skip
     (claiming,) = [each for each in find("upload the receipt", text)[0] if "Upload" in each.text]
     assert "Customers" not in claiming.text or "Breakfast" in claiming.text
