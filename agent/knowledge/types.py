@@ -205,6 +205,10 @@ class KnowledgeReader(Protocol):
         """The best passages for the words of ``query``, best first; any text is a valid query."""
         ...
 
+    def rarity(self, query: str) -> Mapping[str, float]:
+        """What each word of ``query``, as the index stores it, says: the fewer passages have it, the more."""
+        ...
+
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
         """The passages of the document with this id from one number to another, both included, in order."""
         ...

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final, Literal
 
 from agent.actions import Respond, ToolCall, ToolCalls
 from agent.budget import Usage
 from agent.files import ORIGIN, asks_for_file
+from agent.knowledge.types import KnowledgeAwayError
 from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import (
     DecideContext,
@@ -23,7 +24,7 @@ from agent.model.protocol import (
     WriteContext,
     WriteStream,
 )
-from agent.quoting.passages import Asked, Found, fitting, windows
+from agent.quoting.passages import Asked, Found, Rarity, evenly, fitting, windows
 from agent.quoting.query import earlier_subjects, search_query
 from agent.quoting.rendering import beginning, rendered
 from agent.quoting.small_talk import asks_for_documents, small_talk
@@ -34,9 +35,6 @@ from verification.text.language import detect
 
 _PIECE: Final = 24
 """Characters that arrive at once: small, so that what reads the stream is used as with a server."""
-_SEARCHES: Final = 2
-"""The turn searched once; the second search looks at more passages, among which words can be weighed."""
-_WIDE: Final = 20
 _COMPARED: Final = 90
 _LEAST_COMPARED: Final = 12
 
@@ -47,8 +45,11 @@ class ExtractiveModel:
     name = "extractive"
     quotes_only = True
 
+    def __init__(self, rarity: Rarity = evenly) -> None:
+        self._rarity = rarity
+
     async def decide(self, context: DecideContext) -> Decision:
-        """One decision: the list if it is asked for, a wider search if there was only one, else the answer."""
+        """One decision: the list if it is asked for, a search if there was none, else the answer."""
         question = context.question.text
         offered = {spec.name for spec in context.tools}
         called = [result.tool for result in context.results]
@@ -57,13 +58,19 @@ class ExtractiveModel:
         if asks_for_documents(question) and LIST_DOCUMENTS in offered:
             if LIST_DOCUMENTS not in called:
                 return _call(LIST_DOCUMENTS)
-        elif SEARCH in offered and called.count(SEARCH) < _SEARCHES and (context.sources or SEARCH not in called):
-            return _call(SEARCH, query=search_query(question, context.history), limit=_WIDE)
+        elif SEARCH in offered and SEARCH not in called:
+            return _call(SEARCH, query=search_query(question, context.history))
         return Decision(action=Respond(), usage=Usage(model_calls=1))
 
     def write(self, context: WriteContext) -> WriteStream:
         """The answer as a stream of small pieces."""
-        return WriteStream(pieces=_pieces(context), usage=Usage(model_calls=1))
+        return WriteStream(pieces=_pieces(context, self._weighed), usage=Usage(model_calls=1))
+
+    def _weighed(self, text: str) -> Mapping[str, float]:
+        try:
+            return self._rarity(text)
+        except KnowledgeAwayError:  # what was found can be shown all the same
+            return evenly(text)
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:  # noqa: ARG002 - the seam's signature
         """Not possible without a language model: raises ``ModelError`` of kind ``ConfigurationError``."""
@@ -78,8 +85,8 @@ def _call(tool: str, **arguments: object) -> Decision:
     return Decision(action=calls, usage=Usage(model_calls=1))
 
 
-async def _pieces(context: WriteContext) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
-    answer = await asyncio.to_thread(_answer, context)
+async def _pieces(context: WriteContext, rarity: Rarity) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+    answer = await asyncio.to_thread(_answer, context, rarity)
     thinking = f"{len(context.sources)} sources compared with the question."
     text = f"<thinking>{thinking}</thinking><answer>{answer}</answer>"
     for start in range(0, len(text), _PIECE):
@@ -87,7 +94,7 @@ async def _pieces(context: WriteContext) -> AsyncIterator[tuple[Literal["content
         await asyncio.sleep(0)  # whoever cancels the turn gets a word in
 
 
-def _answer(context: WriteContext) -> str:
+def _answer(context: WriteContext, rarity: Rarity) -> str:
     question = context.question.text
     if talk := small_talk(question):
         return talk
@@ -104,17 +111,18 @@ def _answer(context: WriteContext) -> str:
             return "\n\n".join(
                 beginning(file, next(windows(units_of(file))), language) for file in files if units_of(file)
             )
-    return rendered(_passages(context), language) or NOT_FOUND
+    return rendered(_passages(context, rarity), language) or NOT_FOUND
 
 
-def _passages(context: WriteContext) -> tuple[Found, ...]:
+def _passages(context: WriteContext, rarity: Rarity) -> tuple[Found, ...]:
     """What fits; what people said in the thread only where the documents say nothing."""
     text = context.question.text
     asked = Asked(text=text, earlier=" ".join(earlier_subjects(text, context.history)))
     barred = _complained_of(context)
     documents = [source for source in context.sources if source.origin != "thread"]
     thread = [source for source in context.sources if source.origin == "thread"]
-    return fitting(asked, documents, barred) or fitting(asked, thread, lambda unit: barred(unit) or _asks(unit))
+    found = fitting(asked, documents, barred, rarity)
+    return found or fitting(asked, thread, lambda unit: barred(unit) or _asks(unit), rarity)
 
 
 def _asks(unit: QuotableUnit) -> bool:

@@ -20,6 +20,7 @@ from agent.model.openai import JUDGE_TIMEOUTS, OpenAIModel
 from agent.model.protocol import Model
 from agent.outcome import TurnOutcome
 from agent.quoting.model import ExtractiveModel
+from agent.quoting.passages import Rarity, evenly
 from agent.thread.audience import viewers_of
 from agent.thread.conversation import Question
 from agent.thread.state import ThreadState
@@ -98,10 +99,12 @@ async def open_engine(
     learned: dict[str, Learned] = {}
     async with AsyncExitStack() as stack:
         index, report = await stack.enter_async_context(open_patiently(corpus))
-        model = await stack.enter_async_context(open_model(settings, timeouts.model, breaker, learned))
+        model = await stack.enter_async_context(open_model(settings, timeouts.model, breaker, learned, index.rarity))
         judge = await stack.enter_async_context(open_judge(settings, timeouts.judge, breaker, learned))
         toolbox = await stack.enter_async_context(open_toolbox(settings))
-        tools: list[Tool] = [*knowledge_tools(index, source_tokens=settings.source_tokens), *toolbox.tools]
+        # Who only quotes shows what was found, in the order of the search; whoever writes reads what stands round it.
+        source_tokens = settings.source_tokens if settings.uses_server else 0
+        tools: list[Tool] = [*knowledge_tools(index, source_tokens=source_tokens), *toolbox.tools]
         if settings.uses_server:
             tools.append(LlmGenerate(model))
         yield Engine(
@@ -125,10 +128,11 @@ async def open_model(
     timeouts: Timeouts | None = None,
     breaker: CircuitBreaker | None = None,
     learned: dict[str, Learned] | None = None,
+    rarity: Rarity = evenly,
 ) -> AsyncIterator[Model]:
-    """The configured server, or the engine that quotes."""
+    """The configured server, or the engine that quotes, which weighs words by ``rarity``."""
     if not settings.uses_server:
-        yield ExtractiveModel()
+        yield ExtractiveModel(rarity)
         return
     names = (settings.model_name, settings.write_model or settings.model_name)
     async with _connected(settings, names, timeouts, breaker=breaker, learned=learned) as model:

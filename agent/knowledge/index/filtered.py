@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from agent.knowledge.types import Document, KnowledgeReader, Passage
@@ -28,6 +29,10 @@ class SeenBy:
             if len(seen) >= limit or len(found) < asked or asked >= _MOST:
                 return seen[:limit]
             asked *= _WIDER
+
+    def rarity(self, query: str) -> Mapping[str, float]:
+        """What each word says among all passages, withheld ones too: a number that tells of none of them."""
+        return self._index.rarity(query)
 
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
         """A part of a document that all viewers may see."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from psycopg import Connection, sql
 from psycopg.conninfo import conninfo_to_dict
 
 from agent.knowledge.index.build import MOST_PASSAGES, IndexRun
-from agent.knowledge.index.postgres_tables import PostgresShelf, by_words, prepare
+from agent.knowledge.index.postgres_tables import PostgresShelf, by_words, prepare, rarity
 from agent.knowledge.index.results import (
     CANDIDATES,
     DOCUMENT_COLUMNS,
@@ -153,6 +153,11 @@ class PostgresIndex:
                 return connection.execute(_FOUND, tuple(map(list, zip(*part, strict=True)))).fetchall()
 
             return tuple(map(passage_of, spread(in_turn(ranked, limit, read), limit)))
+
+    def rarity(self, query: str) -> Mapping[str, float]:
+        """What each word of ``query`` says among all passages. Raises ``KnowledgeAwayError``."""
+        with self._connection() as connection:
+            return rarity(connection, words_of(query))
 
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
         """The passages of one document from one number to another, in order. Raises ``KnowledgeAwayError``."""

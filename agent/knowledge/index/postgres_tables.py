@@ -12,7 +12,7 @@ from psycopg import Connection, sql
 
 from agent.knowledge.index.build import NOTE, Known, Parsed
 from agent.knowledge.search.index_terms import impacts
-from agent.knowledge.search.postings import Changes, Ranking
+from agent.knowledge.search.postings import Changes, Ranking, rarities
 
 VERSION: Final = "5"
 """Grows with the tables and with anything that changes what the same bytes become."""
@@ -99,6 +99,12 @@ def by_words(connection: Connection[Any], words: Sequence[str], most: int, best:
     rows = connection.execute(_NUMBERS, ([place for place, _ in ranked],))
     numbers = {place: (document << 20) + place - document for place, document in rows if document}
     return [(numbers[place], score) for place, score in ranked if place in numbers]
+
+
+def rarity(connection: Connection[Any], words: Sequence[str]) -> dict[str, float]:
+    """What each of these words says among all passages."""
+    (passages,) = connection.execute(_TOTALS).fetchone() or (0,)
+    return rarities(connection.execute(_POSTINGS, (list(words),), binary=True), words, passages)
 
 
 class PostgresShelf:

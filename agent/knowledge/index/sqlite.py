@@ -10,7 +10,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
@@ -31,7 +31,7 @@ from agent.knowledge.index.results import (
     spread,
 )
 from agent.knowledge.index.semantic_hook import Meaning, Ranked, best_of
-from agent.knowledge.index.sqlite_tables import SqliteShelf, by_words, is_current, prepare, transaction
+from agent.knowledge.index.sqlite_tables import SqliteShelf, by_words, is_current, prepare, rarity, transaction
 from agent.knowledge.search.index_terms import words_of
 from agent.knowledge.search.postings import Ranking, best
 from agent.knowledge.types import Document, Holding, IndexReport, KnowledgeAwayError, Passage, Source
@@ -125,6 +125,11 @@ class SqliteIndex:
         with self._connection() as connection:
             rows = in_turn(ranked, limit, lambda part: connection.execute(_FOUND, (json.dumps(part),)).fetchall())
             return tuple(map(passage_of, spread(rows, limit)))
+
+    def rarity(self, query: str) -> Mapping[str, float]:
+        """What each word of ``query`` says among all passages."""
+        with self._connection() as connection:
+            return rarity(connection, words_of(query))
 
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
         """The passages of one document from one number to another, both included, in order."""

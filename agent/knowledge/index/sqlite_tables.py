@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from agent.knowledge.index.build import MOST_PASSAGES, NOTE, Known, Parsed
 from agent.knowledge.search.index_terms import impacts
-from agent.knowledge.search.postings import BLOCK, Changes, Ranking
+from agent.knowledge.search.postings import BLOCK, Changes, Ranking, rarities
 
 VERSION: Final = 7
 """Grows with the schema and with anything that changes what the same bytes become."""
@@ -98,12 +98,24 @@ def by_words(connection: sqlite3.Connection, words: Sequence[str], most: int, be
     passages, first, place = connection.execute(_BLOCKS).fetchone()
     if first is None:
         return []
-    blocks = list(range(first // BLOCK, place // BLOCK + 1))
-    found = connection.execute(_POSTINGS, {"blocks": json.dumps(blocks), "words": json.dumps(words)})
-    ranked = best(found, passages=passages, most=most)
+    ranked = best(_postings(connection, words, first, place), passages=passages, most=most)
     rows = connection.execute(_NUMBERS, (json.dumps([place for place, _ in ranked]),))
     numbers = {place: (document << 20) + place - document for place, document in rows if document}
     return [(numbers[place], score) for place, score in ranked if place in numbers]
+
+
+def rarity(connection: sqlite3.Connection, words: Sequence[str]) -> dict[str, float]:
+    """What each of these words says among all passages."""
+    passages, first, place = connection.execute(_BLOCKS).fetchone()
+    found = () if first is None else _postings(connection, words, first, place)
+    return rarities(found, words, passages)
+
+
+def _postings(
+    connection: sqlite3.Connection, words: Sequence[str], first: int, place: int
+) -> Iterable[tuple[str, int, bytes]]:
+    blocks = list(range(first // BLOCK, place // BLOCK + 1))
+    return connection.execute(_POSTINGS, {"blocks": json.dumps(blocks), "words": json.dumps(words)})
 
 
 class SqliteShelf:

@@ -10,6 +10,7 @@ import math
 import sys
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -137,6 +138,14 @@ def terms_of(found: Iterable[tuple[str, int, bytes]], passages: int) -> list[Ter
         held.setdefault(word, []).append((block * BLOCK, *_unpacked(data)))
     counted = sorted((sum(len(places) for _, places, _ in blocks), word) for word, blocks in held.items())
     return [Term(worth=_rarity(count, passages) / MOST_IMPACT, blocks=held[word]) for count, word in counted]
+
+
+def rarities(found: Iterable[tuple[str, int, bytes]], words: Iterable[str], passages: int) -> dict[str, float]:
+    """What each word says: the inverse document frequency over ``passages``, most for a word that none has."""
+    counts = Counter[str]()
+    for word, _, data in found:
+        counts[word] += len(_unpacked(data)[0])
+    return {word: _rarity(counts[word], passages) for word in words}
 
 
 def _rarity(count: int, passages: int) -> float:

@@ -33,7 +33,7 @@ MOST_TEXT: Final = 15_000
 nobody could tell it of."""
 MOST_LISTED: Final = 400
 SOURCE_TOKENS: Final = 6_000
-"""What one search brings at most, as far as tokens can be told from bytes."""
+"""What one search brings at most, as far as tokens can be told from bytes; 0: the passages found, as they are."""
 
 
 def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKENS) -> tuple[Tool, ...]:
@@ -112,6 +112,8 @@ class SearchTool(_KnowledgeTool):
     def _found(self, query: str, limit: int) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
         found = self.index.search(query, limit=limit)
         found = freshest_first(found) if asks_for_newest(query) else found
+        if not self.source_tokens:
+            return tuple(Stretch(passages=(hit,), hit=hit) for hit in found), ()
         return grown(found, self.index.part, tokens=self.source_tokens)
 
 

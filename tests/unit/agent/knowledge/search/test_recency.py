@@ -27,6 +27,9 @@ class Shelf:
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
         return self.passages[:limit] if query else ()
 
+    def rarity(self, query: str) -> dict[str, float]:
+        return dict.fromkeys(query.split(), 1.0)
+
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
         return tuple(p for p in self.passages if p.document == document and first <= p.number <= last)
 
