@@ -7,12 +7,19 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from agent.budget import ModelCall, Usage
 from verification.judgement import NOWHERE, Judgement, Line
 from verification.types import Claim, Source
 
+Reply = Literal["answered", "partly", "not_in_sources"]
+"""What an answer as a whole does: it gives what was asked, or a part of it, or only says that no source holds it."""
+_REPLIES: Final[Mapping[object, Reply]] = {
+    "answered": "answered",
+    "partly": "partly",
+    "not_in_sources": "not_in_sources",
+}
 _MOST_TRIES: Final = 50
 _LINE: Final = re.compile(r"\s*\[?(\d{1,9})\.(\d{1,9})\]?\s*")
 # A line's number as it was written: as numbers 2.1 and 2.10 would be one.
@@ -38,12 +45,12 @@ class JudgeContext:
 class Opinion:
     """What the judge said, as far as it made sense, and what it cost.
 
-    ``judgements`` are by the number of the claim, from 1. ``no_answer``: the answer only says that the sources do not
-    hold one. ``call`` is what the judge was asked, for traces.
+    ``judgements`` are by the number of the claim, from 1. ``reply`` is None where the judge did not say. ``call`` is
+    what the judge was asked, for traces.
     """
 
     judgements: Mapping[int, Judgement] = field(default_factory=dict)
-    no_answer: bool = False
+    reply: Reply | None = None
     usage: Usage = field(default_factory=Usage)
     call: ModelCall = field(default_factory=ModelCall)
 
@@ -74,7 +81,8 @@ def read_opinion(text: str) -> Opinion:
         number, judgement = _judgement(verdict)
         read.setdefault(number, []).extend([judgement] if judgement else [])
     single = {number: told[0] for number, told in read.items() if len(told) == 1}
-    return Opinion(judgements=single, no_answer=said.get("no_answer") is True)
+    reply = said.get("reply")
+    return Opinion(judgements=single, reply=_REPLIES.get(reply) if isinstance(reply, str) else None)
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

@@ -136,7 +136,7 @@ def judge_messages(context: JudgeContext) -> list[ChatMessage]:
         f"The question:\n{_barred(context.question)}",
         f"The answer:\n{_barred(context.answer)}",
         *claims,
-        f"Judge claims 1 to {len(claims)}." if claims else 'Judge claims: there are none, tell "no_answer" only.',
+        f"Judge claims 1 to {len(claims)}." if claims else 'Judge claims: there are none, tell "reply" only.',
     ]
     return _chat(prompt_text("judge"), "\n\n".join(parts))
 

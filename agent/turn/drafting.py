@@ -15,7 +15,7 @@ import structlog
 from agent.model.prompts import private_texts
 from agent.model.protocol import ModelError, ModelErrorKind, WriteStream
 from agent.model.tag_stream import DraftReader
-from agent.outcome import Answered, Failed, Partial, TurnOutcome, Unsourced
+from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
 from agent.thread.conversation import Question
 from agent.thread.requests import from_own_words
 from agent.tools.builtin.knowledge import AWAY
@@ -30,6 +30,7 @@ from observability.logging import Length
 from verification.check import better, check
 from verification.feedback import retry_text
 from verification.judgement import only_unconfirmed, without_unconfirmed
+from verification.rules.citations import citations
 from verification.types import Draft, Verdict
 
 log = structlog.get_logger()
@@ -73,7 +74,7 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
             break
         text = first if number == 1 and first else await _write(progress, number, best)
         attempt = None if says_not_found(text) else await _verify(progress, number, text, summary=text == first)
-        declined = attempt is None or attempt.verdict.no_answer
+        declined = attempt is None or _names_nothing(attempt.verdict)
         if attempt is None or declined:
             break
         judged = number
@@ -83,6 +84,7 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
             return await _pass(progress, attempt)
         if only_unconfirmed(attempt.verdict) or _away(progress):
             return await _give_up(progress, attempt, judged)
+    declined = declined or bool(best and best.verdict.no_answer)
     outcome = await _give_up(progress, best, judged) if best else None
     if outcome and not (declined and isinstance(outcome, Failed)):
         return outcome
@@ -224,7 +226,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
     if summary and progress.judge and not draft.own_words:
         draft = replace(draft, judged=True, unsourced=False)
     ruled = await asyncio.to_thread(check, draft, log_crash)
-    verdict = await examined(progress, draft, ruled, number)
+    verdict = await examined(progress, draft, ruled, number, whole=True)
     verdict = await small_talk(progress, verdict) if summary else verdict
     log.info(
         "attempt_verified",
@@ -263,15 +265,25 @@ def _said_by_people(progress: Progress, question: Question) -> list[str]:
 
 
 async def _pass(progress: Progress, attempt: Attempt) -> TurnOutcome:
-    if _is_general(progress, attempt):
-        return await _general(progress, attempt.verdict, attempt.number)
+    if unverified := await _unverified(progress, attempt, attempt.verdict, attempt.number):
+        return unverified
     label: Label | None = "own_words" if attempt.draft.own_words and attempt.verdict.claims else None
     return Answered(answer=shown(progress, attempt.verdict, attempts=attempt.number, label=label))
 
 
-def _is_general(progress: Progress, attempt: Attempt) -> bool:
-    """It states something, and no source was there to state it from."""
-    return attempt.draft.unsourced and not progress.model.quotes_only and bool(attempt.verdict.claims)
+def _names_nothing(verdict: Verdict) -> bool:
+    """Whether it only says that the sources hold no answer, and cites none: naming the nearest helps more."""
+    return verdict.no_answer and not citations(verdict.text)
+
+
+async def _unverified(progress: Progress, attempt: Attempt, verdict: Verdict, attempts: int) -> TurnOutcome | None:
+    """The ending of what may be sent, but not as verified: it answers nothing (F8), or no source was there for it."""
+    if verdict.no_answer:
+        text = shown(progress, verdict, attempts=attempts)
+        return Refused(answer=replace(text, verified=False), reason="not_in_sources")
+    if attempt.draft.unsourced and not progress.model.quotes_only and attempt.verdict.claims:
+        return await _general(progress, verdict, attempts)
+    return None
 
 
 async def _general(progress: Progress, verdict: Verdict, attempts: int) -> TurnOutcome:
@@ -296,7 +308,7 @@ async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcom
     if kept is None or not kept.passed:
         said = await asyncio.to_thread(failed_verification, progress, best.verdict, attempts=judged)
         return Failed(answer=said, reason="verification")
-    if _is_general(progress, best):
-        return await _general(progress, kept, judged)
+    if unverified := await _unverified(progress, best, kept, judged):
+        return unverified
     label: Label = "own_words" if best.draft.own_words else "partial"
     return Partial(answer=shown(progress, kept, attempts=judged, label=label))

@@ -28,19 +28,22 @@ CUTS_MOST = 2
 """What a cut leaves may need the judge again; after the second cut every sentence left has been before it."""
 
 
-async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: int) -> Verdict:
+async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: int, *, whole: bool = False) -> Verdict:
     """The verdict after the judge had its say; as it is where there is no judge or nothing to decide.
 
-    A claim is put to the judge once a turn: whoever meets it again waits for that opinion.
+    A claim is put to the judge once a turn: whoever meets it again waits for that opinion. ``whole``: this is all of
+    the answer, so the judge may have to say whether it is one, also where no claim is open.
     """
     judge = progress.judge
     if judge is None or not draft.judged:
         return verdict
-    if (verdict.passed and open_claims(verdict)) or _may_be_no_answer(verdict):
+    if (verdict.passed or _is_only_uncited(verdict)) and (
+        _unseen(progress, verdict) or (whole and await _may_be_no_answer(progress, verdict))
+    ):
         await _ask(progress, judge, draft, verdict, number)
-    opinions = progress.judge_said.opinions
+    opinions, reply = progress.judge_said.opinions, progress.judge_said.replies.get(verdict.text.strip())
     said = {key: await opinions[key] for key in map(key_of, open_claims(verdict)) if key in opinions}
-    verdict = replace(verdict, no_answer=verdict.text.strip() in progress.judge_said.no_answers)
+    verdict = replace(verdict, no_answer=reply == "not_in_sources")
     return await asyncio.to_thread(judged, verdict, said, draft.sources)
 
 
@@ -66,9 +69,7 @@ def forget_unconfirmed(progress: Progress) -> None:
 async def _ask(progress: Progress, judge: Judge, draft: Draft, verdict: Verdict, number: int) -> None:
     """Ask about the claims that the judge has not seen; where it cannot be asked, nobody confirms them."""
     opinions, loop = progress.judge_said.opinions, asyncio.get_running_loop()
-    claims = tuple(claim for claim in open_claims(verdict) if key_of(claim) not in opinions)
-    if not claims and verdict.passed and citations(verdict.text):
-        return
+    claims = _unseen(progress, verdict)
     waiting = [opinions.setdefault(key_of(claim), loop.create_future()) for claim in claims]
     opinion = Opinion()
     try:
@@ -81,7 +82,7 @@ async def _ask(progress: Progress, judge: Judge, draft: Draft, verdict: Verdict,
             today=today_of(progress.question),
         )
         opinion = await _opinion(progress, judge, context, number)
-        progress.judge_said.no_answers |= {verdict.text.strip()} if opinion.no_answer else set()
+        progress.judge_said.replies[verdict.text.strip()] = opinion.reply
     finally:
         for n, said in enumerate(waiting, 1):
             if not said.done():  # the same claim may stand there twice
@@ -97,16 +98,35 @@ async def kept_of(progress: Progress, draft: Draft, verdict: Verdict, number: in
         kept = await asyncio.to_thread(salvage, draft, verdict, recheck, left_out)
         if kept is None or not kept.passed:
             return kept
-        verdict = await examined(progress, draft, kept, number)
+        verdict = await examined(progress, draft, kept, number, whole=True)
         if verdict.passed:
             return verdict
     return None
 
 
-def _may_be_no_answer(verdict: Verdict) -> bool:
+def _unseen(progress: Progress, verdict: Verdict) -> tuple[Claim, ...]:
+    return tuple(claim for claim in open_claims(verdict) if key_of(claim) not in progress.judge_said.opinions)
+
+
+def _is_only_uncited(verdict: Verdict) -> bool:
     """Whether the text cites nothing, and nothing else is wrong with it: it may say that the sources hold no answer."""
     uncited = all(each.rule == "cites_sources" for each in verdict.errors)
     return uncited and bool(verdict.text.strip()) and not citations(verdict.text)
+
+
+async def _may_be_no_answer(progress: Progress, verdict: Verdict) -> bool:
+    """Whether a text of which no claim is left to be asked may only say that the sources hold no answer.
+
+    It does not if every word of it is a claim that a source bears out.
+    """
+    if verdict.text.strip() in progress.judge_said.replies:
+        return False
+    opinions = progress.judge_said.opinions
+    said = [await opinions[key] for key in map(key_of, open_claims(verdict))]
+    rest = verdict.text
+    for claim in reversed(verdict.claims):
+        rest = rest[: claim.start] + rest[claim.end :]
+    return any(each and each.absent for each in said) or any(map(str.isalpha, rest)) or not citations(verdict.text)
 
 
 async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, number: int) -> Opinion:
@@ -144,4 +164,4 @@ def _told(claims: tuple[Claim, ...], opinion: Opinion) -> str:
     """The opinion in a line, for traces."""
     read = _read(claims, opinion)
     said = f"{len(claims)} claims: {sum(read)} supported, {len(read) - sum(read)} not supported"
-    return f"{said}, no answer" if opinion.no_answer else said
+    return f"{said}; reply: {opinion.reply}" if opinion.reply else said

@@ -1,7 +1,7 @@
 """An answer shown block by block while the model writes it (F10).
 
 A block is shown once it passed the rules and the judge, in the order of the answer; while one is judged, the next ones
-are read. Nothing is shown behind a block that failed, and none of a text that may only say that there is no answer.
+are read. Nothing is shown behind a block that failed, and none of a text that cites nothing yet.
 """
 
 from __future__ import annotations
@@ -128,24 +128,18 @@ class LiveAnswer:
 
     async def _leave(self, examine: Examine) -> None:
         """Show the blocks that passed, in order: those that came while one call was under way take one call more."""
-        waiting: list[_Passed] = []
         ended = False
         while not ended:
-            ended = await self._more(waiting)
-            if not waiting or (await examine(waiting[-1].shown.verdict)).no_answer:
-                continue
-            for block in waiting:
+            taken = [await self._passed.get()]
+            while not self._passed.empty():
+                taken.append(self._passed.get_nowait())
+            ended = None in taken
+            blocks = [*filter(None, taken)]
+            if blocks:
+                await examine(blocks[-1].shown.verdict)
+            for block in blocks:
                 if not await self._leaves(block, await examine(block.shown.verdict)):
                     return
-            waiting.clear()
-
-    async def _more(self, waiting: list[_Passed]) -> bool:
-        """Wait for blocks, and take all there are. True at the end of the draft."""
-        taken = [await self._passed.get()]
-        while not self._passed.empty():
-            taken.append(self._passed.get_nowait())
-        waiting += filter(None, taken)
-        return None in taken
 
     async def _leaves(self, block: _Passed, verdict: Verdict) -> bool:
         """Show a block that was judged; False where no other one may follow it."""

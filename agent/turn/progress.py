@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from agent.budget import Budget, Usage
-from agent.model.judge import Judge
+from agent.model.judge import Judge, Reply
 from agent.model.protocol import Model
 from agent.thread.audience import may_see, viewers_of
 from agent.thread.conversation import Message, Question
@@ -63,12 +63,12 @@ async def keep_in_memory(state: ThreadState) -> ThreadState:
 class JudgeSaid:
     """What a judge said in one turn. ``opinions`` are None on a claim of which it said nothing that makes sense.
 
-    ``no_answers`` are texts that, it said, only tell that the sources hold no answer; ``calls`` counts, ``lost`` is the
-    attempt at which it could not be reached.
+    ``replies`` is what it said of whole answers, by their text; ``calls`` counts, ``lost`` is the attempt at which it
+    could not be reached.
     """
 
     opinions: dict[ClaimKey, asyncio.Future[Judgement | None]] = field(default_factory=dict)
-    no_answers: set[str] = field(default_factory=set)
+    replies: dict[str, Reply | None] = field(default_factory=dict)
     calls: int = 0
     lost: int = 0
 

@@ -11,6 +11,7 @@ from agent.texts.catalogue import say
 from bot.delivery import tables
 from bot.delivery.links import source_line
 from verification.markup.chunks import messages
+from verification.rules.citations import citations
 from verification.types import Answer
 
 Block = dict[str, Any]
@@ -185,8 +186,8 @@ def _foot(answer: Answer, frame: Frame) -> str:
 
 
 def _source_lines(answer: Answer, frame: Frame) -> list[str]:
-    """The sources of a verified answer. A refusal names its nearest documents in its own text already."""
-    sources = answer.sources if answer.verified else ()
+    """The sources that a text cites by number. Orion's own refusal names the nearest in its text already."""
+    sources = answer.sources if answer.verified or citations(answer.text) else ()
     return [source_line(source, frame.today, frame.language) for source in sources]
 
 

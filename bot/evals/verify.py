@@ -59,7 +59,7 @@ async def verdict_on(text: str, *, question: str, sources: tuple[Source, ...], t
     except ModelError as failure:
         log.warning("judge_failed", error_type=failure.kind, reason=failure.detail)
     said = {key_of(claim): opinion.judgements.get(number) for number, claim in enumerate(claims, 1)}
-    return replace(judged(verdict, said, sources), no_answer=opinion.no_answer)
+    return judged(verdict, said, sources)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

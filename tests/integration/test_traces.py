@@ -50,7 +50,7 @@ def drafts() -> Callable[[Mapping[str, Any]], Scripted]:
 
 
 def verdict(_: Mapping[str, Any]) -> Scripted:
-    return says(json.dumps({"verdicts": [{"claim": 1, "lines": ["1.1"], "supported": True}], "no_answer": False}))
+    return says(json.dumps({"verdicts": [{"claim": 1, "lines": ["1.1"], "supported": True}], "reply": "answered"}))
 
 
 async def traced(*, send_content: bool) -> LangfuseReceiver:

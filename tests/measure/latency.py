@@ -70,7 +70,7 @@ class Paced:
     def judge(self, request: Mapping[str, Any]) -> Scripted:
         claims = re.findall(r"^claim (\d+), cites \[(\d+)\]", request["messages"][-1]["content"], re.MULTILINE)
         said = [{"claim": int(n), "lines": [f"{cited}.1"], "supported": True} for n, cited in claims]
-        return says(json.dumps({"verdicts": said, "no_answer": False}), wait_s=JUDGE_S)
+        return says(json.dumps({"verdicts": said, "reply": "answered"}), wait_s=JUDGE_S)
 
 
 def _draft() -> str:

@@ -120,8 +120,8 @@ class ListeningJudge:
                     "instead": one.instead if one else "",
                 }
             )
-        if opinion.no_answer:
-            self.heard.judged.append({"no_answer": True})
+        if opinion.reply:
+            self.heard.judged.append({"reply": opinion.reply})
         return opinion
 
 

@@ -222,7 +222,7 @@ def _agrees(body: Mapping[str, Any]) -> Scripted:
         }
         for n, cited, text in claims
     ]
-    return says(json.dumps({"verdicts": said, "no_answer": False}))
+    return says(json.dumps({"verdicts": said, "reply": "answered"}))
 
 
 def _taker(script: Script) -> Callable[[Mapping[str, Any]], Scripted]:

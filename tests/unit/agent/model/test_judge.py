@@ -33,12 +33,12 @@ def test_f6_each_field_is_read() -> None:
         {"claim": 1, "lines": [], "absent": True, "supported": True},
         {"claim": 2, "lines": ["1.3"], "supported": False, "instead": "The manager does."},
     ]
-    assert read_opinion(json.dumps({"verdicts": said, "no_answer": True})) == Opinion(
+    assert read_opinion(json.dumps({"verdicts": said, "reply": "partly"})) == Opinion(
         judgements={
             1: Judgement(supported=True, absent=True),
             2: Judgement(supported=False, lines=((1, 3),), instead="The manager does."),
         },
-        no_answer=True,
+        reply="partly",
     )
 
 
@@ -71,14 +71,15 @@ def test_f5_nonsense_is_no_judgement(text: str) -> None:
     assert not read_opinion(text).judgements
 
 
-def test_f5_fields_of_the_wrong_form_say_nothing() -> None:
+@pytest.mark.parametrize("reply", ["yes", "", True, None, ["answered"], {}])
+def test_f5_fields_of_the_wrong_form_say_nothing(reply: object) -> None:
     said = {
         "verdicts": [{"claim": 2, "supported": False, "lines": 3, "instead": ["x"], "absent": 1}],
-        "no_answer": "yes",
+        "reply": reply,
     }
     assert read_opinion(json.dumps(said)) == Opinion(judgements={2: Judgement(supported=False)})
 
 
 @given(st.text())
 def test_f5_any_text_is_read_without_an_exception(text: str) -> None:
-    assert not read_opinion(text).no_answer
+    assert read_opinion(text).reply is None

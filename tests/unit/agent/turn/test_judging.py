@@ -32,7 +32,9 @@ SURE = "Each key may send 120 requests a minute [1]."
 DOUBTFUL = "Clients ought to slow down whenever they become impatient [1]."
 MORE = "Anybody impolite gets turned away at once [1]."
 LINE = "1.1"
+PATIENT = Timeouts(retries=0)
 QUICK = Timeouts(reply=0.3, retries=0)
+"""For a judge that never answers: any other one may take its time on a busy machine."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,9 +65,9 @@ def verdicts(*given: str | None, **more: Any) -> Scripted:
 
 
 @asynccontextmanager
-async def models(url: str) -> AsyncIterator[tuple[OpenAIModel, OpenAIModel]]:
-    model = OpenAIModel(base_url=url, api_key="", model="m", timeouts=Timeouts(retries=0))
-    judge = OpenAIModel(base_url=url, api_key="", model="j", timeouts=QUICK)
+async def models(url: str, patience: Timeouts = PATIENT) -> AsyncIterator[tuple[OpenAIModel, OpenAIModel]]:
+    model = OpenAIModel(base_url=url, api_key="", model="m", timeouts=PATIENT)
+    judge = OpenAIModel(base_url=url, api_key="", model="j", timeouts=patience)
     try:
         yield model, judge
     finally:
@@ -82,8 +84,10 @@ async def turn(
     tool: PassageTool | None = None,
 ) -> Told:
     listener = Listener()
-    async with ScriptedOpenAI(decisions=[RESPOND], drafts=drafts, judgements=judgements) as server:
-        async with models(server.url) as (model, judge):
+    script = judgements if callable(judgements) else [*judgements]
+    patience = QUICK if isinstance(script, list) and HANGS in script else PATIENT
+    async with ScriptedOpenAI(decisions=[RESPOND], drafts=drafts, judgements=script) as server:
+        async with models(server.url, patience) as (model, judge):
             outcome, _ = await run_turn(
                 question("How many requests may a key send a minute?"),
                 ThreadState(),
@@ -310,32 +314,74 @@ async def test_f6_sources_that_contradict_are_both_shown_to_the_judge() -> None:
     assert "[2.0] API › Limits (2019), updated 2019-05-01\n[2.1] Each key may send 60 requests a minute." in prompt
 
 
+SILENT = "The pages keep silent about the weather [1]."
+ABSENT = {"claim": 1, "lines": [], "absent": True, "supported": True}
+
+
+def whole_is(reply: str | None) -> Scripted:
+    """The judge finds the first claim right, and says so of the reply; None: it does not say."""
+    return says(json.dumps({"verdicts": [ABSENT], "reply": reply}))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [SILENT, f"{SILENT} {SURE}", f"{SURE} {SILENT}", f"Sorry, I could not find that.\n\n{SURE}"],
+    ids=["alone", "before a related fact", "behind one", "no claim of its own"],
+)
+async def test_f8_a_reply_that_only_says_that_the_sources_hold_no_answer_is_sent_and_refused(reply: str) -> None:
+    told = await turn([answers(reply)], [whole_is("not_in_sources")])
+    assert isinstance(told.outcome, Refused)
+    assert told.server.phases()[1:] == ["write", "judge"]
+    answer = told.outcome.answer
+    assert (answer.text, answer.verified, told.outcome.reason) == (reply, False, "not_in_sources")
+    assert [source.title for source in answer.sources] == [LIMITS.title]
+
+
 @pytest.mark.parametrize(
     "reply",
     [
-        "Nothing is told about the weather [1].",
         "I looked for it, but the pages at hand keep silent about the weather.",
         "Sorry, I could not find anything about that.",
     ],
-    ids=["cited", "uncited", "no claim"],
+    ids=["claim", "no claim"],
 )
-async def test_f8_a_reply_that_says_in_any_words_that_the_sources_hold_no_answer_is_refused(reply: str) -> None:
-    absent = {"claim": 1, "lines": [], "absent": True, "supported": True}
-    told = await turn([answers(reply)], [says(json.dumps({"verdicts": [absent], "no_answer": True}))])
+async def test_f8_a_refusal_that_cites_nothing_names_the_nearest_documents(reply: str) -> None:
+    told = await turn([answers(reply)], [whole_is("not_in_sources")])
     assert isinstance(told.outcome, Refused)
     assert told.server.phases().count("write") == 1
+    assert LIMITS.title in told.outcome.answer.text
+    assert reply not in told.outcome.answer.text
+
+
+@pytest.mark.parametrize("reply", ["answered", "partly", None, "refused"])
+async def test_f8_f5_where_the_judge_does_not_call_it_a_refusal_it_is_an_answer(reply: str | None) -> None:
+    told = await turn([answers(SURE, SILENT)], [whole_is(reply)])
+    assert isinstance(told.outcome, Answered)
+    assert told.outcome.answer.verified
 
 
 async def test_f8_a_greeting_is_no_refusal_and_a_judge_that_fails_makes_it_none() -> None:
-    for reply in (says('{"verdicts": [], "no_answer": false}'), HANGS):
+    for reply in (says('{"verdicts": [], "reply": "answered"}'), HANGS):
         told = await turn([answers("Hello! How can I help you?")], [reply])
         assert isinstance(told.outcome, Answered)
 
 
 async def test_f8_what_is_no_answer_in_a_later_attempt_is_refused_too() -> None:
-    drafts = [answers(DOUBTFUL), answers("The pages keep silent about impatience [1].")]
-    told = await turn(drafts, [verdicts("No word of it."), verdicts(None, no_answer=True)])
+    told = await turn([answers(DOUBTFUL), answers(SILENT)], [verdicts("No word of it."), whole_is("not_in_sources")])
     assert isinstance(told.outcome, Refused)
+
+
+async def test_f4_f8_a_rest_that_is_no_answer_is_no_partial_one() -> None:
+    """Of the rest the judge saw each claim, but not that nothing else is left."""
+    partly = {"claim": 2, "lines": [LINE], "supported": False, "instead": "No word of it."}
+    first = says(json.dumps({"verdicts": [ABSENT, partly], "reply": "partly"}))
+    again = says(json.dumps({"verdicts": [{**partly, "claim": 1}], "reply": "partly"}))
+    nothing = says(json.dumps({"verdicts": [], "reply": "not_in_sources"}))
+    silent = "How many requests a key may send a month, the pages do not say [1]."
+    drafts = [answers(silent, DOUBTFUL), answers(silent, MORE), answers(silent, MORE)]
+    told = await turn(drafts, [first, again, nothing])
+    assert isinstance(told.outcome, Refused)
+    assert told.outcome.answer.text == silent
 
 
 SMALL_TALK = {

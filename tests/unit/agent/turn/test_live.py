@@ -106,7 +106,7 @@ class Judging:
             raise ModelError("TimeoutError", "no reply in time")
         said = {n: self._opinions.get(c.text, SUPPORTED) for n, c in enumerate(context.claims, 1)}
         sound = {n: judgement for n, judgement in said.items() if judgement}
-        return Opinion(judgements=sound, no_answer=context.answer.strip() == self._no_answer)
+        return Opinion(judgements=sound, reply="not_in_sources" if context.answer.strip() == self._no_answer else None)
 
 
 async def turn(
@@ -339,14 +339,16 @@ async def test_f6_f10_blocks_that_come_at_once_are_judged_in_one_call() -> None:
     assert sum(len(context.claims) for context in judge.contexts) == len(lines)
 
 
-async def test_f8_f10_a_beginning_that_may_be_no_answer_waits_for_what_follows() -> None:
-    absent = "Nothing is told about the weather [1]."
-    for blocks, seen in (([absent], []), ([absent, ONE], [absent, ONE])):
-        stage = Shown()
-        judge = Judging({absent: Judgement(supported=True, absent=True)}, no_answer=absent)
-        outcome = await turn(ScriptedModel([draft(*blocks)]), stage, judge=judge)
-        assert stage.blocks == seen
-        assert isinstance(outcome, Answered if seen else Refused)
+@pytest.mark.parametrize("blocks", [["Nothing is told of snow [1]."], ["Nothing is told of snow [1].", ONE]])
+async def test_f8_f10_whether_it_is_an_answer_is_said_of_all_of_it(blocks: list[str]) -> None:
+    """A related fact behind it may be a quotation, of which the judge would not be asked otherwise."""
+    stage, whole = Shown(), "\n\n".join(blocks)
+    judge = Judging({blocks[0]: Judgement(supported=True, absent=True)}, no_answer=whole)
+    outcome = await turn(ScriptedModel([draft(*blocks)]), stage, judge=judge)
+    assert isinstance(outcome, Refused)
+    assert (outcome.answer.text.strip(), outcome.answer.verified) == (whole, False)
+    assert stage.texts[-1] == whole
+    assert len(judge.contexts) == len(blocks)
 
 
 async def test_f10_i6_what_the_stage_raises_comes_out_as_it_was_raised() -> None:

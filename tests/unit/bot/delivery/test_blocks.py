@@ -51,11 +51,18 @@ def test_a9_one_line_and_one_row_stand_under_a_verified_answer() -> None:
     ]
 
 
+def test_f8_a_refusal_in_the_words_of_the_model_shows_what_it_cites_without_a_badge() -> None:
+    (post,) = rendered(answer(verified=False), ask_human=True)
+    _, foot, _ = post.blocks
+    assert foot["elements"][0]["text"] == "<https://docs.example/release.md|[1] Release process> · 2 weeks ago"
+    assert [action for action, _ in controls(post)] == ["orion_feedback", "orion_not_helpful", "orion_hand_off"]
+
+
 def test_a9_what_claims_nothing_has_no_badge_and_no_buttons() -> None:
     (greeting,) = rendered(answer(text="Hello!", chunks=("Hello!",), sources=()))
     assert [block["type"] for block in greeting.blocks] == ["section"]
     # A refusal names its nearest documents in its own text: listing them again below would look like evidence.
-    (refusal,) = rendered(answer(verified=False))
+    (refusal,) = rendered(answer(verified=False, text="Not found. Nearest: Release process"))
     assert [block["type"] for block in refusal.blocks] == ["section", "actions"]
     assert [action for action, _ in controls(refusal)] == ["orion_feedback", "orion_not_helpful"]
 
