@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from io import StringIO
@@ -327,6 +327,14 @@ _EXAMPLES = {
     "ORION_GIT_DOCS_URL": "https://git.example.com/{repository}/blob/{ref}/{path}",
     "ORION_SLACK_EXPORTS_URL": "https://acme.slack.com",
 }
+
+
+def require_folders(folders: Iterable[Path]) -> None:
+    """Raises ``WrongUse`` for a folder of documents that is not there."""
+    for folder in folders:
+        if not folder.is_dir():
+            message = f"{folder} is no folder. Name an existing folder of documents."
+            raise WrongUse(message)
 
 
 def check_addresses(settings: Settings) -> Settings:

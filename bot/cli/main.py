@@ -101,9 +101,9 @@ def local(
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Open the local workspace: a page like Slack, over sample documents, with no key and no server."""
-    from bot.cli import serve as serving
+    from bot.cli.local import local as open_local
 
-    run(serving.local(configured(), port=port, docs=docs, browser=not no_browser))
+    run(open_local(configured(), port=port, docs=docs, browser=not no_browser))
 
 
 @app.command()

@@ -22,7 +22,7 @@ from agent.knowledge.types import Document, IndexReport, KnowledgeAwayError, Kno
 from bot.documents.corpus import Corpus, OwnIndex, index_of
 from bot.documents.web_sources import web_sources
 from bot.errors import WrongUse
-from bot.settings import Settings
+from bot.settings import Settings, require_folders
 
 log = structlog.get_logger()
 
@@ -45,10 +45,7 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
     Named ones get an index of their own: trying a folder out must not empty the index a running Orion serves from.
     """
     roots = tuple(settings.docs if docs is None else docs)
-    for root in roots:
-        if not root.is_dir():
-            message = f"{root} is no folder. Name an existing folder of documents."
-            raise WrongUse(message)
+    require_folders(roots)
     path = settings.index_path
     database = settings.knowledge_url.get_secret_value()
     if docs is not None:

@@ -112,11 +112,28 @@ class Workspace:
         self.app_token = setup.app_token or f"xapp-1-local-{secrets.token_hex(12)}"
         self.signing_secret = setup.signing_secret or secrets.token_hex(16)
         self.verification_token = secrets.token_hex(12)
-        self.sockets = SocketMode(self.faults, lambda connected: self.feed.publish("app", connected=connected))
+        self.sockets = SocketMode(self.faults, self._app_changed)
+        self.notice = ""
+        """What everybody at the page is told, above the messages."""
         self.http = HttpEvents(self.signing_secret)
         self.deliveries = Deliveries(self.sockets, self.http, self.faults, setup.strictness, self.feed.touch)
         self.threads = AgentThreads(self.feed, setup.strictness.status_seconds)
         self.views = Views(self.feed, setup.strictness)
+
+    def tell(self, notice: str) -> None:
+        """Shows a notice at the page; an empty one takes it away."""
+        self.notice = notice
+        self.feed.publish("notice", text=notice)
+
+    def app_is_starting(self, notice: str) -> None:
+        """Holds events back, and tells the page why, until the app connects."""
+        self.deliveries.hold()
+        self.tell(notice)
+
+    def _app_changed(self, connected: bool) -> None:  # noqa: FBT001 - the callback's one value
+        self.feed.publish("app", connected=connected)
+        if connected and self.deliveries.release():
+            self.tell("")
 
     def emit(self, event: Json, channel: Channel | None, subscription: str) -> None:
         """Sends an event to the app if it subscribed to it and can see the channel."""

@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import ThreadState
 from agent.thread.store import ThreadStore
-from bot.cli.serve import HANDBOOK, settings_for
+from bot.cli.local import HANDBOOK, settings_for
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from tests.process.chaos.crew import Member, crew

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 
 from agent.model.prompts import NOT_FOUND
-from bot.cli.serve import HANDBOOK
+from bot.cli.local import HANDBOOK
 from bot.local.documents import DocsFolder
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace

@@ -19,8 +19,8 @@ from typing import Any, Literal
 from pydantic import SecretStr
 
 from bot.app import Orion, open_orion
+from bot.cli.local import HANDBOOK, LocalOrion, settings_for
 from bot.cli.main import main
-from bot.cli.serve import HANDBOOK, LocalOrion, settings_for
 from bot.documents.open import corpus_of
 from bot.local.documents import DocsFolder
 from bot.local.model.limits import LENIENT, Strictness
@@ -186,7 +186,7 @@ async def process(command: list[str], environment: Mapping[str, str], log: Path)
 def forked() -> ForkServerContext:
     """Where processes of Orion are started; one server for each pytest process."""
     context = get_context("forkserver")
-    context.set_forkserver_preload(["bot.cli.ask", "bot.cli.serve", "tests.process.chaos.member"])
+    context.set_forkserver_preload(["bot.cli.ask", "bot.cli.local_orion", "tests.process.chaos.member"])
     return context
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from agent.knowledge.readers.anchors import slug
 from agent.knowledge.readers.reading import Part, ReadDocument
 from agent.knowledge.types import PATH
 
@@ -52,12 +53,6 @@ def chunk_document(document: ReadDocument) -> tuple[Chunk, ...]:
     for part in document.parts:
         chunks += _markdown_chunks(part) if document.form == "markdown" else _text_chunks(part)
     return tuple(chunks)
-
-
-def slug(heading: str) -> str:
-    """The fragment that repository hosts and most site builders give a heading."""
-    kept = re.sub(r"[^\w\- ]", "", heading.lower().strip())
-    return kept.replace(" ", "-")
 
 
 def _text_chunks(part: Part) -> list[Chunk]:

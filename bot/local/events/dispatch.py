@@ -39,11 +39,23 @@ class Deliveries:
         self._changed = changed
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._may_go = asyncio.Event()
+        self._may_go.set()
         self.log: list[Delivery] = []
 
     def start(self, group: asyncio.TaskGroup) -> None:
         """Runs deliveries in ``group`` from now on; before that, events are recorded only."""
         self._group = group
+
+    def hold(self) -> None:
+        """Keeps events back until ``release``."""
+        self._may_go.clear()
+
+    def release(self) -> bool:
+        """Lets events go, now and from now on; returns whether they were held."""
+        held = not self._may_go.is_set()
+        self._may_go.set()
+        return held
 
     def stop(self) -> None:
         """Ends the deliveries still under way."""
@@ -76,6 +88,7 @@ class Deliveries:
 
     async def _deliver(self, payload: Json, record: Delivery) -> None:
         reason = ""
+        await self._may_go.wait()
         for attempt, delay in enumerate((0.0, *self._strictness.retry_delays)):
             await asyncio.sleep(delay)
             record.attempts += 1

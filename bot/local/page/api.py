@@ -79,6 +79,7 @@ class Page:
                 "prompts": workspace.threads.prompts,
                 "examples": list(workspace.setup.examples),
                 "home": self._home(me),
+                "notice": workspace.notice,
                 "connected": bool(workspace.sockets.connections or workspace.http.url),
             }
         )

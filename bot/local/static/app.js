@@ -385,6 +385,10 @@ const handlers = {
     state.boot.connected = connected;
     drawPresence();
   },
+  notice: ({ text }) => {
+    state.boot.notice = text;
+    drawNotice();
+  },
   home: async () => {
     state.boot.home = (await get("/ui/view?id=home")).view;
     drawHome();
@@ -407,9 +411,14 @@ function onUpdate(update) {
 
 function onConnection(connected) {
   state.online = connected;
-  byId("connection").hidden = connected;
-  byId("connection").textContent = connected ? "" : "Reconnecting to the workspace…";
+  drawNotice();
   drawPresence();
+}
+
+function drawNotice() {
+  const text = state.online ? state.boot.notice : "Reconnecting to the workspace…";
+  byId("connection").hidden = !text;
+  byId("connection").textContent = text;
 }
 
 function drawPresence() {

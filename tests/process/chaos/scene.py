@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from bot.cli.serve import HANDBOOK, settings_for
+from bot.cli.local import HANDBOOK, settings_for
 from bot.local.documents import DocsFolder
 from bot.local.model.limits import Strictness
 from bot.local.server import LocalWorkspace

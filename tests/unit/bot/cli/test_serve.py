@@ -17,20 +17,20 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
+from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
+from bot.cli import local as opening
 from bot.cli import serve as serving
-from bot.cli.serve import HANDBOOK, settings_for
+from bot.cli.local import HANDBOOK, LocalOrion, local, settings_for
 from bot.cli.signals import EndedAtOnce
 from bot.errors import WrongUse
 from bot.local.documents import DocsFolder
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
-from bot.servers.http import build
-from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import (
@@ -243,7 +243,7 @@ async def test_taken_port_is_told(workspace: LocalWorkspace, tmp_path: Path, red
         with pytest.raises(WrongUse, match=f"Port {port} on 127.0.0.1 cannot be opened .it is taken"):
             await serving.work(settings, host="127.0.0.1", concurrency=1)
         with pytest.raises(WrongUse, match=f"Port {port} cannot be opened: it is taken"):
-            await serving.local(settings, port=port, docs=None, browser=False)
+            await local(settings, port=port, docs=None, browser=False)
 
 
 async def test_h1_a_workspace_whose_port_was_not_named_takes_a_free_one_where_another_has_it() -> None:
@@ -351,7 +351,7 @@ async def test_h1_local_opens_the_page_and_ends_when_asked(
     opened = Opened()
     monkeypatch.setattr(webbrowser, "_tryorder", ["recorder"])
     monkeypatch.setattr(webbrowser, "_browsers", {"recorder": [None, opened]})
-    async with started(serving.local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)) as running:
+    async with started(local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)) as running:
         await wait_until(lambda: opened.urls, "the page is shown")
         await wait_until(lambda: "slack_socket_connected" in events(log), "Orion is in the workspace")
         async with aiohttp.ClientSession() as client, client.get(opened.urls[0]) as reply:
@@ -370,23 +370,39 @@ async def test_h1_local_opens_the_page_and_ends_when_asked(
 
 
 async def test_g3_a_local_workspace_whose_orion_is_not_there_yet_says_so() -> None:
-    pages = serving.LocalOrion().pages()
-    async with serve_pages(build(pages)) as port:
-        status, ready = await page(port, "/readyz")
-        assert (status, json.loads(ready)) == (
-            503, {"ready": False, "checks": {"started": False}, "left_alone": [], "paused": False},
-        )  # fmt: skip
-        assert await page(port, "/metrics") == (200, "")
-    assert await serving.LocalOrion().record("0a") is None
+    inside = LocalOrion()
+    workspace = LocalWorkspace()
+    workspace.routes = [web.get("/readyz", inside.page)]
+    await workspace.start()
+    try:
+        status, ready = await page(urlsplit(workspace.url).port or 0, "/readyz")
+    finally:
+        await workspace.stop()
+    assert (status, json.loads(ready)) == (503, {"ready": False, "checks": {"started": False}})
+    assert await inside.record("0a") is None
+
+
+async def test_h1_a_question_asked_while_orion_starts_is_answered_when_it_is_there(
+    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+) -> None:
+    workspace.workspace.app_is_starting("Reading")
+    ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+    settings = settings_of(workspace, tmp_path, redis_url)
+    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+        assert len(await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)) == 1
+        assert workspace.workspace.notice == ""
+        await wait_until(lambda: "orion_started" in events(log), "it can be asked to end")
+        ask_to_end()
+        await served
 
 
 def test_browser_that_would_take_the_terminal_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Opened("/usr/bin/w3m")
     monkeypatch.setattr(webbrowser, "_tryorder", ["w3m"])
     monkeypatch.setattr(webbrowser, "_browsers", {"w3m": [None, opened]})
-    serving._open_browser("http://127.0.0.1")
+    opening._open_browser("http://127.0.0.1")
     monkeypatch.setattr(webbrowser, "_tryorder", [])
-    serving._open_browser("http://127.0.0.1")
+    opening._open_browser("http://127.0.0.1")
     assert opened.urls == []
 
 

@@ -13,7 +13,7 @@ from cryptography.fernet import Fernet
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from bot.cli.serve import HANDBOOK, settings_for
+from bot.cli.local import HANDBOOK, settings_for
 from bot.doctor.check import Check
 from bot.doctor.doctor import ANSWERS_WITHIN_S, examine
 from bot.install.installations import Installation, Installations, Seal

@@ -18,7 +18,7 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.state import PendingQuestion, ThreadState
 from agent.thread.store import ThreadStore
 from bot.app import open_orion
-from bot.cli.serve import HANDBOOK, settings_for
+from bot.cli.local import HANDBOOK, settings_for
 from bot.documents.open import corpus_of
 from bot.gates.access import KNOWN_WITHIN_S
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member

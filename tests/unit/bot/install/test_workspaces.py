@@ -24,7 +24,7 @@ from structlog.testing import capture_logs
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import Fence, ThreadStore
 from bot.app import Orion, open_orion
-from bot.cli.serve import HANDBOOK
+from bot.cli.local import HANDBOOK
 from bot.delivery.delivery import Delivery
 from bot.documents.open import corpus_of
 from bot.errors import WrongUse

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.readers.chunking import CHUNK_CHARS, Chunk, chunk_document, slug
+from agent.knowledge.readers.anchors import slug
+from agent.knowledge.readers.chunking import CHUNK_CHARS, Chunk, chunk_document
 from agent.knowledge.readers.reading import Part, ReadDocument
 
 
