@@ -1,6 +1,6 @@
 """What the model is told about a draft that did not pass: English, short, most important first.
 
-Warnings come only beside errors. A secret of the draft is never repeated.
+Warnings come only beside errors, and are not counted. A secret of the draft is never repeated.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from verification.text.language import content_stems
-from verification.types import RuleName, Source, Verdict, Violation
+from verification.types import RuleName, Severity, Source, Verdict, Violation
 
 _ORDER: Final[tuple[RuleName, ...]] = (
     "not_empty",
@@ -33,23 +33,17 @@ _LEAST_SHARED: Final = 2
 
 def retry_text(verdict: Verdict, sources: tuple[Source, ...]) -> str:
     """What to tell the model before the next attempt; empty when no error makes one necessary."""
-    errors = sorted(verdict.errors, key=lambda found: (_ORDER.index(found.rule), found.start))
+    errors, warnings = (_merged(verdict, severity) for severity in ("error", "warning"))
     if not errors:
         return ""
-    warnings = sorted(
-        (found for found in verdict.violations if found.severity == "warning"),
-        key=lambda found: (_ORDER.index(found.rule), found.start),
-    )
-    points = [
-        _point(found, verdict, sources) for found in [*_merged(errors)[:_MOST], *_merged(warnings)[:_MOST_WARNINGS]]
-    ]
-    left = len(_merged(errors)) - _MOST
-    more = [f"And {left} more of the same kinds."] if left > 0 else []
-    numbered = [f"{number}. {point}" for number, point in enumerate(points, start=1)]
-    return _masked("\n".join([_opening(len(errors)), *numbered, *more, _CLOSING]), verdict)
-
-
-_CLOSING: Final = "Write the whole answer again. Keep what is not named here as it is. Do not mention these notes."
+    points = [_point(found, verdict, sources) for found in errors[:_MOST]]
+    lines = [_opening(len(errors)), *(f"{number}. {point}" for number, point in enumerate(points, start=1))]
+    if len(errors) > _MOST:
+        lines.append(f"And {len(errors) - _MOST} more of the same kinds.")
+    if warnings:
+        lines.append("Also noticed, and no reason by itself to write again:")
+        lines += [f"- {_point(found, verdict, sources)}" for found in warnings[:_MOST_WARNINGS]]
+    return _masked("\n".join(lines), verdict)
 
 
 def _masked(text: str, verdict: Verdict) -> str:
@@ -64,8 +58,10 @@ def _opening(count: int) -> str:
     return f"The last draft was not sent: {count} problem{'s' if count > 1 else ''} to mend."
 
 
-def _merged(found: list[Violation]) -> list[Violation]:
-    """The violations without those that say the same of the same words."""
+def _merged(verdict: Verdict, severity: Severity) -> list[Violation]:
+    """The violations of one severity, most important first, each once that says the same of the same words."""
+    found = [each for each in verdict.violations if each.severity == severity]
+    found.sort(key=lambda each: (_ORDER.index(each.rule), each.start))
     return list({(each.rule, each.words, each.detail): each for each in reversed(found)}.values())[::-1]
 
 

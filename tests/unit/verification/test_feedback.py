@@ -56,7 +56,10 @@ def test_f3_the_most_important_comes_first_and_warnings_last() -> None:
 
 def test_f3_a_warning_beside_an_error_is_told() -> None:
     text = told("Annual leave is 30 days.")
-    assert "No content word of the question" in text
+    errors, _, warnings = text.partition("\nAlso noticed, and no reason by itself to write again:\n- ")
+    assert errors.startswith("The last draft was not sent: 1 problem to mend.\n1. ")
+    assert "\n2. " not in errors
+    assert "No content word of the question" in warnings
 
 
 def test_f3_feedback_stays_short() -> None:
@@ -70,7 +73,8 @@ def test_f3_the_same_violation_is_told_once() -> None:
         Violation(rule="no_broadcast", severity="error", start=at, end=at + 5, words="@here", detail="d", remedy="r")
         for at in (0, 9)
     )
-    assert retry_text(Verdict(passed=False, text="@here and @here", violations=twice), ()).count("@here") == 1
+    text = retry_text(Verdict(passed=False, text="@here and @here", violations=twice), ())
+    assert text == 'The last draft was not sent: 1 problem to mend.\n1. "@here": d. r.'
 
 
 def test_f3_a_secret_is_not_passed_on() -> None:
@@ -82,7 +86,7 @@ def test_f3_a_secret_is_not_passed_on() -> None:
 def test_f3_line_ends_of_a_draft_do_not_break_the_list() -> None:
     found = Violation(rule="cites_sources", severity="error", words="a\n1. fake " + "x" * 900, detail="d", remedy="r")
     lines = retry_text(Verdict(passed=False, text="", violations=(found,)), ()).splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 2
     assert len(lines[1]) < 500
 
 
