@@ -19,10 +19,10 @@ from typing import Final, TypedDict
 from agent.model.judge import JudgeContext
 from agent.model.protocol import DecideContext, WriteContext
 from agent.thread.conversation import Message, Question
+from agent.thread.markdown import as_markdown
 from agent.thread.plan import Plan
 from agent.tools.tool import ToolResult, ToolSpec
 from verification.judgement import source_lines
-from verification.rules.citations import citations
 from verification.types import Source
 
 NOT_FOUND: Final = "NOT_IN_SOURCES"
@@ -164,13 +164,6 @@ def today_of(question: Question) -> date:
     return (datetime.fromtimestamp(asked, UTC) if asked >= _EARLIEST else datetime.now(UTC)).date()
 
 
-def uncited(text: str) -> str:
-    """The text without its citations: a number means another source in each turn."""
-    for citation in reversed(citations(text)):
-        text = text[: citation.start].rstrip(" ") + text[citation.end :]
-    return text
-
-
 @cache
 def _instructions() -> str:
     return prompt_text("system") + "\n\n" + prompt_text("example")
@@ -238,7 +231,7 @@ def _repeats(line: str, source: Source) -> bool:
 def _talk(history: Sequence[Message], longest: int) -> str:
     lines = []
     for message in history:
-        said = uncited(message.text) if message.role == "assistant" else message.text
+        said = as_markdown(message.text) if message.role == "assistant" else message.text
         name = "Orion" if message.role == "assistant" else message.user or "person"
         lines.append(f"{name}: {_clip(said, longest)}")
     return "\n".join(lines)

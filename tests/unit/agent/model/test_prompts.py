@@ -16,7 +16,6 @@ from agent.model.prompts import (
     private_texts,
     prompt_text,
     prompts_version,
-    uncited,
     write_messages,
 )
 from agent.model.protocol import DecideContext, WriteContext
@@ -127,7 +126,6 @@ def test_b2_without_sources_general_knowledge_is_asked_for() -> None:
 
 def test_b2_numbers_of_earlier_answers_are_taken_out_of_the_conversation() -> None:
     said = Message(role="assistant", text="It is 120 [3], as `limits[3]` says [1, 2]. Ask [Ann](http://x.y/[4]).")
-    assert uncited(said.text) == "It is 120, as `limits[3]` says. Ask [Ann](http://x.y/[4])."
     asked = Message(role="user", text="What does [3] say?", user="U9")
     for messages in (
         write_messages(replace(WRITE, history=(said, asked))),

@@ -1,0 +1,48 @@
+"""What Orion said earlier, as a model reads it: plain Markdown without entities and citations."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from verification.markup.scanner import Fence, fences, segments
+from verification.markup.tables import drawn_rows, is_drawn
+from verification.rules.citations import citations
+
+_LINKED: Final = re.compile(r" ?\[\d{1,9}\] \(https?://[^\s()]+\)")
+"""A citation as Slack's own text of an answer has it."""
+_IN_CELL: Final = re.compile(r" ?\[\d{1,9}\]")
+_BOLD: Final = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![\w*])")
+_BULLET: Final = re.compile(r"^([ \t\u2003]*)• ", re.MULTILINE)
+_ENTITIES: Final = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
+
+
+def as_markdown(text: str) -> str:
+    """The mrkdwn of an answer as Markdown. A number means another source in each turn, so that none stays."""
+    text = _LINKED.sub("", text)
+    for citation in reversed(citations(text)):
+        text = text[: citation.start].rstrip(" ") + text[citation.end :]
+    for fence in reversed(fences(text)):
+        if is_drawn(text[fence.body : fence.body_end]):
+            text = text[: fence.start] + _table(text, fence) + text[fence.end :]
+    return "".join(_part(text[segment.start : segment.end], segment.kind) for segment in segments(text))
+
+
+def _table(text: str, fence: Fence) -> str:
+    rows = drawn_rows(_IN_CELL.sub("", text[fence.body : fence.body_end]).strip("\n"))
+    head, *body = ("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    return "\n".join([head, "|---" * len(rows[0]) + "|", *body])
+
+
+def _part(part: str, kind: str) -> str:
+    """A stretch of text, code or a token in Markdown. Code needs no entities until it is sent."""
+    if kind not in {"text", "token"}:
+        return part
+    if kind == "token":
+        target, _, label = part[1:-1].partition("|")
+        part = f"[{label}]({target})" if label else part
+    else:
+        part = _BULLET.sub(r"\1- ", _BOLD.sub(r"**\1**", part)).replace("\u200b", "")
+    for entity, character in _ENTITIES:
+        part = part.replace(entity, character)
+    return part
