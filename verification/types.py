@@ -140,14 +140,16 @@ class Answer:
     """A text that may be shown: it passed, or it is one of Orion's own messages.
 
     ``text`` is mrkdwn with ``[n]``; ``chunks`` are what Slack gets; ``sources`` are those the text cites (or the
-    nearest ones for a refusal). ``claims`` are its own, each with who settled it. ``label`` is a line shown above the
-    text, such as the "not verified" one.
+    nearest ones for a refusal). ``claims`` are its own, each with who settled it. ``rules_only``: of some claim nobody
+    decided the meaning, since there is no judge. ``label`` is a line shown above the text, such as the "not verified"
+    one.
     """
 
     text: str
     chunks: tuple[str, ...]
     sources: tuple[Source, ...] = ()
     verified: bool = False
+    rules_only: bool = False
     attempts: int = 0
     repairs: tuple[Repair, ...] = ()
     violations: tuple[Violation, ...] = ()

@@ -49,6 +49,7 @@ def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label |
         chunks=split(text, sources),
         sources=sources,
         verified=True,
+        rules_only=any(claim.supported == "open" for claim in verdict.claims),
         attempts=attempts,
         repairs=verdict.repairs,
         violations=tuple(_moved(violation, verdict.text, order) for violation in verdict.violations),

@@ -197,8 +197,11 @@ def _tail_text(answer: Answer, frame: Frame) -> str:
 
 def _mark_line(answer: Answer, frame: Frame) -> str:
     parts = [say(_MARKS[mark], frame.language, id=short_id(frame.turn_id)) for mark in frame.marks]
-    if answer.verified and answer.sources and not frame.marks:
-        parts.append(say("verified", frame.language))
+    if answer.verified and answer.sources and "quotes" not in frame.marks:
+        if answer.rules_only:
+            parts.append(say("rules_mark", frame.language))
+        elif not frame.marks:
+            parts.append(say("verified", frame.language))
     return _BETWEEN.join(parts)
 
 

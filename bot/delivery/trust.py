@@ -62,8 +62,10 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
         return say("trust_is_partial", language)
     if record.get("verified") is not True:
         return say("trust_is_unverified", language)
-    quoted = claims and all(string(claim, "settled_by") == "quotation" for claim in claims)
-    return say("trust_is_quoted" if quoted else "trust_is_verified", language)
+    checkers = {string(claim, "settled_by") for claim in claims}
+    if "nobody" in checkers:
+        return say("trust_is_ruled", language)
+    return say("trust_is_quoted" if checkers == {"quotation"} else "trust_is_verified", language)
 
 
 def _claim(claim: Mapping[str, Any]) -> Iterable[Block]:

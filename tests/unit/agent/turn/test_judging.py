@@ -104,7 +104,7 @@ async def turn(
 async def test_f6_all_open_claims_of_an_attempt_are_judged_in_one_call() -> None:
     told = await turn([answers(SURE, DOUBTFUL, MORE)], [verdicts(None, None)])
     assert isinstance(told.outcome, Answered)
-    assert told.outcome.answer.attempts == 1
+    assert (told.outcome.answer.attempts, told.outcome.answer.rules_only) == (1, False)
     assert not [v for v in told.outcome.answer.violations if v.rule == "claim_supported"]
     (request,) = told.judge_requests
     assert (request["model"], request["temperature"]) == ("j", 0.0)
@@ -121,7 +121,10 @@ async def test_f6_nothing_open_is_no_call_and_no_judge_changes_nothing() -> None
     assert (await turn([answers(SURE)], [])).judge_requests == []
     told = await turn([answers(SURE, DOUBTFUL)], [], judged=False)
     assert isinstance(told.outcome, Answered)
-    assert told.outcome.answer.violations == ()
+    assert (told.outcome.answer.violations, told.outcome.answer.rules_only) == ((), True)
+    quoted = await turn([answers(SURE)], [], judged=False)
+    assert isinstance(quoted.outcome, Answered)
+    assert not quoted.outcome.answer.rules_only
 
 
 async def test_f6_the_call_is_counted_and_traced() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.delivery.blocks import MOST_CHARACTERS, Frame, Post, clipped, context, render
+from bot.delivery.blocks import MOST_CHARACTERS, Frame, Mark, Post, clipped, context, render
 from bot.delivery.links import age, link, source_line
 from bot.local.model.block_limits import block_faults, text_length
 from verification.markup.chunks import messages
@@ -56,6 +56,20 @@ def test_f8_a_refusal_in_the_words_of_the_model_shows_what_it_cites_without_a_ba
     _, foot, _ = post.blocks
     assert foot["elements"][0]["text"] == "<https://docs.example/release.md|[1] Release process> · 2 weeks ago"
     assert [action for action, _ in controls(post)] == ["orion_feedback", "orion_not_helpful", "orion_hand_off"]
+
+
+@pytest.mark.parametrize(
+    ("marks", "line"),
+    [
+        ((), "Checked by rules only"),
+        (("partial",), "◐ Partly verified  ·  Checked by rules only"),
+        (("quotes",), "❝ Quoted from your documents"),
+    ],
+)
+def test_a9_where_nobody_decided_the_meaning_the_line_says_what_was_checked(marks: tuple[Mark, ...], line: str) -> None:
+    (post,) = rendered(answer(rules_only=True), marks=marks)
+    assert post.blocks[1]["elements"][0]["text"].startswith(f"{line}  ·  <https://docs.example/release.md")
+    assert ("orion_trust", "Why trust this?") in controls(post)
 
 
 def test_a9_what_claims_nothing_has_no_badge_and_no_buttons() -> None:

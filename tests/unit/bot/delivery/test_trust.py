@@ -85,6 +85,7 @@ def test_a9_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:
         ({"outcome": "partial"}, "*◐ Partly verified.*"),
         ({"verified": False}, "*Not verified.*"),
         ({"claims": [{**CLAIM, "settled_by": "quotation"}]}, "*❝ Quoted.*"),
+        ({"claims": [CLAIM, {**CLAIM, "settled_by": "nobody"}]}, "*Checked by rules only.*"),
         ({"claims": []}, "*✓ Verified.*"),
     ],
 )
