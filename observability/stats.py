@@ -57,6 +57,12 @@ class VerifierFigures:
     measured: str = ""
     files: str = ""
 
+    @property
+    def rates(self) -> dict[str, float]:
+        """False accepts of what should fail, false rejects of what should pass; 0 of nothing."""
+        accepts, rejects = (self.false_accepts, self.should_fail), (self.false_rejects, self.should_pass)
+        return {"false_accept_rate": _share(*accepts) or 0.0, "false_reject_rate": _share(*rejects) or 0.0}
+
     def __str__(self) -> str:
         """One sentence for people."""
         accepts = _of(self.false_accepts, self.should_fail)

@@ -28,7 +28,7 @@ from bot.stores.turn_records import Recorder, repairs_json, sources_json, violat
 from bot.turn.engine import open_engine
 
 if TYPE_CHECKING:  # importing it is worth half a second
-    from bot.cli.terminal_traces import TerminalTrace
+    from observability.langfuse.turn_trace import TurnTrace
 
 log = structlog.get_logger()
 
@@ -69,7 +69,9 @@ async def ask(
             emit = _told_to(recorder, trace)
             outcome, state = await engine.run(asked, state, emit=emit, save=_saving(store, asked.thread))
             if trace:
-                trace.ended(outcome)
+                from bot.turn.observer import end_trace
+
+                end_trace(trace, outcome)
             if store:
                 await _keep(store, asked.thread, state)
             if isinstance(outcome, Refused) and not await known_documents(engine.index):
@@ -80,7 +82,7 @@ async def ask(
     return result
 
 
-async def _trace(settings: Settings, stack: AsyncExitStack, asked: Question, turn_id: str) -> TerminalTrace | None:
+async def _trace(settings: Settings, stack: AsyncExitStack, asked: Question, turn_id: str) -> TurnTrace | None:
     """The question's trace, where there are keys for one. A question without a thread is a session of its own."""
     if not (settings.langfuse_public_key and settings.langfuse_secret_key.get_secret_value()):
         return None
@@ -91,11 +93,14 @@ async def _trace(settings: Settings, stack: AsyncExitStack, asked: Question, tur
     return await stack.enter_async_context(traced(settings, asked, turn_id, session=session))
 
 
-def _told_to(recorder: Recorder, trace: TerminalTrace | None) -> Emit:
+def _told_to(recorder: Recorder, trace: TurnTrace | None) -> Emit:
+    if trace is None:
+        return recorder
+    from bot.turn.observer import trace_event
+
     def heard(event: TurnEvent) -> None:
         recorder(event)
-        if trace:
-            trace.heard(event)
+        trace_event(trace, event)
 
     return heard
 

@@ -66,6 +66,7 @@ def verifier(
 
 async def _keep(settings: Settings, reports: Sequence[Report]) -> None:
     from bot.redis.connect import open_redis
+    from bot.turn.observer import open_tracer
     from observability.stats import Stats, VerifierFigures
 
     counted = ("should_pass", "should_fail", "false_accepts", "false_rejects")
@@ -76,6 +77,9 @@ async def _keep(settings: Settings, reports: Sequence[Report]) -> None:
     )
     async with open_redis(settings) as redis:
         await Stats(redis).keep_verifier(figures)
+    tracer = open_tracer(settings)
+    tracer.verifier(**figures.rates)
+    await tracer.aclose()
 
 
 @app.command()

@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from agent.model.prompts import prompts_version
-from agent.outcome import Cancelled, Failed, OutcomeName, Refused, TurnOutcome, outcome_name
+from agent.outcome import Cancelled, OutcomeName, TurnOutcome, outcome_name
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.turn.events import TurnEvent
@@ -26,13 +25,16 @@ from bot.evals.rows import percentile, read_rows, share
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder
 from bot.turn.engine import Engine, open_engine
-from bot.turn.observer import trace_event
-from observability.langfuse.experiments import Experiment, Item, ItemTrace
+from bot.turn.observer import end_trace, open_tracer, reason_of, trace_event
+from observability.langfuse.experiments import Experiment, Item, push
+from observability.langfuse.tracing import Tracer, trace_id_of
 from verification.types import Source
 
 _CITATION = re.compile(r"\s?\[\d+(?:\s*[,;–-]\s*\d+)*\]")
 _MARKS = re.compile(r"[*_`~\u200b]")
 _USER = "eval"
+ENVIRONMENT = "eval"
+"""Langfuse keeps these traces and scores apart from those of people's questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,48 +113,62 @@ class Run:
 async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
     """Every question of a file about the documents in ``docs``, asked. Raises ``WrongUse`` for a bad row."""
     questions, corpus, began = read_questions(path), corpus_of(settings, [docs]), datetime.now(UTC)
-    experiment = _experiment(settings, path.stem, began)
+    name = f"{path.stem} {began.isoformat(timespec='milliseconds')}"
+    tracer = open_tracer(settings, ENVIRONMENT)
     try:
-        experiment.begin([_item(asked) for asked in questions])
         async with open_engine(settings, corpus) as engine:
             await make_vectors(engine.meaning)
-            await experiment.ready({"model": engine.model.name, "file": path.name})
-            replies, model = await _asked(engine, questions, experiment), engine.model.name
-        await experiment.finish(_shares(replies))
+            replies, model = await _asked(engine, questions, tracer, name), engine.model.name
+        pushed = await push(
+            tracer,
+            Experiment(
+                dataset=whole(path.stem),
+                run=whole(name),
+                items=[_item(reply, name, number) for number, reply in enumerate(replies)],
+                shares=_shares(replies),
+                about={"model": model, "file": path.name},
+            ),
+        )
     finally:
-        await experiment.aclose(deadline_s=1.0)
-    return Run(file=path.name, model=model, began=began, replies=replies, pushed=experiment.told)
+        await tracer.aclose(deadline_s=1.0)
+    return Run(file=path.name, model=model, began=began, replies=replies, pushed=pushed)
 
 
-async def _asked(engine: Engine, questions: Sequence[LabelledQuestion], experiment: Experiment) -> tuple[Replied, ...]:
+async def _asked(
+    engine: Engine, questions: Sequence[LabelledQuestion], tracer: Tracer, run: str
+) -> tuple[Replied, ...]:
     states: dict[str, ThreadState] = {}
     replies: list[Replied] = []
-    for number, asked in enumerate(questions, start=1):
-        trace = experiment.item(_item(asked), number=number, thread=str(_thread(asked)), user=_USER)
+    for number, asked in enumerate(questions):
         state = states.get(asked.thread, ThreadState())
-        reply, states[asked.thread] = await _ask(engine, asked, state, number, trace)
-        trace.judge(as_expected=reply.as_expected, outcome=reply.outcome)
+        reply, states[asked.thread] = await _ask(engine, asked, state, tracer, _turn_id(run, number))
         replies.append(reply)
     return tuple(replies)
 
 
-def _experiment(settings: Settings, name: str, began: datetime) -> Experiment:
-    """The run in Langfuse; without keys, nowhere."""
-    return Experiment(
-        dataset=whole(name),
-        run=whole(f"{name} {began.isoformat(timespec='milliseconds')}"),
-        public_key=settings.langfuse_public_key,
-        secret_key=settings.langfuse_secret_key.get_secret_value(),
-        host=settings.langfuse_host,
-        send_content=settings.trace_content,
-        version=prompts_version(),
+def _turn_id(run: str, number: int) -> str:
+    return f"{run} {number}"
+
+
+def _item(reply: Replied, run: str, number: int) -> Item:
+    """The question as Langfuse shows it, with the trace of its turn, which holds each model call."""
+    asked = reply.asked
+    facts = {
+        "outcome": reply.outcome,
+        "attempts": reply.attempts,
+        "failed_rules": list(reply.failed_rules),
+        "ms": round(reply.ms),
+        "trace": trace_id_of(_turn_id(run, number)),
+    }
+    return Item(
+        id=whole(asked.id),
+        question=whole(asked.question),
+        expect=asked.expect and tuple(map(whole, asked.expect)),
+        answer=whole(reply.text),
+        as_expected=reply.as_expected,
+        kind=whole(asked.kind),
+        facts=facts,
     )
-
-
-def _item(asked: LabelledQuestion) -> Item:
-    expect = asked.expect and tuple(map(whole, asked.expect))
-    facts = {"kind": whole(asked.kind)} if asked.kind else {}
-    return Item(id=whole(asked.id), question=whole(asked.question), expect=expect, facts=facts)
 
 
 def _shares(replies: Sequence[Replied]) -> dict[str, float]:
@@ -224,9 +240,10 @@ def plain(text: str) -> str:
 
 
 async def _ask(
-    engine: Engine, asked: LabelledQuestion, state: ThreadState, number: int, trace: ItemTrace
+    engine: Engine, asked: LabelledQuestion, state: ThreadState, tracer: Tracer, turn_id: str
 ) -> tuple[Replied, ThreadState]:
-    question = Question(thread=_thread(asked), user=_USER, text=asked.question, ts=f"{number}.000000")
+    question = Question(thread=_thread(asked), user=_USER, text=asked.question, ts=f"{time.time():.6f}")
+    trace = tracer.turn(turn_id, thread=whole(str(question.thread)), user=_USER, question=whole(asked.question))
     recorder = Recorder()
 
     def listen(event: TurnEvent) -> None:
@@ -236,9 +253,8 @@ async def _ask(
     began = time.perf_counter()
     outcome, state = await engine.run(question, state, emit=listen)
     spent = (time.perf_counter() - began) * 1000
-    reply = _reply(asked, outcome, recorder, spent)
-    trace.end(outcome=reply.outcome, reason=reply.reason, answer=whole(reply.text))
-    return reply, state
+    end_trace(trace, outcome)
+    return _reply(asked, outcome, recorder, spent), state
 
 
 def _thread(asked: LabelledQuestion) -> ThreadKey:
@@ -253,7 +269,7 @@ def _reply(asked: LabelledQuestion, outcome: TurnOutcome, recorder: Recorder, ms
         outcome=outcome_name(outcome),
         text=answer.text if answer else "",
         ms=ms,
-        reason=outcome.reason if isinstance(outcome, Failed | Refused) else "",
+        reason=reason_of(outcome),
         sources=answer.sources if answer else (),
         attempts=len(errors),
         failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),

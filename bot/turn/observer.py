@@ -36,7 +36,8 @@ from bot.settings import Settings
 from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
 from bot.turn.status import WorkingStatus
-from observability.langfuse.tracing import Tracer, TurnTrace
+from observability.langfuse.tracing import Tracer
+from observability.langfuse.turn_trace import TurnTrace
 from observability.langfuse.types import Attempt, Generation
 from observability.metrics import Metrics
 from observability.stats import Stats, TurnFigures
@@ -171,9 +172,7 @@ class TurnObserver:
         self.observers.metrics.turns.labels(name).inc()
         self.observers.metrics.turn_seconds.labels(name).observe(seconds)
         self.observers.metrics.deliveries.labels("answer").inc()
-        reason = outcome.reason if isinstance(outcome, Failed | Refused) else ""
-        text = "" if isinstance(outcome, Cancelled) else outcome.answer.text
-        self.trace.end(outcome=name, reason=reason, answer=text)
+        end_trace(self.trace, outcome)
         try:
             await self.observers.stats.record(self._figures(outcome, seconds))
         except RedisError as error:
@@ -194,7 +193,7 @@ class TurnObserver:
         usage = self.recorder.usage
         return TurnFigures(
             outcome=outcome_name(outcome),
-            reason=outcome.reason if isinstance(outcome, Failed | Refused) else "",
+            reason=reason_of(outcome),
             errors=tuple(len(rules) for rules in errors),
             failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
             repaired=bool(answer and answer.repairs),
@@ -293,6 +292,29 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
             pass
 
 
+def end_trace(trace: TurnTrace, outcome: TurnOutcome) -> None:
+    """Put the end of a turn on its trace."""
+    text = "" if isinstance(outcome, Cancelled) else outcome.answer.text
+    trace.end(outcome=outcome_name(outcome), reason=reason_of(outcome), answer=text)
+
+
+def reason_of(outcome: TurnOutcome) -> str:
+    """Why a turn failed or was refused; empty for any other."""
+    return outcome.reason if isinstance(outcome, Failed | Refused) else ""
+
+
+def open_tracer(settings: Settings, environment: str | None = None) -> Tracer:
+    """The connection to Langfuse; without keys, none. Close it."""
+    return Tracer(
+        public_key=settings.langfuse_public_key,
+        secret_key=settings.langfuse_secret_key.get_secret_value(),
+        host=settings.langfuse_host,
+        send_content=settings.trace_content,
+        version=prompts_version(),
+        environment=environment,
+    )
+
+
 def _asked(call: ModelCall, usage: Usage) -> Generation:
     """A model call as its trace shows it."""
     return Generation(
@@ -313,13 +335,7 @@ async def open_observers(settings: Settings, redis: Redis, *, prefix: str = "ori
 
     ``prefix`` keeps figures and records apart from those of another Orion over the same Redis.
     """
-    tracer = Tracer(
-        public_key=settings.langfuse_public_key,
-        secret_key=settings.langfuse_secret_key.get_secret_value(),
-        host=settings.langfuse_host,
-        send_content=settings.trace_content,
-        version=prompts_version(),
-    )
+    tracer = open_tracer(settings)
     try:
         yield Observers(
             metrics=Metrics(),

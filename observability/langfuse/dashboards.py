@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -12,6 +14,14 @@ import httpx
 from observability.langfuse.transport import http_client
 
 NAME: Final = "Orion"
+_FILE: Final = Path(__file__).with_name("dashboard.toml")
+# What `orion ask` and `orion eval` send must not count into the figures of a day.
+_NOT_ELSEWHERE: Final = {
+    "column": "environment",
+    "type": "stringOptions",
+    "operator": "none of",
+    "value": ["terminal", "eval", "sdk-experiment"],
+}
 _API: Final = "/api/public"
 _PAGE: Final = 100
 _MOST_PAGES: Final = 50
@@ -28,101 +38,25 @@ class DashboardsError(Exception):
     """The dashboard could not be made, or not all of it. The text says why; trying again goes on where it ended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chart:
-    """One chart: what it shows of which score or observation. ``by`` splits it, ``over_time`` is not for totals."""
-
-    title: str
-    view: str
-    names: tuple[str, ...]
-    measure: str
-    agg: str
-    kind: str
-    by: str = ""
-    says: str = ""
-
-    def body(self) -> dict[str, Any]:
-        """As the API takes it."""
-        which: dict[str, Any] = {
-            "column": "name",
-            "type": "stringOptions",
-            "operator": "any of",
-            "value": [*self.names],
-        }
-        return {
-            "name": f"{NAME}: {self.title}",
-            "description": self.says,
-            "view": self.view,
-            "dimensions": [{"field": self.by}] if self.by else [],
-            "metrics": [{"measure": self.measure, "agg": self.agg}],
-            "filters": [which],
-            "chartType": self.kind,
-        }
+def charts() -> list[dict[str, Any]]:
+    """The charts as the file of them has them."""
+    found: list[dict[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))["chart"]
+    return found
 
 
-def _rate(title: str, score: str, says: str) -> Chart:
-    return Chart(
-        title=title,
-        view="scores-boolean",
-        names=(score,),
-        measure="value",
-        agg="avg",
-        kind="LINE_TIME_SERIES",
-        says=says,
-    )
-
-
-CHARTS: Final = (
-    _rate("pass rate", "verify_pass", "Answers that passed every rule, of all that were judged. Target: above 0.95."),
-    _rate("first drafts and rewrites that passed", "verify_attempt_pass", "Each draft, not each answer."),
-    Chart(
-        title="drafts an answer took",
-        view="scores-numeric",
-        names=("verify_attempts",),
-        measure="value",
-        agg="histogram",
-        kind="HISTOGRAM",
-        says="One to three; refused and asked turns are not judged.",
-    ),
-    Chart(
-        title="why drafts failed",
-        view="scores-categorical",
-        names=("verify_failure",),
-        measure="count",
-        agg="count",
-        kind="HORIZONTAL_BAR",
-        by="stringValue",
-        says="Each broken rule, once a draft.",
-    ),
-    _rate("people who found it helpful", "user_feedback", "Of those who pressed a button."),
-    Chart(
-        title="time of a turn, p95",
-        view="observations",
-        names=("turn",),
-        measure="latency",
-        agg="p95",
-        kind="LINE_TIME_SERIES",
-        says="From the claim of a question to its delivered answer, in milliseconds.",
-    ),
-    Chart(
-        title="time of a model call, p95",
-        view="observations",
-        names=("decide", "write", "judge"),
-        measure="latency",
-        agg="p95",
-        kind="LINE_TIME_SERIES",
-        by="name",
-    ),
-    Chart(
-        title="tokens by call",
-        view="observations",
-        names=("decide", "write", "judge"),
-        measure="totalTokens",
-        agg="sum",
-        kind="BAR_TIME_SERIES",
-        by="name",
-    ),
-)
+def _widget(chart: Mapping[str, Any]) -> dict[str, Any]:
+    """A chart as the API takes it, of people's questions in Slack only."""
+    measure, agg = chart["metric"].split()
+    named = {"column": "name", "type": "stringOptions", "operator": "any of", "value": chart["names"]}
+    return {
+        "name": f"{NAME}: {chart['title']}",
+        "description": chart["says"],
+        "view": chart["view"],
+        "dimensions": [{"field": chart["by"]}] if "by" in chart else [],
+        "metrics": [{"measure": measure, "agg": agg}],
+        "filters": [named, _NOT_ELSEWHERE],
+        "chartType": chart["type"],
+    }
 
 
 @dataclass(slots=True, kw_only=True)
@@ -141,14 +75,14 @@ def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: fl
         made, board = Made(), _board(client)
         placed = {tile.get("widgetId") for tile in board["definition"]["widgets"]}
         known = {widget["name"]: widget["id"] for widget in _all(client, "dashboard-widgets")}
-        for chart in CHARTS:
-            wanted = chart.body()
+        for chart in charts():
+            wanted = _widget(chart)
             widget = known.get(wanted["name"]) or _asked(client, "POST", "dashboard-widgets", wanted)["id"]
             if widget in placed:
-                made.kept.append(chart.title)
+                made.kept.append(chart["title"])
             else:
                 _asked(client, "POST", f"dashboards/{board['id']}/placements", _tile(widget))
-                made.added.append(chart.title)
+                made.added.append(chart["title"])
         made.url = f"{base}/project/{_project(client)}/dashboards/{board['id']}"
         return made
 

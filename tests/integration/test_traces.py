@@ -133,12 +133,14 @@ async def test_g2_all_observations_of_a_turn() -> None:
     assert roles == [once, once, ["user"], once, once, again, again, once]
     assert [isinstance(each, dict) and len(each["tools"]) for each in asked] == [6, False, False, 6] + [False] * 4
     assert sorted((score["name"], score["value"], score["dataType"]) for score in receiver.scores) == [
+        ("turn_outcome", "answered", "CATEGORICAL"),
         ("verify_attempt_pass", 0, "BOOLEAN"),
         ("verify_attempt_pass", 0, "BOOLEAN"),
         ("verify_attempt_pass", 1, "BOOLEAN"),
         ("verify_attempts", 3, "NUMERIC"),
         ("verify_failure", "claim_supported", "CATEGORICAL"),
         ("verify_failure", "claim_supported", "CATEGORICAL"),
+        ("verify_first_pass", 0, "BOOLEAN"),
         ("verify_pass", 1, "BOOLEAN"),
     ]
 

@@ -67,15 +67,15 @@ def test_g5_eval_answers_writes_a_page_and_prints_the_same(terminal: Terminal) -
     assert QUESTION in (terminal.folder / "out.html").read_text(encoding="utf-8")
 
 
-def test_g5_an_absent_langfuse_is_one_line_and_the_report_is_there(terminal: Terminal) -> None:
+def test_g5_an_absent_langfuse_is_told_and_the_report_is_there(terminal: Terminal) -> None:
     with socket.socket() as closed:  # bound and not listening: connections are refused
         closed.bind(("127.0.0.1", 0))
         host = f"http://127.0.0.1:{closed.getsockname()[1]}"
         terminal.set(LANGFUSE_PUBLIC_KEY="pk-eval", LANGFUSE_SECRET_KEY="sk", LANGFUSE_HOST=host)
         done = terminal.orion("eval", "answers", terminal.write("q.jsonl", QUESTIONS), "--docs", "docs", "--json")
     assert (done.code, done.json["answered_as_expected"]) == (0, 1)
-    told = "cannot be reached (ConnectError): this run was not pushed to Langfuse as an experiment."
-    assert done.err == f"{host} {told}\n"
+    told = "cannot be reached (ConnectError): this run was not pushed to Langfuse as an experiment, or only in part."
+    assert done.err.endswith(f"{host} {told}\n")
 
 
 @pytest.mark.parametrize(

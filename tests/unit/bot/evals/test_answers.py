@@ -126,7 +126,10 @@ async def test_g5_with_keys_every_question_is_a_trace_of_an_experiment(tmp_path:
     assert [item["id"] for item in receiver.items] == [f"rows:{row['id']}" for row in ROWS] + ["rows:half ?"]
     assert receiver.score("as_expected") == [float(reply.as_expected) for reply in run.replies]
     assert receiver.score("as_expected_share") == [0.6667]
-    roots = [span for span in receiver.spans if span.name == "eval"]
+    roots = [span for span in receiver.spans if span.name == "turn"]
+    assert {root.attributes["langfuse.environment"] for root in roots} == {"eval"}
+    pushed = [span["output"]["trace"] for span in receiver.spans if span.name == "experiment-item-run"]
+    assert pushed == [root.trace_id for root in roots]
     assert [root["input"] for root in roots] == [*(row["question"] for row in ROWS), "How many requests??"]
     assert {"decide", "search", "write", "verify"} <= {span.name for span in receiver.spans}
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from observability.langfuse import tracing
-from observability.langfuse.dashboards import CHARTS, DashboardsError, Made, make_dashboard
+from observability.langfuse import tracing, turn_trace
+from observability.langfuse.dashboards import DashboardsError, Made, charts, make_dashboard
 from tests.support.langfuse_dashboards import LangfuseDashboards
 from tests.support.orion_command import Terminal, opened
+
+CHARTS = charts()
 
 
 @pytest.fixture
@@ -55,15 +57,22 @@ def test_g2_what_an_interrupted_run_left_undone_is_done(langfuse: LangfuseDashbo
     del langfuse.widgets[-1]
     del langfuse.boards[0]["definition"]["widgets"][-2:]
     again = make(langfuse)
-    assert again.added == [chart.title for chart in CHARTS[-2:]]
+    assert again.added == [chart["title"] for chart in CHARTS[-2:]]
     assert len(langfuse.widgets) == len(langfuse.boards[0]["definition"]["widgets"]) == len(CHARTS)
 
 
-@pytest.mark.parametrize("name", sorted({name for chart in CHARTS for name in chart.names}))
+@pytest.mark.parametrize("name", sorted({name for chart in CHARTS for name in chart["names"]}))
 def test_g2_charts_read_what_traces_carry(name: str) -> None:
     phases = {"decide", "write", "judge"}  # the names that `model_start` documents
-    source = inspect.getsource(tracing)
+    source = inspect.getsource(tracing) + inspect.getsource(turn_trace)
     assert f'"{name}"' in source or (name in phases and f"``{name}``" in source)
+
+
+def test_g2_charts_are_of_what_people_asked_in_slack(langfuse: LangfuseDashboards) -> None:
+    make(langfuse)
+    for widget in langfuse.widgets:
+        (elsewhere,) = [one for one in widget["filters"] if one["column"] == "environment"]
+        assert (elsewhere["operator"], set(elsewhere["value"])) == ("none of", {"terminal", "eval", "sdk-experiment"})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from contextlib import asynccontextmanager
 import pytest
 from structlog.testing import capture_logs
 
-from observability.langfuse.tracing import Tracer, TurnTrace, trace_id_of
+from observability.langfuse.tracing import Tracer, trace_id_of
+from observability.langfuse.turn_trace import TurnTrace
 from observability.langfuse.types import Attempt, Generation
 from tests.support.langfuse_receiver import LangfuseReceiver
 from verification.types import Violation
