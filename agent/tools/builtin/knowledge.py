@@ -32,6 +32,7 @@ MOST_TEXT: Final = 15_000
 """Characters of one document, or of the list of them, that a model is given at once: what a turn would cut off of it
 nobody could tell it of."""
 MOST_LISTED: Final = 400
+MOST_PAGES: Final = 10
 SOURCE_TOKENS: Final = 6_000
 """What one search brings at most, as far as tokens can be told from bytes; 0: the passages found, as they are."""
 
@@ -85,6 +86,13 @@ class SearchTool(_KnowledgeTool):
             "properties": {
                 "query": {"type": "string", "minLength": 1, "description": "A few words of the subject."},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 20, "default": 12, "description": "How many."},
+                "page": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": MOST_PAGES,
+                    "default": 1,
+                    "description": "2 brings what comes after the first passages of the same query.",
+                },
             },
             "required": ["query"],
             "additionalProperties": False,
@@ -93,10 +101,12 @@ class SearchTool(_KnowledgeTool):
 
     async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source for each stretch of a document. What there is no room for is named."""
-        stretches, left_out = await asyncio.to_thread(
-            self._found, str(arguments["query"]), int(arguments.get("limit", 12))
-        )
+        limit, page = int(arguments.get("limit", 12)), int(arguments.get("page", 1))
+        hits, is_more = await asyncio.to_thread(self._hits, str(arguments["query"]), limit, page)
+        stretches, left_out = await asyncio.to_thread(self._grown, hits)
         lines = [f"{each.title} ({_where(each.hit)})" for each in stretches]
+        if is_more:
+            lines.append(f"More passages have words of this query: its page {page + 1} brings the next.")
         if left_out:
             names = "; ".join(dict.fromkeys(f"{each.label} ({each.document})" for each in left_out))
             lines.append(f"Found as well, but too long to bring: {names}. get_document reads one of them.")
@@ -109,9 +119,19 @@ class SearchTool(_KnowledgeTool):
             hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
         )
 
-    def _found(self, query: str, limit: int) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
-        found = self.index.search(query, limit=limit)
-        found = freshest_first(found) if asks_for_newest(query) else found
+    def _hits(self, query: str, limit: int, page: int) -> tuple[Sequence[Passage], bool]:
+        """One page of what is found, and whether there is more."""
+        seen: set[tuple[str, int]] = set()
+        new: tuple[Passage, ...] = ()
+        # How many are wanted decides how many of one document come: no page is a part of a longer list.
+        for last in range(limit, page * limit + 1, limit):
+            seen.update((hit.document, hit.number) for hit in new[:limit])
+            found = self.index.search(query, limit=last + 1)
+            new = tuple(hit for hit in found if (hit.document, hit.number) not in seen)
+        hits = new[:limit]
+        return freshest_first(hits) if asks_for_newest(query) else hits, len(new) > limit and page < MOST_PAGES
+
+    def _grown(self, found: Sequence[Passage]) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
         if not self.source_tokens:
             return tuple(Stretch(passages=(hit,), hit=hit) for hit in found), ()
         return grown(found, self.index.part, tokens=self.source_tokens)

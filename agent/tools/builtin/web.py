@@ -103,12 +103,16 @@ class WebSearchTool:
         except WebSearchFailed as failure:
             hints = (failure.hint,)
             return ToolResult(call_id=call_id, tool=WEB_SEARCH, ok=False, error=str(failure), hints=hints)
-        pages = pages[: int(arguments.get("limit", FOUND))]
+        limit = int(arguments.get("limit", FOUND))
+        lines = [f"{page.title} ({page.url})" for page in pages[:limit]]
+        if limit < min(len(pages), FOUND_MOST):
+            lines.append(f"{len(pages)} pages were found. A limit of up to {FOUND_MOST} brings more of them.")
+        pages = pages[:limit]
         return ToolResult(
             call_id=call_id,
             tool=WEB_SEARCH,
             ok=True,
-            content="\n".join(f"{page.title} ({page.url})" for page in pages) or "Nothing was found.",
+            content="\n".join(lines) or "Nothing was found.",
             sources=tuple(map(_source, pages)),
             hints=() if pages else ("Try other or fewer words.",),
         )

@@ -52,6 +52,26 @@ async def test_d2_what_is_found_and_too_long_is_named(index: KnowledgeIndex, tmp
     assert result.content.endswith("get_document reads one of them.")
 
 
+async def test_d2_where_more_was_found_than_came_the_model_is_told_and_gets_the_rest(
+    index: KnowledgeIndex, tmp_path: Path
+) -> None:
+    """A document takes half the places at most, so that no page is a part of a longer list."""
+    for name, days in (("a", 5), ("b", 1), ("c", 1)):
+        text = "\n\n".join(f"## Part {n}\n\n{f'Kiwis {name}{n} ripen well. ' * 60}" for n in range(days))
+        (tmp_path / f"{name}.md").write_text(f"# Kiwis {name}\n\n{text}")
+    index.index([tmp_path])
+    search = knowledge_tools(index, source_tokens=0)[0]
+    all_of_it = await search.run("c", {"query": "kiwis", "limit": 20})
+    assert "More passages" not in all_of_it.content
+    brought: list[str] = []
+    for page in range(1, len(all_of_it.sources) // 3 + 2):
+        result = await search.run("c", {"query": "kiwis", "limit": 3, "page": page})
+        brought += [source.text for source in result.sources]
+        more = f"More passages have words of this query: its page {page + 1} brings the next." in result.content
+        assert more == (len(brought) < len(all_of_it.sources))
+    assert sorted(brought) == sorted(source.text for source in all_of_it.sources)
+
+
 async def test_d5_nothing_found_is_a_result(tools: dict[str, Tool]) -> None:
     result = await tools["search"].run("c1", {"query": "zebra", "limit": 3})
     assert (result.ok, result.sources) == (True, ())

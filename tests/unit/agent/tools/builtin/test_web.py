@@ -50,7 +50,9 @@ async def test_d3_the_text_that_was_found_is_the_source() -> None:
 async def test_d3_as_many_as_asked_for_and_nothing_is_a_result_too() -> None:
     many = [{**TEA, "url": f"https://tea.example/{n}"} for n in range(12)]
     async with LocalSearxNG(*many) as server:
-        assert len((await search(server, query="tea")).sources) == 5
+        some = await search(server, query="tea")
+        assert len(some.sources) == 5
+        assert some.content.endswith("\n12 pages were found. A limit of up to 10 brings more of them.")
         assert len((await search(server, query="tea", limit=10)).sources) == 10
         server.results = []
         nothing = await search(server, query="tea")
