@@ -11,6 +11,8 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 PORT ?=
+# Where the environment forbids bytecode, each process would compile two thousand modules anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run semantic test test-llm chaos check fix docs audit bench lock clean
 
@@ -60,8 +62,9 @@ run: .venv/.runtime
 semantic: .venv/.semantic-model
 	@echo "Search by meaning is installed. Set ORION_SEMANTIC=on, then: orion index"
 
+# Four workers on two cores: half of a test's time is waiting for processes and sockets.
 test: .venv/.dev
-	@$(PY) -m pytest -m "not llm" -n 2 --dist worksteal --durations=10 $(if $(COVER),--cov --cov-report=term) $(ARGS)
+	@$(PY) -m pytest -m "not llm" -n 4 --dist worksteal --durations=10 $(if $(COVER),--cov --cov-report=term) $(ARGS)
 
 test-llm: .venv/.llm
 	@$(PY) -m pytest -m llm $(ARGS)

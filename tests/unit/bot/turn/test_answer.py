@@ -226,7 +226,11 @@ async def test_a6_a_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(
         place, ts = at.slack.ask()
         await at.store(ts, place)
         at.slack.server.faults.delay("assistant.threads.setStatus", 2.0, times=99)
-        assert await at.interrupt(lambda: at.said(place), stop="stopped") == OK
+        with capture_logs() as logs:
+            ending = await at.interrupt(
+                lambda: "answer_delivered" in [entry["event"] for entry in logs], stop="stopped"
+            )
+        assert ending == OK
         assert ["120 requests" in text for text in at.said(place)] == [True]
         assert (await at.threads.load(place)).history != ()
 
