@@ -163,10 +163,8 @@ async def _read(progress: Progress, number: int, best: Attempt | None, showing: 
         raise
     finally:
         _tell(progress, reader.close(), number)
-        spent = replace(stream.usage, model_calls=max(1, stream.usage.model_calls))
-        progress.spend(spent)
-        end = ModelEnd(phase="write", output=reader.draft, usage=spent, error=error, attempt=number)
-        progress.emit(replace(end, call=stream.call))
+        end = ModelEnd(phase="write", output=reader.draft, usage=stream.usage, error=error, attempt=number)
+        progress.ended(replace(end, call=stream.call))
     if reader.fallback:
         log.info("draft_without_answer_tag", thread=str(progress.question.thread), attempt=number)
     return reader

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Final
 
 from agent.model.prompts import MESSAGES_SEEN, RESULTS_SEEN
@@ -85,7 +84,11 @@ async def discard(progress: Progress) -> None:
     early, progress.early = progress.early, None
     if early is not None:
         await early.stop()
-        _count(progress, early, early.error.kind if early.error else DISCARDED)
+        error = early.error.kind if early.error else DISCARDED
+        if stream := early.stream:
+            progress.ended(
+                ModelEnd(phase="write", output="", usage=stream.usage, error=error, attempt=1, call=stream.call)
+            )
 
 
 async def taken(progress: Progress) -> WriteStream | None:
@@ -96,15 +99,6 @@ async def taken(progress: Progress) -> WriteStream | None:
         return None
     progress.early = None
     return early.stream
-
-
-def _count(progress: Progress, early: EarlyDraft, error: str) -> None:
-    if early.stream is None:
-        return
-    spent = replace(early.stream.usage, model_calls=max(1, early.stream.usage.model_calls))
-    progress.spend(spent)
-    end = ModelEnd(phase="write", output="", usage=spent, error=error, attempt=1, call=early.stream.call)
-    progress.emit(end)
 
 
 def write_context(progress: Progress) -> WriteContext:

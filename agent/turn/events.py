@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.actions import ToolCall
 from agent.budget import ModelCall, Usage
 from agent.thread.plan import StepStatus
+from agent.tools.tool import ToolResult
 from verification.types import Verdict
 
 
@@ -59,22 +61,14 @@ class ModelEnd:
 class ToolStart:
     """A tool call begins."""
 
-    call_id: str
-    tool: str
-    input: Mapping[str, Any]
+    call: ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEnd:
-    """A tool call ended. ``usage`` and ``call`` are those of a model that the tool asked itself."""
+    """A tool call ended."""
 
-    call_id: str
-    tool: str
-    ok: bool
-    content: str
-    error: str = ""
-    usage: Usage = field(default_factory=Usage)
-    call: ModelCall | None = None
+    result: ToolResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,4 +118,8 @@ Emit = Callable[[TurnEvent], None]
 
 def key_of(event: ModelStart | ModelEnd | ToolStart | ToolEnd) -> str:
     """What the start and the end of one call have in common."""
-    return f"{event.phase} {event.call_id}" if isinstance(event, ModelStart | ModelEnd) else event.call_id
+    match event:
+        case ModelStart() | ModelEnd():
+            return f"{event.phase} {event.call_id}"
+        case ToolStart(call=found) | ToolEnd(result=found):
+            return found.call_id

@@ -148,10 +148,9 @@ async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, numb
         asked, read = len(context.claims), len(_read(context.claims, opinion))
         if read < asked:
             log.warning("judge_incomplete", thread=thread, attempt=number, claims=asked, judged=read)
-    spent = replace(opinion.usage, model_calls=max(1, opinion.usage.model_calls))
-    progress.spend(spent)
-    end = ModelEnd(phase="judge", output=_told(context.claims, opinion), usage=spent, error=error, attempt=number)
-    progress.emit(replace(end, call=opinion.call, call_id=call_id))
+    told = _told(context.claims, opinion)
+    end = ModelEnd(phase="judge", output=told, usage=opinion.usage, error=error, attempt=number)
+    progress.ended(replace(end, call=opinion.call, call_id=call_id))
     return opinion
 
 

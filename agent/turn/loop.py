@@ -173,15 +173,12 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
     try:
         decision = await progress.model.decide(_decide_context(progress, complaint))
     except ModelError as error:
-        progress.spend(error.usage)
-        progress.emit(ModelEnd(phase="decide", output="", usage=error.usage, error=error.kind))
+        progress.ended(ModelEnd(phase="decide", output="", usage=error.usage, error=error.kind))
         if error.kind != "MalformedControlError":
             raise
         return None, error.detail
-    spent = replace(decision.usage, model_calls=max(1, decision.usage.model_calls))
-    progress.spend(spent)
     chosen = type(decision.action).__name__
-    progress.emit(ModelEnd(phase="decide", output=chosen, usage=spent, call=decision.call))
+    progress.ended(ModelEnd(phase="decide", output=chosen, usage=decision.usage, call=decision.call))
     return _acceptable(progress, decision.action)
 
 
@@ -251,7 +248,7 @@ async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
     """Tools of one step run at once; their sources are numbered in the order of the calls (D5)."""
     progress.spend(Usage(tool_calls=len(calls)))
     for call in calls:
-        progress.emit(ToolStart(call_id=call.call_id, tool=call.tool, input=call.input))
+        progress.emit(ToolStart(call=call))
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(_call(progress, call), name=f"tool:{call.tool}") for call in calls]
     for task in running:
@@ -262,17 +259,7 @@ async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
 async def _call(progress: Progress, call: ToolCall) -> ToolResult:
     policy = progress.policy
     result = await call_tool(progress.tools, call, timeout_s=policy.tool_timeout_s, max_chars=policy.tool_most)
-    progress.emit(
-        ToolEnd(
-            call_id=call.call_id,
-            tool=call.tool,
-            ok=result.ok,
-            content=result.content,
-            error=result.error,
-            usage=result.usage,
-            call=result.call,
-        )
-    )
+    progress.emit(ToolEnd(result=result))
     return replace(result, input=call.input)
 
 

@@ -20,7 +20,7 @@ from agent.thread.audience import may_see, viewers_of
 from agent.thread.conversation import Message, Question
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.tools.tool import Tool, ToolResult
-from agent.turn.events import Emit, StateUpdated, StepSeen
+from agent.turn.events import Emit, ModelEnd, StateUpdated, StepSeen
 from agent.turn.live import LiveAnswer
 from verification.judgement import ClaimKey, Judgement
 from verification.types import Source
@@ -122,6 +122,12 @@ class Progress:
     def spend(self, usage: Usage) -> None:
         """Count what a model call cost."""
         self.used += usage
+
+    def ended(self, end: ModelEnd) -> None:
+        """A model call ended: count what it cost, a call at least, and tell whoever listens."""
+        end = replace(end, usage=replace(end.usage, model_calls=max(1, end.usage.model_calls)))
+        self.spend(end.usage)
+        self.emit(end)
 
     def exhausted(self) -> str:
         """Which limit is reached, or nothing. The deadline is a time-out round the whole turn, not asked here."""

@@ -43,11 +43,11 @@ class Recorder:
             case ModelEnd(phase=phase):
                 self._add(phase, key_of(event))
                 self._since["verify"] = self.clock()
-            case ToolStart(tool=tool):
+            case ToolStart(call=call):
                 self._since[key_of(event)] = self.clock()
-                self._keeps_found = self._keeps_found and tool != SLACK_SEARCH
-            case ToolEnd(tool=tool):
-                self._add("search" if tool == "search" else "tools", key_of(event))
+                self._keeps_found = self._keeps_found and call.tool != SLACK_SEARCH
+            case ToolEnd(result=result):
+                self._add("search" if result.tool == "search" else "tools", key_of(event))
             case Verification():
                 self._attempt(event)
             case Done(usage=usage):

@@ -214,11 +214,11 @@ class TurnObserver:
                 metrics.model_calls.labels(phase, error).inc()
                 metrics.model_tokens.labels(phase, "in").inc(usage.prompt_tokens)
                 metrics.model_tokens.labels(phase, "out").inc(usage.completion_tokens)
-            case ToolEnd(tool=tool, ok=ok):
+            case ToolEnd(result=result):
                 # The name comes from the model: one that is no tool of ours must not become a label.
-                known = tool if tool in self.tools else "unknown"
+                known = result.tool if result.tool in self.tools else "unknown"
                 metrics.tool_seconds.labels(known).observe(self._lasted(key_of(event)))
-                metrics.tool_calls.labels(known, str(ok).lower()).inc()
+                metrics.tool_calls.labels(known, str(result.ok).lower()).inc()
             case Verification(attempt=attempt, verdict=verdict):
                 if verdict.passed:
                     metrics.attempts.observe(attempt)
@@ -240,8 +240,8 @@ class TurnObserver:
         match event:
             case PlanMoved(steps=steps):
                 self._show_plan(self.status, steps)
-            case ToolStart(tool=tool):
-                looking = "is searching the documents…" if tool == "search" else "is looking something up…"
+            case ToolStart(call=call):
+                looking = "is searching the documents…" if call.tool == "search" else "is looking something up…"
                 self.status.show(self._step or looking)  # what the tool is called for says more
             case Token() | Thinking() | ModelEnd():
                 self.status.model_spoke()
@@ -272,10 +272,11 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
             trace.first_token()
         case ModelEnd(phase=phase, output=output, usage=usage, error=error, call=call, call_id=call_id):
             trace.model_end(phase=phase, output=output, asked=_asked(call, usage), error=error, call_id=call_id)
-        case ToolStart(call_id=call_id, tool=tool, input=arguments):
-            trace.tool_start(call_id, tool=tool, arguments=arguments)
-        case ToolEnd(call_id=call_id, ok=ok, content=content, error=error, usage=usage, call=call):
-            trace.tool_end(call_id, ok=ok, content=content, error=error, asked=_asked(call, usage) if call else None)
+        case ToolStart(call=tool_call):
+            trace.tool_start(tool_call.call_id, tool=tool_call.tool, arguments=tool_call.input)
+        case ToolEnd(result=done):
+            asked = _asked(done.call, done.usage) if done.call else None
+            trace.tool_end(done.call_id, ok=done.ok, content=done.content, error=done.error, asked=asked)
         case Verification(attempt=number, draft=draft, verdict=verdict):
             repairs = {repair.kind: repair.count for repair in verdict.repairs}
             trace.attempt(

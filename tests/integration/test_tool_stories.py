@@ -67,9 +67,11 @@ def told(event: TurnEvent) -> str:
     """One event as a line."""
     match event:
         case ToolStart():
-            line = f"{event.tool} starts {json.dumps(event.input)}" if event.tool != "search" else "search starts"
+            call = event.call
+            line = f"{call.tool} starts {json.dumps(call.input)}" if call.tool != "search" else "search starts"
         case ToolEnd():
-            line = f"{event.tool} {'brings' if event.ok else 'fails'} {event.content or event.error}"
+            result = event.result
+            line = f"{result.tool} {'brings' if result.ok else 'fails'} {result.content or result.error}"
         case StateUpdated():
             line = f"state {', '.join(sorted(event.changes))}"
         case PlanMoved():

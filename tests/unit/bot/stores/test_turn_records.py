@@ -8,8 +8,10 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from agent.actions import ToolCall
 from agent.budget import Usage
 from agent.outcome import Answered, Cancelled
+from agent.tools.tool import ToolResult
 from agent.turn.events import Done, ModelEnd, ModelStart, Thinking, ToolEnd, ToolStart, Verification
 from bot.stores.turn_records import Recorder, TurnRecords
 from tests.support.fakes import LIMITS, question
@@ -27,8 +29,8 @@ def recorded(tool: str = "search") -> Recorder:
     ticks = count()
     recorder = Recorder(clock=lambda: float(next(ticks)))
     for event in (
-        ToolStart(call_id="a", tool=tool, input={}),
-        ToolEnd(call_id="a", tool=tool, ok=True, content=""),
+        ToolStart(call=ToolCall(call_id="a", tool=tool)),
+        ToolEnd(result=ToolResult(call_id="a", tool=tool, ok=True)),
         ModelStart(phase="write", model="m", attempt=1),
         Thinking(text="hm"),
         ModelEnd(phase="write", output="o", usage=Usage(model_calls=1), attempt=1),
