@@ -1,10 +1,11 @@
-"""Whether an address is on this machine, judged from the text alone: such a server is never reached through a proxy."""
+"""Which proxy and which certificates an address needs; one on this machine, told by its text alone, has no proxy."""
 
 from __future__ import annotations
 
 import ssl
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 
 def is_loopback(url: str) -> bool:
@@ -16,6 +17,20 @@ def is_loopback(url: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:  # half a bracket, or a name
         return False
+
+
+def proxy_for(url: str) -> str | None:
+    """The host's proxy for a URL, also of a WebSocket, its exceptions (``NO_PROXY``) honoured; never for loopback.
+
+    aiohttp's own ``trust_env`` knows neither loopback nor ``ALL_PROXY``, and reads the environment in a thread, each
+    time.
+    """
+    parts = urlsplit(url)
+    if is_loopback(url) or proxy_bypass(parts.hostname or ""):
+        return None
+    proxies = getproxies()
+    general = proxies.get("all", "")
+    return proxies.get(parts.scheme.replace("ws", "http"), general if general.startswith("http") else None)
 
 
 def trusted_at(url: str) -> ssl.SSLContext | bool:

@@ -55,7 +55,7 @@ class StreamedReply:
         self._ended = False
 
     def feed(self, chunk: bytes) -> list[Piece]:
-        """The text that ``chunk`` completes. Raises ``ModelError``."""
+        """The text that ``chunk`` completes, in one piece for each run on a channel. Raises ``ModelError``."""
         if not self._begun and chunk.strip():
             self._begun = True
             self._unstreamed = bytearray() if chunk.lstrip().startswith(b"{") else None
@@ -84,7 +84,13 @@ class StreamedReply:
         return [("content", reply.content)]
 
     def _pieces(self, events: Iterable[bytes]) -> list[Piece]:
-        return [piece for event in events for piece in self._event(event)]
+        runs: list[Piece] = []
+        for event in events:
+            for channel, text in self._event(event):
+                # What came in one read goes on as one piece: everybody behind works once a piece.
+                before = runs.pop()[1] if runs and runs[-1][0] == channel else ""
+                runs.append((channel, before + text))
+        return runs
 
     def _event(self, event: bytes) -> Iterable[Piece]:
         if event.strip() == b"[DONE]":

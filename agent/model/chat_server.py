@@ -1,21 +1,21 @@
 """A server that speaks OpenAI's chat completions: sends requests, retries, learns what it refuses.
 
-The only importer of ``openai``: every failure comes out as a ``ModelError``.
+Requests go out over one aiohttp session, and every failure comes out as a ``ModelError``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
-import httpx2
-import openai
+import aiohttp
 import orjson
 import structlog
 
@@ -24,38 +24,35 @@ from agent.model.capabilities import ABOUT_TOOLS, TOO_LONG, Body, Learned
 from agent.model.chat_reply import Reply, StreamedReply, estimated, read_reply
 from agent.model.circuit_breaker import CircuitBreaker, retry_after_s
 from agent.model.protocol import PASSING, ModelError, ModelErrorKind, Piece, failure
-from observability.loopback import is_loopback, trusted_at
+from observability.loopback import is_loopback, proxy_for, trusted_at
 
 T = TypeVar("T")
 log = structlog.get_logger()
 
+OPENAI_URL: Final = "https://api.openai.com/v1"
 LONGEST_WAIT_S: Final = 10.0
 """Seconds of a pause that the server asks for; a longer one is up to the caller."""
 KEPT_ALIVE_S: Final = 120.0
-"""Seconds an idle connection is kept: the next question comes later than httpx's five, and need not shake hands."""
-_CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100, keepalive_expiry=KEPT_ALIVE_S)
+"""Seconds an idle connection is kept: the next question comes later than aiohttp's 15, and need not shake hands."""
+_MOST_CONNECTIONS: Final = 1_000
 _CUT: Final = 0.75
 """A server that counts less than this share of the estimated tokens of a prompt did not read all of it."""
 _LISTED: Final = ("max_model_len", "loaded_context_length", "context_length", "max_context_length", "context_window")
 """What servers call a model's context in their list: vLLM, LM Studio, OpenRouter and others."""
 _LONG_PROMPT: Final = 2_000
 """Tokens from which on the estimate is good enough to say so."""
-_STATUS_KINDS: dict[int, ModelErrorKind] = {
-    400: "ConfigurationError",
-    401: "AuthenticationError",
-    403: "AuthenticationError",
-    404: "ConfigurationError",
-    408: "TimeoutError",
+_STATUS_KINDS: Final[Mapping[int, ModelErrorKind]] = {
+    **dict.fromkeys((400, 404, 422), "ConfigurationError"),
+    **dict.fromkeys((401, 403), "AuthenticationError"),
+    **dict.fromkeys((408, 504), "TimeoutError"),
     413: "TokenLimitError",
-    422: "ConfigurationError",
     429: "RateLimitError",
-    504: "TimeoutError",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Seconds: ``reply`` for a decision with its retries, or until a stream begins; ``idle`` between its pieces.
+    """Seconds: ``reply`` for a decision with its retries, or until a stream begins; ``idle`` before its next byte.
 
     ``pause`` stands before the first of ``retries``, twice as much before the next. A model that reasons says nothing
     meanwhile, and one that has to be loaded first nothing for longer.
@@ -66,6 +63,20 @@ class Timeouts:
     idle: float = 90.0
     retries: int = 2
     pause: float = 0.5
+
+
+class RefusedError(Exception):
+    """A status of 400 or more. ``message`` is the body, ``code`` what the server calls the fault."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(f"status {status}")
+        self.status, self.headers = status, headers
+        told: Any = body.decode("utf-8", "replace")
+        with suppress(ValueError):
+            told = orjson.loads(body)
+        fault = told.get("error", told) if isinstance(told, dict) else None
+        self.message = str(told)
+        self.code = str((isinstance(fault, dict) and (fault.get("code") or fault.get("type"))) or "no code")[:60]
 
 
 class ChatServer:
@@ -80,29 +91,18 @@ class ChatServer:
         breaker: CircuitBreaker,
         learned: dict[str, Learned],
     ) -> None:
+        self._url = (base_url or OPENAI_URL).rstrip("/")
+        self._key = api_key or "none"  # a local server needs no key, but some want to see one
         self._timeouts = timeouts
         self._breaker = breaker
         self._learned = learned
         self._short: set[str] = set()
-        limit = openai.Timeout(timeouts.reply, connect=timeouts.connect)
-        self._client = openai.AsyncOpenAI(
-            base_url=base_url,
-            api_key=api_key or "none",  # a local server needs no key, the SDK insists on one
-            timeout=limit,
-            max_retries=0,  # ours know a long Retry-After, tell the log and leave no call to a server that is down
-            http_client=openai.DefaultAsyncHttpxClient(
-                timeout=limit,
-                limits=_CONNECTIONS,
-                trust_env=not is_loopback(base_url or ""),
-                verify=trusted_at(base_url or ""),
-            ),
-        )
-        # The SDK loads this part on first use: some 60 ms that no question should wait for.
-        self._completions = self._client.chat.completions
+        self._session: aiohttp.ClientSession | None = None
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        if self._session is not None:
+            await self._session.close()
 
     def learned(self, model: str) -> Learned:
         """What is known of a model by now."""
@@ -116,7 +116,8 @@ class ChatServer:
         """A whole reply to ``body`` and what it cost."""
 
         async def send(kept: Body) -> bytes:
-            return (await self._completions.with_raw_response.create(**kept)).content
+            async with self._posted(kept) as response:
+                return await response.read()
 
         with self._far_end():
             async with asyncio.timeout(self._timeouts.reply):
@@ -131,8 +132,11 @@ class ChatServer:
         try:
             with self._far_end():
                 async with AsyncExitStack() as stack:
-                    chunks = await stack.enter_async_context(aclosing(self._chunks(body, stack)))
-                    async for chunk in chunks:
+                    async with asyncio.timeout(self._timeouts.reply):
+                        response = await self._with_options(
+                            body, lambda kept: stack.enter_async_context(self._posted(kept))
+                        )
+                    async for chunk in response.content.iter_any():
                         for piece in reader.feed(chunk):
                             yield piece
                     for piece in reader.close():
@@ -141,33 +145,43 @@ class ChatServer:
             # A stream that was stopped early has no figures of the server.
             spent(self._usage(body, reader.usage, reader.characters))
 
-    async def _chunks(self, body: Body, stack: AsyncExitStack) -> AsyncGenerator[bytes]:
-        """The bytes as they arrive; the connection is closed by ``stack``."""
-
-        async def send(kept: Body) -> openai.AsyncAPIResponse[Any]:
-            opening = self._completions.with_streaming_response.create(**kept)
-            return await stack.enter_async_context(opening)
-
-        async with asyncio.timeout(self._timeouts.reply):
-            response = await self._with_options(body, send)
-        chunks = response.iter_bytes()
-        while True:
-            async with asyncio.timeout(self._timeouts.idle):
-                chunk = await anext(chunks, None)
-            if chunk is None:
-                return
-            yield chunk
-
     async def context_listed(self, model: str) -> int | None:
         """Tokens that ``model`` takes by the server's list of models, under any of the names servers have for it."""
+        # The vendor's own client: only `orion doctor` asks, so that no start pays for its 500 modules.
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError  # noqa: PLC0415
+
+        transport = DefaultAsyncHttpxClient(trust_env=not is_loopback(self._url), verify=trusted_at(self._url))
+        client = AsyncOpenAI(base_url=self._url, api_key=self._key, http_client=transport, max_retries=0)
         try:
-            async with asyncio.timeout(self._timeouts.reply):
-                raw = (await self._client.models.with_raw_response.list()).content
+            async with client, asyncio.timeout(self._timeouts.reply):
+                raw = (await client.models.with_raw_response.list()).content
             facts = next(each for each in orjson.loads(raw)["data"] if each["id"] == model)
             told = next(facts[name] for name in _LISTED if name in facts)
-        except (openai.OpenAIError, httpx2.HTTPError, TimeoutError, ValueError, LookupError, TypeError, StopIteration):
+        except (OpenAIError, TimeoutError, ValueError, LookupError, TypeError, StopIteration):
             return None
         return told if isinstance(told, int) else None
+
+    @asynccontextmanager
+    async def _posted(self, body: Body) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The response to one request. Raises ``RefusedError``."""
+        async with self._opened().post(f"{self._url}/chat/completions", json=body) as response:
+            if response.status >= HTTPStatus.BAD_REQUEST:
+                raise RefusedError(response.status, response.headers, await response.read())
+            yield response
+
+    def _opened(self) -> aiohttp.ClientSession:
+        """The session, made by the first call: it needs a running loop."""
+        if self._session is None:
+            # A context of its own: aiohttp's default one is made at import, before SSL_CERT_FILE may be set.
+            trusted = ssl.create_default_context() if self._url.startswith("https:") else True
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=_MOST_CONNECTIONS, keepalive_timeout=KEPT_ALIVE_S, ssl=trusted),
+                headers={"Authorization": f"Bearer {self._key}"},
+                timeout=aiohttp.ClientTimeout(sock_connect=self._timeouts.connect, sock_read=self._timeouts.idle),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                proxy=proxy_for(self._url),
+            )
+        return self._session
 
     async def _with_options(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
         """Send as the model is known to take it; a new refusal is learned once the request went through without."""
@@ -176,8 +190,9 @@ class ChatServer:
         while True:
             try:
                 reply = await self._patiently(learned.fitted(body), send)
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                wiser = learned.after(error.message, body) if _kind(error) == "ConfigurationError" else None
+            except RefusedError as error:
+                told = error.status in {400, 422} and _kind(error) == "ConfigurationError"
+                wiser = learned.after(error.message, body) if told else None
                 if wiser is None:
                     raise
                 learned = wiser
@@ -186,15 +201,19 @@ class ChatServer:
                 return reply
 
     async def _patiently(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
-        """Send; what may pass is sent again after a pause. Raises what the SDK raised last."""
+        """Send; what may pass is sent again after a pause. Raises what was raised last."""
         for tried in range(self._timeouts.retries):
             try:
                 return await send(body)
-            except (openai.APIConnectionError, openai.APIStatusError) as error:
+            except (aiohttp.ClientError, RefusedError) as error:
                 pause = _pause(error, self._timeouts.pause * 2**tried)
                 if pause is None:
                     raise
-                log.warning("model_call_waits", reason=_reason(error), wait_s=round(pause, 2))
+                log.warning(
+                    "model_call_waits",
+                    reason=str(error) if isinstance(error, RefusedError) else type(error).__name__,
+                    wait_s=round(pause, 2),
+                )
             await asyncio.sleep(pause)
         return await send(body)
 
@@ -238,60 +257,47 @@ def was_cut(told: Usage, sent: int) -> bool:
 
 def refuses_tools(error: BaseException | None) -> bool:
     """A status that a server without tool calling gives; one that names nothing counts too if it blames the request."""
-    if not isinstance(error, openai.APIStatusError) or TOO_LONG.search(error.message):
+    if not isinstance(error, RefusedError) or TOO_LONG.search(error.message):
         return False
     about_tools = bool(ABOUT_TOOLS.search(error.message))
-    return error.status_code in {400, 422} or (about_tools and error.status_code in {404, 500, 501})
+    return error.status in {400, 422} or (about_tools and error.status in {404, 500, 501})
 
 
-def _pause(error: openai.APIError, usual_s: float) -> float | None:
+def _pause(error: aiohttp.ClientError | RefusedError, usual_s: float) -> float | None:
     """Seconds until the same request may succeed; None where it will not, or only long after."""
-    if isinstance(error, openai.APITimeoutError):
+    if isinstance(error, TimeoutError):
         return None  # the next try would only use up the time that is left
     asked = None
-    if isinstance(error, openai.APIStatusError):
-        if _kind(error) not in PASSING or error.response.headers.get("x-should-retry") == "false":
+    if isinstance(error, RefusedError):
+        if _kind(error) not in PASSING or error.headers.get("x-should-retry") == "false":
             return None
-        asked = retry_after_s(error.response.headers, now=time.time())
+        asked = retry_after_s(error.headers, now=time.time())
     if asked is not None:
         return asked if asked <= LONGEST_WAIT_S else None
     return usual_s * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
 
 
-def _reason(error: openai.APIError) -> str:
-    return f"status {error.status_code}" if isinstance(error, openai.APIStatusError) else type(error).__name__
-
-
 @contextmanager
 def _as_model_error() -> Iterator[None]:
-    """Everything the SDK and its transport raise, as ``ModelError`` with hints."""
+    """Everything that a call raises, as ``ModelError`` with hints."""
     try:
         yield
-    except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException) as error:
+    except TimeoutError as error:
         raise failure(kind="TimeoutError", detail="no reply in time") from error
-    except openai.APIStatusError as error:
-        raise _status_failure(error) from error
-    except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL) as error:
-        # The text of these may quote the request; the type says enough.
+    except RefusedError as error:
+        asked = retry_after_s(error.headers, now=time.time())
+        detail = f"status {error.status} ({error.code})"
+        raise failure(kind=_kind(error), detail=detail, retry_after_s=asked) from error
+    except (aiohttp.ClientError, OSError) as error:
         raise failure(kind="LLMError", detail=f"connection failed ({type(error).__name__})") from error
 
 
-def _status_failure(error: openai.APIStatusError) -> ModelError:
-    asked = retry_after_s(error.response.headers, now=time.time())
-    return failure(kind=_kind(error), detail=f"status {error.status_code} ({_code(error)})", retry_after_s=asked)
-
-
-def _code(error: openai.APIStatusError) -> str:
-    return str(error.code or error.type or "no code")[:60]
-
-
-def _kind(error: openai.APIStatusError) -> ModelErrorKind:
+def _kind(error: RefusedError) -> ModelErrorKind:
     """What a status means. Some servers tell a used-up quota or a refusal only by the code beside it."""
-    code = _code(error)
-    if error.status_code in {400, 422} and TOO_LONG.search(f"{code} {error.message}"):
+    if error.status in {400, 422} and TOO_LONG.search(f"{error.code} {error.message}"):
         return "TokenLimitError"
-    if "insufficient_quota" in code or error.status_code == HTTPStatus.PAYMENT_REQUIRED:
+    if "insufficient_quota" in error.code or error.status == HTTPStatus.PAYMENT_REQUIRED:
         return "QuotaError"
-    if "content_filter" in code or "content_policy" in code:
+    if "content_filter" in error.code or "content_policy" in error.code:
         return "RefusalError"
-    return _STATUS_KINDS.get(error.status_code, "LLMError")
+    return _STATUS_KINDS.get(error.status, "LLMError")

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from agent.actions import Action
-from agent.budget import Budget, ModelCall, Usage
-from agent.thread.conversation import Message, Question
-from agent.thread.plan import Plan
-from agent.tools.tool import ToolResult, ToolSpec
-from verification.types import Source
+from agent.budget import ModelCall, Usage
+
+if TYPE_CHECKING:  # `orion verify` knows a model's errors without paying for threads and for schemas of tools
+    from agent.actions import Action
+    from agent.budget import Budget
+    from agent.thread.conversation import Message, Question
+    from agent.thread.plan import Plan
+    from agent.tools.tool import ToolResult, ToolSpec
+    from verification.types import Source
 
 ModelErrorKind = Literal[
     "ConfigurationError",
@@ -153,9 +156,6 @@ class Model(Protocol):
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
         """Plain text for the ``llm_generate`` tool. Raises ``ModelError``."""
         ...
-
-
-JsonObject = dict[str, Any]
 
 
 _CONFIGURATION = "Check the configuration: OPENAI_BASE_URL, ORION_MODEL and ORION_WRITE_MODEL."

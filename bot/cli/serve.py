@@ -26,6 +26,8 @@ from bot.slack.tokens import try_bot_token
 
 log = structlog.get_logger()
 
+OBJECTS_OF_A_QUESTION = 10_000
+"""New objects between two collections while Orion serves: about as many as one question needs."""
 _MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion doctor` checks the rest."
 _REFUSED = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy its bot token (xoxb-…)."
 
@@ -86,6 +88,7 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
         sync = group.create_task(orion.syncing.run(), name="syncing") if orion.syncing else None
         gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
+        gc.set_threshold(OBJECTS_OF_A_QUESTION)
         documents = await known_documents(orion.engine.index)
         log.info("orion_started", model=orion.engine.model.name, documents=len(documents))
         if not documents:

@@ -22,8 +22,9 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 
-from bot.slack.client import library_logger, proxy_for
+from bot.slack.client import library_logger
 from bot.slack.payload import string
+from observability.loopback import proxy_for
 
 MOST_PAUSE_S: Final = 30.0
 _CLOSE_S: Final = 2.0

@@ -12,8 +12,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import structlog
@@ -24,7 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.message import Own
 from bot.slack.payload import string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
-from observability.loopback import is_loopback
+from observability.loopback import proxy_for
 
 SLACK_API_URL: Final = "https://slack.com/api/"
 _CALL_TIMEOUT_S: Final = 20.0
@@ -61,14 +59,6 @@ def library_logger() -> logging.Logger:
     if not any(isinstance(known, _Discreet) for known in logger.filters):
         logger.addFilter(_Discreet())
     return logger
-
-
-def proxy_for(url: str) -> str | None:
-    """The host's proxy for a URL, also of a WebSocket, its exceptions (``NO_PROXY``) honoured; never for loopback."""
-    parts = urlsplit(url)
-    if is_loopback(url) or proxy_bypass(parts.hostname or ""):
-        return None
-    return getproxies().get(parts.scheme.replace("ws", "http"))
 
 
 @asynccontextmanager

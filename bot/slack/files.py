@@ -18,11 +18,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.knowledge.readers.reading import SUFFIXES, ReadError, parse_document
 from agent.thread.conversation import AttachedFile, FileTrouble, ThreadKey
-from bot.slack.client import proxy_for
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
 from bot.slack.payload import objects, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
+from observability.loopback import proxy_for
 
 MOST_FILES: Final = 5
 MOST_BYTES: Final = 10_000_000

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from langfuse import Evaluation, Langfuse
 
-from observability.langfuse.tracing import API_ERRORS, Tracer, in_daemon
+from observability.langfuse.client import API_ERRORS
+from observability.langfuse.tracing import Tracer, in_daemon
 from observability.langfuse.turn_trace import content_of
 
 PUSHED_WITHIN_S: Final = 60.0

@@ -1,4 +1,7 @@
-"""The connection to Langfuse: a trace for each turn, people's feedback, and an end that keeps its deadline (G2)."""
+"""The connection to Langfuse: a trace for each turn, people's feedback, and an end that keeps its deadline (G2).
+
+Its SDK, with OpenTelemetry and numpy, takes half a second and 50 MB: only who has keys loads it.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,18 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from importlib.metadata import version
 from threading import Thread
-from typing import Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-import httpx
 import structlog
-from langfuse import Langfuse
-from langfuse.api.core import ApiError
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
 
-from observability.langfuse.transport import http_client, span_exporter
 from observability.langfuse.turn_trace import TurnTrace, send_score, walled
+
+if TYPE_CHECKING:
+    from langfuse import Langfuse
 
 log = structlog.get_logger()
 
-# Seconds of one request to Langfuse; the SDK tries several times, in its own threads.
-TIMEOUT: Final = 5
-# What a call of its API may raise: refused, out of reach, an answer that is none of Langfuse's, closed meanwhile.
-API_ERRORS: Final = (ApiError, httpx.HTTPError, ValueError, RuntimeError)
 _TRACE_ID: Final = re.compile("[0-9a-f]{32}")
 Result = TypeVar("Result")
 
@@ -63,7 +58,9 @@ class Tracer:
         self._tags = (environment or "slack",)
         self._client: Langfuse | None = None
         if public_key and secret_key:
-            self._client = _open(public_key, secret_key, self.host, environment)
+            from observability.langfuse.client import open_client  # noqa: PLC0415 (see above)
+
+            self._client = open_client(public_key, secret_key, self.host, environment)
 
     @property
     def client(self) -> Langfuse | None:
@@ -130,6 +127,8 @@ async def in_daemon(work: Callable[[], Result], name: str, deadline_s: float) ->
 
     Raises ``API_ERRORS`` and ``LookupError`` as ``work`` does, ``TimeoutError`` after ``deadline_s`` seconds.
     """
+    from observability.langfuse.client import API_ERRORS  # noqa: PLC0415 (see above)
+
     loop, done = asyncio.get_running_loop(), Future[Result]()
     done.set_running_or_notify_cancel()  # whoever stops waiting must not cancel it: the thread ends it by itself
 
@@ -142,19 +141,3 @@ async def in_daemon(work: Callable[[], Result], name: str, deadline_s: float) ->
     Thread(target=run, name=name, daemon=True).start()
     async with asyncio.timeout(deadline_s):
         return await asyncio.wrap_future(done, loop=loop)
-
-
-def _open(public_key: str, secret_key: str, host: str, environment: str | None) -> Langfuse:
-    """A client with a provider of its own: the global one may belong to somebody else."""
-    provider = TracerProvider(resource=Resource.create({"service.name": "orion"}), shutdown_on_exit=False)
-    return Langfuse(
-        public_key=public_key,
-        secret_key=secret_key,
-        host=host,
-        timeout=TIMEOUT,
-        tracer_provider=provider,
-        environment=environment,
-        release=version("orion"),
-        span_exporter=span_exporter(public_key, secret_key, host, timeout_s=TIMEOUT),
-        httpx_client=http_client(host, timeout_s=TIMEOUT),
-    )

@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import wraps
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
 import structlog
-from langfuse import Langfuse, propagate_attributes
 
 from observability.langfuse.types import Attempt, Generation, Issue
 from observability.redaction import redact
+
+if TYPE_CHECKING:
+    from langfuse import Langfuse
 
 log = structlog.get_logger()
 
@@ -210,6 +212,8 @@ class TurnTrace:
 
     @contextmanager
     def _propagated(self) -> Iterator[None]:
+        from langfuse import propagate_attributes  # noqa: PLC0415 (loaded by whoever opened the client)
+
         with propagate_attributes(
             session_id=self._session, user_id=self._user, trace_name=NAME, version=self._version, tags=self._tags
         ):

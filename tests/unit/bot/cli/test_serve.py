@@ -8,6 +8,7 @@ import math
 import os
 import signal
 import socket
+import sys
 import webbrowser
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
@@ -43,6 +44,7 @@ from tests.support.orion_running import (
     settings_in,
     shown,
 )
+from tests.support.paths import ROOT
 from tests.support.waiting import wait_until
 
 LIMIT = "How many requests per minute may an API key make?"
@@ -197,6 +199,35 @@ async def test_h2_web_takes_and_worker_answers_over_one_redis(
                 assert await running.wait() == 0
     assert "turn_outcome" not in web_log.read_text()
     assert "turn_outcome" in work_log.read_text()
+
+
+NOT_LOADED = ("langfuse", "openai", "requests", "numpy", "httpx", "google.protobuf", "opentelemetry.exporter")
+"""What only its keys, its documents or `orion doctor` need. (redis-py loads OpenTelemetry's SDK by itself.)"""
+
+
+async def test_b4_serving_with_a_model_loads_no_package_that_is_not_configured(
+    workspace: LocalWorkspace, tmp_path: Path, redis_url: str
+) -> None:
+    code = (
+        "import sys\nfrom bot.cli.main import main\n"
+        "try:\n    main(['serve'])\nexcept SystemExit:\n    pass\n"
+        f"print([m for m in {NOT_LOADED!r} if m in sys.modules])"
+    )
+    async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(GOOD)]) as server:
+        environment = serve_environment(
+            workspace, tmp_path, REDIS_URL=redis_url, OPENAI_BASE_URL=server.url, ORION_MODEL="m", PYTHONPATH=str(ROOT)
+        )
+        served = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, cwd=tmp_path, env=environment,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        await wait_until(lambda: workspace.connections == 1, "Orion is connected", 60)
+        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 60)
+        served.terminate()
+        said, _ = await served.communicate()
+    assert "600 requests" in shown(found[0])
+    assert said.decode().splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("command", ["serve", "work"])
