@@ -7,19 +7,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, get_args
 
 from agent.budget import ModelCall, Usage
 from verification.judgement import NOWHERE, Judgement, Line
 from verification.types import Claim, Source
 
-Reply = Literal["answered", "partly", "not_in_sources"]
+ReplyKind = Literal["answered", "partly", "not_in_sources"]
 """What an answer as a whole does: it gives what was asked, or a part of it, or only says that no source holds it."""
-_REPLIES: Final[Mapping[object, Reply]] = {
-    "answered": "answered",
-    "partly": "partly",
-    "not_in_sources": "not_in_sources",
-}
 _MOST_TRIES: Final = 50
 _LINE: Final = re.compile(r"\s*\[?(\d{1,9})\.(\d{1,9})\]?\s*")
 # A line's number as it was written: as numbers 2.1 and 2.10 would be one.
@@ -50,7 +45,7 @@ class Opinion:
     """
 
     judgements: Mapping[int, Judgement] = field(default_factory=dict)
-    reply: Reply | None = None
+    reply: ReplyKind | None = None
     usage: Usage = field(default_factory=Usage)
     call: ModelCall = field(default_factory=ModelCall)
 
@@ -82,7 +77,7 @@ def read_opinion(text: str) -> Opinion:
         read.setdefault(number, []).extend([judgement] if judgement else [])
     single = {number: told[0] for number, told in read.items() if len(told) == 1}
     reply = said.get("reply")
-    return Opinion(judgements=single, reply=_REPLIES.get(reply) if isinstance(reply, str) else None)
+    return Opinion(judgements=single, reply=reply if reply in get_args(ReplyKind) else None)
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

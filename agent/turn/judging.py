@@ -137,30 +137,17 @@ async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, numb
     progress.judge_said.calls += 1
     call_id = str(progress.judge_said.calls)
     progress.emit(ModelStart(phase="judge", model=judge.name, attempt=number, call_id=call_id))
-    opinion, error = Opinion(), ""
+    opinion, error, asked = Opinion(), "", len(context.claims)
     try:
         opinion = await judge.judge(context)
     except ModelError as failure:
         error, progress.judge_said.lost = failure.kind, number
         opinion = Opinion(usage=failure.usage)
         log.warning("judge_failed", thread=thread, attempt=number, error_type=error, reason=failure.detail)
-    else:
-        asked, read = len(context.claims), len(_read(context.claims, opinion))
-        if read < asked:
-            log.warning("judge_incomplete", thread=thread, attempt=number, claims=asked, judged=read)
-    told = _told(context.claims, opinion)
+    found = [opinion.judgements[n].supported for n in range(1, asked + 1) if n in opinion.judgements]
+    if len(found) < asked and not error:
+        log.warning("judge_incomplete", thread=thread, attempt=number, claims=asked, judged=len(found))
+    told = f"{asked} claims: {sum(found)} supported, {len(found) - sum(found)} not supported; reply: {opinion.reply}"
     end = ModelEnd(phase="judge", output=told, usage=opinion.usage, error=error, attempt=number)
     progress.ended(replace(end, call=opinion.call, call_id=call_id))
     return opinion
-
-
-def _read(claims: tuple[Claim, ...], opinion: Opinion) -> list[bool]:
-    """Whether each claim that got a verdict is supported."""
-    return [opinion.judgements[n].supported for n, _ in enumerate(claims, 1) if n in opinion.judgements]
-
-
-def _told(claims: tuple[Claim, ...], opinion: Opinion) -> str:
-    """The opinion in a line, for traces."""
-    read = _read(claims, opinion)
-    said = f"{len(claims)} claims: {sum(read)} supported, {len(read) - sum(read)} not supported"
-    return f"{said}; reply: {opinion.reply}" if opinion.reply else said

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -39,7 +39,7 @@ _MAY_COME: Final[frozenset[RuleName]] = frozenset({"not_empty", "cites_sources"}
 """Rules that what follows may still satisfy: "Yes." is cited by the sentence behind it, code by the words under it."""
 
 
-Examine = Callable[[Verdict], Awaitable[Verdict]]
+Examine = Callable[[Verdict], Coroutine[None, None, Verdict]]
 """The verdict of the rules on the answer so far, with what the judge says of it."""
 
 
@@ -111,7 +111,7 @@ class LiveAnswer:
                 try:
                     yield
                     if self._latest:  # what is left to be judged need not wait for the call under way
-                        group.create_task(_ask(examine, self._latest.verdict), name="live-answer-end")
+                        group.create_task(examine(self._latest.verdict), name="live-answer-end")
                 except asyncio.CancelledError:
                     leaving.cancel()
                     raise
@@ -238,11 +238,6 @@ class LiveAnswer:
 
 def _length(shown: Shown | None) -> int:
     return len(shown.verdict.text.rstrip()) if shown else 0
-
-
-async def _ask(examine: Examine, verdict: Verdict) -> None:
-    """Have the judge asked; whoever waits for the answer hears it."""
-    await examine(verdict)
 
 
 def says_not_found(text: str) -> bool:

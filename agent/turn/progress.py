@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from agent.budget import Budget, Usage
-from agent.model.judge import Judge, Reply
+from agent.model.judge import Judge, ReplyKind
 from agent.model.protocol import Model
 from agent.thread.audience import may_see, viewers_of
 from agent.thread.conversation import Message, Question
@@ -68,7 +68,7 @@ class JudgeSaid:
     """
 
     opinions: dict[ClaimKey, asyncio.Future[Judgement | None]] = field(default_factory=dict)
-    replies: dict[str, Reply | None] = field(default_factory=dict)
+    replies: dict[str, ReplyKind | None] = field(default_factory=dict)
     calls: int = 0
     lost: int = 0
 

@@ -85,7 +85,7 @@ async def turn(
 ) -> Told:
     listener = Listener()
     script = judgements if callable(judgements) else [*judgements]
-    patience = QUICK if isinstance(script, list) and HANGS in script else PATIENT
+    patience = QUICK if isinstance(script, list) and any(each.hangs or each.wait_s for each in script) else PATIENT
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=drafts, judgements=script) as server:
         async with models(server.url, patience) as (model, judge):
             outcome, _ = await run_turn(
@@ -133,7 +133,7 @@ async def test_f6_the_call_is_counted_and_traced() -> None:
     ends = [e for e in told.listener.events if isinstance(e, ModelEnd) and e.phase == "judge"]
     assert [(start.model, start.attempt) for start in starts] == [("j", 1)]
     assert [(end.output, end.error, end.usage.tokens) for end in ends] == [
-        ("1 claims: 1 supported, 0 not supported", "", 120)
+        ("1 claims: 1 supported, 0 not supported; reply: None", "", 120)
     ]
     assert DOUBTFUL in str(ends[0].call.messages)
     (done,) = [event for event in told.listener.events if type(event).__name__ == "Done"]
@@ -162,6 +162,7 @@ FAILURES = {
     "an error": fails(500, "boom"),
     "a refusal": says("", refusal="no"),
     "no such model": fails(404, "no model j", "model_not_found"),
+    "a verdict that comes late": replace(verdicts(None), wait_s=1.0),
     "silence": HANGS,
 }
 
@@ -174,6 +175,17 @@ async def test_f5_a_judge_that_fails_is_no_pass_and_its_claim_is_cut_out_not_rew
     assert told.server.phases().count("write") == 1
     (event,) = [event for event in told.listener.events if isinstance(event, Verification)]
     assert [error.detail for error in event.verdict.errors] == [UNCONFIRMED]
+
+
+async def test_f5_a_server_that_drops_the_claims_from_a_prompt_confirms_none_and_is_told_in_the_log() -> None:
+    long = replace(LIMITS, text=LIMITS.text + "\nNobody has ever needed more than that in any month." * 500)
+    with capture_logs() as logs:
+        told = await turn(
+            [answers(SURE, DOUBTFUL)], [says('{"verdicts": []}', usage=(2_048, 5))], tool=PassageTool(long)
+        )
+    assert isinstance(told.outcome, Partial)
+    assert told.outcome.answer.text == SURE
+    assert "j" in {entry["model"] for entry in logs if entry["event"] == "prompt_cut_by_server"}
 
 
 async def test_f5_nothing_but_unconfirmed_claims_ends_in_the_graceful_message() -> None:
