@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from verification.text.language import content_stems
+from verification.text.words import content_stems
 from verification.types import RuleName, Severity, Source, Verdict, Violation
 
 _ORDER: Final[tuple[RuleName, ...]] = (

@@ -15,31 +15,12 @@ from typing import Final, NamedTuple
 
 from verification.check import check
 from verification.markup.outline import Unit, outline
+from verification.text.lexicon import compiled
 from verification.types import Claim, Draft, Verdict
 
-_CONNECTIVE: Final = re.compile(
-    r"(?:(?:however|therefore|thus|hence|moreover|furthermore|additionally|also|besides|nevertheless"
-    r"|instead|consequently"
-    r"|as a result|in addition|otherwise|likewise|allerdings|cependant|toutefois|de plus|en outre"
-    r"|par conséquent|sin embargo"
-    r"|por lo tanto|además|namun|oleh karena itu|selain itu|karena itu),?\s+"
-    r"|(?:しかし|ただし|そのため|したがって|また|さらに|但是|不过|因此|所以|此外|而且)[、，]?)",
-    re.IGNORECASE,
-)
-_LEANING: Final = re.compile(
-    r"(?:this|that|these|those|it|they|he|she|such|then|so|but|and|or|yet|the (?:same|latter|former)|both|neither"
-    r"|in (?:that|this) case|dies\w*|das|es|er|sie|dadurch|dann|damit|daher|deshalb|jedoch|aber|und|cela"
-    r"|ceci|ce|ça|celui\w*"
-    r"|celle\w*|ils?|elles?|ainsi|donc|mais|et|esto|eso|est[ae]s?|ell[oa]s?|así|pero|y|hal (?:ini|itu)"
-    r"|ini|itu|mereka|tetapi"
-    r"|dan|lalu|kemudian)\b|(?:これ|それ|その|この|そこ|这|那|它|其)",
-    re.IGNORECASE,
-)
-_VERDICT_WORD: Final = re.compile(
-    r"\W*(?:yes|no|correct|exactly|right|ja|nein|genau|oui|non|exact\w*|sí|si|no|ya|tidak|benar|はい|いいえ|是的?|不是|对|否)"
-    r"\W*",
-    re.IGNORECASE,
-)
+_CONNECTIVE: Final = r"(?:(?:{connectives}),?\s+|(?:{connectives_unparted})[、，]?)"
+_LEANING: Final = r"(?:{leaning})\b|(?:{leaning_unparted})"
+_VERDICT_WORD: Final = r"\W*(?:{yes_or_no})\W*"
 _MARKER: Final = re.compile(r"[ \t\u00a0\u2003]*[0-9]{1,9}[.)][ \t\u00a0]+")
 _ROUNDS: Final = 3
 
@@ -142,9 +123,17 @@ def _leaning(text: str, units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
         unit, after, before = units[at], at + 1, at - 1
         if unit.kind != "sentence":
             continue
-        if after < len(units) and units[after].block == unit.block and _LEANING.match(_words(text, units[after])):
+        if (
+            after < len(units)
+            and units[after].block == unit.block
+            and compiled(_LEANING).match(_words(text, units[after]))
+        ):
             found.add(after)
-        if before >= 0 and units[before].kind == "sentence" and _VERDICT_WORD.fullmatch(_words(text, units[before])):
+        if (
+            before >= 0
+            and units[before].kind == "sentence"
+            and compiled(_VERDICT_WORD).fullmatch(_words(text, units[before]))
+        ):
             found.add(before)
     return found
 
@@ -217,6 +206,6 @@ def _gap(text: str, units: tuple[Unit, ...]) -> str:
 
 
 def _without_connective(sentence: str) -> str:
-    match = _CONNECTIVE.match(sentence)
+    match = compiled(_CONNECTIVE).match(sentence)
     rest = sentence[match.end() :] if match else sentence
     return rest[:1].upper() + rest[1:] if match else rest

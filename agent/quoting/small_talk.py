@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final, Literal
 
-from verification.text.stopwords import FUNCTION_WORDS
+from verification.text.lexicon import words as listed_words
 
 Line = Literal["quoted", "also", "hello", "welcome", "unclear"]
 
@@ -62,7 +62,7 @@ def _reply(words: Sequence[str], language: str) -> str:
 
 def _names_documents(words: Sequence[str], language: str) -> bool:
     nouns = _listed(language, "documents")
-    subjects = {word for word in words if word not in FUNCTION_WORDS.get(language, frozenset())}
+    subjects = set(words) - listed_words("function_words").get(language, frozenset())
     return not subjects.isdisjoint(nouns) and subjects <= nouns | _listed(language, "listing")
 
 

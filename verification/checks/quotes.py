@@ -12,8 +12,8 @@ from itertools import islice
 
 from rapidfuzz import fuzz
 
-from verification.evidence.antonyms import NEGATIONS
 from verification.evidence.evidence import MOST, Evidence, Finding
+from verification.text.lexicon import words as listed
 from verification.text.words import normalised, terms
 
 _QUOTED = re.compile(
@@ -90,7 +90,7 @@ def _finding(evidence: Evidence, start: int, end: int, words: str) -> Finding:
 
 def _same_substance(words: str, original: str, language: str | None) -> bool:
     """True if the two differ in small words only ("they are", "they're"): not word by word, but not wrong."""
-    negations = NEGATIONS.get(language or "en", frozenset())
+    negations = listed("negations").get(language or "en", frozenset())
     mine, theirs = (
         [term.stem or term.word for term in terms(part, language) if term.stem or term.word in negations]
         for part in (words, original)

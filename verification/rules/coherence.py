@@ -9,26 +9,17 @@ from typing import Final
 
 from verification.draft_view import Reading
 from verification.text.language import detect
+from verification.text.lexicon import compiled
 from verification.types import Claim, Violation
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _NUMBER: Final = re.compile(r"(?<![\w.,-])([$€£¥]?)([0-9][0-9.,]{0,20}|[0-9])(?=(\s?(?:%|[^\W\d_]+))?)")
 _CITED: Final = re.compile(r"\[[0-9][0-9, –-]{0,40}\]")
 _LEAST_LETTERS: Final = 20
-_OPEN_END: Final = re.compile(
-    r"(?:[,(\[{–—]|\s-|\b(?:and|or|but|the|a|an|of|to|with|for|because|und|oder|aber|der|die|das|ein|eine|mit|für|weil|et|ou"
-    r"|mais|le|la|les|un|une|de|des|du|avec|pour|y|o|pero|el|los|las|una|con|para|porque|dan|atau|tetapi|yang|dengan"
-    r"|untuk|karena))$|(?:[、，（「『]|(?:が|を|に|で|と|は|和|或|的|因为|但是))$"
-)
-_PRONOUN: Final = re.compile(
-    r"(?:it|this|that|they|these|es|das|dies\w*|sie|il|elle|ils|cela|ce|c|esto|este|esta|ini|itu)\b|これ|それ|它|这"
-)
-_LANGUAGE_NAMED: Final = re.compile(
-    r"\b(?:translat\w*|english|german|french|spanish|indonesian|japanese|chinese|übersetz\w*|englisch\w*|deutsch\w*|"
-    r"französisch\w*|spanisch\w*|traduis\w*|traduire|tradui\w*|anglais\w*|allemand\w*|français\w*|espagnol\w*|traduc\w*|"
-    r"traduzc\w*|inglés\w*|alemán\w*|francés\w*|español\w*|terjemah\w*|bahasa)\b|翻訳|翻译|英語|日本語|中国語|英语|中文|日语|德语|法语",
-    re.IGNORECASE,
-)
+# In small letters: "Vitamin A" ends in a name.
+_OPEN_END: Final = r"(?-i:(?:[,(\[{–—]|\s-|\b(?:{open_ends}))$|(?:[、，（「『]|(?:{open_ends_unparted}))$)"
+_PRONOUN: Final = r"(?:{pronouns})\b|{pronouns_unparted}"
+_LANGUAGE_NAMED: Final = r"\b(?:{language_names})\b|{language_names_unparted}"
 
 
 def coherent(reading: Reading) -> tuple[Violation, ...]:
@@ -65,7 +56,7 @@ def _broken_off(reading: Reading) -> Iterator[Violation]:
         return
     last = reading.prose.rstrip().rsplit("\n", 1)[-1]
     plain = _CITED.sub("", last).rstrip().rstrip("*_~").rstrip()
-    if _OPEN_END.search(plain[-_LEAST_LETTERS:]) and len(plain) > 1:
+    if compiled(_OPEN_END).search(plain[-_LEAST_LETTERS:]) and len(plain) > 1:
         end = len(reading.prose.rstrip())
         span = (end - len(last), end)
         yield reading.warning("coherent", span, "The answer breaks off here.", "Finish the sentence, or end before it.")
@@ -94,7 +85,7 @@ def _figure(text: str) -> tuple[str, str]:
     if last is None or not (last[1] or last[3]):
         return "", ""
     subject = " ".join(_WORD.findall(f"{text[: last.start()]} # {text[last.end() :]}".casefold()))
-    enough = len(subject) >= _LEAST_LETTERS / 2 and not _PRONOUN.match(subject)
+    enough = len(subject) >= _LEAST_LETTERS / 2 and not compiled(_PRONOUN).match(subject)
     return (subject, last[0].rstrip(".,")) if enough else ("", "")
 
 
@@ -102,7 +93,7 @@ def _other_language(reading: Reading) -> Iterator[Violation]:
     """An answer in another language than the question, unless the question speaks of languages."""
     question = reading.draft.question
     asked = detect(question)
-    if reading.draft.own_words or asked is None or _LANGUAGE_NAMED.search(question):
+    if reading.draft.own_words or asked is None or compiled(_LANGUAGE_NAMED).search(question):
         return
     given = detect(reading.prose)
     if given is not None and given != asked:

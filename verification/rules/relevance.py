@@ -10,7 +10,8 @@ from typing import Final
 
 from verification.draft_view import Reading
 from verification.rules.citations import cited_sources
-from verification.text.language import content_stems, detect, shares_content
+from verification.text.language import detect
+from verification.text.words import content_stems
 from verification.types import Source, Violation
 
 _ENOUGH: Final = 50
@@ -41,10 +42,10 @@ def addresses_question(reading: Reading) -> tuple[Violation, ...]:
         return ()
     language = detect(reading.draft.question) or detect(reading.prose)
     asked = content_stems(reading.draft.question, language)
-    if not asked or shares_content(reading.text, asked, language):
+    if not asked or asked & content_stems(reading.text, language):
         return ()
     titles = " ".join(_names(source) for source in cited_sources(reading.draft, reading.text))
-    if shares_content(titles, asked, detect(titles) or language):
+    if asked & content_stems(titles, detect(titles) or language):
         return ()
     detail = "No content word of the question appears in the answer."
     remedy = "Answer the question that was asked, in its own terms."

@@ -1,4 +1,4 @@
-"""Which language a text is in, by its script and function words, and which of its words carry a subject.
+"""Which language a text is in, by its script and its function words.
 
 ``None`` means unsure, or another language than the seven: no text is rejected for that.
 """
@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from itertools import chain, repeat
+from functools import cache, lru_cache
+from itertools import chain
 from typing import Final
 
-import snowballstemmer  # type: ignore[import-untyped]  # ships no type information
+from verification.text.lexicon import entries, values, words
 
-from verification.text.stopwords import CJK_FUNCTION, DECOYS, FUNCTION_WORDS, LETTERS
-
-_ALGORITHMS: Final = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}
 # Fences, code, tokens, addresses, emoji and brackets. What each begins with stands first: all else is passed over fast.
 _NOISE: Final = re.compile(
     r"[`<\[:hw](?:(?<=`)(?:``.*?(?:```|\Z)|[^`\n]*`)|(?<=<)[^<>\n]*>|(?<=h)ttps?://\S+|(?<=\bw)ww\.\S+"
@@ -26,8 +23,6 @@ _KANA: Final = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f"
 _HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005\U00020000-\U0002fa1f"
 _KANA_LETTER: Final = re.compile(f"[{_KANA}]+")
 _HAN_LETTER: Final = re.compile(f"[{_HAN}]+")
-_CJK_RUN: Final = re.compile(f"[{_HAN}]+|[\u30a1-\u30fa\u30fc-\u30ff]+")
-_CJK_SUBJECT: Final = re.compile(f"[{_HAN}\u30a1-\u30fa\u30fc-\u30ff]+")
 _NO_LETTERS: Final = re.sub(rb"[A-Za-z]", b"", bytes(range(128)))
 # For the bytes of ASCII text: every sign becomes a blank.
 _GAPS: Final = re.sub(rb"[^A-Za-z0-9]", b" ", bytes(range(128))).ljust(256)
@@ -83,17 +78,28 @@ def _count(run: re.Pattern[str], sample: str) -> int:
     return sum(map(len, run.findall(sample)))
 
 
+@cache
+def _listed() -> dict[str, frozenset[str]]:
+    """The function words of our languages, and of neighbours that must not be taken for one of them."""
+    neighbours = {name: frozenset(entry["function_words"].split()) for name, entry in entries("others").items()}
+    return {**neighbours, **words("function_words")}
+
+
+@cache
+def _letters() -> dict[str, str]:
+    """Letters that speak for a language beside the words; shared ones (é, ä in Swedish) are left to the words."""
+    neighbours = {name: entry["letters"] for name, entry in entries("others").items() if "letters" in entry}
+    return {**neighbours, **values("letters")}
+
+
+@cache
 def _speaking() -> dict[str, tuple[str, ...]]:
     """For each function word the languages that have it."""
     found: dict[str, tuple[str, ...]] = {}
-    for name, listed in _LISTED.items():
+    for name, listed in _listed().items():
         for word in listed:
             found[word] = (*found.get(word, ()), name)
     return found
-
-
-_LISTED: Final = {**DECOYS, **FUNCTION_WORDS}
-_SPEAKING: Final = _speaking()
 
 
 def _by_words(sample: str, *, short: bool, margin: float) -> str | None:
@@ -101,83 +107,26 @@ def _by_words(sample: str, *, short: bool, margin: float) -> str | None:
 
     A short text must consist of them by half, and no other language may have half as many.
     """
-    words = sample.encode().translate(_GAPS).decode().split() if sample.isascii() else _WORD.findall(sample)
-    scores = _scores(words, sample)
+    said = sample.encode().translate(_GAPS).decode().split() if sample.isascii() else _WORD.findall(sample)
+    scores = _scores(said, sample)
     best = max(scores, key=scores.__getitem__)
     led, second = scores.pop(best), max(scores.values())
-    if best in DECOYS or led < max(1.0, 0.12 * len(words)):
+    if best in entries("others") or led < max(1.0, 0.12 * len(said)):
         return None
     if short:
-        clear = led >= max(2.0, len(words) / 2) and second <= led / 2
+        clear = led >= max(2.0, len(said) / 2) and second <= led / 2
         return best if clear else None
-    alone = second == 0 and led >= _ALONE_SHARE * len(words)
+    alone = second == 0 and led >= _ALONE_SHARE * len(said)
     return best if alone or led >= max(2.0, margin * second) else None
 
 
-def _scores(words: list[str], sample: str) -> dict[str, float]:
+def _scores(written: list[str], sample: str) -> dict[str, float]:
     """Each language's function words seen, plus up to a fifth of the words' number for letters that speak for it."""
-    scores: dict[str, float] = dict.fromkeys(_LISTED, 0)
-    said = list(chain.from_iterable(filter(None, map(_SPEAKING.get, words))))
+    scores: dict[str, float] = dict.fromkeys(_listed(), 0)
+    said = list(chain.from_iterable(filter(None, map(_speaking().get, written))))
     scores |= {name: said.count(name) for name in set(said)}
     if not sample.isascii():
         present = set(sample)
-        for name, letters in LETTERS.items():
-            scores[name] += min(sum(map(sample.count, present.intersection(letters))), 0.2 * len(words))
+        for name, letters in _letters().items():
+            scores[name] += min(sum(map(sample.count, present.intersection(letters))), 0.2 * len(written))
     return scores
-
-
-def content_stems(text: str, language: str | None = None) -> frozenset[str]:
-    """The stems of the words that carry a subject; character bigrams for Chinese and Japanese.
-
-    ``language`` is one of the seven; None means detect, and where that is unsure every stemmer's stem counts.
-    """
-    cleaned = _LINKS.sub(" ", text).lower()
-    languages = _stemmers(text, language)
-    return frozenset[str]().union(*map(_content, set(_WORD.findall(cleaned)), repeat(languages)))
-
-
-def shares_content(text: str, stems: frozenset[str], language: str | None) -> bool:
-    """Whether the text has one of these stems: as ``content_stems`` finds them, but only until the first is found."""
-    languages = _stemmers(text, language)
-    words = set(_WORD.findall(_LINKS.sub(" ", text).lower()))
-    likely = words & stems  # many a word is its own stem
-    return any(not stems.isdisjoint(_content(word, languages)) for word in (*likely, *(words - likely)))
-
-
-def _stemmers(text: str, language: str | None) -> tuple[str, ...]:
-    """The language whose stems count, or all where it is not known."""
-    known = language if language in _ALGORITHMS else detect(text)
-    return (known,) if known in _ALGORITHMS and known else tuple(_ALGORITHMS)
-
-
-@lru_cache(maxsize=20_000)
-def _content(word: str, languages: tuple[str, ...]) -> tuple[str, ...]:
-    """What one word, in small letters, has to do with a subject: its stems or pairs of letters; often nothing."""
-    if _CJK_SUBJECT.search(word):
-        return tuple(_bigrams(word))
-    if len(word) < _LEAST_LETTERS or _KANA_LETTER.search(word) or _is_function_word(word, languages):
-        return ()
-    return tuple(_stem(word, name) for name in languages)
-
-
-_LEAST_LETTERS: Final = 2
-_LINKS: Final = re.compile(r"https?://\S+|<[@#!][^<>\n]*>")
-
-
-def _is_function_word(word: str, languages: tuple[str, ...]) -> bool:
-    return any(word in FUNCTION_WORDS[name] for name in languages)
-
-
-def _bigrams(word: str) -> set[str]:
-    """Pairs of neighbouring Han or Katakana letters; a single letter stands for itself; grammar is left out."""
-    found: set[str] = set()
-    for run in _CJK_RUN.findall(word):
-        pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-        found.update(pair for pair in pairs if not all(letter in CJK_FUNCTION for letter in pair))
-    return found
-
-
-@lru_cache(maxsize=20_000)
-def _stem(word: str, language: str) -> str:
-    """One word's stem. The stemmer keeps state while it works, so each call has its own (about a microsecond)."""
-    return str(snowballstemmer.stemmer(_ALGORITHMS[language]).stemWord(word))

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no types
 
-from verification.text.stopwords import FUNCTION_WORDS
+from verification.text.language import detect
+from verification.text.lexicon import all_words, words
 
 _ALGORITHMS = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}
 _TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")
 _CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-_SUBJECT_CJK = re.compile("[\u30a1-\u30ff\u3400-\u9fff\uf900-\ufaff々]+")
+_SUBJECT_CJK = re.compile("[\u3400-\u9fff\uf900-\ufaff々]+|[\u30a1-\u30ff]+")
 # Tables for the bytes of ASCII text, many times faster than those for str: every sign but "'" becomes a blank.
 _GAPS = re.sub(rb"[^A-Za-z0-9']", b" ", bytes(range(128))).ljust(256)
 _FOLDED_GAPS = _GAPS.lower()
@@ -132,7 +133,8 @@ def stem(word: str, language: str | None) -> str:
     name = language if language in _ALGORITHMS else "en"
     if len(word) < 2 and not word.isdigit():  # noqa: PLR2004  # one letter carries no subject
         return ""
-    if word in FUNCTION_WORDS[name] or word.partition("'")[0] in FUNCTION_WORDS[name]:
+    function_words = words("function_words")[name]
+    if word in function_words or word.partition("'")[0] in function_words:
         return ""
     return plain(str(snowballstemmer.stemmer(_ALGORITHMS[name]).stemWord(word)))
 
@@ -158,3 +160,15 @@ def capital_stems(text: str, language: str | None) -> frozenset[str]:
         for word in written(text)
         if word[0].isupper() and (word.isascii() or not _CJK.search(word)) and (found := known[word])
     )
+
+
+_LINKS = re.compile(r"https?://\S+|<[@#!][^<>\n]*>")
+
+
+def content_stems(text: str, language: str | None = None) -> frozenset[str]:
+    """The stems of the words that carry a subject; where the language cannot be told, those of every stemmer."""
+    told = language or detect(text)
+    bare = _LINKS.sub(" ", text)
+    written = [term.word for term in terms(bare, told)]
+    found = frozenset(stem for name in ([told] if told else _ALGORITHMS) for stem in stem_list(written, name))
+    return frozenset(stem for stem in found if not all_words("function_letters").issuperset(stem))

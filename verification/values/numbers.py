@@ -11,22 +11,21 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from verification.text.lexicon import words
 from verification.text.windows import is_spaced
 from verification.values.bounds import Bound, bound
 from verification.values.number_words import (
     CJK_NUMERAL,
     COUNTING,
-    FRACTIONS,
-    HALVES,
-    JOINERS,
     ONES,
-    WEAK_WORDS,
-    WORDS,
     a_unit_within,
+    fractions,
     is_number_word,
+    opening_words,
     part_of_a_unit,
     read,
     read_cjk,
+    weak_words,
 )
 from verification.values.powers import raised, raised_unit
 from verification.values.rates import is_span, period, period_before, rate_end
@@ -111,10 +110,7 @@ def _may_open(word: str) -> bool:
     folded = word.partition("-")[0].casefold()
     if word[0].isdecimal() or not (word.isascii() or is_spaced(word)):
         return True
-    return folded in _OPENING_WORDS or any(is_number_word(folded, language) for language in WORDS)
-
-
-_OPENING_WORDS = frozenset({word.partition("-")[0] for word in (*FRACTIONS, *HALVES, *WEAK_WORDS, "a", "an")})
+    return folded in opening_words() or any(is_number_word(folded, language) for language in words("numbers"))
 
 
 def _at(text: str, token: re.Match[str], language: str) -> Quantity | None:
@@ -135,15 +131,15 @@ def _in_words(text: str, token: re.Match[str], language: str) -> Quantity | None
         if numeral:
             return numeral
     folded = "one-third" if _A_THIRD.match(text, token.start()) else word.casefold()
-    if folded in FRACTIONS:
-        quantity = _quantity(text, token.span(), (FRACTIONS[folded],), unit=UNITS["%"], worded=True)
+    if folded in fractions():
+        quantity = _quantity(text, token.span(), (fractions()[folded],), unit=UNITS["%"], worded=True)
         return quantity._replace(weak=True)
     head = folded.split("-", 1)[0]
     if is_number_word(head, language):
         return _words(text, token, language)
-    if head in WEAK_WORDS:
+    if head in weak_words():
         span = (token.start(), token.start() + len(head))
-        quantity = _quantity(text, span, (WEAK_WORDS[head],), worded=True)
+        quantity = _quantity(text, span, (weak_words()[head],), worded=True)
         return quantity._replace(weak=not (quantity.unit and (head in COUNTING or _is_deadline(head, quantity))))
     return None
 
@@ -157,7 +153,7 @@ def _is_deadline(head: str, quantity: Quantity) -> bool:
 def _in_any_language(text: str, token: re.Match[str]) -> Quantity | None:
     """A number word of a text whose language is not known: it may bear a claim out and never accuses one."""
     head = token.group().casefold().split("-", 1)[0]
-    spoken = next((language for language in WORDS if is_number_word(head, language)), None)
+    spoken = next((language for language in words("numbers") if is_number_word(head, language)), None)
     quantity = _words(text, token, spoken) if spoken else None
     return quantity._replace(weak=True) if quantity else None
 
@@ -305,7 +301,7 @@ def _words(text: str, token: re.Match[str], language: str) -> Quantity | None:
     following = _TOKEN.match(text, token.end() + 1)
     while following and text[following.start() - 1] in _SPACES:
         word = following.group().casefold().split("-", 1)[0]
-        if not (is_number_word(word, language) or word in JOINERS[language]):
+        if not (is_number_word(word, language) or word in words("joiners").get(language, ())):
             break
         ends.append(following.end())
         following = _TOKEN.match(text, following.end() + 1)

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import re
 
-from verification.values.number_words import PERIODS
+from verification.text.lexicon import compiled
 from verification.values.units import UNITS, Unit
 
 # "a second" is a time where nothing follows that it could be the second of.
 _ENDS_THERE = r"(?=\s*(?:$|[.,;:!?)\[|]|(?:are|is|and|or|at|on|in|with)\b))"
 _ADVERB = r"hourly|daily|weekly|monthly|quarterly|yearly|annually|täglich|wöchentlich|monatlich|jährlich"
-_RATE = re.compile(
+_RATE = (
     r"(?:\s(?!(?:per|pro|par|por|an?|each|every|in|im|the|and|or|for|to|of)\b)[^\W\d_]+){0,2}"
-    rf"(?:\s?/\s?(?P<unit>{PERIODS}|s|min|h|d)\b"
+    r"(?:\s?/\s?(?P<unit>{periods}|s|min|h|d)\b"
     r"|\s(?:per|an?|each|every|pro|je|im|in der|am|par|à la|al|a la|por|cada|setiap)"
-    rf"\s(?P<every>(?:{PERIODS}|night|nacht|nuit|noche|malam))(?<!\san second)(?:(?<!\sa second)|{_ENDS_THERE})\b"
+    rf"\s(?P<every>(?:{{periods}}|night|nacht|nuit|noche|malam))(?<!\san second)(?:(?<!\sa second)|{_ENDS_THERE})\b"
     r"(?!\s(?:\d{4}|ago|later|earlier|before|after))"
-    rf"|\s(?P<adverb>{_ADVERB})\b)",
-    re.IGNORECASE,
+    rf"|\s(?P<adverb>{_ADVERB})\b)"
 )
 _ADVERBS = {
     **dict.fromkeys(("night", "nacht", "nuit", "noche", "malam"), "day"),
@@ -62,7 +61,7 @@ def period_before(text: str, start: int) -> Unit | None:
 
 def period(text: str, end: int) -> Unit | None:
     """The span of time behind the amount that ends at ``end``; None without one."""
-    match = _RATE.match(text, end)
+    match = compiled(_RATE).match(text, end)
     if match is None:
         return None
     word = (match["unit"] or match["every"] or match["adverb"]).casefold()
@@ -71,5 +70,5 @@ def period(text: str, end: int) -> Unit | None:
 
 def rate_end(text: str, end: int) -> int:
     """Where the words for that span of time end; ``end`` without any."""
-    match = _RATE.match(text, end)
+    match = compiled(_RATE).match(text, end)
     return match.end() if match else end

@@ -8,8 +8,9 @@ from typing import Final
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no types
 
-from verification.text.language import content_stems, detect
-from verification.text.stopwords import FUNCTION_WORDS
+from verification.text.language import detect
+from verification.text.lexicon import words as listed_words
+from verification.text.words import content_stems
 
 _TOKEN: Final = re.compile(r"[^\s\"'“”„«»‘’`()\[\]{}<>|,;!?？！。、，：…]+")
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -43,7 +44,8 @@ def words(text: str) -> list[str]:
 
 def is_function_word(word: str, language: str | None) -> bool:
     """Whether a lower-case word carries only grammar; an unknown language is taken as English."""
-    return word in FUNCTION_WORDS.get(language or "en", FUNCTION_WORDS["en"])
+    listed = listed_words("function_words")
+    return word in listed.get(language or "en", listed["en"])
 
 
 def tokens(text: str) -> list[str]:

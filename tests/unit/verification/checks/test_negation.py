@@ -108,7 +108,6 @@ def test_f1_the_rest_of_a_number_may_be_denied() -> None:
 def test_f1_a_turn_names_what_the_source_says_and_the_part_that_turns_it() -> None:
     source = "Managers may read the reports; contractors must not read the reports."
     (violation,) = found(source, "Contractors may read the reports; managers must not read the reports.")
-    assert violation.words == "Contractors may read the reports"
-    assert f"says {source!r} where" in violation.detail
+    assert "says 'not read' where the answer says 'read'" in violation.detail
     (violation,) = found("The feature is enabled in the cloud.", "The feature is disabled in the cloud.")
     assert "says 'enabled' where the answer says 'disabled'" in violation.detail

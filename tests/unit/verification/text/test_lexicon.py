@@ -1,0 +1,28 @@
+"""The word lists of the seven languages: complete, known to the code, and readable as patterns."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.paths import ROOT
+from verification.text.lexicon import LANGUAGES, UNPARTED, compiled, entries, words
+
+CODE = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "verification").rglob("*.py"))
+
+
+def test_f9_every_entry_is_read_and_stands_in_each_language_that_needs_it() -> None:
+    english = set(entries("en"))
+    for language in LANGUAGES:
+        keys = set(entries(language))
+        inside = "".join(value for value in entries(language).values() if isinstance(value, str))
+        assert {key for key in keys if f'"{key}"' not in CODE and f"{{{key}}}" not in CODE + inside} == set()
+        if language not in UNPARTED:
+            only_english = {"about", "finds", "says"}
+            assert keys ^ english <= only_english | {"letters"}
+
+
+def test_f9_a_pattern_takes_both_apostrophes_and_other_entries() -> None:
+    for written in ("I can’t find it", "I can't find it", "ich weiß das nicht"):
+        assert compiled("(?:{admissions})").match(written)
+    assert all(isinstance(compiled(f"{{{key}}}"), re.Pattern) for key in entries("en") if key != "bounds")
+    assert "maximal" not in words("function_words")["de"]
