@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -20,20 +21,31 @@ from bot.documents.open import corpus_of
 from bot.local.model.roster import ADMIN
 from bot.local.server import LocalWorkspace
 from bot.local.switches import Switch
+from bot.queue.queue import Mailbox
 from bot.servers.http import Pages, page_routes
 from bot.settings import Settings
 
 HELPERS: Final = "#help"
 """Where "Ask a human" posts in the local workspace, unless the settings say otherwise."""
 SLOW_S: Final = 10.0
+LEASE_S: Final = 5.0
+"""Shorter than in production: a visitor who killed the worker waits so long for the next one."""
+_TOLD_S: Final = 8.0
+_WILL_KILL: Final = "The worker dies in the middle of the next answer. Another one finishes it."
+_KILLED: Final = "The worker was killed in the middle of an answer. In a few seconds another one takes over."
+_TAKEN_OVER: Final = "Another worker has taken over and finishes the answer. Nothing is lost, nothing is said twice."
 
 
 @dataclass(slots=True, kw_only=True)
-class SlowModel:
-    """Another model, ``seconds`` later at each decision."""
+class FaultyModel:
+    """Another model, ``seconds`` later at each decision; ``kill`` ends the worker in the middle of the next turn."""
 
     model: Model
+    tell: Callable[[str], None]
     seconds: float = 0.0
+    kill: Callable[[], None] | None = None
+    killed: str = ""
+    """The message whose worker was killed."""
 
     @property
     def name(self) -> str:
@@ -45,13 +57,18 @@ class SlowModel:
         """As the other model."""
         return self.model.quotes_only
 
-    async def turn(self, on: bool) -> None:  # noqa: FBT001 - the switch's one value
-        """Slow from now on, or no longer."""
-        self.seconds = SLOW_S if on else 0.0
-
     async def decide(self, context: DecideContext) -> Decision:
         """One action, later. Raises ``ModelError``."""
         await asyncio.sleep(self.seconds)
+        if self.kill:
+            kill, self.kill, self.killed = self.kill, None, context.question.ts
+            self.tell(_KILLED)
+            kill()
+            await asyncio.sleep(LEASE_S)  # cancelled: this turn is lost
+        elif context.question.ts == self.killed:
+            self.killed = ""
+            self.tell(_TAKEN_OVER)
+            asyncio.get_running_loop().call_later(_TOLD_S, self.tell, "")
         return await self.model.decide(context)
 
     def write(self, context: WriteContext) -> WriteStream:
@@ -74,21 +91,35 @@ async def live(
     own = settings_for(settings, workspace).model_copy(update=more)
     corpus = corpus_of(own, folders, docs_url=f"{workspace.url}/docs/")
     examples = workspace.workspace.setup.examples
-    prompts = [{"title": example, "message": example} for example in examples] or SUGGESTED_PROMPTS
-    prefix = prefix_of(urlsplit(workspace.url).port)
-    switches = workspace.workspace.switches.all
+    faulty: list[FaultyModel] = []
 
-    def slowed(model: Model) -> Model:
-        slow = SlowModel(model=model)
-        switches["slow_model"] = Switch(
-            label="Slow model", tells="The model takes ten seconds to think.", turn=slow.turn
-        )
-        return slow
+    def model_over(model: Model) -> Model:
+        faulty.append(FaultyModel(model=model, tell=workspace.workspace.tell))
+        return faulty[0]
 
-    async with open_orion(
-        own, corpus, concurrency=50, socket=True, prompts=prompts, prefix=prefix, model_over=slowed
-    ) as orion:
+    opened = open_orion(
+        own, corpus, concurrency=50, socket=True,
+        prompts=[{"title": example, "message": example} for example in examples] or SUGGESTED_PROMPTS,
+        prefix=prefix_of(urlsplit(workspace.url).port),
+        mailbox_over=partial(Mailbox, lease_s=LEASE_S),
+        model_over=model_over,
+    )  # fmt: skip
+    async with opened as orion:
         pages = Pages(checks=orion.checks, metrics=orion.metrics, paused=orion.paused, left_alone=orion.left_alone)
         inside.orion = orion
         inside.pages = {route.path: route.handler for route in page_routes(pages)}
+        workspace.workspace.switches.all |= _switches(faulty[0], orion.turns.lose)
         await run_until_stopped(orion, stopping, work=True)
+
+
+def _switches(model: FaultyModel, kill: Callable[[], None]) -> dict[str, Switch]:
+    async def slow(on: bool) -> None:  # noqa: FBT001 - the switch's one value
+        model.seconds = SLOW_S if on else 0.0
+
+    async def kill_next(_on: bool) -> None:  # noqa: FBT001 - the switch's one value
+        model.kill = kill
+
+    return {
+        "slow_model": Switch(label="Slow model", tells="The model takes ten seconds to think.", turn=slow),
+        "kill_worker": Switch(label="Kill the worker", tells=_WILL_KILL, turn=kill_next, once=True),
+    }

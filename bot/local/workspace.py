@@ -131,7 +131,7 @@ class Workspace:
         self.tell(notice)
 
     def _app_changed(self, connected: bool) -> None:  # noqa: FBT001 - the callback's one value
-        self.feed.publish("app", connected=connected)
+        self.feed.publish("app", connected=connected, faults=self.switches.shown())
         if connected and self.deliveries.release():
             self.tell("")
 

@@ -181,6 +181,15 @@ class Turns:
         self._stopping.set()
         self._changed.set()
 
+    def lose(self) -> None:
+        """Lose every running turn, as a killed process does: without a word to the mailbox, leases and all.
+
+        Once the leases have run out there, the turns are claimed again.
+        """
+        for turn in list(self._running):
+            turn.lease.lose()
+            turn.interrupt("lease_lost")
+
     async def cancel(self, thread: str, reason: str, *, message_id: str) -> None:
         """Interrupt the turn of this message, here or on any worker.
 

@@ -381,8 +381,9 @@ const handlers = {
     state.boot.prompts[update.channel] = { title: update.title, prompts: update.prompts };
     byId("timeline").querySelector(".welcome")?.remove();
   },
-  app: ({ connected }) => {
+  app: ({ connected, faults }) => {
     state.boot.connected = connected;
+    drawFaults(faults);
     drawPresence();
   },
   notice: ({ text }) => {

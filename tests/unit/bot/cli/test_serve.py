@@ -67,6 +67,15 @@ def log() -> Iterator[list[EventDict]]:
         yield entries
 
 
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """The browser of this machine."""
+    recorder = Opened()
+    monkeypatch.setattr(webbrowser, "_tryorder", ["recorder"])
+    monkeypatch.setattr(webbrowser, "_browsers", {"recorder": [None, recorder]})
+    return recorder
+
+
 def settings_of(workspace: LocalWorkspace, home: Path, redis_url: str, **more: Any) -> Settings:
     return settings_for(settings_in(home, redis_url, docs=(HANDBOOK,), port=0, **more), workspace)
 
@@ -377,11 +386,8 @@ async def _told(page: aiohttp.ClientSession, url: str, words: str) -> bool:
 
 
 async def test_h1_local_opens_the_page_and_ends_when_asked(
-    tmp_path: Path, redis_url: str, log: list[EventDict], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, redis_url: str, log: list[EventDict], opened: Opened
 ) -> None:
-    opened = Opened()
-    monkeypatch.setattr(webbrowser, "_tryorder", ["recorder"])
-    monkeypatch.setattr(webbrowser, "_browsers", {"recorder": [None, opened]})
     async with started(local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)) as running:
         await wait_until(lambda: opened.urls, "the page is shown")
         await wait_until(lambda: "slack_socket_connected" in events(log), "Orion is in the workspace")
@@ -398,6 +404,24 @@ async def test_h1_local_opens_the_page_and_ends_when_asked(
         ask_to_end()
         await running
     assert events(log)[-1] == "orion_stopped"
+
+
+async def test_h3_a_visitor_kills_the_worker_and_another_one_answers(
+    tmp_path: Path, redis_url: str, log: list[EventDict], opened: Opened
+) -> None:
+    async with (
+        started(local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)) as running,
+        aiohttp.ClientSession() as client,
+    ):
+        await wait_until(lambda: "orion_started" in events(log), "Orion is in the workspace", 60)
+        url = opened.urls[0]
+        async with client.post(f"{url}/ui/fault", json={"name": "kill_worker", "on": True}) as reply:
+            assert "kill_worker" in [one["name"] for one in (await reply.json())["faults"] if not one["on"]]
+        await _asks_and_is_answered(url)
+        assert "turn_lost" in events(log)
+        assert await _told(client, f"{url}/ui/boot", "Another worker has taken over")
+        ask_to_end()
+        await running
 
 
 async def test_g3_a_local_workspace_whose_orion_is_not_there_yet_says_so() -> None:
