@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from pydantic import SecretStr
@@ -39,7 +40,7 @@ EXAMPLES: Final = (
 )
 USUAL_PORT: Final = 8765
 TERMINAL_BROWSERS: Final = {"www-browser", "links", "elinks", "lynx", "w3m"}
-OWN_PAGES: Final = ("/healthz", "/readyz", "/metrics")
+OWN_PAGES: Final = ("/healthz", "/readyz", "/metrics", "/slack/install", "/slack/oauth_redirect")
 _READING: Final = "Orion is reading the documents. You can ask already; the answer comes in a moment."
 
 
@@ -76,6 +77,7 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
             workspace.routes = [web.get(path, inside.page) for path in OWN_PAGES]
             stack.push_async_callback(workspace.stop)
             await _start(workspace, port)
+            await _second(stack, workspace)
             workspace.workspace.app_is_starting(_READING)
             Console().print(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)", highlight=False)
             if browser:
@@ -83,6 +85,20 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
                 threading.Thread(target=_open_browser, args=(workspace.url,), daemon=True).start()
             local_orion = await asyncio.to_thread(import_module, "bot.cli.local_orion")
             await local_orion.live(settings, workspace, inside, folders, stopping)
+
+
+async def _second(stack: AsyncExitStack, first: LocalWorkspace) -> None:
+    """Another workspace of the same Slack, on the next port; a visitor may install Orion there."""
+    setup = first.workspace.setup
+    second = LocalWorkspace(
+        setup.docs, setup.turn_record, examples=setup.examples, kept=setup.kept,
+        beside=first, team="T0SECOND", name="Second workspace",
+    )  # fmt: skip
+    stack.push_async_callback(second.stop)
+    await second.start(port=((urlsplit(first.url).port or 0) + 1) % 65536, or_free=True)
+    first.consent.redirect_url = f"{first.url}/slack/oauth_redirect"
+    for workspace in first.workspace.all:
+        workspace.install_url = f"{first.url}/slack/install"
 
 
 def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
+
+from pydantic import SecretStr
 
 from agent.model.protocol import DecideContext, Decision, Generated, Model, WriteContext, WriteStream
 from agent.texts.catalogue import SUGGESTED_PROMPTS
@@ -18,7 +23,9 @@ from bot.cli.output import prefix_of
 from bot.cli.serve import run_until_stopped
 from bot.cli.signals import Stopping
 from bot.documents.open import corpus_of
-from bot.local.model.roster import ADMIN
+from bot.install.installations import Installation
+from bot.local.consent import CLIENT_ID
+from bot.local.model.roster import ADMIN, BOT_ID, BOT_USER
 from bot.local.server import LocalWorkspace
 from bot.local.switches import Switch
 from bot.queue.queue import Mailbox
@@ -27,6 +34,8 @@ from bot.settings import Settings
 
 HELPERS: Final = "#help"
 """Where "Ask a human" posts in the local workspace, unless the settings say otherwise."""
+_KEY: Final = base64.urlsafe_b64encode(hashlib.sha256(b"local workspace").digest()).decode()
+"""Nothing secret is kept with it: the tokens are those of a workspace that only this machine has."""
 SLOW_S: Final = 10.0
 LEASE_S: Final = 5.0
 """Shorter than in production: a visitor who killed the worker waits so long for the next one."""
@@ -87,8 +96,7 @@ async def live(
 
     It is an Orion for this workspace alone: another one over the same Redis must not take its questions.
     """
-    more = {"handoff": settings.handoff or HELPERS, "admins": settings.admins | {ADMIN}}
-    own = settings_for(settings, workspace).model_copy(update=more)
+    own = _installable(settings_for(settings, workspace), workspace)
     corpus = corpus_of(own, folders, docs_url=f"{workspace.url}/docs/")
     examples = workspace.workspace.setup.examples
     faulty: list[FaultyModel] = []
@@ -107,9 +115,37 @@ async def live(
     async with opened as orion:
         pages = Pages(checks=orion.checks, metrics=orion.metrics, paused=orion.paused, left_alone=orion.left_alone)
         inside.orion = orion
-        inside.pages = {route.path: route.handler for route in page_routes(pages)}
+        routes = page_routes(pages)
+        if orion.installing:
+            await orion.installing.installations.save(_first_installation(workspace))
+            routes += orion.installing.routes()
+        inside.pages = {route.path: route.handler for route in routes}
         workspace.workspace.switches.all |= _switches(faulty[0], orion.turns.lose)
         await run_until_stopped(orion, stopping, work=True)
+
+
+def _installable(settings: Settings, workspace: LocalWorkspace) -> Settings:
+    """As in production with many workspaces: tokens come by OAuth and are kept encrypted."""
+    return settings.model_copy(
+        update={
+            "slack_bot_token": SecretStr(""),
+            "slack_client_id": CLIENT_ID,
+            "slack_client_secret": SecretStr(workspace.consent.client_secret),
+            "encryption_keys": SecretStr(_KEY),
+            "allow_teams": frozenset({"*"}),
+            "handoff": settings.handoff or HELPERS,
+            "admins": settings.admins | {ADMIN},
+        }
+    )
+
+
+def _first_installation(workspace: LocalWorkspace) -> Installation:
+    """The first workspace has Orion from the start, with the token of this run."""
+    setup = workspace.workspace.setup
+    return Installation(
+        team=setup.team, name=setup.name, bot_token=workspace.bot_token, bot_user=BOT_USER, bot_id=BOT_ID,
+        scopes=",".join(setup.scopes), refresh_token="", expires_at=0.0, installed_at=time.time(),
+    )  # fmt: skip
 
 
 def _switches(model: FaultyModel, kill: Callable[[], None]) -> dict[str, Switch]:

@@ -63,14 +63,14 @@ async def show_document(docs: DocsFolder | None, request: web.Request) -> web.St
     path = request.match_info["path"]
     file = docs.find(path) if docs else None
     if file is None:
-        return _page("Not found", "", "<p>There is no such document.</p>", status=404)
+        return simple_page("Not found", "", "<p>There is no such document.</p>", status=404)
     suffix = file.suffix.lower()
     if suffix in RAW or suffix in DOWNLOAD:
         return _as_it_is(file, suffix)
     if suffix not in MARKDOWN | HTML | TEXT:
-        return _page("Not shown", path, "<p>This kind of file is not shown here.</p>", status=415)
+        return simple_page("Not shown", path, "<p>This kind of file is not shown here.</p>", status=415)
     text = file.read_bytes().decode("utf-8", errors="replace")
-    return _page(_title(file, text), path, document_html(text, suffix))
+    return simple_page(_title(file, text), path, document_html(text, suffix))
 
 
 def document_html(text: str, suffix: str) -> str:
@@ -109,13 +109,15 @@ def _as_it_is(file: Path, suffix: str) -> web.FileResponse:
     return response
 
 
-def _page(title: str, path: str, body: str, *, status: int = 200) -> web.Response:
+def simple_page(title: str, path: str, body: str, *, status: int = 200) -> web.Response:
+    """A page to read, without the workspace around it."""
     crumbs = html.escape(path.replace("/", " / "))
     text = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title>"
         '<link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/theme.css">'
+        '<link rel="stylesheet" href="/static/message.css">'
         '<link rel="stylesheet" href="/static/document.css"><script src="/static/document.js" defer></script></head>'
         f'<body class="document"><header><span class="crumbs">{crumbs}</span></header>'
         f"<main>{body}</main></body></html>"

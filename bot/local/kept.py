@@ -24,7 +24,10 @@ def save(workspace: Workspace, file: Path) -> None:
     files = {key: {"payload": one.payload, "content": _text(one.content)} for key, one in workspace.files.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
-    part.write_text(json.dumps({"schema": _SCHEMA, "messages": messages, "files": files}), encoding="utf-8")
+    kept = {"schema": _SCHEMA, "messages": messages, "files": files}
+    if workspace.installed:  # the app knows this token and will use it again
+        kept["bot_token"] = workspace.bot_token
+    part.write_text(json.dumps(kept), encoding="utf-8")
     part.replace(file)
 
 
@@ -36,12 +39,15 @@ def load(workspace: Workspace, file: Path) -> None:
         files = {key: _file(one) for key, one in kept["files"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return
-    for user in workspace.roster.members:
-        workspace.roster.direct_chat(user)  # chats are made when they are first used
+    for member in workspace.roster.members.values():
+        if not member.is_bot:
+            workspace.roster.direct_chat(member.id)  # chats are made when they are first used
     for message in messages:
         if message.channel in workspace.roster.channels:
             workspace.log.add(message)
     workspace.files.update(files)
+    if token := kept.get("bot_token"):
+        workspace.bot_token, workspace.installed = str(token), True
 
 
 def _message(kept: Json) -> Message:

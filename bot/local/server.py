@@ -17,10 +17,10 @@ from aiohttp import web
 
 from bot.local.api.response_urls import answer_response_url
 from bot.local.api.router import WebApi
+from bot.local.consent import AUTHORIZE_PATH, Consent
 from bot.local.documents import DocsFolder, show_document
 from bot.local.kept import load, save
 from bot.local.model.faults import ApiCall, Faults
-from bot.local.model.limits import Strictness
 from bot.local.model.roster import VISITOR, Json, Roster
 from bot.local.page.api import LONGEST_BODY, Handler, Page
 from bot.local.page.people import People
@@ -49,20 +49,17 @@ class LocalWorkspace(People):
         docs: DocsFolder | None = None,
         turn_record: TurnRecord | None = None,
         *,
-        examples: Sequence[str] = (),
-        strictness: Strictness | None = None,
         roster: Roster | None = None,
+        beside: LocalWorkspace | None = None,
         **further: Any,
     ) -> None:
-        """``further`` are other fields of ``Setup``: subscriptions, scopes, tokens, signing secret, ``kept``."""
-        setup = Setup(
-            docs=docs,
-            turn_record=turn_record,
-            examples=tuple(examples),
-            strictness=strictness or Strictness(),
-            **further,
-        )
-        super().__init__(Workspace(setup, roster))
+        """``further`` are other fields of ``Setup``.
+
+        A workspace ``beside`` another is one of the same Slack: it may install the same app.
+        """
+        setup = Setup(docs=docs, turn_record=turn_record, **further)
+        super().__init__(Workspace(setup, roster, beside.workspace if beside else None))
+        self.consent = Consent(self.workspace)
         self._stack = AsyncExitStack()
         self._kept = self.workspace.setup.kept
         self._keeper: asyncio.Task[None] | None = None
@@ -192,7 +189,7 @@ class LocalWorkspace(People):
         return await self.workspace.feed.wait_for(predicate, timeout)
 
     def _application(self) -> web.Application:
-        api, page = WebApi(self.workspace), Page(self)
+        api, page = WebApi(self.workspace, self.consent), Page(self)
         app = web.Application(client_max_size=LONGEST_BODY, middlewares=[self._guard])
         app.add_routes(
             [
@@ -201,6 +198,7 @@ class LocalWorkspace(People):
                 web.post("/actions/{team}/{key}", self._respond),
                 web.get("/files-pri/{file}/{name}", self._download),
                 web.get("/docs/{path:.+}", self._document),
+                web.get(AUTHORIZE_PATH, self.consent.ask),
                 web.get("/static/{name}", _static),
                 web.get("/", _index),
                 web.get("/archives/{channel}/{message}", _index),

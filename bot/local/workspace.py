@@ -20,9 +20,9 @@ from bot.local.events.socket_mode import SocketMode
 from bot.local.model.agent_threads import AgentThreads
 from bot.local.model.faults import ApiCall, Faults
 from bot.local.model.feed import Feed
-from bot.local.model.limits import Strictness
+from bot.local.model.limits import RateLimiter, Strictness
 from bot.local.model.messages import Message, MessageLog
-from bot.local.model.roster import BOT_ID, BOT_USER, TEAM_ID, Channel, Json, Roster, seeded
+from bot.local.model.roster import BOT_ID, BOT_USER, TEAM_ID, TEAM_NAME, Channel, Json, Roster, seeded
 from bot.local.switches import Switches
 from bot.local.views import Views
 
@@ -71,6 +71,7 @@ class Setup:
     app_token: str = ""
     signing_secret: str = ""
     team: str = TEAM_ID
+    name: str = TEAM_NAME
     clock: Callable[[], float] = time.time
     kept: Path | None = None
 
@@ -95,8 +96,17 @@ class StoredFile:
 class Workspace:
     """All state of one local workspace."""
 
-    def __init__(self, setup: Setup, roster: Roster | None = None) -> None:
-        """Makes an idle workspace; ``roster`` replaces the usual people and channels."""
+    def __init__(self, setup: Setup, roster: Roster | None = None, beside: Workspace | None = None) -> None:
+        """Makes an idle workspace; ``roster`` replaces the usual people and channels.
+
+        One ``beside`` another may install the same app: events then go over the same connections.
+        """
+        self.all: list[Workspace] = beside.all if beside else []
+        """Every workspace of this Slack, the first one first."""
+        self.all.append(self)
+        self.installed = beside is None
+        self.install_url = ""
+        """Where a visitor lets the app into another workspace; empty where it cannot be."""
         self.setup = setup
         self.roster = roster or seeded()
         self.log = MessageLog(setup.clock)
@@ -112,32 +122,48 @@ class Workspace:
         self.app_token = setup.app_token or f"xapp-1-local-{secrets.token_hex(12)}"
         self.signing_secret = setup.signing_secret or secrets.token_hex(16)
         self.verification_token = secrets.token_hex(12)
-        self.sockets = SocketMode(self.faults, self._app_changed)
+        self.sockets: SocketMode = beside.sockets if beside else SocketMode(self.faults, self._app_changed)
         self.notice = ""
         """What everybody at the page is told, above the messages."""
-        self.http = HttpEvents(self.signing_secret)
+        self.http: HttpEvents = beside.http if beside else HttpEvents(self.signing_secret)
         self.deliveries = Deliveries(self.sockets, self.http, self.faults, setup.strictness, self.feed.touch)
+        self.rates = RateLimiter(setup.strictness)
         self.threads = AgentThreads(self.feed, setup.strictness.status_seconds)
         self.views = Views(self.feed, setup.strictness)
 
     def tell(self, notice: str) -> None:
-        """Shows a notice at the page; an empty one takes it away."""
-        self.notice = notice
-        self.feed.publish("notice", text=notice)
+        """Shows a notice at every page; an empty one takes it away."""
+        for one in self.all:
+            one.notice = notice
+            one.feed.publish("notice", text=notice)
 
     def app_is_starting(self, notice: str) -> None:
         """Holds events back, and tells the page why, until the app connects."""
-        self.deliveries.hold()
+        for one in self.all:
+            one.deliveries.hold()
         self.tell(notice)
 
     def _app_changed(self, connected: bool) -> None:  # noqa: FBT001 - the callback's one value
-        self.feed.publish("app", connected=connected, faults=self.switches.shown())
-        if connected and self.deliveries.release():
+        for one in self.all:
+            one.feed.publish("app", connected=connected, faults=one.switches.shown())
+        if connected and self.deliveries.held:
+            for one in self.all:
+                one.deliveries.release()
             self.tell("")
+
+    def install(self) -> None:
+        """The app may come in from now on."""
+        self.installed = True
+        for one in self.all:
+            one.feed.publish("teams", teams=self.teams())
+
+    def teams(self) -> list[Json]:
+        """The workspaces that have the app."""
+        return [{"name": one.setup.name, "url": f"{one.url}/"} for one in self.all if one.installed]
 
     def emit(self, event: Json, channel: Channel | None, subscription: str) -> None:
         """Sends an event to the app if it subscribed to it and can see the channel."""
-        if subscription not in self.setup.subscriptions:
+        if subscription not in self.setup.subscriptions or not self.installed:
             return
         if channel is not None and BOT_USER not in channel.members:
             return

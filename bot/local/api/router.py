@@ -20,9 +20,9 @@ from bot.local.api import search as search_methods
 from bot.local.api import streams as stream_methods
 from bot.local.api import team as team_methods
 from bot.local.api.arguments import Arguments, read_arguments
+from bot.local.consent import EXCHANGE, Consent
 from bot.local.model.errors import ApiError
 from bot.local.model.faults import ApiCall, Fault
-from bot.local.model.limits import RateLimiter
 from bot.local.model.roster import Json
 from bot.local.workspace import SEARCH_SCOPE, Workspace
 
@@ -69,15 +69,28 @@ _SCOPES: Final[dict[str, tuple[str, ...]]] = {
 
 
 class WebApi:
-    """Answers Web API requests for one workspace."""
+    """Answers Web API requests: of ``workspace``, and of those beside it whose bot's token a call brings."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        """Keeps its own count of call rates."""
-        self._workspace = workspace
-        self._rates = RateLimiter(workspace.setup.strictness)
+    def __init__(self, workspace: Workspace, consent: Consent) -> None:
+        """``consent`` gives tokens for codes."""
+        self._first = workspace
+        self._consent = consent
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers one call."""
+        token = _bearer(request)
+        workspace = next((one for one in self._first.all if one.bot_token == token), self._first)
+        return await _Call(workspace, self._consent).handle(request)
+
+
+class _Call:
+    """One call of one workspace."""
+
+    def __init__(self, workspace: Workspace, consent: Consent) -> None:
+        self._workspace = workspace
+        self._consent = consent
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]
         call = ApiCall(method=method, arguments={}, at=time.monotonic())
         self._workspace.calls.append(call)
@@ -101,10 +114,13 @@ class WebApi:
         await self._strike_before(fault)
         arguments = await read_arguments(request)
         call.arguments = {key: value for key, value in arguments.values.items() if key != "token"}
+        if method == EXCHANGE:
+            answer = self._consent.exchange(request.headers.get("Authorization", ""), arguments.text("code"))
+            return {"ok": True, **answer}
         if method not in METHODS or method in self._workspace.faults.missing:
             raise ApiError(error="unknown_method", extra={"req_method": method})
-        self._authorize(method, _token(request, arguments))
-        self._rates.charge(method, arguments.text("channel"))
+        self._authorize(method, _bearer(request) or arguments.text("token"))
+        self._workspace.rates.charge(method, arguments.text("channel"))
         answer = METHODS[method](self._workspace, arguments)
         if fault is not None and fault.kind == "lost_response":
             raise _Cut
@@ -150,11 +166,9 @@ class WebApi:
         return response
 
 
-def _token(request: web.Request, arguments: Arguments) -> str:
-    header = request.headers.get("Authorization", "")
-    if header.startswith("Bearer "):
-        return header.removeprefix("Bearer ").strip()
-    return arguments.text("token")
+def _bearer(request: web.Request) -> str:
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if kind == "Bearer" else ""
 
 
 class _Cut(Exception):  # noqa: N818 - not an error of this server: a fault that was asked for

@@ -12,8 +12,6 @@ from bot.local.model.errors import ApiError
 from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, CREATED, TEAM_ID, Json, Member
 from bot.local.workspace import Workspace
 
-TEAM_NAME: Final = "Local workspace"
-
 
 def api_test(workspace: Workspace, arguments: Arguments) -> Json:  # noqa: ARG001 - one signature for all methods
     """``api.test``: echoes its arguments, or fails with the error it is asked for."""
@@ -26,7 +24,7 @@ def auth_test(workspace: Workspace, arguments: Arguments) -> Json:  # noqa: ARG0
     """``auth.test``."""
     return {
         "url": f"{workspace.url}/",
-        "team": TEAM_NAME,
+        "team": workspace.setup.name,
         "user": workspace.roster.members[BOT_USER].handle,
         "team_id": workspace.setup.team,
         "user_id": BOT_USER,
@@ -45,7 +43,13 @@ def open_connection(workspace: Workspace, arguments: Arguments) -> Json:  # noqa
 def team_info(workspace: Workspace, arguments: Arguments) -> Json:  # noqa: ARG001 - one signature for all methods
     """``team.info``."""
     return {
-        "team": {"id": TEAM_ID, "name": TEAM_NAME, "domain": DOMAIN, "url": f"{workspace.url}/", "email_domain": ""}
+        "team": {
+            "id": workspace.setup.team,
+            "name": workspace.setup.name,
+            "domain": DOMAIN,
+            "url": f"{workspace.url}/",
+            "email_domain": "",
+        }
     }
 
 

@@ -51,11 +51,14 @@ class Deliveries:
         """Keeps events back until ``release``."""
         self._may_go.clear()
 
-    def release(self) -> bool:
-        """Lets events go, now and from now on; returns whether they were held."""
-        held = not self._may_go.is_set()
+    @property
+    def held(self) -> bool:
+        """Whether events are kept back."""
+        return not self._may_go.is_set()
+
+    def release(self) -> None:
+        """Lets events go, now and from now on."""
         self._may_go.set()
-        return held
 
     def stop(self) -> None:
         """Ends the deliveries still under way."""

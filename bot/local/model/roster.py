@@ -10,6 +10,7 @@ Json = dict[str, Any]
 ChannelKind = Literal["channel", "group", "im", "mpim"]
 
 TEAM_ID: Final = "T0LOCAL"
+TEAM_NAME: Final = "Local workspace"
 APP_ID: Final = "A0ORION"
 BOT_ID: Final = "B0ORION"
 BOT_USER: Final = "U0ORION"

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from aiohttp import WSMsgType, web
 
-from bot.local.api.team import TEAM_NAME
 from bot.local.events.socket_mode import NotAcknowledged
 from bot.local.model.errors import ApiError
 from bot.local.model.messages import Message
@@ -61,7 +60,9 @@ class Page:
             {
                 "run": workspace.feed.run,
                 "seq": workspace.feed.seq,
-                "team": TEAM_NAME,
+                "team": workspace.setup.name,
+                "teams": workspace.teams(),
+                "install": workspace.install_url,
                 "me": me,
                 "people": [one.id for one in workspace.roster.members.values() if not one.is_bot],
                 "faults": workspace.switches.shown(),

@@ -6,7 +6,7 @@ import { renderRecord } from "./inspector.js";
 import { follows, renderMessage, renderStatus } from "./messages.js";
 import { forgetViews, openView, viewClosed, watchModal } from "./modal.js";
 import { act, get, Live } from "./net.js";
-import { drawFaults, drawWho, watchTry } from "./try.js";
+import { drawFaults, drawTeams, drawWho, watchTry } from "./try.js";
 
 const ROTATE_MS = 2600;
 const state = {
@@ -386,6 +386,10 @@ const handlers = {
     drawFaults(faults);
     drawPresence();
   },
+  teams: ({ teams }) => {
+    state.boot.teams = teams;
+    drawTeams(state.boot);
+  },
   notice: ({ text }) => {
     state.boot.notice = text;
     drawNotice();
@@ -543,7 +547,9 @@ async function start() {
   for (const one of state.boot.statuses) state.statuses.set(threadKey(one.channel, one.thread_ts), one);
   for (const one of state.boot.sessions) state.sessions.set(threadKey(one.channel, one.thread_ts), one.status);
   byId("team-name").textContent = state.boot.team;
+  byId("team-mark").textContent = state.boot.team[0];
   drawWho(state.boot);
+  drawTeams(state.boot);
   drawFaults(state.boot.faults);
   live.start(state.boot.run, state.boot.seq);
   const wanted = target();

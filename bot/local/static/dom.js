@@ -21,9 +21,8 @@ export function initials(name) {
 }
 
 export function avatar(member) {
-  if (member?.is_bot && member.name === "Orion") {
-    return el("span", { class: "avatar", "aria-hidden": "true" }, el("img", { src: "/static/icon.svg", alt: "" }));
-  }
+  // A background and no image: nodes are made anew at each change, and an image would flash each time.
+  if (member?.is_bot && member.name === "Orion") return el("span", { class: "avatar orion", "aria-hidden": "true" });
   const name = member?.name ?? "?";
   return el("span", { class: `avatar tint${(member?.tint ?? 5) % 6}`, "aria-hidden": "true" }, initials(name));
 }

@@ -22,12 +22,14 @@ async def test_h1_conversations_and_files_outlive_a_restart(tmp_path: Path) -> N
         first.post("U0GUEST", HELP, "two", root)
         chat = first.channel("U0GUEST").id
         first.post("U0GUEST", chat, "mine")
+        first.post(YOU, CHAT, "yours")
         before = first.messages(HELP, root)
     second = LocalWorkspace(strictness=LENIENT, kept=tmp_path)
     await second.start(port=port)
     try:
         assert second.messages(HELP, root) == before
         assert [message["text"] for message in second.messages(chat)] == ["mine"]
+        assert [message["text"] for message in second.messages(second.channel(YOU).id)] == ["yours"]
         assert next(iter(second.workspace.files.values())).content == b"\x00text"
         assert second.post(YOU, HELP, "three") > before[-1]["ts"]
     finally:

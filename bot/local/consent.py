@@ -1,0 +1,83 @@
+"""Slack's side of installing the app in one more workspace: the page that asks, the code, and the token for it."""
+
+from __future__ import annotations
+
+import html
+import secrets
+from typing import Final
+from urllib.parse import urlencode
+
+import aiohttp
+from aiohttp import web
+
+from bot.local.documents import simple_page
+from bot.local.model.errors import ApiError
+from bot.local.model.roster import BOT_USER, Json
+from bot.local.workspace import Workspace
+
+AUTHORIZE_PATH: Final = "/oauth/v2/authorize"
+EXCHANGE: Final = "oauth.v2.access"
+CLIENT_ID: Final = "10000.20000"
+
+
+class Consent:
+    """Asks for the workspaces of one Slack."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Speaks for ``workspace`` and those beside it."""
+        self._workspace = workspace
+        self._codes: dict[str, Workspace] = {}
+        self.client_secret = secrets.token_hex(16)
+        self.redirect_url = ""
+        """Where the app takes the code, as its manifest says."""
+
+    async def ask(self, request: web.Request) -> web.StreamResponse:
+        """The page; each of its links leads back to the app, with a code or a refusal."""
+        query = dict(request.query)
+        if query.get("client_id") != CLIENT_ID:
+            return simple_page("Unknown app", "", "<p>No app has this client id.</p>", status=400)
+        chosen = query.pop("choose", None)
+        if chosen is None:
+            return simple_page("Install Orion?", "", self._question(query))
+        found = next((one for one in self._workspace.all if one.setup.team == chosen), None)
+        answer = {"code": self._code(found)} if found else {"error": "access_denied"}
+        location = f"{self.redirect_url}?{urlencode({**answer, 'state': query.get('state', '')})}"
+        return web.Response(status=302, headers={"Location": location})
+
+    def _question(self, query: dict[str, str]) -> str:
+        def link(label: str, choose: str) -> str:
+            address = f"{AUTHORIZE_PATH}?{urlencode({**query, 'choose': choose})}"
+            return f'<p><a class="btn" href="{html.escape(address)}">{html.escape(label)}</a></p>'
+
+        wanted = "".join(f"<li><code>{html.escape(one)}</code></li>" for one in query.get("scope", "").split(","))
+        allow = [link(f"Allow in {one.setup.name}", one.setup.team) for one in self._workspace.all]
+        return (
+            f"<h1>Orion asks to be installed</h1><p>It would be allowed to use:</p><ul>{wanted}</ul>"
+            f"{''.join(allow)}{link('Cancel', '')}"
+        )
+
+    def _code(self, workspace: Workspace) -> str:
+        code = secrets.token_hex(8)
+        self._codes[code] = workspace
+        return code
+
+    def exchange(self, authorization: str, code: str) -> Json:
+        """``oauth.v2.access``: the bot's token of the workspace that consented; a code works once.
+
+        Raises:
+            ApiError: ``bad_client_secret`` or ``invalid_code``.
+        """
+        if authorization != aiohttp.encode_basic_auth(CLIENT_ID, self.client_secret):
+            raise ApiError(error="bad_client_secret")
+        workspace = self._codes.pop(code, None)
+        if workspace is None:
+            raise ApiError(error="invalid_code")
+        workspace.install()
+        return {
+            "access_token": workspace.bot_token,
+            "token_type": "bot",
+            "scope": ",".join(workspace.setup.scopes),
+            "bot_user_id": BOT_USER,
+            "team": {"id": workspace.setup.team, "name": workspace.setup.name},
+            "is_enterprise_install": False,
+        }
