@@ -272,6 +272,34 @@ async def test_f4_three_bad_drafts_give_the_graceful_message(tmp_path: Path, red
         assert answer["metadata"]["event_payload"]["verified"] is False
 
 
+@pytest.mark.parametrize("streams", [False, True])
+async def test_f8_a_reply_that_only_says_that_the_documents_are_silent_counts_as_refused(
+    *, streams: bool, tmp_path: Path, redis_url: str
+) -> None:
+    silent = "The page on limits does not mention requests on a Sunday [1]."
+    related = "Each API key may make 600 requests a minute [1]."
+    verdict = {"claim": 1, "lines": [], "absent": True, "supported": True}
+    also = {"claim": 2, "lines": ["1.0"], "supported": True}
+    judgement = says(json.dumps({"verdicts": [verdict, also], "reply": "not_in_sources"}))
+    drafts = [says(f"<answer>{silent}\n\n{related}</answer>")]
+    async with ScriptedOpenAI(decisions=[RESPOND], drafts=drafts, judgements=lambda _: judgement) as server:
+        settings = with_server(tmp_path, redis_url, server).model_copy(update={"streams": streams})
+        async with running(settings) as setting:
+            ts = setting.ask(f"{MENTION} {LIMIT}")
+            answer = await setting.answer_to(ts)
+            told = json.dumps([answer, shown(answer)], ensure_ascii=False)
+            assert "does not mention requests on a Sunday" in told
+            assert "600 requests a minute" in told
+            assert answer["metadata"]["event_payload"]["verified"] is False
+            assert "✓" not in told
+            assert "orion_trust" not in told
+
+            async def counted() -> bool:
+                return (await setting.orion.observers.stats.read(1)).refused == 1
+
+            await wait_until(counted, "the turn is counted as refused")
+
+
 async def test_a6_stop_cancels_the_running_turn(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     slow = says("<answer>Each API key", before_end=gate)
