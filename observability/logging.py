@@ -50,14 +50,15 @@ def configure(
 ) -> None:
     """Set up logging for the process: JSON or, for a person at a terminal, aligned text; to standard error.
 
-    ``level`` is that of our own events. ``debug`` adds the first 100 characters of texts. ``secrets`` are the
-    configured ones, which need not look like any.
+    ``level`` is that of our own events. ``debug`` shows all of them, with the first 100 characters of texts.
+    ``secrets`` are the configured ones, which need not look like any.
     """
     out = stream or sys.stderr
     shared = _processors(debug=debug, known=known_secrets(secrets))
+    lowest = logging.DEBUG if debug else logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[*shared, _renderer(json=json)],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        wrapper_class=structlog.make_filtering_bound_logger(lowest),
         logger_factory=structlog.WriteLoggerFactory(out),
         cache_logger_on_first_use=False,
     )

@@ -136,7 +136,8 @@ class Listeners:
         new = await self._services.store(found)
         await self._note(found, new=new)
         if not new:
-            _log.info("event_known_already", thread=str(found.thread), kind=found.kind)
+            # A mention in a channel comes as two events: this is no news.
+            _log.debug("event_known_already", thread=str(found.thread), kind=found.kind)
             self._services.count("known_already")
             return
         self._services.count(found.refused or found.kind)

@@ -339,7 +339,9 @@ class Turns:
                     return
                 await asyncio.sleep(OUTAGE_FIRST_S)
             else:
-                LOG.info("turn_ended", **about(claimed), verb=ending.verb, accepted=accepted, seconds=seconds)
+                # An answered turn has its line, ``turn_outcome``; what waits or ends without one has only this.
+                say = LOG.debug if ending.verb == "ok" else LOG.info
+                say("turn_ended", **about(claimed), verb=ending.verb, accepted=accepted, seconds=seconds)
                 return
 
     async def _beat_always(self) -> None:

@@ -50,7 +50,7 @@ def live(role: Role, settings: Settings, log: Path) -> None:
     with log.open("ab", buffering=0) as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
-    configure(json=True, debug=False)
+    configure(json=True, debug=False, level="DEBUG")
     try:
         asyncio.run(_live(role, settings))
     except EndedAtOnce:
