@@ -17,6 +17,8 @@ from bot.stores.stores import Stores
 log = structlog.get_logger()
 
 DELETED: Final = "deleted"
+TWIN_S: Final = 0.2
+"""How long a mention of which the event does not tell the files waits for the ``message`` event beside it."""
 
 
 class Enqueuer:
@@ -32,6 +34,7 @@ class Enqueuer:
         self._cancel = cancel
         self._early_stops = early_stops
         self._served = served
+        self._twins: set[tuple[str, str]] = set()
 
     async def receive(self, incoming: Incoming) -> bool:
         """Whether the message was new. Raises ``RedisError`` when it could not be stored."""
@@ -44,11 +47,23 @@ class Enqueuer:
         thread = str(incoming.thread)
         keys = incoming.event_ids or (f"ts:{thread}:{incoming.ts}",)
         said = incoming.event_ts or incoming.ts
-        new = await self._mailbox.enqueue(thread, incoming.to_json(), event_ids=keys, said=said)
+        new = await self._mailbox.enqueue(
+            thread, incoming.to_json(), event_ids=keys, said=said,
+            hold_s=self._hold_s(incoming), fuller=incoming.addressed == "mention" and incoming.files != "unknown",
+        )  # fmt: skip
         await self._direct_chats.note(incoming.thread, incoming.ts)
         if self._served is not None:  # also when Slack repeats it: the first time may have ended before this line
             await self._served.note(incoming.thread, incoming.ts)
         return bool(new)
+
+    def _hold_s(self, incoming: Incoming) -> float:
+        """Only where both events of a mention are known to come: else Slack would be asked as late as never."""
+        place = incoming.thread.team, incoming.thread.channel
+        if incoming.files == "unknown":
+            return TWIN_S if place in self._twins else 0.0
+        if incoming.addressed == "mention":
+            self._twins.add(place)
+        return 0.0
 
     async def _withdraw(self, incoming: Incoming) -> None:
         """The deleted question's turn, or its edit's, is cancelled; the event is stored too, to take the answer along.

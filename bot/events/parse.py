@@ -25,6 +25,10 @@ _TS: Final = re.compile(r"\d{1,20}(\.\d{1,10})?")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _USER_MENTION: Final = re.compile(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>")
 _GROUP_MENTION: Final = re.compile(r"<!(?:subteam\^|here|channel|everyone)")
+_OF_A_FILE: Final = (
+    *("id", "name", "title", "mimetype", "mode", "size", "file_access", "permalink"),
+    *("url_private", "url_private_download"),
+)
 _LONGEST_TOKEN: Final = 4_000
 _CHANNEL_TYPES: Final = {"D": "im", "G": "group"}
 
@@ -179,6 +183,7 @@ def _incoming(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, ac
         channel_type=channel_type,
         mentioned=named - {own.user},
         files=_files(event, message),
+        attached=tuple(_attached(one) for one in objects(message, "files")),
         through_app=through_app,
         user_team=string(message, "user_team") or string(message, "team"),
         action_token=_action_token(event),
@@ -190,6 +195,11 @@ def _files(event: Mapping[str, Any], message: Mapping[str, Any]) -> Files:
     if any(objects(message, "files")):
         return "some"
     return "unknown" if string(event, "type") == "app_mention" else "none"
+
+
+def _attached(file: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is needed of a file to read it; previews and shares may be thirty times as long."""
+    return {name: file[name] for name in _OF_A_FILE if file.get(name)}
 
 
 def _action_token(event: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import structlog
 
 from agent.texts.catalogue import say
 from bot.gates.services import GateServices
-from bot.queue.worker import OK, Ending, dead, later
+from bot.queue.ending import OK, Ending, dead, later
 from bot.slack.message import Access, Incoming
 from bot.slack.users import Person
 from bot.slack.web_api import DeliveryFailed

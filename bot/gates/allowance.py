@@ -13,7 +13,7 @@ import structlog
 from agent.texts.catalogue import say
 from bot.delivery.links import escape
 from bot.gates.services import GateServices
-from bot.queue.worker import OK, Ending, dead, later
+from bot.queue.ending import OK, Ending, dead, later
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.budgets import Holder, in_words

@@ -11,7 +11,7 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import Message
 from agent.thread.state import remember, waits_for_another
 from bot.gates.services import GateServices
-from bot.queue.worker import OK, Ending
+from bot.queue.ending import OK, Ending
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.job import Job

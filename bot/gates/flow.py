@@ -17,9 +17,9 @@ from bot.gates.newer_schema import left_for_newer, newer_schema
 from bot.gates.recall import proven
 from bot.gates.services import Gate, GateServices
 from bot.gates.stop import stop_obeyed
+from bot.queue.ending import Ending, dead
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
-from bot.queue.worker import Ending, dead
 from bot.slack.message import Incoming
 from bot.stores.facts import read_facts
 from bot.turn.duplicates import PendingCheck, pending_check_in

@@ -22,7 +22,7 @@ from bot.delivery.blocks import HAND_OFF_ACTION, Block, clipped, context, sectio
 from bot.delivery.delivery import today_utc
 from bot.delivery.links import escape, link, source_line
 from bot.gates.services import GateServices
-from bot.queue.worker import OK, Ending, later
+from bot.queue.ending import OK, Ending, later
 from bot.slack.history import HAND_OFF_EVENT, is_direct
 from bot.slack.message import Incoming, Own
 from bot.slack.payload import mapping, objects, string

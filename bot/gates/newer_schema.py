@@ -11,8 +11,8 @@ import structlog
 
 from agent.thread.state import SCHEMA
 from bot.gates.services import GateServices
+from bot.queue.ending import Ending, later
 from bot.queue.queue import Claimed
-from bot.queue.worker import Ending, later
 from bot.slack.message import MESSAGE_SCHEMA
 from bot.turn.job import Job, stored_s_ago
 

@@ -9,7 +9,7 @@ import structlog
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import ThreadKey
 from bot.gates.services import GateServices
-from bot.queue.worker import OK, Ending, later
+from bot.queue.ending import OK, Ending, later
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming, ThreadMode
 from bot.slack.web_api import DeliveryFailed

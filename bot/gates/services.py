@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bot.delivery.delivery import Delivery
-from bot.queue.worker import Ending
+from bot.queue.ending import Ending
 from bot.slack.client import Workspace
 from bot.slack.message import Access
 from bot.slack.users import People

@@ -17,8 +17,8 @@ from agent.texts.catalogue import say
 from agent.thread.state import StateNotSaved, let_be
 from bot.gates.access import admits
 from bot.gates.services import GateServices
+from bot.queue.ending import OK, Ending
 from bot.queue.queue import Stored
-from bot.queue.worker import OK, Ending
 from bot.slack.history import sort_key
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed

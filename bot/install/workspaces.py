@@ -20,9 +20,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.delivery.delivery import Delivery
 from bot.install.installations import Installation, Installations, Kept, now
 from bot.install.oauth import OAuthCalls, OAuthFailed
+from bot.queue.ending import OK, Ending, later
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
-from bot.queue.worker import OK, Ending, Handle, OnDead, later
+from bot.queue.worker import Handle, OnDead
 from bot.slack.client import Identity, NotAuthorized, Workspace
 from bot.slack.message import Own
 from bot.slack.payload import mapping, string

@@ -170,17 +170,28 @@ class Mailbox:
         """Close the client of our own (the one for beats); the caller's stays open."""
         await self._beats.aclose()
 
-    async def enqueue(self, thread: str, body: bytes | str, *, event_ids: Sequence[str], said: str = "") -> bool:
+    async def enqueue(  # noqa: PLR0913 - each has a default; who needs another one names it
+        self,
+        thread: str,
+        body: bytes | str,
+        *,
+        event_ids: Sequence[str],
+        said: str = "",
+        hold_s: float = 0.0,
+        fuller: bool = False,
+    ) -> bool:
         """Store a message; False when any of ``event_ids`` was seen in the last 24 h (it is stored already).
 
         Whatever the answer, all of ``event_ids`` are known afterwards, so a chain of twins stays closed. ``body`` is
-        UTF-8. ``said`` (a ts of Slack's) puts it before what waits and was said later.
+        UTF-8. ``said`` (a ts of Slack's) puts it before what waits and was said later. It is not claimed for ``hold_s``
+        unless a ``fuller`` event about the same message comes, whose body then stands in its place.
         """
         ids = dict.fromkeys(event_ids)  # the same id twice in one call is no twin
         # Half an emoji in a cut text has no UTF-8 form; refusing it would have Slack send it for ever.
         text = body.encode("utf-8", "replace") if isinstance(body, str) else body
         message_id = f"{said}/{uuid.uuid4().hex}" if _SAID.fullmatch(said) else uuid.uuid4().hex
-        arguments: list[str | bytes | int] = [thread, message_id, text, SEEN_TTL_S, self._wakeup.ttl_in_scripts, *ids]
+        how = [SEEN_TTL_S, self._wakeup.ttl_in_scripts, round(hold_s * 1000), "1" if fuller else ""]
+        arguments = [thread, message_id, text, *how, *ids]
         stored = await self._wakeup.answered(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
         await self._replication.confirm(self.shard_of(thread))
         return stored
@@ -313,6 +324,10 @@ class Mailbox:
         """A message of this thread that waits for a later try is due now: somebody took it back."""
         if await self._redis.zadd(self.ready_key(thread), {thread: 1}, xx=True, lt=True, ch=True):
             await self._wakeup.ring()
+
+    async def rests(self, thread: str) -> bool:
+        """Whether messages of this thread wait and none is in a worker's hands."""
+        return await self._redis.zscore(self.ready_key(thread), thread) is not None
 
     async def cancellations(self, listening: Callable[[], None]) -> AsyncIterator[Cancellation]:
         """What ``cancel`` said, on whatever worker, from when ``listening`` is called. Raises ``RedisError``."""

@@ -53,8 +53,8 @@ class Wakeup:
         return 0 if self._shared else BELL_TTL_S
 
     async def answered(self, answer: int) -> bool:
-        """What a script's 0, 1 or 2 means: whether it did anything; after a 2 a worker has been woken."""
-        if answer > 1 and self._shared:
+        """What a script's answer means: whether above 0; after a 2 or -2 a worker has been woken."""
+        if abs(answer) > 1 and self._shared:
             with suppress(RedisError):
                 await self.ring()
         return answer > 0

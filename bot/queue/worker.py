@@ -13,20 +13,24 @@ import traceback
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import structlog
 from redis.exceptions import RedisError
 
+from bot.queue.ending import GIVEBACK, OK, Ending, dead, later, retry
 from bot.queue.lease import Lease, LeaseLost, heed_cancellation, now
-from bot.queue.queue import FAREWELLS, Claimed, Mailbox, Verb
+from bot.queue.queue import FAREWELLS, Claimed, Mailbox
 from bot.redis.url import OUTAGES, plain_cause
 
 LOG = structlog.get_logger()
 
 IDLE_S = 0.5
-CLAIMED_AT_ONCE = 32
+CLAIMED_AT_ONCE = 8
+CLAIMED_WHEN_BUSY = 2
+LAG_S = 0.02
+LAGS_MOST_S = 0.5
 OUTAGE_FIRST_S = 0.1
 OUTAGE_MAX_S = 2.0
 REPORT_S = 60.0
@@ -39,38 +43,6 @@ BACKOFF_MAX_S = 60.0
 
 # Why a turn was interrupted: the person (or an edit) wanted it, its lease is lost, or we are ending.
 Interruption = Literal["stopped", "lease_lost", "drained"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """How a turn ended, for the mailbox. ``after_s`` and ``reason`` belong to ``retry`` and ``dead``.
-
-    ``settles`` names the mark that is of no use any more.
-    """
-
-    verb: Verb
-    after_s: float = 0.0
-    reason: str = ""
-    settles: str = field(default="", compare=False)
-
-
-OK = Ending(verb="ok")
-GIVEBACK = Ending(verb="giveback")
-
-
-def retry(after_s: float) -> Ending:
-    """Try the message again after so many seconds; what came later in its thread waits. It counts as a try."""
-    return Ending(verb="retry", after_s=after_s)
-
-
-def later(after_s: float) -> Ending:
-    """Try the message again after so many seconds, and do not count this try: a far end was away, nobody failed."""
-    return Ending(verb="giveback", after_s=after_s)
-
-
-def dead(reason: str) -> Ending:
-    """Give the message up; ``reason`` is for the operator. ``on_dead`` is called before."""
-    return Ending(verb="dead", reason=reason)
 
 
 def backoff(tries: int) -> float:
@@ -239,11 +211,28 @@ class Turns:
         if free <= 0:
             await self._something_changes()
             return
-        claimed = await self._mailbox.claim(self.worker, min(free, CLAIMED_AT_ONCE))
+        busy = await self._busy()
+        if self._stopping.is_set():
+            return
+        claimed = await self._mailbox.claim(self.worker, min(free, CLAIMED_WHEN_BUSY if busy else CLAIMED_AT_ONCE))
         for message in claimed:
             self._start(message, turns)
         if not claimed:
             await self._mailbox.wait(IDLE_S)
+
+    async def _busy(self) -> bool:
+        """Wait until the turns that run leave the processor some time; whether they did not for a while.
+
+        More of them at once would end none sooner. What waits in Redis can still be overtaken by a direct chat or
+        another workspace; what is claimed shares the processor with it.
+        """
+        until = now() + LAGS_MOST_S
+        while self._running and now() < until:
+            began = now()
+            await asyncio.sleep(LAG_S / 4)
+            if now() - began < LAG_S:
+                return False
+        return bool(self._running)
 
     async def _something_changes(self) -> None:
         """Return when a turn ended or ``stop`` was called, from now on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -16,6 +17,7 @@ from agent.thread.conversation import ThreadKey
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls, no_lease
 
 SESSION_METHOD: Final = "agents.sessions.setStatus"
+RENAME_METHOD: Final = "agents.sessions.rename"
 STATUS_METHOD: Final = "assistant.threads.setStatus"
 LONGEST_TITLE: Final = 200
 _MISSING_S: Final = 3_600.0
@@ -26,18 +28,18 @@ _MISSING: Final = frozenset(
 _log = structlog.get_logger()
 
 
-Limited = Callable[[ThreadKey], Awaitable[object]]
+Later = Callable[[ThreadKey], Awaitable[object]]
 
 
 class AgentSessions:
     """The sessions of one workspace. One that has none is asked again after an hour.
 
-    ``limited`` hears of a session whose end has to wait for its turn under Slack's limits.
+    ``later`` hears of a session that has to be ended at another time.
     """
 
-    def __init__(self, calls: SlackCalls, limited: Limited) -> None:
+    def __init__(self, calls: SlackCalls, later: Later) -> None:
         self._calls = calls
-        self._limited = limited
+        self._later = later
         self._not_before = 0.0
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
@@ -54,28 +56,39 @@ class AgentSessions:
 
         Raises what ``lease_check`` raises.
         """
+        if title and self._known():
+            # A title told with a status counts only for a session that begins, and this one has begun.
+            with suppress(DeliveryFailed):
+                named = {"channel_id": place.channel, "thread_ts": place.thread_ts, "title": title[:LONGEST_TITLE]}
+                await self._calls.once(RENAME_METHOD, named)
         try:
-            await self.end_now(place, lease_check, title=title)
-        except DeliveryFailed:
-            await self._limited(place)
+            await self.end_now(place, lease_check)
+        except DeliveryFailed as failure:
+            if not failure.permanent:
+                await self.end_later(place)
 
-    async def end_now(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
-        """The same. Raises ``DeliveryFailed`` where Slack's limits let it be done later only."""
+    async def end_later(self, place: ThreadKey) -> None:
+        """The same, once nothing waits and nobody works there."""
+        await self._later(place)
+
+    async def end_now(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
+        """The same. Raises ``DeliveryFailed`` where Slack does not let it be done now."""
+        lease_check()
+        active, nothing = _body(place, "active"), _body(place, "")
         try:
             if self._known():
-                named = {"title": title[:LONGEST_TITLE]} if title else {}
-                await self._calls.write(SESSION_METHOD, {**_body(place, "active"), **named}, lease_check=lease_check)
+                await self._calls.once(SESSION_METHOD, active)
+                return
         except DeliveryFailed as failure:
-            if failure.again_s:
-                raise
             self._failed(failure)
-        if not self._known():
-            try:
-                await self._calls.write(STATUS_METHOD, _body(place, ""), lease_check=lease_check)
-            except DeliveryFailed as failure:
-                if failure.again_s:
-                    raise
-                _log.info("status_not_cleared", reason=failure.reason)
+        try:
+            # Slack takes an empty status for the same, and that may be told more often than fifty times a minute.
+            await self._calls.write(STATUS_METHOD, nothing, lease_check=lease_check)
+        except DeliveryFailed as failure:
+            _log.info("status_not_cleared", reason=failure.reason)
+            if not (failure.permanent and self._known()):
+                raise
+            await self._calls.write(SESSION_METHOD, active, lease_check=lease_check)
 
     def _known(self) -> bool:
         """Whether the workspace may have sessions."""

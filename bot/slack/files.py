@@ -74,7 +74,9 @@ class Attachments:
     async def of(
         self, incoming: Incoming, first: Mapping[str, Any] | None, asked: Mapping[str, Any] | None = None
     ) -> tuple[AttachedFile, ...]:
-        """The files of the message's message, then those of its thread's first one, as far as they can be read.
+        """The files of the message, then those of its thread's first one, as far as they can be read.
+
+        What an event told of a message's files is taken; else Slack is asked for the message.
 
         ``first`` is that one as Slack has it; empty where it is of no interest, None where it has to be looked up.
         ``asked`` is the message itself, if it was read already.
@@ -83,17 +85,18 @@ class Attachments:
             DeliveryFailed: Slack is away for too long (never permanent: what a place that cannot be read has is not
                 known, but that there is a file may be).
         """
-        if incoming.files == "none" and first is None:
-            first, _ = await self._looked_up(incoming.thread, incoming.thread.thread_ts)
-        elif incoming.files != "none":
+        own = list(incoming.attached) if all(map(_tells_where, incoming.attached)) else []
+        if incoming.files == "unknown" or (incoming.files == "some" and not own):
             above: Mapping[str, Any] = {}
             if not asked:
                 asked, above = await self._looked_up(incoming.thread, incoming.ts)
             if incoming.files == "some" and not asked:
                 return (AttachedFile(name="", trouble="away"),)  # the event told of it, and kept no name
-            first = above or first or {}
-        own = list(objects(asked, "files")) if incoming.files != "none" else []
-        more = [one for one in objects(first, "files") if one not in own]
+            own, first = list(objects(asked, "files")), above or first or {}
+        elif first is None:
+            first, _ = await self._looked_up(incoming.thread, incoming.thread.thread_ts)
+        known = {string(one, "id") for one in own}
+        more = [one for one in objects(first, "files") if string(one, "id") not in known]
         shared = [*((one, False) for one in own), *((one, True) for one in more)]
         read = [replace(await self._file(one), opening=opening) for one, opening in shared[:MOST_FILES]]
         read += [AttachedFile(name=_name(one), trouble="many", opening=opening) for one, opening in shared[MOST_FILES:]]
@@ -208,6 +211,11 @@ def _is_sign_in(content_type: str, data: bytes, known: Mapping[str, Any]) -> boo
 
 def _is_slack(host: str | None) -> bool:
     return any(host == own or (host or "").endswith(f".{own}") for own in _SLACK_HOSTS)
+
+
+def _tells_where(shared: Mapping[str, Any]) -> bool:
+    """Whether an event told enough of a file to read it, or to ask for it by its id."""
+    return bool(string(shared, "url_private") or string(shared, "file_access") == "check_file_info")
 
 
 def _name(shared: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -67,8 +68,8 @@ class Incoming:
     ``event_ids`` are the keys under which a second delivery of the same thing is known. ``unproven``: nobody remembers
     whether Orion was addressed in the thread, so Slack must be asked first. ``refused`` says why this person gets no
     answer. ``vouched``: the event itself said whether its channel is shared. ``files``: the message has files (of a
-    mention no event may tell). ``through_app``: posted by an app in the name of ``user``, who may be a person or a bot.
-    ``user_team``: the asker's own workspace, where the event names it.
+    mention no event may tell), ``attached`` is what the event told of them. ``through_app``: posted by an app in the
+    name of ``user``, who may be a person or a bot. ``user_team``: the asker's own workspace, where the event names it.
     """
 
     kind: Kind
@@ -86,6 +87,7 @@ class Incoming:
     refused: str = ""
     vouched: bool = False
     files: Files = "none"
+    attached: tuple[Mapping[str, Any], ...] = ()
     through_app: bool = False
     action_token: str = ""
     user_team: str = ""
@@ -122,6 +124,7 @@ class Incoming:
             known["thread"] = ThreadKey(**known["thread"])
             known["mentioned"] = frozenset(known.get("mentioned", ()))
             known["event_ids"] = tuple(known.get("event_ids", ()))
+            known["attached"] = tuple(known.get("attached", ()))
             return cls(**known)
         except (TypeError, KeyError) as exc:
             message = "not a stored message"

@@ -58,6 +58,9 @@ PACES: Final[Mapping[str, Pace]] = {
     "views.open": _TIER_4,
     "views.publish": _TIER_4,
     "agents.sessions.setStatus": _TIER_3,
+    "agents.sessions.rename": _TIER_3,
+    "files.info": _TIER_4,
+    "usergroups.list": _TIER_2,
 }
 _BY_CHANNEL: Final = frozenset({"chat.postMessage"})
 

@@ -22,9 +22,9 @@ from agent.turn.progress import Save
 from bot.delivery.blocks import Mark, short_id
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams, streaming
+from bot.queue.ending import OK, Ending, dead, later
 from bot.queue.lease import Lease, LeaseLost
 from bot.queue.queue import Claimed
-from bot.queue.worker import OK, Ending, dead, later
 from bot.slack.files import opened_with
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
@@ -51,6 +51,11 @@ FAILURES: Final = frozenset({"failed", "out_of_budget"})
 
 NOT_ANSWERED: Final = frozenset({"refused", "failed", "out_of_budget"})
 """Outcomes after which a human may be asked (A13)."""
+
+FIRST_STATUS_S: Final = 0.2
+"""What is answered sooner needs no status."""
+SHOWN_AFTER_S: Final = 1.0
+"""A question that waited for so long may stand under a status already (``bot.turn.queue_position``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,9 +275,11 @@ class Answering:
                 await self._save(job, after)
             return OK
         waited = bool(waiting_since(job))
-        first, pace = MODEL_AWAY if waited else THINKING, Pace(late_s=self._timeouts.late_s)
+        first = MODEL_AWAY if waited else THINKING
         answer_key = job.answer_key(may_exist=waited or job.may_be_answered)
-        async with working(self._delivery, job.place, answer_key, pace, first=first, title=_title(job)) as status:
+        async with working(
+            self._delivery, job.place, answer_key, self._pace(job), first=first, title=_title(job)
+        ) as status:
             job = replace(job, context=await said_before_in_chat(job.incoming, self._stores))
             earlier = await with_earlier(job, state, self._delivery.reader)
             files = await self._lookups.files(job.incoming, earlier)
@@ -290,6 +297,11 @@ class Answering:
             await self._streamed.drop_plan(job, before)
             async with streaming(self._streamed.stage(job, before, status.again)) as stream:
                 return await self._turn(job, question, known, LiveView(status=status, stream=stream, before=before))
+
+    def _pace(self, job: Job) -> Pace:
+        """In a direct chat the status begins the session that the answer names; who waited sees one already."""
+        at_once = job.place.channel.startswith("D") or job.claimed.tries > 1 or job.waited_s > SHOWN_AFTER_S
+        return Pace(first_s=0.0 if at_once else FIRST_STATUS_S, late_s=self._timeouts.late_s)
 
     async def _turn(self, job: Job, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
         """One run of the agent: write down what came out, deliver it."""

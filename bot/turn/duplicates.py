@@ -24,9 +24,9 @@ from redis.exceptions import RedisError
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import ENDS_SESSION, AnswerKey, Delivery
 from bot.delivery.slots import left_blank, seconds
+from bot.queue.ending import OK, Ending, later
 from bot.queue.lease import Lease, heed_cancellation, now
 from bot.queue.queue import LEASE_S, Claimed, Mailbox
-from bot.queue.worker import OK, Ending, later
 from bot.slack.history import age_s
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
@@ -59,15 +58,20 @@ class Queueing:
         """Tell one person, unless their Slack is away. Raises ``RedisError``."""
         try:
             delivery = await self._delivery_of(incoming.thread.team)
-            await self._show(delivery, incoming, waiting.place)
+            if not await self._mailbox.rests(waiting.thread) and waiting.place:
+                return  # its turn began while others were told
+            stood_in = await self._show(delivery, incoming, waiting.place)
             if all(one.id != waiting.id for one in await self._mailbox.stored(waiting.thread)):
-                await self._take_back(delivery, incoming)
+                await self._take_back(delivery, incoming, stood_in=stood_in)
+            elif not await self._mailbox.rests(waiting.thread):
+                await delivery.sessions.end_later(incoming.thread)  # its turn may have cleared the status before us
         except DeliveryFailed as failure:
             log.info("queue_not_shown", thread=waiting.thread, reason=failure.reason)
         else:
             log.info("queue_shown", thread=waiting.thread, message_id=waiting.id, place=waiting.place)
 
-    async def _show(self, delivery: Delivery, incoming: Incoming, place: int) -> None:
+    async def _show(self, delivery: Delivery, incoming: Incoming, place: int) -> bool:
+        """Whether a placeholder had to stand in for the status."""
         text = status_in(BUSY if place else BEHIND, detect(incoming.text)).format(number=place)
         try:
             await delivery.status(incoming.thread, text)
@@ -77,9 +81,12 @@ class Queueing:
             posted = await delivery.reader.posted(incoming.thread, incoming.ts)
             if not any(message.placeholder for message in posted):
                 await delivery.placeholder(incoming.thread, f"_Orion {text}_", AnswerKey(question_ts=incoming.ts))
+            return True
+        return False
 
-    async def _take_back(self, delivery: Delivery, incoming: Incoming) -> None:
+    async def _take_back(self, delivery: Delivery, incoming: Incoming, *, stood_in: bool) -> None:
         """The answer overtook us: nothing will clear this any more but we."""
-        await delivery.drop_placeholders(incoming.thread, AnswerKey(question_ts=incoming.ts))
-        with suppress(DeliveryFailed):
-            await delivery.status(incoming.thread, "")
+        if stood_in:
+            await delivery.drop_placeholders(incoming.thread, AnswerKey(question_ts=incoming.ts))
+        else:
+            await delivery.sessions.end(incoming.thread)

@@ -11,8 +11,8 @@ import structlog
 
 from agent.model.protocol import PASSING
 from agent.outcome import Failed, TurnOutcome
+from bot.queue.ending import Ending, later
 from bot.queue.queue import Mailbox
-from bot.queue.worker import Ending, later
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job
 from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, WorkingStatus

@@ -12,9 +12,9 @@ from redis.asyncio import Redis
 from bot.gates.flow import Flow
 from bot.gates.services import GateServices, Helpers
 from bot.local.model.roster import VISITOR
+from bot.queue.ending import OK, Ending
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed, Mailbox
-from bot.queue.worker import OK, Ending
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.stores.budgets import Budgets, Limits

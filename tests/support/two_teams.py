@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from bot.local.model.limits import LENIENT
+from bot.local.model.limits import LENIENT, Strictness
 from bot.local.model.roster import BOT_USER
 from bot.local.server import LocalWorkspace
 from bot.servers.http import serve
@@ -83,9 +83,9 @@ class TwoTeams:
 
 
 @asynccontextmanager
-async def two_teams() -> AsyncIterator[TwoTeams]:
+async def two_teams(strictness: Strictness = LENIENT) -> AsyncIterator[TwoTeams]:
     async with AsyncExitStack() as stack:
-        workspaces = {team: LocalWorkspace(strictness=LENIENT, team=team, signing_secret=SECRET) for team in TEAMS}
+        workspaces = {team: LocalWorkspace(strictness=strictness, team=team, signing_secret=SECRET) for team in TEAMS}
         for workspace in workspaces.values():
             await workspace.start()
             stack.push_async_callback(workspace.stop)

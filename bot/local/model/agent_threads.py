@@ -66,10 +66,9 @@ class AgentThreads:
         self._end_status((message.channel, message.thread_ts or message.ts))
 
     def set_session(self, thread: ThreadId, status: str, title: str) -> None:
-        """Sets a session's state, making the session when there is none."""
-        session = self.sessions.setdefault(thread, Session(status=status))
+        """Sets a session's state, making the session when there is none; only then does ``title`` count."""
+        session = self.sessions.setdefault(thread, Session(status=status, title=title))
         session.status = status
-        session.title = title or session.title
         if status != "processing":
             self._end_status(thread)
         self.feed.publish("session", channel=thread[0], thread_ts=thread[1], status=status, title=session.title)

@@ -19,7 +19,7 @@ def _documented_rates() -> dict[str, tuple[int, float]]:
         20: ("chat.startStream", "chat.stopStream", "conversations.list", "usergroups.list"),
         50: (
             *("conversations.replies", "conversations.history", "conversations.info", "chat.update", "chat.delete"),
-            "agents.sessions.setStatus",
+            *("agents.sessions.setStatus", "agents.sessions.rename"),
         ),
         100: ("chat.appendStream", "chat.postEphemeral", "users.info", "views.open", "views.publish", "files.info"),
     }

@@ -84,20 +84,27 @@ async def killed_again_and_again(folder: Path, dice: random.Random, scale: float
     return Row(name="restarts", done=done, ledger=summed(ledgers), seconds=time.monotonic() - began)
 
 
-async def at_once(folder: Path, dice: random.Random, scale: float) -> Row:
+async def in_one_channel(folder: Path, dice: random.Random, scale: float) -> Row:
     mentions = max(20, round(100 * scale))
-    began = time.monotonic()
-    ledger, last_s = await crowd(folder, dice, Crowd(mentions=mentions))
-    done = f"{mentions} mentions at once, one serve; the last answer after {last_s:.1f} s"
-    return Row(name="burst", done=done, ledger=ledger, seconds=time.monotonic() - began)
+    return await _crowded("burst", "at once in one channel", folder, dice, Crowd(mentions=mentions, channels=1))
+
+
+async def over_twenty_channels(folder: Path, dice: random.Random, scale: float) -> Row:
+    mentions = max(20, round(100 * scale))
+    return await _crowded("channels", "at once over 20 channels", folder, dice, Crowd(mentions=mentions, channels=20))
 
 
 async def a_thousand(folder: Path, dice: random.Random, scale: float) -> Row:
-    mentions = max(20, round(1000 * scale))
+    seconds = 60 * scale
+    what = Crowd(mentions=max(20, round(1000 * scale)), channels=20, seconds=seconds, workers=2)
+    return await _crowded("thousand", f"within {seconds:.0f} s over 20 channels, 2 workers", folder, dice, what)
+
+
+async def _crowded(name: str, how: str, folder: Path, dice: random.Random, what: Crowd) -> Row:
     began = time.monotonic()
-    ledger, last_s = await crowd(folder, dice, Crowd(mentions=mentions, seconds=60 * scale, workers=2))
-    done = f"{mentions} mentions in {60 * scale:.0f} s, 2 workers; the last answer {last_s:.1f} s later"
-    return Row(name="thousand", done=done, ledger=ledger, seconds=time.monotonic() - began)
+    found = await crowd(folder, dice, what)
+    done = f"{what.mentions} mentions {how}; {found.told()}"
+    return Row(name=name, done=done, ledger=found.ledger, seconds=time.monotonic() - began, wrong=found.wrong())
 
 
 async def asked_to_end(folder: Path, dice: random.Random, scale: float) -> Row:
@@ -110,7 +117,8 @@ async def asked_to_end(folder: Path, dice: random.Random, scale: float) -> Row:
 
 SCENARIOS: dict[str, Scenario] = {
     "drain": asked_to_end,
-    "burst": at_once,
+    "burst": in_one_channel,
+    "channels": over_twenty_channels,
     "storm": in_a_storm,
     "restarts": killed_again_and_again,
     "thousand": a_thousand,

@@ -15,7 +15,6 @@ from typing import Any
 
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
-from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.redis.connect import open_redis
 from bot.slack.history import ANSWER_EVENT, WORKING_EVENT, sort_key
@@ -127,8 +126,10 @@ def _late(earlier: str, later: str, stored: Mapping[str, float]) -> bool:
 
 
 def left_behind(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
-    """Statuses still on show and placeholders that no answer took over."""
-    statuses = [f"status {channel} {thread}" for channel, thread in workspace.workspace.threads.statuses]
+    """Statuses and Stop buttons still on show, and placeholders that no answer took over."""
+    threads = workspace.workspace.threads
+    statuses = [f"status {channel} {thread}" for channel, thread in threads.statuses]
+    statuses += [f"Stop button {place}" for place, one in threads.sessions.items() if one.status == "processing"]
     places = {(one.channel, one.thread) for one in asked}
     messages = (m for channel, thread in places for m in workspace.messages(channel, thread))
     working = [m for m in messages if (m.get("metadata") or {}).get("event_type") == WORKING_EVENT]
@@ -156,10 +157,11 @@ async def _misremembered(scene: Scene, threads: Mapping[tuple[str, str], Sequenc
     answer, still in work or read from Slack, has no place in that order.
     """
     wrong: list[str] = []
+    team = scene.workspace.workspace.setup.team
     async with open_redis(scene.settings) as redis:
         store = ThreadStore(redis, prefix=scene.prefix)
         for (channel, thread), spans in threads.items():
-            state = await store.load(ThreadKey(team=TEAM_ID, channel=channel, thread_ts=thread or channel))
+            state = await store.load(ThreadKey(team=team, channel=channel, thread_ts=thread or channel))
             stamps = [m.ts for m in state.history if m.role == "user"]
             answered_at = {ts: sort_key(answer) for ts, answer in spans}
             answered = [ts for ts in stamps if ts in answered_at]

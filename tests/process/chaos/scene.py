@@ -29,8 +29,9 @@ BLOCKS = "<answer>Each API key may make 600 requests a minute [1].\n\nBursts"
 REST = (" of up to 50 requests a second are accepted [1].\n\n", "Keys on the partner plan may make 3,000 [1].</answer>")
 STEPS = [{"description": "Find the limit of a key"}, {"description": "Compare it with the partner plan"}]
 PLANNED = calls(("finish_step", {"step": 1, "result": "600", "plan": STEPS}))
-IMPATIENT_SLACK = Strictness(rates=False, retry_delays=(0.3, 1.0, 2.0, 4.0, 8.0))
-"""Slack's own retries come after 0, 60 and 300 seconds: a run of minutes cannot wait for them."""
+CHANNELS = ("C0GENERAL", "C0HELP", "C0ENGINEERING")
+SLACK = Strictness(retry_delays=(0.3, 1.0, 2.0, 4.0, 8.0))
+"""With its documented limits. Its own retries after 0, 60 and 300 seconds are too late for a run of minutes."""
 
 Hangs = Callable[[str], bool]
 
@@ -100,16 +101,10 @@ async def scene(
 ) -> AsyncIterator[Scene]:
     """An empty workspace over this Redis."""
     async with AsyncExitStack() as stack:
-        workspace = LocalWorkspace(DocsFolder(roots=(HANDBOOK,)), strictness=IMPATIENT_SLACK)
+        workspace = LocalWorkspace(DocsFolder(roots=(HANDBOOK,)), strictness=SLACK)
         await workspace.start()
         stack.push_async_callback(workspace.stop)
-        server = {
-            "openai_base_url": model.url,
-            "openai_api_key": SecretStr("sk-chaos"),
-            "model": "scripted",
-            "streams": streams,
-        }
-        settings = settings_in(folder / "home", redis_url, **server)
+        settings = settings_in(folder / "home", redis_url, streams=streams, **server(model))
         hands = stack.enter_context(crew(folder / "logs"))
         yield Scene(
             workspace=workspace,
@@ -118,6 +113,11 @@ async def scene(
             dice=dice,
             prefix=prefix,
         )
+
+
+def server(model: ScriptedOpenAI) -> dict[str, Any]:
+    """The settings that name this model."""
+    return {"openai_base_url": model.url, "openai_api_key": SecretStr("sk-chaos"), "model": "scripted"}
 
 
 async def patiently(predicate: Callable[[], object], seconds: float) -> bool:

@@ -15,9 +15,10 @@ from pathlib import Path
 import structlog
 from redis.asyncio import Redis
 
+from bot.queue.ending import OK, Ending
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed, Mailbox
-from bot.queue.worker import OK, Ending, Turns
+from bot.queue.worker import Turns
 from bot.redis.embedded import connect
 
 

@@ -1,4 +1,4 @@
-"""What one easy mention costs: round trips and commands of Redis, bytes kept there, lines in the log."""
+"""What one easy mention costs: trips and commands of Redis, bytes kept there, calls of Slack, log lines."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ async def test_one_easy_mention_costs_few_round_trips_bytes_and_log_lines(
     ):
         await answered(setting)  # warms up what is asked once
         tap.trips.clear()
+        setting.workspace.calls.clear()
         before = await memory(redis_client)
         informed = await answered(setting)
+        assert [call.method for call in setting.workspace.calls] == ["chat.postMessage"]
         assert len(tap.trips) <= 18, tap.trips
         assert tap.commands() <= 36, tap.trips
         assert len(informed) <= 5, informed

@@ -13,7 +13,7 @@ from agent.thread.state import SCHEMA, ThreadState
 from agent.thread.store import ThreadStore
 from bot.gates.newer_schema import AGAIN_S, PATIENCE_S
 from bot.local.model.roster import VISITOR
-from bot.queue.worker import OK
+from bot.queue.ending import OK
 from bot.slack.message import MESSAGE_SCHEMA, Access, Incoming
 from tests.support.gates import gates
 

@@ -18,8 +18,8 @@ from agent.thread.store import ThreadStore
 from bot.gates.access import admits
 from bot.gates.stop import EarlyStops, Stops
 from bot.local.model.roster import VISITOR, Member
+from bot.queue.ending import OK
 from bot.queue.queue import Mailbox
-from bot.queue.worker import OK
 from bot.slack.message import Access, Incoming, Kind
 from bot.slack.users import Person
 from bot.stores.stores import Stores, stores_over

@@ -33,10 +33,10 @@ from bot.install.installations import Installation, Installations, Kept, Seal, n
 from bot.install.oauth import COOKIE, MOST_A_MINUTE, Credentials, OAuthCalls, OAuthFailed, States
 from bot.install.workspaces import InstalledWorkspaces, Reading, TeamBot
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
+from bot.queue.ending import Ending
 from bot.queue.lease import Lease
 from bot.queue.lease import now as monotonic
 from bot.queue.queue import Claimed
-from bot.queue.worker import Ending
 from bot.servers.http import Pages, SlackEndpoint, build, serve
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, open_client

@@ -56,6 +56,23 @@ async def test_e5_messages_of_a_thread_come_one_at_a_time_in_order(mailbox: Mail
     assert await mailbox.depth() == Depth(messages=0, leased=0, dead=0)
 
 
+async def test_a3_what_says_more_of_a_message_takes_its_place_while_nobody_has_it(mailbox: Mailbox) -> None:
+    assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1", "M1"], hold_s=60)
+    assert await mailbox.claim("w1", 1) == [], "it waits for its twin"
+    assert not await mailbox.enqueue(THREAD, "mention again", event_ids=["E1", "M1"], hold_s=60)
+    assert await mailbox.claim("w1", 1) == []
+    assert not await mailbox.enqueue(THREAD, "message", event_ids=["E2", "M1"], fuller=True)
+    claimed = await claim_one(mailbox)
+    assert claimed.body == "message"
+    assert not await mailbox.enqueue(THREAD, "too late", event_ids=["E3", "M1"], fuller=True)
+    assert [one.body for one in await mailbox.stored(THREAD)] == ["message"]
+
+
+async def test_a3_without_its_twin_a_message_is_claimed_a_moment_later(mailbox: Mailbox) -> None:
+    assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1"], hold_s=0.05)
+    await wait_until(lambda: mailbox.claim("w1", 1), "it is claimed")
+
+
 async def test_e5_threads_run_side_by_side_and_take_turns(mailbox: Mailbox) -> None:
     for thread in ("a", "b"):
         for body in ("1", "2"):

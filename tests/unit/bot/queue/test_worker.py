@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,9 +19,10 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from structlog.testing import capture_logs
 
 from bot.queue import worker as turns_module
+from bot.queue.ending import GIVEBACK, OK, Ending, dead, retry
 from bot.queue.lease import Lease, LeaseLost, now
 from bot.queue.queue import MAX_TRIES, Cancellation, Claimed, Depth, Mailbox
-from bot.queue.worker import GIVEBACK, OK, Ending, Turn, Turns, backoff, dead, retry
+from bot.queue.worker import Turn, Turns, backoff
 from bot.redis.embedded import connect
 from tests.support.waiting import wait_until
 
@@ -115,6 +117,27 @@ async def test_e5_a_thread_is_worked_on_in_order_and_threads_side_by_side(mailbo
         stage.go.set()
         await wait_until(lambda: empty(mailbox), "the mailbox is empty")
     assert [body for body in stage.ended if body != "a"] == ["1", "2", "3"]
+
+
+async def test_b4_while_the_processor_is_busy_few_are_claimed_and_others_can_overtake(mailbox: Mailbox) -> None:
+    stage = Stage()
+    most = 0
+
+    async def reckon(_claimed: Claimed, _lease: Lease) -> Ending:
+        nonlocal most
+        for _ in range(4):
+            most = max(most, worker.in_flight)
+            time.sleep(0.03)  # noqa: ASYNC251 - work, not waiting
+            await asyncio.sleep(0)
+        return OK
+
+    stage.behaviour = reckon
+    async with working(mailbox, stage) as worker:
+        for number in range(30):
+            await put(mailbox, str(number), thread=f"thread {number}")
+        await wait_until(lambda: empty(mailbox), "the mailbox is empty", 30)
+    assert len(stage.started) == 30
+    assert most < 20, "turns that wait for nothing but the processor gain nothing by being begun"
 
 
 async def test_concurrency_is_a_limit(mailbox: Mailbox) -> None:

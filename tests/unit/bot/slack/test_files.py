@@ -122,6 +122,18 @@ async def test_a11_the_files_of_a_mention_are_looked_up_and_read() -> None:
         assert "x()" not in read[3].text
 
 
+async def test_a11_files_that_an_event_tells_of_are_read_without_asking_for_the_message() -> None:
+    async with local_slack() as slack:
+        file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
+        told = (slack.server.workspace.files[file].payload,)
+        (read,) = await attachments(slack).of(incoming("1.000001", files="some", attached=told), {})
+        assert (read.name, read.text.strip(), read.trouble) == ("a.txt", "Forty euros.", "")
+        assert slack.server.calls == []
+        ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=[file])
+        (read,) = await attachments(slack).of(incoming(ts, files="some", attached=({"id": file},)), {})
+        assert read.name == "a.txt", "an id alone is looked up"
+
+
 async def test_a11_files_of_a_question_in_a_thread_come_before_those_at_its_top() -> None:
     async with local_slack() as slack:
         first, second = (slack.server.add_file(VISITOR, name, b"Forty euros.") for name in ("a.txt", "b.txt"))

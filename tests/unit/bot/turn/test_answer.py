@@ -31,9 +31,9 @@ from bot.events.enqueue import Enqueuer
 from bot.gates.flow import Flow, read_body
 from bot.gates.services import GateServices, Helpers
 from bot.gates.stop import Cancel, EarlyStops, Stops
+from bot.queue.ending import OK, Ending
 from bot.queue.lease import Lease, LeaseLost
 from bot.queue.queue import Claimed, Mailbox
-from bot.queue.worker import OK, Ending
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls

@@ -22,9 +22,9 @@ from agent.texts.catalogue import own_words
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import AnswerKey
 from bot.gates.flow import read_body
+from bot.queue.ending import OK
 from bot.queue.lease import Lease
 from bot.queue.queue import Mailbox
-from bot.queue.worker import OK
 from bot.slack.message import MESSAGE_SCHEMA, Incoming
 from bot.turn.duplicates import DuplicateChecker, PendingCheck, PendingChecks, put_in_order
 from bot.turn.job import turn_id_of

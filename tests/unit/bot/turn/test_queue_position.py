@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.turn.queue_position import BEHIND, Queueing, QueuePace
 from bot.turn.status import working
 from tests.support.local_slack import CHAT, Slack, local_slack
-from tests.unit.bot.turn.test_status import shown
+from tests.unit.bot.turn.test_status import cleared, shown
 
 AT_ONCE = QueuePace(noticeable_s=0, again_s=60)
 
@@ -106,10 +107,17 @@ async def test_a5_a_word_that_comes_too_late_is_taken_back(redis_client: Redis) 
     async with scene(redis_client) as on:
         await on.asked()
         (waiting,) = await on.mailbox.waiting(for_s=0, again_s=1, limit=1)
-        (claimed,) = await on.mailbox.claim("w", 1)
-        assert await on.mailbox.done(claimed, "ok")
+        on.slack.server.faults.hold("assistant.threads.setStatus")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(on.queueing.tell(waiting, Incoming.from_json(waiting.body)))
+            await on.slack.server.wait_for(lambda: on.slack.made("assistant.threads.setStatus"))
+            (claimed,) = await on.mailbox.claim("w", 1)
+            assert await on.mailbox.done(claimed, "ok")
+            on.slack.server.faults.release()
+        assert shown(on.slack) == ["is busy: you are number 1 in the queue…"]
+        assert cleared(on.slack), "nobody but who told it clears it"
         await on.queueing.tell(waiting, Incoming.from_json(waiting.body))
-        assert shown(on.slack) == ["is busy: you are number 1 in the queue…", ""]
+        assert len(shown(on.slack)) == 1, "what is answered is not told"
 
 
 async def test_a5_without_statuses_one_message_stands_in_and_goes_with_the_turn(redis_client: Redis) -> None:

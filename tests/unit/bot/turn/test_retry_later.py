@@ -28,7 +28,7 @@ from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.integration.test_failures import QUICK
 from tests.support.local_slack import Slack, local_slack
 from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, fails, says
-from tests.support.orion_running import MENTION, Setting, running, shown
+from tests.support.orion_running import CHANNEL, MENTION, Setting, running, shown
 from tests.support.waiting import wait_until
 
 DOWN = Failed(answer=plain_answer("away"), reason="LLMError")
@@ -133,14 +133,15 @@ async def test_a5_a_silent_model_is_shown_while_it_is_silent_and_after(tmp_path:
         assert "is thinking…" not in after
 
 
-async def test_a5_a_status_is_shown_while_the_message_is_looked_up_for_files(tmp_path: Path, redis_url: str) -> None:
+async def test_a5_a_status_is_shown_while_the_thread_is_read(tmp_path: Path, redis_url: str) -> None:
     async with (
         ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
         running(with_server(tmp_path, redis_url, server)) as setting,
     ):
         setting.workspace.faults.hang("conversations.replies")
-        ts = setting.ask(f"{MENTION} {LIMIT}")
+        root = setting.workspace.post("U0ONCALL", CHANNEL, "Who knows about keys?")
+        ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
         await wait_until(lambda: statuses(setting) == ["is thinking…"], "a status is shown")
         assert server.requests == []
         setting.workspace.faults.release()
-        assert "600 requests" in shown(await setting.answer_to(ts))
+        assert "600 requests" in shown(await setting.answer_to(ts, thread=root))
