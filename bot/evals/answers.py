@@ -13,7 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from agent.outcome import Cancelled, OutcomeName, TurnOutcome, outcome_name
 from agent.thread.conversation import Question, ThreadKey
@@ -21,7 +23,7 @@ from agent.thread.state import ThreadState
 from agent.turn.events import TurnEvent
 from bot.documents.open import corpus_of
 from bot.documents.vectors import make_vectors
-from bot.evals.rows import percentile, read_rows, share
+from bot.evals.rows import Row, Text, percentile, read_rows, share
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder
 from bot.turn.engine import Engine, open_engine
@@ -37,20 +39,18 @@ ENVIRONMENT = "eval"
 """Langfuse keeps these traces and scores apart from those of people's questions."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledQuestion:
-    """One labelled question. ``expect`` is None where Orion should refuse; ``thread`` is its own id where alone."""
+class LabelledQuestion(Row):
+    """One labelled question. ``expect`` None: Orion should refuse. Rows of one ``thread`` are a conversation."""
 
-    id: str
     question: str
-    expect: tuple[str, ...] | None
-    thread: str
-    kind: str
+    expect: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)] | None
+    thread: Text = ""
+    kind: Text = ""
 
     @property
-    def alone(self) -> bool:
-        """No other row goes on with it."""
-        return self.thread == _alone(self.id)
+    def conversation(self) -> str:
+        """What it shares with the rows that go on with it."""
+        return self.thread or f"only {self.id}"
 
 
 Result = Literal["answered", "refused", "wrong", "error"]
@@ -112,7 +112,7 @@ class Run:
 
 async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
     """Every question of a file about the documents in ``docs``, asked. Raises ``WrongUse`` for a bad row."""
-    questions, corpus, began = read_questions(path), corpus_of(settings, [docs]), datetime.now(UTC)
+    questions, corpus, began = list(read_rows(path, LabelledQuestion)), corpus_of(settings, [docs]), datetime.now(UTC)
     name = f"{path.stem} {began.isoformat(timespec='milliseconds')}"
     tracer = open_tracer(settings, ENVIRONMENT)
     try:
@@ -122,8 +122,8 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
         pushed = await push(
             tracer,
             Experiment(
-                dataset=whole(path.stem),
-                run=whole(name),
+                dataset=path.stem,
+                run=name,
                 items=[_item(reply, name, number) for number, reply in enumerate(replies)],
                 shares=_shares(replies),
                 about={"model": model, "file": path.name},
@@ -140,8 +140,8 @@ async def _asked(
     states: dict[str, ThreadState] = {}
     replies: list[Replied] = []
     for number, asked in enumerate(questions):
-        state = states.get(asked.thread, ThreadState())
-        reply, states[asked.thread] = await _ask(engine, asked, state, tracer, _turn_id(run, number))
+        state = states.get(asked.conversation, ThreadState())
+        reply, states[asked.conversation] = await _ask(engine, asked, state, tracer, _turn_id(run, number))
         replies.append(reply)
     return tuple(replies)
 
@@ -161,12 +161,12 @@ def _item(reply: Replied, run: str, number: int) -> Item:
         "trace": trace_id_of(_turn_id(run, number)),
     }
     return Item(
-        id=whole(asked.id),
-        question=whole(asked.question),
-        expect=asked.expect and tuple(map(whole, asked.expect)),
-        answer=whole(reply.text),
+        id=asked.id,
+        question=asked.question,
+        expect=asked.expect,
+        answer=reply.text,
         as_expected=reply.as_expected,
-        kind=whole(asked.kind),
+        kind=asked.kind,
         facts=facts,
     )
 
@@ -175,29 +175,6 @@ def _shares(replies: Sequence[Replied]) -> dict[str, float]:
     figures = scored(replies)
     shares = {"as_expected_share": share(_right(replies), len(replies))}
     return {**shares, **{name: figures[name] for name in ("answered_share", "refused_share", "p50_ms", "p95_ms")}}
-
-
-def whole(text: str) -> str:
-    """The text as UTF-8 can carry it: JSON can spell half of a character."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def read_questions(path: Path) -> list[LabelledQuestion]:
-    """The questions of one file."""
-    return [
-        LabelledQuestion(
-            id=row.identity(),
-            question=row.text("question"),
-            expect=row.texts("expect"),
-            thread=row.text("thread", "") or _alone(row.identity()),
-            kind=row.text("kind", ""),
-        )
-        for row in read_rows(path)
-    ]
-
-
-def _alone(identity: str) -> str:
-    return f"only {identity}"
 
 
 def scored(replies: Sequence[Replied]) -> dict[str, Any]:
@@ -243,7 +220,7 @@ async def _ask(
     engine: Engine, asked: LabelledQuestion, state: ThreadState, tracer: Tracer, turn_id: str
 ) -> tuple[Replied, ThreadState]:
     question = Question(thread=_thread(asked), user=_USER, text=asked.question, ts=f"{time.time():.6f}")
-    trace = tracer.turn(turn_id, thread=whole(str(question.thread)), user=_USER, question=whole(asked.question))
+    trace = tracer.turn(turn_id, thread=str(question.thread), user=_USER, question=asked.question)
     recorder = Recorder()
 
     def listen(event: TurnEvent) -> None:
@@ -258,7 +235,7 @@ async def _ask(
 
 
 def _thread(asked: LabelledQuestion) -> ThreadKey:
-    return ThreadKey(team="eval", channel="eval", thread_ts=asked.thread)
+    return ThreadKey(team="eval", channel="eval", thread_ts=asked.conversation)
 
 
 def _reply(asked: LabelledQuestion, outcome: TurnOutcome, recorder: Recorder, ms: float) -> Replied:

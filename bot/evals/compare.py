@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from bot.errors import WrongUse
-from bot.evals.verify import read_json
+from bot.evals.rows import read_json
 
 Report = Mapping[str, Any]
 Direction = Literal["better", "worse", "same"]

@@ -6,12 +6,12 @@ The threshold for each file is fitted on the other files. Rows of one group coun
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from bot.evals import rows as eval_rows
+from bot.evals.rows import Row, Text, read_rows, share
 from verification.evidence.score import SUPPORTED
 from verification.grounding.examine import grounds
 from verification.grounding.ground import ground
@@ -20,23 +20,21 @@ from verification.types import Claim, Draft, Source
 _STEPS = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One labelled pair. ``group`` is the row's own id where several rows do not belong together."""
+class Pair(Row):
+    """One labelled pair. Rows of one ``group`` count once; ``supported`` may be written as 1 or 0."""
 
-    id: str
     source: str
     claim: str
-    supported: bool
-    question: str
-    group: str
+    supported: Literal[0, 1] | bool
+    question: Text = ""
+    group: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """A row with its verdict: ``score`` is 0 to 1, ``accused`` says that a rule of error level fired."""
 
-    row: Row
+    row: Pair
     score: float
     accused: bool
     rules: tuple[str, ...]
@@ -54,7 +52,7 @@ def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, 
 
     Raises ``WrongUse`` for a line that is no row, ``OSError`` for predictions that cannot be written.
     """
-    files = [[_judge(row) for row in read_rows(path)] for path in paths]
+    files = [[_judge(row) for row in read_rows(path, Pair)] for path in paths]
     groups = [_grouped(judged) for judged in files]
     reports = []
     lines: list[str] = []
@@ -68,32 +66,7 @@ def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, 
     return reports
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of one file. Raises ``WrongUse`` for a line that is no row."""
-    return map(_row, eval_rows.read_rows(path))
-
-
-def _row(row: eval_rows.Row) -> Row:
-    identity = row.identity()
-    return Row(
-        id=identity,
-        source=row.text("source"),
-        claim=row.text("claim"),
-        supported=_label(row),
-        question=row.text("question", ""),
-        group=str(row.fields.get("group") or identity),
-    )
-
-
-def _label(row: eval_rows.Row) -> bool:
-    """``supported`` as true or false, or as 1 or 0; a word in their place would always count as true."""
-    value = row.fields.get("supported")
-    if value not in (0, 1):
-        row.refuse("'supported' must be true or false, or 1 or 0")
-    return bool(value)
-
-
-def _judge(row: Row) -> Judged:
+def _judge(row: Pair) -> Judged:
     draft = Draft(text=row.claim, question=row.question, sources=(Source(id=1, title="", text=row.source),))
     claim = Claim(text=row.claim, start=0, end=len(row.claim), cited=(1,))
     (judged,), violations = ground(grounds(draft, row.claim), (claim,))
@@ -105,11 +78,12 @@ def _grouped(judged: Sequence[Judged]) -> list[_Group]:
     """Each group once: supported if any of its rows is, by the label and by the score; accused if all of them are."""
     groups: dict[str, _Group] = {}
     for one in judged:
-        before = groups.get(one.row.group)
-        groups[one.row.group] = _Group(
+        group = str(one.row.group or one.row.id)
+        before = groups.get(group)
+        groups[group] = _Group(
             score=max(one.score, before.score) if before else one.score,
             accused=one.accused and (before is None or before.accused),
-            supported=one.row.supported or (before is not None and before.supported),
+            supported=bool(one.row.supported) or (before is not None and before.supported),
         )
     return list(groups.values())
 
@@ -125,11 +99,7 @@ def fitted(others: Sequence[Sequence[_Group]]) -> float:
 def _balanced_accuracy(groups: Sequence[_Group], threshold: float) -> float:
     supported = [group.score >= threshold for group in groups if group.supported]
     unsupported = [group.score < threshold for group in groups if not group.supported]
-    return (_share(sum(supported), len(supported)) + _share(sum(unsupported), len(unsupported))) / 2
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
+    return (share(sum(supported), len(supported)) + share(sum(unsupported), len(unsupported))) / 2
 
 
 def _report(
@@ -147,9 +117,9 @@ def _report(
         "threshold": threshold,
         "fitted_on": fitted_on,
         "errors": len(accused),
-        "precision": round(_share(right, len(accused)), 4),
-        "recall": round(_share(right, len(groups) - supported), 4),
-        "false_alarms": round(_share(len(accused) - right, supported), 4),
+        "precision": share(right, len(accused)),
+        "recall": share(right, len(groups) - supported),
+        "false_alarms": share(len(accused) - right, supported),
     }
 
 

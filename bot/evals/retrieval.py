@@ -7,34 +7,40 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
+
+from pydantic import Field, TypeAdapter
 
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
 from bot.errors import WrongUse
-from bot.evals.rows import percentile
-from bot.evals.verify import read_json
+from bot.evals.rows import Given, Text, checked, percentile, read_json
 
 DEPTH = 10
 PASSAGES = 2 * DEPTH
 """A search gives passages; so many hold ten documents nearly always."""
 RECALL_DEPTH = 5
 
-Gains = Mapping[str, float]
+Gains = dict[str, Annotated[float, Field(ge=0)]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collection:
-    """Documents as ``(title, text)`` by id, queries by id, and per query the gain of each relevant document."""
+class Page(Given):
+    """A document of the collection."""
 
-    docs: Mapping[str, tuple[str, str]]
-    queries: Mapping[str, str]
-    qrels: Mapping[str, Gains]
+    title: Text = ""
+    text: str
+
+
+class Collection(Given):
+    """Documents by id, queries by id, and per query the gain of each relevant document."""
+
+    docs: dict[str, Page]
+    queries: dict[str, str]
+    qrels: dict[str, Gains]
 
 
 def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") -> dict[str, Any]:
@@ -137,55 +143,18 @@ def _index(folder: Path, database: str) -> Iterator[SqliteIndex | PostgresIndex]
             shared.erase()
 
 
-def _written(docs: Mapping[str, tuple[str, str]], folder: Path) -> dict[str, str]:
+def _written(docs: Mapping[str, Page], folder: Path) -> dict[str, str]:
     """Each document as a Markdown file; the id that each file's name stands for."""
     folder.mkdir()
     names: dict[str, str] = {}
-    for number, (identity, (title, text)) in enumerate(docs.items()):
+    for number, (identity, page) in enumerate(docs.items()):
         name = f"{number:07}.md"
         names[name] = identity
-        content = f"# {' '.join(title.split())}\n\n{text}\n" if title.strip() else f"{text}\n"
-        (folder / name).write_text(content, encoding="utf-8", errors="replace")
+        title = f"# {' '.join(page.title.split())}\n\n" if page.title.strip() else ""
+        (folder / name).write_text(f"{title}{page.text}\n", encoding="utf-8")
     return names
 
 
 def read_collection(path: Path) -> Collection:
     """The collection in a JSON file of ``docs``, ``queries`` and ``qrels``."""
-    raw = read_json(path)
-    docs, queries, qrels = (_object(raw, name, str(path)) for name in ("docs", "queries", "qrels"))
-    return Collection(
-        docs={key: _document(value, f"{path}: docs['{key}']") for key, value in docs.items()},
-        queries={key: _string(value, f"{path}: queries['{key}']") for key, value in queries.items()},
-        qrels={key: _gains(value, f"{path}: qrels['{key}']") for key, value in qrels.items()},
-    )
-
-
-def _object(raw: Any, name: str, place: str) -> Mapping[str, Any]:
-    value = raw.get(name) if isinstance(raw, Mapping) else None
-    if not isinstance(value, Mapping):
-        msg = f"{place}: expected an object with '{name}', an object of its own."
-        raise WrongUse(msg)
-    return value
-
-
-def _document(raw: Any, place: str) -> tuple[str, str]:
-    if not isinstance(raw, Mapping):
-        msg = f"{place} must be an object with title and text."
-        raise WrongUse(msg)
-    return _string(raw.get("title") or "", f"{place}.title"), _string(raw.get("text"), f"{place}.text")
-
-
-def _string(raw: Any, place: str) -> str:
-    if not isinstance(raw, str):
-        msg = f"{place} must be a text."
-        raise WrongUse(msg)
-    return raw
-
-
-def _gains(raw: Any, place: str) -> Gains:
-    if not isinstance(raw, Mapping) or not all(
-        isinstance(gain, int | float) and not isinstance(gain, bool) and gain >= 0 for gain in raw.values()
-    ):
-        msg = f"{place} must be an object of numbers from 0."
-        raise WrongUse(msg)
-    return raw
+    return checked(TypeAdapter(Collection), read_json(path), str(path))

@@ -1,84 +1,149 @@
-"""Reads labelled rows, one JSON object a line, and says file, line and fault where a line is none."""
+"""Reads what evaluations are given: texts, JSON files, and labelled rows, one JSON object a line.
+
+What is wrong with a file is said with its line and field (``WrongUse``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from bot.errors import WrongUse
-from bot.evals.verify import parse_json
+from verification.types import Source
+
+Read = TypeVar("Read")
+R = TypeVar("R", bound="Row")
+
+Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+"""A text that may be left out; null counts as absent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One object of a file; ``place`` is ``FILE, line N``."""
-
-    place: str
-    fields: Mapping[str, Any]
-
-    def text(self, name: str, default: str | None = None) -> str:
-        """A text field; null counts as absent. Raises ``WrongUse``."""
-        value = self.fields.get(name)
-        value = default if value is None else value
-        if not isinstance(value, str):
-            self.refuse(f"'{name}' must be a text")
-        return value
-
-    def identity(self) -> str:
-        """The row's id: a text or a whole number."""
-        value = self.fields.get("id")
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            self.refuse("'id' must be a text or a whole number")
-        return str(value)
-
-    def flag(self, name: str) -> bool:
-        """A field that is true or false."""
-        value = self.fields.get(name)
-        if not isinstance(value, bool):
-            self.refuse(f"'{name}' must be true or false")
-        return value
-
-    def texts(self, name: str) -> tuple[str, ...] | None:
-        """A list of texts, or None for null. The field must be there."""
-        if name not in self.fields:
-            self.refuse(f"'{name}' is missing: a list of texts, or null")
-        value = self.fields[name]
-        if value is None:
-            return None
-        if not isinstance(value, list) or not value or not all(isinstance(each, str) and each for each in value):
-            self.refuse(f"'{name}' must be a list of texts, or null")
-        return tuple(value)
-
-    def refuse(self, what: str) -> NoReturn:
-        """End the command: this is what is wrong with the row."""
-        message = f"{self.place}: {what}."
-        raise WrongUse(message)
+def _as_text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of one file. Raises ``WrongUse`` for a file that cannot be read and for a line that is no object."""
+def _one_each(sources: list[SourceRow]) -> list[SourceRow]:
+    numbers = [source.id for source in sources]
+    if twice := next((number for number in numbers if numbers.count(number) > 1), None):
+        message = f"two sources have the id {twice}, so [{twice}] could mean either"
+        raise ValueError(message)
+    return sources
+
+
+def _some(text: str) -> str:
+    if not text.strip():
+        message = "without a text nothing that cites the source can be verified"
+        raise ValueError(message)
+    return text
+
+
+class Given(BaseModel):
+    """Fields are of exactly their type; further fields are ignored."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class SourceRow(Given):
+    """A source as files have it."""
+
+    id: int
+    title: Text = ""
+    url: Text = ""
+    text: Annotated[str, AfterValidator(_some)]
+    updated_at: Text = ""
+
+
+Sources = Annotated[
+    list[SourceRow], BeforeValidator(lambda value: [] if value is None else value), AfterValidator(_one_each)
+]
+
+
+class Row(Given):
+    """What each labelled row has: an id, which may be written as a number."""
+
+    id: Annotated[str, BeforeValidator(_as_text)]
+
+
+def sources_of(rows: Iterable[SourceRow]) -> tuple[Source, ...]:
+    """The sources that these rows stand for."""
+    return tuple(Source(**row.model_dump()) for row in rows)
+
+
+def read_sources(path: Path) -> tuple[Source, ...]:
+    """A JSON list of sources."""
+    return sources_of(checked(TypeAdapter(Sources), read_json(path), str(path)))
+
+
+def read_rows(path: Path, kind: type[R]) -> Iterator[R]:
+    """The rows of one file; empty lines are skipped."""
+    adapter = TypeAdapter(kind)
     try:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
-                    yield _row(line, f"{path}, line {number}")
+                    yield checked(adapter, json_of(line, f"{path}, line {number}"), f"{path}, line {number}")
     except OSError as error:
-        msg = f"cannot read {path}: {error.strerror}"
-        raise WrongUse(msg) from None
+        message = f"cannot read {path}: {error.strerror}"
+        raise WrongUse(message) from None
 
 
-def _row(line: bytes, place: str) -> Row:
+def checked(adapter: TypeAdapter[Read], value: Any, place: str) -> Read:
+    """A JSON value in its form. Raises ``WrongUse`` with the first fault and where it is."""
+    # JSON can spell half of a character, which UTF-8 cannot carry: it becomes a question mark here, once for all.
+    whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
     try:
-        value = parse_json(line.decode("utf-8"))
+        return adapter.validate_json(whole)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        field = ".".join(map(str, fault["loc"]))
+        message = f"{place}: '{field}': {fault['msg']}" if field else f"{place}: {fault['msg']}"
+        raise WrongUse(message) from None
+
+
+def json_of(data: bytes, place: str) -> Any:
+    """The value of strict JSON in UTF-8 (no NaN). Raises ``WrongUse``, also for lists nested beyond any use."""
+    try:
+        return json.loads(data.decode("utf-8-sig"), parse_constant=_no_constant)
+    except RecursionError:
+        message = f"{place} is no JSON: it is nested too deeply"
     except ValueError as error:
-        msg = f"{place} is no JSON: {error}."
-        raise WrongUse(msg) from None
-    if not isinstance(value, Mapping):
-        msg = f"{place} is no JSON object."
-        raise WrongUse(msg)
-    return Row(place=place, fields=value)
+        message = f"{place} is no JSON: {error}"
+    raise WrongUse(message)
+
+
+def _no_constant(name: str) -> None:
+    message = f"{name} is no JSON value"
+    raise ValueError(message)
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file's value."""
+    return json_of(read_text(str(path)).encode("utf-8", "surrogatepass"), str(path))
+
+
+def read_text(file: str) -> str:
+    """A file's text, or standard input's for ``-``. Raises ``WrongUse`` for bytes that are no text in UTF-8."""
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        message = f"cannot read {file}: {error.strerror}"
+        raise WrongUse(message) from None
+    name = "Standard input" if file == "-" else file
+    if b"\0" in data:
+        message = f"{name} is not text: byte {data.index(0)} is 0. Name a text file in UTF-8."
+        raise WrongUse(message)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        message = (
+            f"{name} is not text in UTF-8: byte {error.start} fits nowhere. Save it as UTF-8, or name a text file."
+        )
+        raise WrongUse(message) from None
 
 
 def share(part: int, whole: int) -> float:

@@ -7,10 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from agent.model.judge import Judge
-from bot.evals.rows import Row, read_rows, share
-from bot.evals.verify import Terms, parse_sources, verdict_on
+from bot.evals.rows import Row, Sources, Text, read_rows, share, sources_of
+from bot.evals.verify import Terms, verdict_on
 from verification.judgement import open_claims
+
+
+class LabelledText(Row):
+    """A text, and whether it should pass."""
+
+    text: str
+    passes: bool
+    question: Text = ""
+    sources: Sources = Field(default_factory=list)
+    kind: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +43,10 @@ class Ruling:
 async def evaluate_verifier(paths: Sequence[Path], judge: Judge | None = None) -> list[dict[str, Any]]:
     """One report per file, in order. Raises ``WrongUse`` for a line that is no row."""
     terms = Terms(judge=judge)
-    return [{"file": path.name, **scored([await _ruling(row, terms) for row in read_rows(path)])} for path in paths]
+    return [
+        {"file": path.name, **scored([await _ruling(row, terms) for row in read_rows(path, LabelledText)])}
+        for path in paths
+    ]
 
 
 def scored(rulings: Sequence[Ruling]) -> dict[str, Any]:
@@ -74,14 +89,13 @@ def _wrong(rulings: Iterable[Ruling]) -> tuple[list[Ruling], list[Ruling]]:
     return accepted, rejected
 
 
-async def _ruling(row: Row, terms: Terms) -> Ruling:
-    sources = parse_sources(row.fields.get("sources") or [], name=row.place)
-    verdict = await verdict_on(row.text("text"), question=row.text("question", ""), sources=sources, terms=terms)
+async def _ruling(row: LabelledText, terms: Terms) -> Ruling:
+    verdict = await verdict_on(row.text, question=row.question, sources=sources_of(row.sources), terms=terms)
     return Ruling(
-        id=row.identity(),
-        passes=row.flag("passes"),
+        id=row.id,
+        passes=row.passes,
         passed=verdict.passed,
         rules=tuple(sorted({error.rule for error in verdict.errors})),
-        kind=row.text("kind", ""),
+        kind=row.kind,
         open=bool(open_claims(verdict)),
     )

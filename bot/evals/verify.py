@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import structlog
+from pydantic import Field, TypeAdapter
 
 from agent.model.judge import Judge, JudgeContext, Opinion
 from agent.model.protocol import ModelError
 from bot.errors import WrongUse
+from bot.evals.rows import Given, Sources, Text, checked, json_of, read_sources, read_text, sources_of
 from verification.check import check
 from verification.judgement import judged, key_of, open_claims
 from verification.types import Claim, Dialect, Draft, Source, Verdict
@@ -37,9 +38,21 @@ class Terms:
     judge: Judge | None = None
 
 
+class TextRow(Given):
+    """One row of a stream; its id may be anything and comes back with the verdict."""
+
+    id: Any = None
+    text: str
+    question: Text = ""
+    sources: Sources = Field(default_factory=list)
+
+
+_TEXT_ROW: Final = TypeAdapter(TextRow)
+
+
 async def verify_file(file: str, *, question: str, sources: Path | None, terms: Terms) -> Verdict:
     """The verdict on a file, or on standard input where ``file`` is ``-``."""
-    known = parse_sources(read_json(sources), name=str(sources)) if sources else ()
+    known = read_sources(sources) if sources else ()
     return await verdict_on(read_text(file), question=question, sources=known, terms=terms)
 
 
@@ -115,32 +128,15 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 async def _verify_row(line: bytes, number: int, terms: Terms) -> dict[str, Any]:
-    row: Any = None
+    place, identity = f"line {number}", None
     try:
-        row = parse_json(line.decode("utf-8-sig"))
-        text, question = _text_of(row, "text"), _text_of(row, "question", default="")
-        given = row.get("sources")
-        sources = parse_sources([] if given is None else given, name="sources")
-    except ValueError:
-        return {"id": None, "error": f"line {number} is no JSON object"}
+        value = json_of(line, place)
+        identity = value.get("id") if isinstance(value, Mapping) else None
+        row = checked(_TEXT_ROW, value, place)
     except WrongUse as error:
-        identity = row.get("id") if isinstance(row, Mapping) else None
-        return {"id": identity, "error": f"line {number}: {error}"}
-    verdict = await verdict_on(text, question=question, sources=sources, terms=terms)
-    return {"id": row.get("id"), **verdict_json(verdict)}
-
-
-def _text_of(row: Any, name: str, *, default: str | None = None) -> str:
-    if not isinstance(row, Mapping):
-        msg = "the row is no JSON object"
-        raise WrongUse(msg)
-    value = row.get(name, default)
-    if value is None and default is not None:
-        return default
-    if not isinstance(value, str):
-        msg = f"'{name}' must be a text"
-        raise WrongUse(msg)
-    return value
+        return {"id": identity, "error": str(error)}
+    verdict = await verdict_on(row.text, question=row.question, sources=sources_of(row.sources), terms=terms)
+    return {"id": row.id, **verdict_json(verdict)}
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
@@ -158,79 +154,6 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
 def _claim_json(claim: Claim) -> dict[str, Any]:
     fields = ("text", "start", "end", "supported", "settled_by")
     return {"cited": list(claim.cited), **{name: getattr(claim, name) for name in fields}}
-
-
-def parse_sources(raw: Any, *, name: str) -> tuple[Source, ...]:
-    """A list of ``{id, title, url, text}`` as sources; raises ``WrongUse`` with what is wrong and where."""
-    if not isinstance(raw, list):
-        msg = f"{name}: sources must be a list of objects with id, title, url and text"
-        raise WrongUse(msg)
-    sources = tuple(_source(item, f"{name}, source {number}") for number, item in enumerate(raw, 1))
-    numbers = [source.id for source in sources]
-    if twice := next((number for number in numbers if numbers.count(number) > 1), None):
-        msg = f"{name}: two sources have the id {twice}, so [{twice}] could mean either"
-        raise WrongUse(msg)
-    return sources
-
-
-def _source(raw: Any, name: str) -> Source:
-    if not isinstance(raw, Mapping):
-        msg = f"{name} is no object with id, title, url and text"
-        raise WrongUse(msg)
-    number = raw.get("id")
-    if isinstance(number, bool) or not isinstance(number, int):
-        msg = f"{name}: 'id' must be a whole number"
-        raise WrongUse(msg)
-    texts = {field: raw.get(field) or "" for field in ("title", "url", "text", "updated_at")}
-    wrong = next((field for field, value in texts.items() if not isinstance(value, str)), None)
-    if wrong:
-        msg = f"{name}: '{wrong}' must be a text"
-        raise WrongUse(msg)
-    if not texts["text"].strip():
-        msg = f"{name} has no 'text': without it nothing that cites the source can be verified"
-        raise WrongUse(msg)
-    return Source(id=number, **texts)
-
-
-def read_text(file: str) -> str:
-    """A file's text, or standard input's for ``-``. Raises ``WrongUse`` for bytes that are no text in UTF-8."""
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        msg = f"cannot read {file}: {error.strerror}"
-        raise WrongUse(msg) from None
-    name = "Standard input" if file == "-" else file
-    if b"\0" in data:
-        msg = f"{name} is not text: byte {data.index(0)} is 0. Name a text file in UTF-8."
-        raise WrongUse(msg)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        msg = f"{name} is not text in UTF-8: byte {error.start} fits nowhere. Save it as UTF-8, or name a text file."
-        raise WrongUse(msg) from None
-
-
-def parse_json(text: str) -> Any:
-    """The value of strict JSON (no NaN). Raises ``ValueError``, also for lists nested beyond any use."""
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError:
-        msg = "it is nested too deeply"
-        raise ValueError(msg) from None
-
-
-def _no_constant(name: str) -> None:
-    msg = f"{name} is no JSON value"
-    raise ValueError(msg)
-
-
-def read_json(path: Path) -> Any:
-    """A JSON file's value."""
-    try:
-        return parse_json(read_text(str(path)))
-    except ValueError as error:
-        msg = f"{path} is no JSON: {error}"
-        raise WrongUse(msg) from None
 
 
 def _open(path: Path, mode: str) -> IO[bytes]:

@@ -11,7 +11,8 @@ from pydantic import SecretStr
 
 from agent.outcome import OutcomeName
 from bot.errors import WrongUse
-from bot.evals.answers import LabelledQuestion, Replied, ask_all, plain, read_questions, scored
+from bot.evals.answers import LabelledQuestion, Replied, ask_all, plain, scored
+from bot.evals.rows import read_rows
 from bot.settings import load_settings
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
@@ -32,7 +33,7 @@ On Saturday the office is open from 09:00 to 14:00. The office is closed on Sund
 
 
 def asked(expect: tuple[str, ...] | None = ("600",), kind: str = "") -> LabelledQuestion:
-    return LabelledQuestion(id="a", question="?", expect=expect, thread="a", kind=kind)
+    return LabelledQuestion(id="a", question="?", expect=expect, kind=kind)
 
 
 @pytest.mark.parametrize(
@@ -161,5 +162,5 @@ async def test_g5_drafts_that_failed_and_a_model_that_is_away_are_kept_apart(tmp
 def test_f8_a_question_without_a_label_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": "a", "question": "How?"}\n')
-    with pytest.raises(WrongUse, match=r"rows\.jsonl, line 1: 'expect' is missing"):
-        read_questions(path)
+    with pytest.raises(WrongUse, match=r"rows\.jsonl, line 1: 'expect': Field required"):
+        list(read_rows(path, LabelledQuestion))

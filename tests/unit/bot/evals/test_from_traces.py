@@ -97,7 +97,7 @@ def test_g5_no_label_is_guessed_and_none_is_overwritten(terminal: Terminal, redi
     turn(redis_url, "0a")
     assert terminal.orion("eval", "from-traces", "out.jsonl").code == 0
     asked = terminal.orion("eval", "answers", "out.jsonl", "--docs", "docs")
-    assert (asked.code, "'expect' is missing" in asked.err) == (2, True)
+    assert (asked.code, "'expect': Field required" in asked.err) == (2, True)
     again = terminal.orion("eval", "from-traces", "out.jsonl")
     assert (again.code, "is there already" in again.err) == (2, True)
     wrong = terminal.orion("eval", "from-traces", "other.jsonl", "--outcome", "splendid")

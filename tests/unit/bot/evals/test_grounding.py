@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.errors import WrongUse
-from bot.evals.grounding import evaluate, read_rows
+from bot.evals.grounding import evaluate
 from verification.evidence.score import SUPPORTED
 
 SOURCE = "Backups are kept for 30 days and the job runs nightly."
@@ -86,4 +86,4 @@ def test_f8_a_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(f"\n{line}\n", encoding="utf-8")
     with pytest.raises(WrongUse, match=r"bad\.jsonl, line 2"):
-        list(read_rows(path))
+        evaluate([path], None)

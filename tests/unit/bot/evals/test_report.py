@@ -7,7 +7,6 @@ import hashlib
 import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ def replied(outcome: OutcomeName = "answered", text: str = "It is 600 [1].", **m
         "id": "a",
         "question": "How many?",
         "expect": ("600",),
-        "thread": f"only {label.get('id', 'a')}",
+        "thread": "",
         "kind": "",
     }
     asked = LabelledQuestion(**(usual | label))
@@ -101,15 +100,11 @@ def test_g5_totals_kinds_attempts_times_and_rules_are_written_beside_what_is_dra
         assert shown in page.text
     rows = {row[0]: row[2:] for row in page.rows}
     assert rows["all"] == ["2", "1", "2", "1"]
-    assert (rows["absent"], rows["number"], rows["no kind"]) == (
-        ["0", "1", "0", "0"],
-        ["1", "0", "0", "1"],
-        ["1", "0", "2", "0"],
-    )
+    assert (rows["absent"], rows["number"]) == (["0", "1", "0", "0"], ["1", "0", "0", "1"])
     assert [rows[f"{number} drafts"] for number in (2, 3)] == [["50.0 %", "2 of 4"]] * 2
     assert rows["1 draft"] == ["25.0 %", "1 of 4"]
     assert (rows["mrkdwn"], rows["cites_sources"]) == (["3"], ["1"])
-    assert (rows["0 ms – 1 ms"], rows["10 ms – 20 ms"], rows["50 s – 100 s"]) == (["1"], ["2"], ["1"])
+    assert (rows["0 ms – 100 ms"], rows["1 s – 3 s"], rows["30 s – 100 s"]) == (["4"], ["1"], ["1"])
 
 
 def test_g5_each_question_stands_there_with_what_became_of_it() -> None:
@@ -128,8 +123,8 @@ def test_g5_each_question_stands_there_with_what_became_of_it() -> None:
         "to be refused",
         "30 ms",
     ]
-    assert rows["How many?c"][0] == "✗ wrongfailed (verification)3 draftsmrkdwn, cites_sources"
-    assert rows["How many?d · number"][0::4] == ["! errorfailed (APITimeoutError)", "61 s"]
+    assert rows["How many?c"][0] == "✗ wrongfailed (verification)3 draftsmrkdwncites_sources"
+    assert rows["How many?d · number"][0::4] == ["! errorsfailed (APITimeoutError)", "61 s"]
     assert rows["How many?e · thread t"][-1] == "1.5 s"
 
 
@@ -175,30 +170,8 @@ def test_g5_no_questions_make_a_page_too() -> None:
     assert "No draft failed a rule." in report_page(run_of())
 
 
-@given(st.lists(st.floats(min_value=0, max_value=1e12), min_size=1, max_size=30))
-def test_g5_every_time_stands_in_one_bar(times: list[float]) -> None:
-    edges = eval_report._edges(times)
-    assert edges == sorted(set(edges))
-    assert sum(low <= ms < high for ms in times for low, high in pairwise(edges)) == len(times)
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_g5_what_is_written_stands_out_from_its_ground(scheme: int) -> None:
-    colours = dict(re.findall(r"--(\w+): (#\w{6})", STYLE.split(":root")[scheme + 1]))
-    for ground in ("ground", "raised"):
-        for name in ("ink", "soft", "answered", "refused", "wrong", "error", "plain"):
-            one, two = sorted((luminance(colours[ground]), luminance(colours[name])))
-            assert (two + 0.05) / (one + 0.05) >= 4.5, (ground, name)
-
-
 @pytest.mark.browser
-async def test_g5_a_browser_shows_runs_and_filters_it_without_a_script(tmp_path: Path) -> None:
+async def test_g5_a_browser_shows_it_without_a_script_what_went_wrong_first(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(
         report_page(run_of(*REPLIES, replied(text=HOSTILE * 9, id="g", question=HOSTILE))), encoding="utf-8"
@@ -214,8 +187,11 @@ async def test_g5_a_browser_shows_runs_and_filters_it_without_a_script(tmp_path:
         assert await page.evaluate("document.documentElement.scrollWidth") == 360
         rows = page.locator("table.asked tbody tr")
         assert await rows.locator("visible=true").count() > 0
-        await page.get_by_label("wrong").check(force=True)
-        assert [await row.is_visible() for row in await rows.all()] == [False, False, True, False, False, True, True]
-        await page.get_by_label("all").press("ArrowDown")
+        assert [(await row.get_attribute("class")) for row in await rows.all()][:4] == [
+            "error",
+            "wrong",
+            "wrong",
+            "wrong",
+        ]
         await browser.close()
     assert errors == []

@@ -66,15 +66,15 @@ def test_f8_a_collection_without_labels_is_a_report_of_zeros(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ([], "'docs'"),
+        ([], "object"),
         ({"docs": {}}, "'queries'"),
-        ({**SMALL, "docs": {"a": "text"}}, r"docs\['a'\]"),
-        ({**SMALL, "docs": {"a": {"title": 3, "text": "x"}}}, "title must be a text"),
-        ({**SMALL, "docs": {"a": {"title": "x"}}}, "text must be a text"),
-        ({**SMALL, "queries": {"q1": None}}, r"queries\['q1'\]"),
-        ({**SMALL, "qrels": {"q1": ["a"]}}, r"qrels\['q1'\]"),
-        ({**SMALL, "qrels": {"q1": {"a": "1"}}}, "numbers"),
-        ({**SMALL, "qrels": {"q1": {"a": -1}}}, "numbers"),
+        ({**SMALL, "docs": {"a": "text"}}, r"'docs\.a'"),
+        ({**SMALL, "docs": {"a": {"title": 3, "text": "x"}}}, r"'docs\.a\.title'"),
+        ({**SMALL, "docs": {"a": {"title": "x"}}}, r"'docs\.a\.text'"),
+        ({**SMALL, "queries": {"q1": None}}, r"'queries\.q1'"),
+        ({**SMALL, "qrels": {"q1": ["a"]}}, r"'qrels\.q1'"),
+        ({**SMALL, "qrels": {"q1": {"a": "1"}}}, r"'qrels\.q1\.a'"),
+        ({**SMALL, "qrels": {"q1": {"a": -1}}}, r"'qrels\.q1\.a'"),
     ],
 )
 def test_f8_a_file_of_another_form_is_told_what_is_wrong(tmp_path: Path, raw: object, said: str) -> None:

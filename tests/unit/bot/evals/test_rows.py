@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from pathlib import Path
 
 import pytest
+from pydantic import Field
 
 from bot.errors import WrongUse
-from bot.evals.rows import Row, percentile, read_rows, share
-
-READERS: dict[str, Callable[[Row], object]] = {
-    "id": Row.identity,
-    "text": lambda row: row.text("text"),
-    "passes": lambda row: row.flag("passes"),
-    "expect": lambda row: row.texts("expect"),
-}
+from bot.evals.rows import Row, Sources, Text, percentile, read_rows, share
 
 
-def test_f8_rows_come_with_their_place_and_blank_lines_are_skipped(tmp_path: Path) -> None:
+class Made(Row):
+    text: str = "-"
+    passes: bool = True
+    note: Text = ""
+    sources: Sources = Field(default_factory=list)
+
+
+SOURCE = {"id": 1, "text": "It cools."}
+
+
+def test_f8_blank_lines_are_skipped_and_half_a_character_is_made_whole(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_text('{"id": 7, "text": "a", "expect": ["b"], "passes": false}\n\n{"id": "x", "expect": null}\n')
-    first, second = read_rows(path)
-    assert (first.identity(), first.text("text"), first.texts("expect"), first.flag("passes")) == (
-        "7",
-        "a",
-        ("b",),
-        False,
-    )
-    assert (second.place, second.identity(), second.texts("expect")) == (f"{path}, line 3", "x", None)
-    assert second.text("question", "") == ""
+    path.write_text('{"id": 7, "text": "half \\ud83d", "note": null}\n\n{"id": "x", "passes": false, "more": 1}\n')
+    first, second = read_rows(path, Made)
+    assert (first.id, first.text, first.note, second.id, second.passes) == ("7", "half ?", "", "x", False)
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b"3", b'{"a": NaN}', b"\xff\xfe", b'{"a":' * 100_000])
@@ -37,34 +34,36 @@ def test_f8_a_line_that_is_no_object_is_named(tmp_path: Path, line: bytes) -> No
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"id": 1}\n' + line + b"\n")
     with pytest.raises(WrongUse, match=r"rows\.jsonl, line 2"):
-        list(read_rows(path))
+        list(read_rows(path, Made))
 
 
 @pytest.mark.parametrize(
-    ("name", "fields"),
+    ("fields", "said"),
     [
-        ("id", {}),
-        ("id", {"id": True}),
-        ("id", {"id": 1.5}),
-        ("text", {}),
-        ("text", {"text": 3}),
-        ("passes", {}),
-        ("passes", {"passes": 1}),
-        ("expect", {}),
-        ("expect", {"expect": "x"}),
-        ("expect", {"expect": []}),
-        ("expect", {"expect": [""]}),
-        ("expect", {"expect": [1]}),
+        ({"id": None}, "'id'"),
+        ({"id": True}, "'id'"),
+        ({"id": 1.5}, "'id'"),
+        ({"text": 3}, "'text'"),
+        ({"passes": 1}, "'passes'"),
+        ({"note": 3}, "'note'"),
+        ({"sources": {}}, "'sources'"),
+        ({"sources": ["x"]}, r"'sources\.0'"),
+        ({"sources": [SOURCE, {"id": 2, "text": 3}]}, r"'sources\.1\.text'"),
+        ({"sources": [{"id": True, "text": "x"}]}, r"'sources\.0\.id'"),
+        ({"sources": [{"id": 1, "text": " "}]}, "without a text"),
+        ({"sources": [SOURCE, SOURCE]}, "two sources have the id 1"),
     ],
 )
-def test_f8_a_field_of_the_wrong_form_is_named(name: str, fields: dict[str, object]) -> None:
-    with pytest.raises(WrongUse, match=rf"f\.jsonl, line 4: '{name}'"):
-        READERS[name](Row(place="f.jsonl, line 4", fields=fields))
+def test_f8_a_field_of_the_wrong_form_is_named(fields: dict[str, object], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.jsonl"
+    path.write_text(json.dumps({"id": "a", **fields}))
+    with pytest.raises(WrongUse, match=rf"f\.jsonl, line 1: .*{said}"):
+        list(read_rows(path, Made))
 
 
 def test_f8_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="cannot read"):
-        list(read_rows(tmp_path))
+        list(read_rows(tmp_path, Made))
 
 
 def test_f8_shares_and_percentiles_of_nothing_are_zero() -> None:
