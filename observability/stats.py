@@ -13,9 +13,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from redis.asyncio import Redis
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
 
 KEPT = timedelta(days=400)
 # Upper bounds of the latency buckets in milliseconds; the last bucket is open.
@@ -31,7 +28,8 @@ class TurnFigures:
     """What one turn came to. ``outcome`` and ``reason`` are the outcome's name and, of a failed one, its reason.
 
     ``errors`` are the numbers of error-level violations of each attempt, in order; ``failed_rules`` the rules of them,
-    once an attempt. ``repaired`` is set when the text that counted had been mended.
+    once an attempt. ``repaired`` is set when the text that counted had been mended. ``channel`` is an id or ``direct``;
+    ``tokens`` are those of each model: prompt, of these cached, completion.
     """
 
     outcome: str
@@ -44,6 +42,8 @@ class TurnFigures:
     tool_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    channel: str = ""
+    tokens: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +119,19 @@ class Tally:
         found = {k.removeprefix(f"{prefix}:"): n for k, n in self.counts.items() if k.startswith(f"{prefix}:")}
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
+    def channels(self) -> dict[str, Tally]:
+        """The turns of each channel, most first; ``direct`` stands for all direct messages."""
+        kinds = {"answered": "outcome:answered", "partial": "outcome:partial", "failed": "failed:verification"}
+        return {
+            channel: Tally(counts={kinds[kind]: self[f"channel_{kind}:{channel}"] for kind in kinds} | {"turns": turns})
+            for channel, turns in self.group("channel").items()
+        }
+
+    def models(self) -> dict[str, tuple[int, int, int]]:
+        """The tokens of each model: prompt, of these cached, completion."""
+        prompts = self.group("tokens_in")
+        return {name: (n, self[f"tokens_cached:{name}"], self[f"tokens_out:{name}"]) for name, n in prompts.items()}
+
     def improvement(self, attempt: int) -> float | None:
         """How many errors fewer attempt ``attempt`` had than the one before, on average."""
         return _share(self[f"improved:{attempt}"], self[f"retried:{attempt}"])
@@ -148,6 +161,13 @@ class Tally:
             "improvement": {str(n): self.improvement(n) for n in (2, 3)},
             "latency_ms": {"p50": self.latency_ms(0.5), "p95": self.latency_ms(0.95)},
             "usage": self.group("usage"),
+            "channels": {
+                name: {"turns": tally["turns"], "pass_rate": tally.pass_rate} for name, tally in self.channels().items()
+            },
+            "models": {
+                name: dict(zip(("prompt", "cached", "completion"), tokens, strict=True))
+                for name, tokens in self.models().items()
+            },
         }
 
 
@@ -163,25 +183,6 @@ class Summary(Tally):
         days = {day: tally.to_json() for day, tally in self.days.items()}
         verifier = asdict(self.verifier) if self.verifier else None
         return {"target": TARGET, **Tally(counts=self.counts).to_json(), "verifier": verifier, "days": days}
-
-    def table(self, of: str = "") -> Table:
-        """A line a day and the totals, for a terminal; ``of`` says whose."""
-        title = f"Pass rate {_percent(self.pass_rate)} (target {_percent(TARGET)})" + (f", {of}" if of else "")
-        # Nothing between columns but a space: ten of them fit into a terminal of 80.
-        table = Table(title=title, caption=Text(self._reasons()), box=SIMPLE_HEAD, padding=0)
-        for column in ("day", "turns", "pass rate", "refused", "answered", "partial", "failed", "p50", "p95", "tokens"):
-            table.add_column(column, justify="left" if column == "day" else "right", no_wrap=column != "pass rate")
-        for day, tally in self.days.items():
-            table.add_row(day, *_cells(tally))
-        table.add_section()
-        table.add_row("all", *_cells(self))
-        return table
-
-    def _reasons(self) -> str:
-        rules = ", ".join(f"{rule} {count}" for rule, count in self.group("rule").items()) or "none"
-        attempts = ", ".join(f"{n}: {count}" for n, count in sorted(self.group("attempts").items())) or "none"
-        verifier = self.verifier or "The verifier's own errors: orion eval verifier FILE --keep measures them."
-        return f"Attempts {attempts}. Failure reasons: {rules}.\n{verifier}"
 
 
 class Stats:
@@ -234,6 +235,14 @@ def increments(turn: TurnFigures) -> dict[str, int]:
     for attempt, (before, after) in enumerate(zip(turn.errors, turn.errors[1:], strict=False), 2):
         counts[f"retried:{attempt}"] += 1
         counts[f"improved:{attempt}"] += before - after
+    if turn.channel:
+        counts[f"channel:{turn.channel}"] += 1
+        kind = "failed" if turn.reason == "verification" else turn.outcome
+        counts[f"channel_{kind}:{turn.channel}"] += kind in {"answered", "partial"} or turn.reason == "verification"
+    for model, (prompt, cached, completion) in turn.tokens.items():
+        counts.update({
+            f"tokens_in:{model}": prompt, f"tokens_cached:{model}": cached, f"tokens_out:{model}": completion,
+        })  # fmt: skip
     for name in ("model_calls", "tool_calls", "prompt_tokens", "completion_tokens"):
         counts[f"usage:{name}"] += getattr(turn, name)
     return {name: amount for name, amount in counts.items() if amount}
@@ -278,28 +287,14 @@ def _added(tallies: Iterable[Tally]) -> dict[str, int]:
     return total
 
 
-def _cells(tally: Tally) -> list[str]:
-    tokens = tally["usage:prompt_tokens"] + tally["usage:completion_tokens"]
-    latencies = [_seconds(tally, quantile) for quantile in (0.5, 0.95)]
-    shares = [_percent(tally.pass_rate), _percent(tally.refused_share)]
-    counted = [str(tally.answered), str(tally.partial), str(tally.failed)]
-    return [str(tally.turns), *shares, *counted, *latencies, f"{tokens:,}"]
-
-
-def _seconds(tally: Tally, quantile: float) -> str:
-    bound = tally.latency_ms(quantile)
-    if bound is None:
-        return f"> {LATENCY_MS[-1] / 1000:g} s" if tally.turns else "–"
-    return f"≤ {bound / 1000:g} s"
-
-
 def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
 def _of(part: int, whole: int) -> str:
-    return f"{part} of {whole} ({_percent(_share(part, whole))})"
+    return f"{part} of {whole} ({percent(_share(part, whole))})"
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
+    """A share for people."""
     return "–" if share is None else f"{share * 100:.1f} %"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -15,6 +16,7 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
 
     from bot.settings import Settings
     from observability.stats import Summary
+    from observability.stats_table import By, Prices
 
 app = typer.Typer()
 _out = Console()
@@ -22,26 +24,48 @@ _err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji
 
 
 @app.command()
-def stats(
+def stats(  # noqa: PLR0913, PLR0917 - the options of the command
     days: Annotated[int, typer.Option(min=1, max=400, help="How many days back.")] = 14,
     local: LocalOption = None,
+    by: Annotated[str, typer.Option(help="'day', 'channel', 'rule' or 'model'.")] = "day",
+    prices: Annotated[
+        Path | None, typer.Option(help="TOML file of prices by model. Default: prices.toml in ORION_HOME.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,  # noqa: FBT002 - a flag
     unanswered: Annotated[bool, typer.Option("--unanswered", help="List refused questions, by topic.")] = False,  # noqa: FBT002 - a flag
     disliked: Annotated[bool, typer.Option("--disliked", help="List verified answers that people disliked.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
-    """Pass rate, attempts, reasons, latency and tokens of the last days."""
+    """Pass rate, attempts, reasons, latency, tokens and cost of the last days."""
     from bot.cli.output import configured, print_json, run
+    from observability.stats_table import cost, stats_table
 
     if unanswered or disliked:
         _print_turns(run(_turns(configured(), local, disliked=disliked)), disliked=disliked, as_json=as_json)
         return
-    port, summary, others = run(_read(configured(), days, local))
+    if by not in {"day", "channel", "rule", "model"}:
+        message = f"--by must be 'day', 'channel', 'rule' or 'model', not '{by}'."
+        raise WrongUse(message)
+    settings = configured()
+    known = _prices(prices, settings)
+    port, summary, others = run(_read(settings, days, local))
     if as_json:
-        print_json({"of": _name(port), **summary.to_json()})
+        print_json({"of": _name(port), **summary.to_json(), "cost": cost(summary, known)})
         return
-    _out.print(summary.table(_name(port)))
+    _out.print(stats_table(summary, cast("By", by), of=_name(port), prices=known))
     for other in others:
         _err.print(f"The {_name(other)} has figures of its own: orion stats --local {other}", style="dim")
+
+
+def _prices(named: Path | None, settings: Settings) -> Prices:
+    """The prices in the file that was named, else in that of the home; none where there is none."""
+    from observability.stats_table import read_prices
+
+    path = named or settings.home / "prices.toml"
+    try:
+        return read_prices(path) if named or path.exists() else {}
+    except (OSError, ValueError) as error:
+        message = f"{path} cannot be read as prices: {error}."
+        raise WrongUse(message) from None
 
 
 @app.command()

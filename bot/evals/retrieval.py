@@ -28,7 +28,7 @@ RECALL_DEPTH = 5
 Gains = dict[str, Annotated[float, Field(ge=0)]]
 
 
-class Page(Given):
+class DocumentRow(Given):
     """A document of the collection."""
 
     title: Text = ""
@@ -38,7 +38,7 @@ class Page(Given):
 class Collection(Given):
     """Documents by id, queries by id, and per query the gain of each relevant document."""
 
-    docs: dict[str, Page]
+    docs: dict[str, DocumentRow]
     queries: dict[str, str]
     qrels: dict[str, Gains]
 
@@ -143,7 +143,7 @@ def _index(folder: Path, database: str) -> Iterator[SqliteIndex | PostgresIndex]
             shared.erase()
 
 
-def _written(docs: Mapping[str, Page], folder: Path) -> dict[str, str]:
+def _written(docs: Mapping[str, DocumentRow], folder: Path) -> dict[str, str]:
     """Each document as a Markdown file; the id that each file's name stands for."""
     folder.mkdir()
     names: dict[str, str] = {}

@@ -16,6 +16,7 @@ from agent.budget import ModelCall, Usage
 from agent.model.prompts import prompts_version
 from agent.outcome import Cancelled, Failed, Refused, TurnOutcome, outcome_name
 from agent.thread.conversation import Question
+from agent.tools.tool import ToolResult
 from agent.turn.events import (
     Done,
     ModelEnd,
@@ -74,7 +75,13 @@ class Observers:
         trace = self.tracer.turn(turn_id, thread=str(question.thread), user=question.user, question=question.text)
         self.metrics.turns_running.inc()
         observer = TurnObserver(
-            observers=self, turn_id=turn_id, model=engine.model.name, tools=engine.tool_names, trace=trace
+            observers=self,
+            turn_id=turn_id,
+            model=engine.model.name,
+            tools=engine.tool_names,
+            trace=trace,
+            # Nobody's direct chat stands in the figures by itself.
+            channel="direct" if question.thread.channel.startswith("D") else question.thread.channel,
         )
         try:
             yield observer
@@ -123,6 +130,8 @@ class TurnObserver:
     _told: int = 0
     _step: str = ""
     _began: dict[str, float] = field(default_factory=dict)
+    channel: str = ""
+    _tokens: dict[str, Usage] = field(default_factory=dict)
 
     def __call__(self, event: TurnEvent) -> None:
         """One event, told to each watcher."""
@@ -134,6 +143,12 @@ class TurnObserver:
 
     def _meter(self, event: TurnEvent) -> None:
         """What each call used; at the end what no event told of: a tool may have asked the model too."""
+        match event:
+            case ModelEnd(usage=usage, call=call) | ToolEnd(result=ToolResult(usage=usage, call=ModelCall() as call)):
+                name = call.model or self.model
+                self._tokens[name] = self._tokens.get(name, Usage()) + usage
+            case _:
+                pass
         match event:
             case ModelEnd(usage=usage):
                 used = usage.tokens
@@ -202,6 +217,11 @@ class TurnObserver:
             tool_calls=usage.get("tool_calls", 0),
             prompt_tokens=usage.get("prompt_tokens", 0),
             completion_tokens=usage.get("completion_tokens", 0),
+            channel=self.channel,
+            tokens={
+                model: (used.prompt_tokens, used.cached_tokens, used.completion_tokens)
+                for model, used in self._tokens.items()
+            },
         )
 
     def _count(self, event: TurnEvent) -> None:

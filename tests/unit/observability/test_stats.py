@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 from rich.console import Console
 
-from observability.stats import KEPT, Stats, Tally, TurnFigures, VerifierFigures, increments
+from observability.stats import KEPT, Stats, Summary, Tally, TurnFigures, VerifierFigures, increments
+from observability.stats_table import By, read_prices, sparkline, stats_table
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 FIRST = TurnFigures(
@@ -50,6 +53,8 @@ async def test_g4_what_turns_came_to_is_counted_per_day(redis_client: Redis) -> 
         "improvement": {"2": 2 / 3, "3": 0.0},
         "latency_ms": {"p50": 1_000, "p95": None},
         "usage": {"prompt_tokens": 100, "completion_tokens": 20, "model_calls": 2},
+        "channels": {},
+        "models": {},
     }
     assert summary.answered == 4
     assert summary.to_json()["target"] == 0.95
@@ -74,7 +79,7 @@ async def test_g4_the_table_fits_a_terminal_of_80_columns(redis_client: Redis) -
     stats = Stats(redis_client)
     await stats.record(FIRST, now=NOON)
     out = io.StringIO()
-    Console(file=out, width=80).print((await stats.read(3, now=NOON)).table())
+    Console(file=out, width=80).print(stats_table(await stats.read(3, now=NOON)))
     text = out.getvalue()
     assert "…" not in text
     for whole in (NOON.date().isoformat(), "refused", "answered", "partial", "failed", "tokens"):
@@ -86,11 +91,11 @@ async def test_g4_the_table_reads_well(redis_client: Redis) -> None:
     await stats.record(PARTIAL, now=NOON)
     await stats.record(FAILED, now=NOON)
     out = io.StringIO()
-    Console(file=out, width=120).print((await stats.read(3, now=NOON)).table())
-    Console(file=out, width=120).print((await stats.read(3, now=NOON + timedelta(days=90))).table())
+    Console(file=out, width=120).print(stats_table(await stats.read(3, now=NOON)))
+    Console(file=out, width=120).print(stats_table(await stats.read(3, now=NOON + timedelta(days=90))))
     text = out.getvalue()
     for part in (
-        "Pass rate 0.0 % (target 95.0 %)",
+        "Pass rate 0.0 % ▁ (target 95.0 %)",
         "2026-05-04",
         "≤ 10 s",
         "> 120 s",
@@ -100,19 +105,62 @@ async def test_g4_the_table_reads_well(redis_client: Redis) -> None:
         assert part in text
 
 
+PRICES = '["m-1"]\ninput = 2.0\ncached_input = 0.5\noutput = 10\n'
+
+
+def shown(summary: Summary, by: By, prices: str, folder: Path) -> list[list[str]]:
+    """The cells of each line of a table."""
+    (folder / "prices.toml").write_text(prices)
+    out = io.StringIO()
+    Console(file=out, width=80).print(stats_table(summary, by, prices=read_prices(folder / "prices.toml")))
+    return [line.split() for line in out.getvalue().splitlines()]
+
+
+async def test_g4_figures_by_channel_rule_and_model_with_their_cost(redis_client: Redis, tmp_path: Path) -> None:
+    stats = Stats(redis_client)
+    used = {"m-1": (1_000_000, 400_000, 100_000), "m-2": (10, 0, 5)}
+    await stats.record(replace(FIRST, channel="C1", tokens=used), now=NOON)
+    await stats.record(replace(PARTIAL, channel="C1"), now=NOON)
+    await stats.record(replace(FAILED, channel="direct"), now=NOON)
+    await stats.record(replace(REFUSED, channel="C2"), now=NOON)
+    summary = await stats.read(1, now=NOON)
+    channels = shown(summary, "channel", PRICES, tmp_path)
+    for row in ("C1 2 50.0 % 1 1 0", "C2 1 – 0 0 0", "direct 1 0.0 % 0 0 1", "all 4 33.3 % 1 1 1"):
+        assert row.split() in channels
+    assert ["cites_sources", "3", "100.0", "%"] in shown(summary, "rule", PRICES, tmp_path)
+    models = shown(summary, "model", PRICES, tmp_path)
+    for row in ("m-1 1,000,000 400,000 100,000 $2.40", "m-2 10 0 5 –", "all 1,000,010 400,000 100,005 $2.40"):
+        assert row.split() in models
+    assert [row[-1] for row in shown(summary, "day", PRICES, tmp_path) if row[:1] == ["all"]] == ["$2.40"]
+    assert [row[-1] for row in shown(summary, "day", "", tmp_path) if row[:1] == ["all"]] == ["120"]
+
+
+def test_g4_the_sparkline_has_a_bar_a_day() -> None:
+    rates = {"a": (10, 0), "b": (5, 5), "c": (0, 3), "d": (0, 0)}
+    days = {day: Tally(counts={"outcome:answered": ok, "outcome:partial": no}) for day, (ok, no) in rates.items()}
+    assert sparkline(Summary(days=days)) == "█▅▁·"
+
+
+@pytest.mark.parametrize("content", ["hello", "[m]\ninput = 1", "m = 3", '[m]\ninput = "x"\noutput = 1'])
+def test_g4_a_file_that_holds_no_prices_is_told(content: str, tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text(content)
+    with pytest.raises(ValueError):  # noqa: PT011 - its text is TOML's or Python's own
+        read_prices(tmp_path / "prices.toml")
+
+
 async def test_f8_how_often_the_verifier_errs_stands_beside_the_pass_rate(redis_client: Redis) -> None:
     stats, others = Stats(redis_client), Stats(redis_client, prefix="orion-local-8765")
     figures = VerifierFigures(
         should_pass=40, should_fail=60, false_accepts=3, false_rejects=1, measured="2026-05-04", files="rows.jsonl"
     )
-    assert "orion eval verifier FILE --keep" in str((await stats.read(1)).table().caption)
+    assert "orion eval verifier FILE --keep" in str(stats_table(await stats.read(1)).caption)
     assert (await stats.read(1)).to_json()["verifier"] is None
     await stats.keep_verifier(figures)
     for read in (await stats.read(1), await others.read(1)):
         assert read.verifier == figures
         assert read.to_json()["verifier"]["false_accepts"] == 3
         assert "rows.jsonl (2026-05-04): false accepts 3 of 60 (5.0 %), false rejects 1 of 40 (2.5 %)" in str(
-            read.table().caption
+            stats_table(read).caption
         )
     assert await redis_client.ttl("orion:verifier") > 0
 

@@ -114,7 +114,7 @@ def test_f11_a_stream_with_bad_rows_says_which(terminal: Terminal) -> None:
     done = terminal.orion("verify", "--jsonl", name, "out.jsonl")
     assert (done.code, done.out) == (1, "")
     assert "1 of 2 rows got no verdict" in done.err
-    assert "line 2 is no JSON object" in done.err
+    assert "line 2 is no JSON" in done.err
 
 
 def test_f11_what_fails_is_shown_with_the_words_in_question(terminal: Terminal) -> None:

@@ -85,6 +85,20 @@ def test_g4_a_second_local_workspace_is_named(terminal: Terminal, redis_url: str
     assert "orion stats --local 8766" in shown.err
 
 
+def test_g4_cost_is_told_by_a_file_of_prices(terminal: Terminal, redis_url: str) -> None:
+    async def run() -> None:
+        async with Redis.from_url(redis_url, decode_responses=True) as redis:
+            await Stats(redis).record(TurnFigures(outcome="answered", errors=(0,), tokens={"m": (1_000_000, 0, 0)}))
+
+    asyncio.run(run())
+    assert terminal.orion("stats", "--json").json["cost"] is None
+    prices = terminal.write("p.toml", "[m]\ninput = 3\noutput = 1\n")
+    assert terminal.orion("stats", "--json", "--prices", prices).json["cost"] == 3.0
+    assert "$3.00" in terminal.orion("stats", "--by", "model", "--prices", prices).out
+    for wrong in (("--by", "moon"), ("--prices", terminal.write("q.toml", "m = 3"))):
+        assert terminal.orion("stats", *wrong).code == 2
+
+
 def test_g4_without_any_figures_those_of_slack_are_meant(terminal: Terminal) -> None:
     assert "workspaces served" in terminal.orion("stats").out
 

@@ -1,0 +1,148 @@
+"""The figures of `orion stats` as tables: by day, channel, rule and model, with cost by a file of prices (G4)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from observability.stats import LATENCY_MS, TARGET, Summary, Tally, percent
+
+By = Literal["day", "channel", "rule", "model"]
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_MILLION: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """US dollars for a million tokens; a cached one costs what any does where nothing else is said."""
+
+    input: float
+    output: float
+    cached_input: float | None = None
+
+    def of(self, prompt: int, cached: int, completion: int) -> float:
+        """What these tokens cost."""
+        again = self.input if self.cached_input is None else self.cached_input
+        return ((prompt - cached) * self.input + cached * again + completion * self.output) / _MILLION
+
+
+Prices = Mapping[str, Price]
+
+
+def read_prices(path: Path) -> Prices:
+    """A TOML file with a table for each model: ``input``, ``output``, perhaps ``cached_input``.
+
+    Raises ``OSError``, and ``ValueError`` where it is none.
+    """
+    try:
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+        return {model: Price(**{name: float(price) for name, price in each.items()}) for model, each in read.items()}
+    except (TypeError, AttributeError) as error:
+        message = 'each model needs a table, such as ["gpt-5-mini"] with input = 0.25 and output = 2.0'
+        raise ValueError(message) from error
+
+
+def cost(tally: Tally, prices: Prices) -> float | None:
+    """US dollars for the models that have a price; None where none has."""
+    known = [prices[model].of(*tokens) for model, tokens in tally.models().items() if model in prices]
+    return sum(known) if known else None
+
+
+def sparkline(summary: Summary) -> str:
+    """The pass rate of each day as a bar, the lowest for 0 and the highest for 1; a dot where nothing was judged."""
+    rates = [tally.pass_rate for tally in summary.days.values()]
+    return "".join("·" if rate is None else _BARS[min(7, int(rate * 8))] for rate in rates)
+
+
+def stats_table(summary: Summary, by: By = "day", *, of: str = "", prices: Prices | None = None) -> Table:
+    """The figures for a terminal of 80 columns; ``of`` says whose."""
+    heads, rows = _TABLES[by](summary, prices or {})
+    title = f"Pass rate {percent(summary.pass_rate)} {sparkline(summary)} (target {percent(TARGET)})"
+    # Nothing between columns but a space: ten of them fit into a terminal of 80.
+    table = Table(title=f"{title}, {of}" if of else title, caption=Text(_caption(summary)), box=SIMPLE_HEAD, padding=0)
+    for column in heads:
+        table.add_column(column, justify="left" if column == by else "right", no_wrap=column != "pass rate")
+    for row in rows[:-1]:
+        table.add_row(*row)
+    table.add_section()
+    table.add_row(*rows[-1])
+    return table
+
+
+Rows = tuple[tuple[str, ...], list[tuple[str, ...]]]
+
+
+def _days(summary: Summary, prices: Prices) -> Rows:
+    """A line a day. The last column is money where a price is known, else tokens."""
+    priced = cost(summary, prices) is not None
+    last = "cost" if priced else "tokens"
+    heads = ("day", "turns", "pass rate", "refused", "answered", "partial", "failed", "p50", "p95", last)
+    named: list[tuple[str, Tally]] = [*summary.days.items(), ("all", summary)]
+    return heads, [(name, *_cells(tally), _spent(tally, prices, priced=priced)) for name, tally in named]
+
+
+def _cells(tally: Tally) -> list[str]:
+    shares = [percent(tally.pass_rate), percent(tally.refused_share)]
+    counted = [str(tally.answered), str(tally.partial), str(tally.failed)]
+    return [str(tally.turns), *shares, *counted, *(_seconds(tally, quantile) for quantile in (0.5, 0.95))]
+
+
+def _spent(tally: Tally, prices: Prices, *, priced: bool) -> str:
+    if priced:
+        return _dollars(cost(tally, prices))
+    return f"{tally['usage:prompt_tokens'] + tally['usage:completion_tokens']:,}"
+
+
+def _channels(summary: Summary, _: Prices) -> Rows:
+    heads = ("channel", "turns", "pass rate", "answered", "partial", "failed")
+    rows = [
+        (name, str(tally["turns"]), percent(tally.pass_rate), *map(str, (tally.answered, tally.partial, tally.failed)))
+        for name, tally in summary.channels().items()
+    ]
+    counted = map(str, (summary.answered, summary.partial, summary.failed))
+    return heads, [*rows, ("all", str(summary.turns), percent(summary.pass_rate), *counted)]
+
+
+def _rules(summary: Summary, _: Prices) -> Rows:
+    rules = summary.group("rule")
+    every = sum(rules.values())
+    rows = [(rule, str(count), percent(count / every)) for rule, count in rules.items()]
+    return ("rule", "failed drafts", "share"), [*rows, ("all", str(every), "")]
+
+
+def _models(summary: Summary, prices: Prices) -> Rows:
+    rows = [
+        (model, *(f"{count:,}" for count in tokens), _dollars(prices[model].of(*tokens) if model in prices else None))
+        for model, tokens in summary.models().items()
+    ]
+    total = (sum(counts) for counts in zip((0, 0, 0), *summary.models().values(), strict=True))
+    every = ("all", *(f"{count:,}" for count in total), _dollars(cost(summary, prices)))
+    return ("model", "prompt", "cached", "completion", "cost"), [*rows, every]
+
+
+_TABLES: Final = {"day": _days, "channel": _channels, "rule": _rules, "model": _models}
+
+
+def _caption(summary: Summary) -> str:
+    rules = ", ".join(f"{rule} {count}" for rule, count in summary.group("rule").items()) or "none"
+    attempts = ", ".join(f"{n}: {count}" for n, count in sorted(summary.group("attempts").items())) or "none"
+    verifier = summary.verifier or "The verifier's own errors: orion eval verifier FILE --keep measures them."
+    return f"Attempts {attempts}. Failure reasons: {rules}.\n{verifier}"
+
+
+def _seconds(tally: Tally, quantile: float) -> str:
+    bound = tally.latency_ms(quantile)
+    if bound is None:
+        return f"> {LATENCY_MS[-1] / 1000:g} s" if tally.turns else "–"
+    return f"≤ {bound / 1000:g} s"
+
+
+def _dollars(amount: float | None) -> str:
+    return "–" if amount is None else f"${amount:,.2f}"
