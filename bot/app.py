@@ -17,7 +17,8 @@ from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.knowledge.types import KnowledgeAwayError, KnowledgeIndex
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.types import KnowledgeAwayError
 from agent.model.circuit_breaker import CircuitBreaker
 from agent.model.protocol import Model
 from agent.tasks import beside

@@ -28,9 +28,9 @@ import redis
 from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.types import KnowledgeIndex
 from bot.redis.embedded import find_server
 from tests.support.postgres_server import PostgresUnavailableError, postgres
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 PATH: Final = " › "
@@ -219,32 +218,6 @@ class KnowledgeReader(Protocol):
 
     def document(self, name_or_id: str) -> Document | None:
         """One document with its full text, by id, file name or title (case does not matter)."""
-        ...
-
-
-class KnowledgeIndex(KnowledgeReader, Protocol):
-    """Documents in as well."""
-
-    def index(
-        self, roots: Sequence[Path | Source], *, docs_url: str = "", progress: Callable[[str], None] | None = None
-    ) -> IndexReport:
-        """Make the index hold exactly the documents under ``roots``."""
-        ...
-
-    def holdings(self) -> tuple[Holding, ...]:
-        """What there is of each source, in any order. Raises ``KnowledgeAwayError``."""
-        ...
-
-    def notes(self, prefix: str) -> Mapping[str, str]:
-        """What runs noted under names that begin so. Raises ``KnowledgeAwayError``."""
-        ...
-
-    def ping(self) -> None:
-        """Nothing, or ``KnowledgeAwayError`` where the index cannot be reached now."""
-        ...
-
-    def close(self) -> None:
-        """Let go of files and connections."""
         ...
 
 

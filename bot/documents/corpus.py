@@ -6,19 +6,19 @@ The background sync starts a process with little more than this module: import n
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
-from agent.knowledge.index.lock import only_one_syncs
-from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
 from agent.knowledge.sources.web import WebSource
 from agent.knowledge.types import PREFIX, IndexReport, PutOff, Source, due_at, states_of
 from bot.errors import WrongUse
 
-OwnIndex = SqliteIndex | PostgresIndex
+SYNC: Final = "lock"
+"""The lock of whoever brings an index up to date; beside SQLite it is the end of a file's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +55,15 @@ def bring_up_to_date(corpus: Corpus, *, every_s: float) -> IndexReport | None:
     What ranks by meaning is not needed to read: it stays unloaded. Blocks. Raises ``WrongUse``,
     ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
     """
-    opened = index_of(replace(corpus, semantic=""))
-    with closing(opened) as index, only_one_syncs(corpus.index_path, corpus.database, wait_s=0) as alone:
+    with index_of(replace(corpus, semantic="")) as index, index.alone(SYNC) as alone:
         if not alone or due_at(states_of(index.notes(PREFIX)), corpus.names, every_s) > time.time():
             return None
         return index.index(corpus.read_by(fetch=True), docs_url=corpus.docs_url)
 
 
-def index_of(corpus: Corpus) -> OwnIndex:
+def index_of(corpus: Corpus) -> KnowledgeIndex:
     """The index of this corpus, opened. Raises ``WrongUse``, ``OSError`` and ``sqlite3.Error``."""
-    index = _shared(corpus.database) if corpus.database else SqliteIndex.open(corpus.index_path)
+    index: KnowledgeIndex = _shared(corpus.database) if corpus.database else SqliteIndex.open(corpus.index_path)
     if corpus.semantic:
         try:
             give_meaning(index, corpus.semantic)
@@ -74,7 +73,9 @@ def index_of(corpus: Corpus) -> OwnIndex:
     return index
 
 
-def _shared(address: str) -> PostgresIndex:
+def _shared(address: str) -> KnowledgeIndex:
+    from agent.knowledge.index.postgres import PostgresIndex  # noqa: PLC0415 - most installations have no PostgreSQL
+
     try:
         return PostgresIndex(address)
     except ValueError:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agent.knowledge.types import PREFIX, Holding, KnowledgeAwayError, KnowledgeIndex, SourceState, states_of
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.types import PREFIX, Holding, KnowledgeAwayError, SourceState, states_of
 
 _KINDS: Final = ("git", "slack", "web")
 

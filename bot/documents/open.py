@@ -15,11 +15,11 @@ from pathlib import Path
 
 import structlog
 
-from agent.knowledge.index.lock import only_one_syncs
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.slack_export import SlackExport
-from agent.knowledge.types import Document, IndexReport, KnowledgeAwayError, KnowledgeIndex, Source
-from bot.documents.corpus import Corpus, OwnIndex, index_of
+from agent.knowledge.types import Document, IndexReport, KnowledgeAwayError, Source
+from bot.documents.corpus import SYNC, Corpus, index_of
 from bot.documents.web_sources import web_sources
 from bot.errors import WrongUse
 from bot.settings import Settings, require_folders
@@ -89,7 +89,7 @@ def git_sources(settings: Settings) -> tuple[GitSource, ...]:
 @asynccontextmanager
 async def open_index(
     corpus: Corpus, progress: Callable[[str], None] | None = None, *, fetch: bool = False, wait_s: float = SYNC_WAIT_S
-) -> AsyncIterator[tuple[OwnIndex, IndexReport]]:
+) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
     """The index, brought up to date with its folders. Without folders it is taken as it is.
 
     ``fetch``: with its web sites too. While another process brings it up to date, that one is waited for up to
@@ -120,7 +120,7 @@ async def _synced(
 
     def synced() -> IndexReport:
         for patience_s in dict.fromkeys((0.0, wait_s)):
-            with only_one_syncs(corpus.index_path, corpus.database, wait_s=patience_s) as alone:
+            with index.alone(SYNC, patience_s) as alone:
                 if alone:
                     return index.index(corpus.read_by(fetch=fetch), docs_url=corpus.docs_url, progress=progress)
             if not patience_s:
@@ -131,7 +131,7 @@ async def _synced(
 
 
 @asynccontextmanager
-async def open_patiently(corpus: Corpus) -> AsyncIterator[tuple[OwnIndex, IndexReport]]:
+async def open_patiently(corpus: Corpus) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
     """The index, also while its database is away: what needs it says so, and works when it is back."""
     if not corpus.database:
         async with open_index(corpus) as opened:

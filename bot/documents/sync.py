@@ -12,7 +12,8 @@ from typing import Final, Literal
 
 import structlog
 
-from agent.knowledge.types import PREFIX, KnowledgeAwayError, KnowledgeIndex, due_at, states_of
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.types import PREFIX, KnowledgeAwayError, due_at, states_of
 from bot.documents.corpus import Corpus
 from bot.documents.sync_process import ELSEWHERE, Order
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from agent.knowledge.index.semantic_hook import Meaning
+from agent.knowledge.index.index import Meaning
 from agent.knowledge.types import KnowledgeAwayError
 from agent.tasks import beside
 

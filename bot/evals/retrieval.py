@@ -6,7 +6,7 @@ import math
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from pydantic import Field, TypeAdapter
 
-from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
 from bot.errors import WrongUse
@@ -103,7 +103,7 @@ def recall(ranking: Sequence[str], gains: Gains, depth: int = RECALL_DEPTH) -> f
 
 
 def _searched(
-    collection: Collection, asked: Mapping[str, str], folder: Path, index: SqliteIndex | PostgresIndex
+    collection: Collection, asked: Mapping[str, str], folder: Path, index: KnowledgeIndex
 ) -> tuple[dict[str, tuple[str, ...]], list[float]]:
     """The ranked document ids of each query, and the milliseconds that each search took."""
     names = _written(collection.docs, folder / "docs")
@@ -120,7 +120,7 @@ def _searched(
     return rankings, times
 
 
-def _give_meaning(index: SqliteIndex | PostgresIndex, model: str) -> None:
+def _give_meaning(index: KnowledgeIndex, model: str) -> None:
     try:
         give_meaning(index, model)
     except SemanticUnavailableError as error:
@@ -128,15 +128,15 @@ def _give_meaning(index: SqliteIndex | PostgresIndex, model: str) -> None:
 
 
 @contextmanager
-def _index(folder: Path, database: str) -> Iterator[SqliteIndex | PostgresIndex]:
+def _index(folder: Path, database: str) -> Iterator[KnowledgeIndex]:
     """An index that nothing else uses, and of which nothing stays."""
     if not database:
-        in_file = SqliteIndex.open(folder / "index.sqlite3")
-        with closing(in_file):
+        with SqliteIndex.open(folder / "index.sqlite3") as in_file:
             yield in_file
         return
-    shared = PostgresIndex(database, schema=f"orion_eval_{uuid4().hex[:12]}")
-    with closing(shared):
+    from agent.knowledge.index.postgres import PostgresIndex  # noqa: PLC0415 - only where a database is named
+
+    with PostgresIndex(database, schema=f"orion_eval_{uuid4().hex[:12]}") as shared:
         try:
             yield shared
         finally:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from agent.knowledge.types import Document, KnowledgeAwayError, KnowledgeIndex
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.types import Document, KnowledgeAwayError
 from agent.texts.catalogue import say
 from bot.delivery.home import HomeFigures, Known, Wrong
 from bot.documents.figures import knowledge_figures

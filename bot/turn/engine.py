@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from agent.budget import Budget
-from agent.knowledge.index.semantic_hook import Meaning
-from agent.knowledge.types import IndexReport, KnowledgeIndex
+from agent.knowledge.index.index import KnowledgeIndex, Meaning
+from agent.knowledge.types import IndexReport
 from agent.model.capabilities import Learned
 from agent.model.chat_server import Timeouts
 from agent.model.circuit_breaker import CircuitBreaker

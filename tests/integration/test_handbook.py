@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from agent.budget import Budget
-from agent.knowledge.types import KnowledgeIndex
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.outcome import Answered, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.thread.state import ThreadState

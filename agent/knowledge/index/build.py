@@ -7,15 +7,16 @@ belongs to a source that is away stays.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
-from agent.knowledge.readers.chunking import Chunk, chunk_document
-from agent.knowledge.readers.reading import NotModifiedError, ReadDocument, ReadError, digest_of, parse_document
+from agent.knowledge.index.tables import MOST_PASSAGES, Parsed, Shelf
+from agent.knowledge.readers.chunking import chunk_document
+from agent.knowledge.readers.reading import NotModifiedError, ReadError, digest_of, parse_document
 from agent.knowledge.sources.folders import Walk
 from agent.knowledge.types import (
     FETCHED,
@@ -31,47 +32,8 @@ from agent.knowledge.types import (
 
 log = structlog.get_logger()
 
-MOST_PASSAGES: Final = 1 << 20
-NOTE: Final = "note:"
-"""What the names of notes begin with where an index keeps them beside settings of its own."""
 _BATCH_DOCUMENTS: Final = 64
 _BATCH_CHARS: Final = 2_000_000
-
-Known = tuple[str, str, str, str]
-"""What the index has of a document: digest, id, audience, link."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
-    """A document ready to be stored."""
-
-    file: Readable
-    document: ReadDocument
-    chunks: tuple[Chunk, ...]
-
-
-class Shelf(Protocol):
-    """Where a run puts documents. Each call is one transaction."""
-
-    def known(self) -> Mapping[str, Known]:
-        """What is there, by key."""
-        ...
-
-    def notes(self, prefix: str) -> Mapping[str, str]:
-        """What runs noted under names that begin so."""
-        ...
-
-    def note(self, notes: Mapping[str, str]) -> None:
-        """Store these notes; an empty one is removed."""
-        ...
-
-    def put(self, batch: Sequence[Parsed]) -> None:
-        """Store these in place of what has their keys."""
-        ...
-
-    def drop(self, keys: Sequence[str]) -> None:
-        """Remove these."""
-        ...
 
 
 class IndexRun:

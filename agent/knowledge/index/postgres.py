@@ -1,49 +1,32 @@
-"""The index that several machines share, in PostgreSQL, ranked with the same code as SQLite's.
-
-Every method blocks: keep it off the event loop. A database that is away raises ``KnowledgeAwayError`` within seconds.
-"""
+"""The index that several machines share, in PostgreSQL. Only importing this module loads the driver."""
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Any, Final
 
 import psycopg
-import structlog
 from psycopg import Connection, sql
 from psycopg.conninfo import conninfo_to_dict
 
-from agent.knowledge.index.build import MOST_PASSAGES, IndexRun
-from agent.knowledge.index.postgres_tables import PostgresShelf, by_words, prepare, rarity
-from agent.knowledge.index.results import (
-    CANDIDATES,
-    DOCUMENT_COLUMNS,
-    HOLDINGS,
-    PASSAGE_COLUMNS,
-    document_of,
-    holding_of,
-    in_turn,
-    meant,
-    passage_of,
-    spread,
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.tables import NAMES, SCHEMA, VERSION, Session, put_setting
+from agent.knowledge.types import KnowledgeAwayError
+
+_NAME: Final = "orion"
+# Words are compared by their bytes, as SQLite does. Room in each page lets a block be rewritten where it lies; blocks
+# stay as they are, since they hardly get smaller and would be unpacked for every search.
+_SCHEMA: Final = SCHEMA.format(
+    key="bigint PRIMARY KEY",
+    bytes="bytea",
+    word='text COLLATE "C"',
+    postings="WITH (fillfactor = 60); ALTER TABLE postings ALTER COLUMN data SET STORAGE EXTERNAL",
 )
-from agent.knowledge.index.semantic_hook import Meaning, Ranked, best_of
-from agent.knowledge.search.index_terms import words_of
-from agent.knowledge.search.postings import Ranking, best
-from agent.knowledge.types import Document, Holding, IndexReport, KnowledgeAwayError, Passage, Source
-
-log = structlog.get_logger()
-
-SCHEMA: Final = "orion"
-_CONNECT_S: Final = 5
 _STATEMENT_MS: Final = 15_000
 _OPTIONS: Final[dict[str, Any]] = {
     "autocommit": True,
-    "connect_timeout": _CONNECT_S,
+    "connect_timeout": 5,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -58,27 +41,40 @@ _AWAY: Final = (
     psycopg.errors.UndefinedColumn,
 )
 
-_FOUND: Final = f"""
-SELECT {PASSAGE_COLUMNS}, found.score, (SELECT value FROM settings WHERE name = 'docs_url')
-FROM unnest(%s::bigint[], %s::float8[]) WITH ORDINALITY AS found (number, score, place)
-JOIN passages p ON p.number = found.number JOIN documents d ON d.number = p.document
-ORDER BY found.place
-"""  # noqa: S608 - the columns are a constant
-_PART: Final = f"""
-SELECT {PASSAGE_COLUMNS}, 0.0::float8, (SELECT value FROM settings WHERE name = 'docs_url')
-FROM documents d JOIN passages p ON p.number BETWEEN (d.number << 20) + %s AND (d.number << 20) + %s
-WHERE d.id = %s ORDER BY p.number
-"""  # noqa: S608 - the columns are a constant
-_DOCUMENTS: Final = f"""
-SELECT {DOCUMENT_COLUMNS}, {{text}}, (SELECT value FROM settings WHERE name = 'docs_url')
-FROM documents {{where}} ORDER BY id COLLATE "C"
-"""  # noqa: S608 - the columns are a constant
+
+class _Session:
+    """A ``Session`` over psycopg, which writes ``%s`` for a value and returns bytes as text unless it is asked."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self.connection = connection
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
+        return self.connection.execute(_translated(statement), values, binary=True)
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        return self.connection.transaction()
+
+    def is_usable(self) -> bool:
+        """Whether the server has not cut it."""
+        try:
+            self.connection.execute("")
+        except psycopg.Error:
+            return False
+        return True
+
+    def close(self) -> None:
+        self.connection.close()
 
 
-class PostgresIndex:
+def _translated(statement: str) -> bytes:
+    return statement.replace("?", "%s").encode()
+
+
+class PostgresIndex(KnowledgeIndex):
     """A ``KnowledgeIndex`` in one schema of a database. Contacts nobody yet. Raises ``ValueError`` for no address."""
 
-    def __init__(self, url: str, *, schema: str = SCHEMA) -> None:
+    def __init__(self, url: str, *, schema: str = _NAME) -> None:
+        super().__init__()
         try:
             conninfo_to_dict(url)
         except psycopg.ProgrammingError:
@@ -87,180 +83,81 @@ class PostgresIndex:
         self._url = url
         self._schema = schema
         self._prepared = False
-        self.meaning: Meaning | None = None
-        self.ranking: Ranking = best
-        self._idle: queue.LifoQueue[Connection[Any]] = queue.LifoQueue()
-        self._closed = threading.Event()
-
-    def close(self) -> None:
-        """Let go of every connection; one still in use is closed when it comes back."""
-        self._closed.set()
-        while True:
-            try:
-                self._idle.get_nowait().close()
-            except queue.Empty:
-                return
 
     def erase(self) -> None:
         """Remove everything that this index ever stored. Raises ``KnowledgeAwayError``."""
-        with self._building() as connection:
-            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self._schema)))
+        with self._building() as session:
+            session.connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self._schema)))
 
-    def ping(self) -> None:
-        """Ask for nothing. Raises ``KnowledgeAwayError``."""
-        with self._connection() as connection:
-            connection.execute("SELECT 1")
+    def _prepare(self, session: _Session) -> None:
+        """Make the tables unless they are there. An older version's are dropped: the documents are read again."""
+        with session.transaction():
+            session.execute("SELECT pg_advisory_xact_lock(hashtext('orion tables'), hashtext(?))", (self._schema,))
+            session.connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self._schema)))
+            if _version(session) == str(VERSION):
+                return
+            for name in NAMES:
+                table = sql.Identifier(self._schema, name)
+                session.connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
+            session.connection.execute(_SCHEMA.encode())
+            put_setting(session, "version", str(VERSION))
 
-    def index(
-        self, roots: Sequence[Path | Source], *, docs_url: str = "", progress: Callable[[str], None] | None = None
-    ) -> IndexReport:
-        """Make the index hold exactly the documents under ``roots``; a root that is not there keeps what it had.
-
-        Waits while another process does. Raises ``KnowledgeAwayError``.
-        """
-        with self._building() as connection:
-            connection.execute(
-                "INSERT INTO settings VALUES ('docs_url', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (docs_url,),
-            )
-            shelf = PostgresShelf(connection)
-            report = IndexRun(shelf, progress).take_all(roots)
-            shelf.settle()
-            return report
-
-    def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
-        """The best passages for the words of ``query``, best first, none twice. With ``meaning``, for that as well.
-
-        Raises ``KnowledgeAwayError``.
-        """
-        return self.passages(best_of(self, query, CANDIDATES * limit), limit)
-
-    def by_words(self, query: str, most: int) -> Sequence[Ranked]:
-        """The numbers of the passages that have words of ``query``, best first. Raises ``KnowledgeAwayError``."""
-        words = words_of(query)
-        if not words or most < 1:
-            return ()
-        with self._connection() as connection:
-            return by_words(connection, words, most, self.ranking)
-
-    def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[Passage, ...]:
-        """The first ``limit`` of these in their order, no text twice; numbers that are gone are left out."""
-        if not ranked or limit < 1:
-            return ()
-        with self._connection() as connection:
-
-            def read(part: Sequence[Ranked]) -> Sequence[Sequence[Any]]:
-                return connection.execute(_FOUND, tuple(map(list, zip(*part, strict=True)))).fetchall()
-
-            return tuple(map(passage_of, spread(in_turn(ranked, limit, read), limit)))
-
-    def rarity(self, query: str) -> Mapping[str, float]:
-        """What each word of ``query`` says among all passages. Raises ``KnowledgeAwayError``."""
-        with self._connection() as connection:
-            return rarity(connection, words_of(query))
-
-    def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
-        """The passages of one document from one number to another, in order. Raises ``KnowledgeAwayError``."""
-        reach = (max(0, first), min(last, MOST_PASSAGES - 1))
-        with self._connection() as connection:
-            return tuple(map(passage_of, connection.execute(_PART, (*reach, document))))
-
-    def documents(self) -> tuple[Document, ...]:
-        """All documents without their texts, by id. Raises ``KnowledgeAwayError``."""
-        with self._connection() as connection:
-            return tuple(map(document_of, connection.execute(_documents("''"))))
-
-    def document(self, name_or_id: str) -> Document | None:
-        """One document with its text, by id, title or file name (case and suffix do not matter)."""
-        found = meant(self.documents(), name_or_id)
-        if found is None:
-            return None
-        with self._connection() as connection:
-            rows = connection.execute(_documents("text", "WHERE id = %s"), (found,))
-            return next(map(document_of, rows), None)
-
-    def holdings(self) -> tuple[Holding, ...]:
-        """What there is of each source, in any order. Raises ``KnowledgeAwayError``."""
-        with self._connection() as connection:
-            return tuple(map(holding_of, connection.execute(HOLDINGS)))
-
-    def notes(self, prefix: str) -> dict[str, str]:
-        """What runs noted under names that begin so. Raises ``KnowledgeAwayError``."""
-        with self._connection() as connection:
-            return PostgresShelf(connection).notes(prefix)
-
-    @contextmanager
-    def beside(self, *, write: bool = False) -> Iterator[Connection[Any]]:
-        """A connection, for what else is kept beside the passages; to ``write`` it is one transaction.
-
-        Raises ``KnowledgeAwayError``.
-        """
-        with self._connection() as connection, connection.transaction() if write else nullcontext():
-            yield connection
-
-    def _configure(self, connection: Connection[Any]) -> None:
-        connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
-        connection.execute(sql.SQL("SET statement_timeout TO {}").format(sql.Literal(_STATEMENT_MS)))
-        connection.execute("SET jit TO off")
-
-    @contextmanager
-    def _connection(self) -> Iterator[Connection[Any]]:
-        """A connection for one thread at a time; idle ones are used again, unless the server has cut them."""
-        with _telling():
-            connection = self._take()
-            healthy = False
-            try:
-                yield connection
-                healthy = True
-            finally:
-                if healthy and not self._closed.is_set():
-                    self._idle.put(connection)
-                else:
-                    connection.close()
-
-    def _take(self) -> Connection[Any]:
-        while True:
-            try:
-                connection = self._idle.get_nowait()
-            except queue.Empty:
-                return self._connect()
-            try:
-                connection.execute("")
-            except psycopg.Error:
-                connection.close()
-            else:
-                return connection
-
-    def _connect(self) -> Connection[Any]:
+    def _connect(self) -> _Session:
         with ExitStack() as stack:
-            connection: Connection[Any] = psycopg.connect(self._url, **_OPTIONS)
-            stack.callback(connection.close)
-            self._configure(connection)
+            session = self._opened(stack)
             if not self._prepared:
-                prepare(connection, self._schema)
+                self._prepare(session)
                 self._prepared = True
+            session.connection.execute(f"SET statement_timeout TO {_STATEMENT_MS}")
             stack.pop_all()
-            return connection
+            return session
+
+    def _opened(self, stack: ExitStack) -> _Session:
+        """A connection that ``stack`` closes."""
+        session = _Session(psycopg.connect(self._url, **_OPTIONS))
+        stack.callback(session.close)
+        session.connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
+        # Compiling these statements takes longer than running them.
+        session.execute("SET jit TO off")
+        return session
 
     @contextmanager
-    def _building(self) -> Iterator[Connection[Any]]:
+    def _telling(self) -> Iterator[None]:
+        """The driver's text may hold the address and more: only the kind of failure goes on."""
+        try:
+            yield
+        except _AWAY as error:
+            raise KnowledgeAwayError(type(error).__name__) from None
+
+    @contextmanager
+    def _building(self) -> Iterator[_Session]:
         """A connection of its own that holds the lock: the server lets go of it when this process dies."""
-        with _telling(), psycopg.connect(self._url, **_OPTIONS) as connection:
-            self._configure(connection)
-            connection.execute("SET statement_timeout TO 0")
-            prepare(connection, self._schema)
-            connection.execute("SELECT pg_advisory_lock(hashtext('orion knowledge'), hashtext(%s))", (self._schema,))
-            yield connection
+        with self._telling(), ExitStack() as stack:
+            session = self._opened(stack)
+            self._prepare(session)
+            session.execute("SELECT pg_advisory_lock(hashtext('orion knowledge'), hashtext(?))", (self._schema,))
+            yield session
+
+    @contextmanager
+    def _lock(self, name: str) -> Iterator[Callable[[], bool]]:
+        """A lock of one session of the database."""
+        values = (f"orion {name}", self._schema)
+        with self.session() as session:
+
+            def take() -> bool:
+                asked = session.execute("SELECT pg_try_advisory_lock(hashtext(?), hashtext(?))", values)
+                return bool(asked.fetchone() == (True,))
+
+            try:
+                yield take
+            finally:
+                # At once: a session that is closed holds its lock until the server has seen that.
+                with suppress(psycopg.Error):  # a session that is gone holds no lock
+                    session.execute("SELECT pg_advisory_unlock(hashtext(?), hashtext(?))", values)
 
 
-@contextmanager
-def _telling() -> Iterator[None]:
-    """The driver's text may hold the address and more: only the kind of failure goes on."""
-    try:
-        yield
-    except _AWAY as error:
-        raise KnowledgeAwayError(type(error).__name__) from None
-
-
-def _documents(text: str, where: str = "") -> sql.SQL:
-    return sql.SQL(_DOCUMENTS.format(text=text, where=where))
+def _version(session: Session) -> str:
+    if session.execute("SELECT to_regclass('settings')").fetchone() == (None,):
+        return ""
+    found = session.execute("SELECT value FROM settings WHERE name = 'version'").fetchone()
+    return str(found[0]) if found else ""

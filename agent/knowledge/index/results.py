@@ -3,62 +3,62 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from agent.knowledge.index.semantic_hook import Ranked
+from agent.knowledge.index.tables import MOST_PASSAGES
 from agent.knowledge.types import Document, Holding, Passage
 
-PASSAGE_COLUMNS: Final = (
-    "d.id, d.title, p.path, p.text, p.anchor, p.line, p.page, d.updated_at, d.audience, d.url, d.place,"
-    " p.number & 1048575, d.chunks"
+_PASSAGE: Final = """
+SELECT p.number, d.id, d.title, p.path, p.text, p.anchor, p.line, p.page, d.updated_at, d.audience, d.url, d.place,
+  d.chunks, (SELECT value FROM settings WHERE name = 'docs_url')
+FROM passages p JOIN documents d ON d.number = p.number >> 20
+"""
+"""What ``passage_of`` reads."""
+FOUND: Final = _PASSAGE + "WHERE p.number IN ({})"
+"""The passages of these numbers, in any order."""
+PART: Final = (
+    _PASSAGE + "WHERE d.id = ? AND p.number BETWEEN (d.number << 20) + ? AND (d.number << 20) + ? ORDER BY p.number"
 )
-"""What ``passage_of`` reads; the score and the prefix of links come last. The lower 20 bits count in the document."""
-DOCUMENT_COLUMNS: Final = "id, title, updated_at, audience, source, url, chunks"
-"""What ``document_of`` reads; the text and the prefix of links come last."""
+"""The passages of the document of this id from one number to another."""
+DOCUMENTS: Final = """
+SELECT id, title, updated_at, audience, source, url, chunks, {text},
+  (SELECT value FROM settings WHERE name = 'docs_url')
+FROM documents {where}
+"""
+"""What ``document_of`` reads."""
 HOLDINGS: Final = (
     "SELECT source, count(*), sum(chunks), min(updated_at), max(updated_at) FROM documents GROUP BY source"
 )
-"""What ``holding_of`` reads, in any engine."""
+"""What ``holding_of`` reads."""
 CANDIDATES: Final = 4
 """How many times the asked number are looked at, so that other documents and other texts can be preferred."""
 
 
-Row = Sequence[Any]
-"""The values of ``PASSAGE_COLUMNS``, a score, and the setting ``docs_url``."""
-
-
-def in_turn(ranked: Sequence[Ranked], limit: int, read: Callable[[Sequence[Ranked]], Sequence[Row]]) -> Iterator[Row]:
-    """The rows of these, so many read at once as are wanted: mostly the first ones are enough."""
-    for at in range(0, len(ranked), limit):
-        yield from read(ranked[at : at + limit])
-
-
-def spread(rows: Iterable[Row], limit: int) -> list[Row]:
-    """The best ``limit`` rows, no text twice; one document takes at most half the places while others have any.
+def spread(passages: Iterable[Passage], limit: int) -> tuple[Passage, ...]:
+    """The best ``limit`` passages, no text twice; one document takes at most half the places while others have any.
 
     Reads no further than it must.
     """
-    first: list[Row] = []
-    later: list[Row] = []
+    first: list[Passage] = []
+    later: list[Passage] = []
     taken: Counter[str] = Counter()
     texts: set[str] = set()
-    for row in rows:
-        document, text = row[0], row[3]
-        if text in texts:
+    for passage in passages:
+        if passage.text in texts:
             continue
-        texts.add(text)
-        taken[document] += 1
-        (first if taken[document] <= max(1, limit // 2) else later).append(row)
+        texts.add(passage.text)
+        taken[passage.document] += 1
+        (first if taken[passage.document] <= max(1, limit // 2) else later).append(passage)
         if len(first) == limit:
             break
-    return [*first, *later][:limit]
+    return (*first, *later)[:limit]
 
 
-def passage_of(row: Sequence[Any]) -> Passage:
+def passage_of(row: Sequence[Any], score: float = 0.0) -> Passage:
     """One passage; its link leads to the page, the line or the heading."""
-    document, title, path, text, anchor, line, page, updated_at, audience, url, place, number, of, score, docs_url = row
+    number, document, title, path, text, anchor, line, page, updated_at, audience, url, place, of, docs_url = row
     link = url or document_url(docs_url or "", document)
     fragment = _fragment(place, anchor=anchor, line=line, page=page)
     return Passage(
@@ -72,7 +72,7 @@ def passage_of(row: Sequence[Any]) -> Passage:
         updated_at=updated_at,
         audience=audience,
         score=score,
-        number=number,
+        number=number % MOST_PASSAGES,
         of=of,
     )
 

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 BLOCK: Final = 2_048
 """Places in a block. A change rewrites a block of each of its words; a search reads all blocks of each of its words."""
@@ -26,14 +26,6 @@ _LOOKED_UP: Final = 8
 
 Posting = tuple[int, int]
 """A place inside a block, and the impact there, 1 to ``MOST_IMPACT``."""
-
-
-class Ranking(Protocol):
-    """How ``best`` is called, whoever does it."""
-
-    def __call__(self, found: Iterable[tuple[str, int, bytes]], *, passages: int, most: int) -> list[tuple[int, float]]:
-        """The ``most`` best places with their scores."""
-        ...
 
 
 class Changes:
@@ -94,7 +86,7 @@ def _little(places: array[int]) -> array[int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class _Term:
     """A word of the query: what one step of its impact is worth, and its blocks as first place, places, impacts."""
 
     worth: float
@@ -110,7 +102,7 @@ def best(found: Iterable[tuple[str, int, bytes]], *, passages: int, most: int) -
 
     ``passages`` is how many there are in all: the fewer of them have a word, the more it counts.
     """
-    terms = terms_of(found, passages)
+    terms = _terms(found, passages)
     left = [0.0]
     for term in reversed(terms):
         left.append(left[-1] + term.most())
@@ -131,13 +123,13 @@ def best(found: Iterable[tuple[str, int, bytes]], *, passages: int, most: int) -
     return [(place, -score) for score, place in ranked]
 
 
-def terms_of(found: Iterable[tuple[str, int, bytes]], passages: int) -> list[Term]:
+def _terms(found: Iterable[tuple[str, int, bytes]], passages: int) -> list[_Term]:
     """The words that any passage has, rarest first."""
     held: dict[str, list[tuple[int, array[int], bytes]]] = {}
     for word, block, data in found:
         held.setdefault(word, []).append((block * BLOCK, *_unpacked(data)))
     counted = sorted((sum(len(places) for _, places, _ in blocks), word) for word, blocks in held.items())
-    return [Term(worth=_rarity(count, passages) / MOST_IMPACT, blocks=held[word]) for count, word in counted]
+    return [_Term(worth=_rarity(count, passages) / MOST_IMPACT, blocks=held[word]) for count, word in counted]
 
 
 def rarities(found: Iterable[tuple[str, int, bytes]], words: Iterable[str], passages: int) -> dict[str, float]:
@@ -152,7 +144,7 @@ def _rarity(count: int, passages: int) -> float:
     return math.log(1 + (max(passages, count) - count + 0.5) / (count + 0.5))
 
 
-def _add_all(term: Term, scores: dict[int, float]) -> None:
+def _add_all(term: _Term, scores: dict[int, float]) -> None:
     """Every passage that has the word."""
     worth = [term.worth * impact for impact in range(MOST_IMPACT + 1)]
     known = scores.get
@@ -168,7 +160,7 @@ def _bar(scores: Mapping[int, float], most: int, left: float) -> float:
     return heapq.nlargest(most, scores.values())[-1]
 
 
-def _add_to_known(term: Term, scores: dict[int, float]) -> None:
+def _add_to_known(term: _Term, scores: dict[int, float]) -> None:
     """Only passages that are in already: what has none of the rarer words can no longer be among the best."""
     by_block: dict[int, list[int]] = {}
     for place in scores:

@@ -9,10 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent.knowledge.index.postgres import PostgresIndex
-from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.semantic.postgres_vectors import PostgresVectors
-from agent.knowledge.semantic.sqlite_vectors import SqliteVectors
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.semantic.vectors import VectorTables
 
 if TYPE_CHECKING:
     from agent.knowledge.semantic.ranking import SemanticRanks
@@ -27,25 +25,22 @@ class SemanticUnavailableError(Exception):
     """Search by meaning was asked for and cannot be had; the text says what is missing and what to do."""
 
 
-def give_meaning(index: SqliteIndex | PostgresIndex, model: str) -> SemanticRanks:
+def give_meaning(index: KnowledgeIndex, model: str) -> SemanticRanks:
     """Let an index rank by meaning as well, with the model in a folder or the installed one.
 
     Raises ``SemanticUnavailableError``.
     """
     folder = _folder(model)
-    from agent.knowledge.semantic import ranking as dense_ranking  # noqa: PLC0415 - without the extra it cannot be imported
-    from agent.knowledge.semantic.encoder import SentenceEncoder  # noqa: PLC0415 - likewise
+    from agent.knowledge.semantic.encoder import SentenceEncoder  # noqa: PLC0415 - without the extra it cannot be imported
     from agent.knowledge.semantic.model_files import ModelFilesError  # noqa: PLC0415 - likewise
     from agent.knowledge.semantic.ranking import SemanticRanks  # noqa: PLC0415 - likewise
 
-    shelf = SqliteVectors(index) if isinstance(index, SqliteIndex) else PostgresVectors(index)
     try:
-        ranks = SemanticRanks(SentenceEncoder(folder), shelf)
+        ranks = SemanticRanks(SentenceEncoder(folder), VectorTables(index))
     except ModelFilesError as error:
         message = f"Search by meaning has no model: {error}."
         raise SemanticUnavailableError(message) from None
     index.meaning = ranks
-    index.ranking = dense_ranking.best
     return ranks
 
 

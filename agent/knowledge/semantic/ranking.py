@@ -1,17 +1,15 @@
 """Ranks by words and meaning together: the words' score plus a share of the cosine.
 
-Passages without a vector yet are found by their words. Nearness only brings a passage to be looked at. Ranking by
-words is here once more in numpy, with the scores of ``postings.best`` to the last bit, because it is faster for many
-passages. Everything here blocks: keep it off the event loop.
+Passages without a vector yet are found by their words. Nearness only brings a passage to be looked at. Everything here
+blocks: keep it off the event loop.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from statistics import fmean
 from typing import Final
 
@@ -19,10 +17,10 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from agent.knowledge.index.semantic_hook import Ranked
-from agent.knowledge.search.postings import BLOCK, terms_of
+from agent.knowledge.index.index import Ranked
+from agent.knowledge.index.tables import parts
 from agent.knowledge.semantic.encoder import SentenceEncoder, Vectors
-from agent.knowledge.semantic.vectors import Unplaced, VectorShelf, model_of
+from agent.knowledge.semantic.vectors import Unplaced, VectorTables, model_of
 
 log = structlog.get_logger()
 
@@ -31,7 +29,6 @@ UNRELATED: Final = 0.2
 _MADE_AT_ONCE: Final = 32
 """Passages between two commits, some three seconds of a core: what being killed loses, and how soon it stops."""
 _REST: Final = 10
-_READ_AT_ONCE: Final = 4_096
 _STORED: Final = np.dtype("<f2")
 
 
@@ -52,9 +49,9 @@ class _Known:
 class SemanticRanks:
     """A ``Meaning`` over the vectors of one index."""
 
-    def __init__(self, encoder: SentenceEncoder, shelf: VectorShelf) -> None:
+    def __init__(self, encoder: SentenceEncoder, tables: VectorTables) -> None:
         self._encoder = encoder
-        self._shelf = shelf
+        self._tables = tables
         self._known = _Known()
         self._reading = threading.Lock()
 
@@ -84,22 +81,25 @@ class SemanticRanks:
         ``progress`` is told how many passages have one, of how many; a set ``stop`` ends it after the open batch.
         """
         began, made = time.monotonic(), 0
-        having, every = self._shelf.counts()
-        if having == every and model_of(self._shelf.stamp()) == self._encoder.name:
+        having, every = self._tables.counts()
+        if having == every and model_of(self._tables.stamp()) == self._encoder.name:
             self._current(now=True)
             return 0
-        with self._shelf.alone() as mine:
+        with self._tables.alone() as mine:
             if not mine:
                 log.info("vectors_made_elsewhere")
                 return 0
-            self._shelf.begin(self._encoder.name)
-            while not (stop and stop.is_set()) and (batch := self._shelf.missing(_MADE_AT_ONCE)):
+            self._tables.begin(self._encoder.name)
+            for numbers in parts(self._tables.missing(), _MADE_AT_ONCE):
+                if stop and stop.is_set():
+                    break
+                batch = self._tables.texts(numbers)
                 self._place(batch)
                 made += len(batch)
                 if progress:
                     progress(*self.counts())
             if not (stop and stop.is_set()):
-                self._shelf.tidy(self._encoder.name)
+                self._tables.tidy(self._encoder.name)
         self._current(now=True)
         if made:
             log.info("vectors_made", passages=made, seconds=round(time.monotonic() - began, 1))
@@ -107,17 +107,17 @@ class SemanticRanks:
 
     def counts(self) -> tuple[int, int]:
         """How many passages have a vector, of how many."""
-        having, every = self._shelf.counts()
+        having, every = self._tables.counts()
         return min(having, every), every
 
     def _place(self, batch: Sequence[Unplaced]) -> None:
         name = self._encoder.name
         texts = {passage.digest(name): passage.encoded for passage in batch}
-        held = self._shelf.held(texts)
+        held = self._tables.held(texts)
         new = {digest: text for digest, text in texts.items() if digest not in held}
         made = self._encoder.encode(list(new.values())).astype(_STORED)
         vectors = {digest: row.tobytes() for digest, row in zip(new, made, strict=True)}
-        self._shelf.put([(passage.number, passage.digest(name)) for passage in batch], vectors, name)
+        self._tables.put([(passage.number, passage.digest(name)) for passage in batch], vectors, name)
 
     def _current(self, *, now: bool = False) -> _Known:
         """The vectors as they stand; a thread that finds them being read goes on with what it had before.
@@ -126,7 +126,7 @@ class SemanticRanks:
         """
         if not now and time.monotonic() < self._known.again:
             return self._known
-        stamp = self._shelf.stamp()
+        stamp = self._tables.stamp()
         if stamp == self._known.stamp or not self._reading.acquire(blocking=now or not self._known.stamp):
             return self._known
         try:
@@ -142,7 +142,7 @@ class SemanticRanks:
         """Only vectors that this process does not have yet are read."""
         if model_of(stamp) != self._encoder.name:
             return _Known(stamp=stamp)
-        places = self._shelf.places()
+        places = self._tables.places()
         vectors = np.empty((len(places), self._encoder.dimensions), np.float32)
         there = np.ones(len(places), np.bool_)
         lacking: dict[bytes, list[int]] = {}
@@ -151,10 +151,8 @@ class SemanticRanks:
                 vectors[at] = before.vectors[row]
             else:
                 lacking.setdefault(digest, []).append(at)
-        wanted = iter(list(lacking))
-        while some := list(islice(wanted, _READ_AT_ONCE)):
-            for digest, stored in self._shelf.held(some).items():
-                vectors[lacking.pop(digest)] = np.frombuffer(stored, _STORED)
+        for digest, stored in self._tables.held(list(lacking)).items():
+            vectors[lacking.pop(digest)] = np.frombuffer(stored, _STORED)
         for rows in lacking.values():
             there[rows] = False
         numbers = np.array([number for number, _ in places], np.int64)[there]
@@ -189,21 +187,3 @@ def fused(by_words: Sequence[Ranked], cosines: Mapping[int, float]) -> list[Rank
         for number in {*words, *cosines}
     }
     return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
-
-
-def best(found: Iterable[tuple[str, int, bytes]], *, passages: int, most: int) -> list[tuple[int, float]]:
-    """The ``most`` best places with their scores, best first, as ``postings.best``; every posting is counted."""
-    terms = terms_of(found, passages)
-    firsts = sorted({first for term in terms for first, _, _ in term.blocks})
-    rows = {first: row for row, first in enumerate(firsts)}
-    scores = np.zeros((len(firsts), BLOCK))
-    for term in terms:
-        for first, places, impacts in term.blocks:
-            scores[rows[first], np.frombuffer(places, np.uint16)] += term.worth * np.frombuffer(impacts, np.uint8)
-    flat = scores.ravel()
-    at = np.flatnonzero(flat)
-    if most < len(at):
-        at = at[flat[at] >= np.partition(flat[at], -most)[-most]]
-    at = at[np.argsort(-flat[at], kind="stable")][:most]
-    places_of = np.array(firsts, np.int64)[at // BLOCK] + at % BLOCK
-    return list(zip(places_of.tolist(), flat[at].tolist(), strict=True))

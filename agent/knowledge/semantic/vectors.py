@@ -1,7 +1,4 @@
-"""What of a passage becomes a vector, and how vectors are stored.
-
-By text, so that an unchanged passage keeps its own.
-"""
+"""What of a passage becomes a vector, and where vectors are kept: by text, so that unchanged text keeps its own."""
 
 from __future__ import annotations
 
@@ -9,8 +6,29 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final
 from uuid import uuid4
+
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.tables import Session, insert, marks, parts, put_setting
+
+_STAMP: Final = "SELECT value FROM settings WHERE name = 'vectors'"
+_COUNTS: Final = "SELECT (SELECT count(*) FROM passage_vectors), (SELECT coalesce(sum(chunks), 0) FROM documents)"
+_MISSING: Final = "SELECT number FROM passages EXCEPT SELECT number FROM passage_vectors ORDER BY number"
+_TEXTS: Final = """
+SELECT p.number, d.title, p.name, p.text FROM passages p JOIN documents d ON d.number = p.number >> 20
+WHERE p.number IN ({})
+"""
+_HELD: Final = "SELECT digest, vector FROM vectors WHERE digest IN ({})"
+_PUT_VECTORS: Final = "INSERT INTO vectors VALUES {} ON CONFLICT DO NOTHING"
+_PUT_PLACES: Final = "INSERT INTO passage_vectors VALUES {} ON CONFLICT (number) DO UPDATE SET digest = excluded.digest"
+# As sets: with NOT IN or NOT EXISTS one of the two databases compares each row with each other.
+_TIDY: Final = (
+    """
+    DELETE FROM passage_vectors WHERE number IN (SELECT number FROM passage_vectors EXCEPT SELECT number FROM passages)
+    """,
+    "DELETE FROM vectors WHERE digest IN (SELECT digest FROM vectors EXCEPT SELECT digest FROM passage_vectors)",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,51 +52,83 @@ class Unplaced:
         return hashlib.sha256(f"{model}\n{self.encoded}".encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def new_stamp(model: str) -> str:
-    """What tells the vectors as they stand now from those at any other time."""
-    return f"{model} {uuid4().hex}"
-
-
 def model_of(stamp: str) -> str:
     """The model that made the vectors of a stamp."""
     return stamp.partition(" ")[0]
 
 
-class VectorShelf(Protocol):
+class VectorTables:
     """The vectors of one index. Every method blocks; each that writes is one transaction."""
+
+    def __init__(self, index: KnowledgeIndex) -> None:
+        self._index = index
 
     def alone(self) -> AbstractContextManager[bool]:
         """Whether this process may make vectors now: one does at a time, and lets go of it when it dies."""
-        ...
+        return self._index.alone("vectors")
 
     def begin(self, model: str) -> None:
-        """Get ready for vectors of ``model``; what passages have of another one counts as nothing."""
-        ...
+        """What passages have of another model counts as nothing; its vectors go with ``tidy``."""
+        with self._index.session(write=True) as session:
+            if model_of(_stamp(session)) not in {"", model}:
+                session.execute("DELETE FROM passage_vectors")
+                session.execute("DELETE FROM settings WHERE name = 'vectors'")
 
     def counts(self) -> tuple[int, int]:
         """How many passages have a vector, of how many."""
-        ...
+        with self._index.session() as session:
+            having, every = session.execute(_COUNTS).fetchone()
+        return int(having), int(every)
 
-    def missing(self, most: int) -> Sequence[Unplaced]:
-        """Passages that have no vector."""
-        ...
+    def missing(self) -> list[int]:
+        """The numbers of the passages that have no vector."""
+        with self._index.session() as session:
+            return [number for (number,) in session.execute(_MISSING)]
 
-    def held(self, digests: Iterable[bytes]) -> Mapping[bytes, bytes]:
+    def texts(self, numbers: Sequence[int]) -> list[Unplaced]:
+        """The passages of these numbers that are still there."""
+        with self._index.session() as session:
+            rows = session.execute(_TEXTS.format(marks(numbers)), numbers).fetchall()
+        return [Unplaced(number=number, title=title, heading=name, text=text) for number, title, name, text in rows]
+
+    def held(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
         """Vectors by digest, those that there are; 16-bit floats, lowest byte first."""
-        ...
+        found: dict[bytes, bytes] = {}
+        with self._index.session() as session:
+            for some in parts(digests):
+                found.update(session.execute(_HELD.format(marks(some)), some))
+        return found
 
     def put(self, places: Iterable[tuple[int, bytes]], vectors: Mapping[bytes, bytes], model: str) -> None:
         """Store vectors, and which passages have which."""
-        ...
+        with self._index.session(write=True) as session:
+            insert(session, _PUT_VECTORS, vectors.items())
+            insert(session, _PUT_PLACES, places)
+            _put_stamp(session, model)
 
     def tidy(self, model: str) -> None:
         """Remove what belongs to no passage any more."""
-        ...
+        with self._index.session(write=True) as session:
+            gone = [session.execute(statement).rowcount for statement in _TIDY]
+            if gone[0]:
+                _put_stamp(session, model)
 
     def stamp(self) -> str:
-        """What changes with every change of the vectors (``new_stamp``); nothing where there never were any."""
-        ...
+        """What changes with every change of the vectors; nothing where there never were any."""
+        with self._index.session() as session:
+            return _stamp(session)
 
-    def places(self) -> Sequence[tuple[int, bytes]]:
+    def places(self) -> list[tuple[int, bytes]]:
         """Which passage has which vector, all of them, by number."""
-        ...
+        with self._index.session() as session:
+            return list(session.execute("SELECT number, digest FROM passage_vectors ORDER BY number"))
+
+
+def _stamp(session: Session) -> str:
+    known = session.execute(_STAMP).fetchone()
+    return str(known[0]) if known else ""
+
+
+def _put_stamp(session: Session, model: str) -> None:
+    """The model, and what tells these vectors from those at any other time."""
+    put_setting(session, "vectors", f"{model} {uuid4().hex}")

@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 
 from agent.budget import Budget
 from agent.knowledge.index.filtered import SeenBy
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.audience_file import FILE_NAME
 from agent.knowledge.sources.folders import Walk
-from agent.knowledge.types import KnowledgeIndex
 from agent.thread.audience import NOBODY, PUBLIC, Viewers, may_see, viewers_of, written
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState

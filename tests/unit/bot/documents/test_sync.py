@@ -16,13 +16,12 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from agent.knowledge.index.lock import only_one_syncs
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.sources.fetch import Manners
 from agent.knowledge.sources.web import WebSource
 from agent.knowledge.types import PREFIX, IndexReport, KnowledgeAwayError
-from bot.documents.corpus import Corpus, bring_up_to_date
+from bot.documents.corpus import SYNC, Corpus, bring_up_to_date, index_of
 from bot.documents.figures import figures_of, knowledge_figures
 from bot.documents.open import open_index
 from bot.documents.sync import Syncing
@@ -83,7 +82,7 @@ async def test_d2_a_start_leaves_the_web_to_the_sync_and_the_sync_takes_all(corp
 def test_d2_who_comes_too_early_or_second_does_nothing(corpus: Corpus) -> None:
     assert bring_up_to_date(corpus, every_s=3600) is not None
     assert carry_out(order(corpus)) == ELSEWHERE
-    with only_one_syncs(corpus.index_path, "", wait_s=0):
+    with index_of(corpus) as index, index.alone(SYNC):
         assert carry_out(order(corpus, every_s=0)) == ELSEWHERE
     assert carry_out(order(corpus, every_s=0)) == 0
 
@@ -94,7 +93,7 @@ def test_h5_the_shared_index_is_brought_up_to_date_once_an_interval(corpus: Corp
     try:
         assert bring_up_to_date(shared, every_s=3600) == IndexReport(added=2)
         assert bring_up_to_date(shared, every_s=3600) is None
-        with only_one_syncs(shared.index_path, postgres_url, wait_s=0) as alone:
+        with index.alone(SYNC) as alone:
             assert alone
             assert bring_up_to_date(shared, every_s=0) is None
         assert bring_up_to_date(shared, every_s=0) == IndexReport(unchanged=2)
@@ -105,7 +104,7 @@ def test_h5_the_shared_index_is_brought_up_to_date_once_an_interval(corpus: Corp
 
 
 async def test_d2_nobody_waits_without_end_for_one_that_syncs(corpus: Corpus) -> None:
-    with only_one_syncs(corpus.index_path, "", wait_s=0):
+    with index_of(corpus) as other, other.alone(SYNC):
         async with open_index(corpus, wait_s=0) as (index, report):
             assert (report.added, index.documents()) == (0, ())
 
@@ -134,7 +133,7 @@ async def test_h3_a_run_that_is_under_way_ends_with_orion_and_the_next_goes_on(c
             await wait_until(lambda: "/w" in site.asked, "the page is being asked for", 60)
             began = time.monotonic()
         assert time.monotonic() - began < 20
-        with only_one_syncs(corpus.index_path, "", wait_s=10) as alone:
+        with index.alone(SYNC, 10) as alone:
             assert alone
         site.pages["/w"] = html("The web opens at one.", "Web")
         assert carry_out(order(corpus, every_s=0)) == 0

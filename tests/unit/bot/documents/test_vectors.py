@@ -13,7 +13,7 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from agent.knowledge.index.semantic_hook import Ranked
+from agent.knowledge.index.index import Ranked
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import give_meaning
 from agent.knowledge.types import KnowledgeAwayError

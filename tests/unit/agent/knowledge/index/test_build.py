@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.knowledge.types import Holding, IndexReport, KnowledgeIndex, Passage
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.types import Holding, IndexReport, Passage
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from agent.knowledge.index import postgres_tables as postgres_shelf
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.types import IndexReport, KnowledgeAwayError
@@ -65,17 +64,6 @@ def test_d2_what_is_removed_leaves_no_word_behind(
     (docs / "c.md").unlink()
     index.index([docs])
     assert stored(postgres_url, schema) == before
-
-
-def test_d2_after_much_was_written_the_database_looks_at_its_tables(
-    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index, schema = shared
-    monkeypatch.setattr(postgres_shelf, "_MANY_PASSAGES", 0)  # a limit, not behaviour
-    index.index([docs])
-    with psycopg.connect(postgres_url) as connection:
-        known = connection.execute("SELECT tablename FROM pg_stats WHERE schemaname = %s", (schema,))
-        assert ("postings",) in known.fetchall()
 
 
 def test_h3_tables_of_another_version_beneath_a_process_are_told(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from agent.knowledge.index.results import document_url, in_turn, meant, passage_of, spread
-from agent.knowledge.types import Document, KnowledgeIndex
-
-ROW = ("a b.md", "Alpha", "Lunch", "At noon.", "lunch", 5, 0, "2026-01-02", "public")
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.results import document_url, meant, passage_of, spread
+from agent.knowledge.types import Document, Passage
 
 
 @pytest.mark.parametrize(
@@ -23,25 +21,19 @@ ROW = ("a b.md", "Alpha", "Lunch", "At noon.", "lunch", 5, 0, "2026-01-02", "pub
     ],
 )
 def test_d6_the_link_leads_to_the_place_that_its_host_understands(url: str, place: str, page: int, link: str) -> None:
-    row = (*ROW[:6], page, *ROW[7:], url, place, 0, 1, 1.0, "https://d")
-    assert passage_of(row).url == link
+    row = (7 << 20, "a b.md", "Alpha", "Lunch", "At noon.", "lunch", 5, page, "2026-01-02", "public", url, place, 1)
+    assert passage_of((*row, "https://d")).url == link
 
 
-def test_d2_no_text_comes_twice_and_one_document_leaves_room() -> None:
-    rows = [("a", "", "", text) for text in ("1", "1", "2", "3")] + [("b", "", "", "4")]
-    assert [row[3] for row in spread(rows, 4)] == ["1", "2", "4", "3"]
+def passage(document: str, text: str) -> Passage:
+    return Passage(document=document, title="", heading="", text=text)
 
 
-def test_d2_no_more_passages_are_read_than_it_takes() -> None:
-    asked: list[list[int]] = []
-
-    def read(part: Sequence[tuple[int, float]]) -> list[tuple[str, str, str, str]]:
-        asked.append([number for number, _ in part])
-        return [(f"document {number // 4}", "", "", f"text {number}") for number, _ in part]
-
-    ranked = [(number, 1.0) for number in (0, 1, 2, 3, 4, 5, 6, 7, 8)]
-    assert [row[3][5:] for row in spread(in_turn(ranked, 4, read), 4)] == ["0", "1", "4", "5"]
-    assert asked == [[0, 1, 2, 3], [4, 5, 6, 7]]
+def test_d2_no_text_comes_twice_and_one_document_leaves_room_and_no_more_is_read() -> None:
+    found = iter([*(passage("a", text) for text in "11234"), passage("b", "5"), passage("c", "6"), passage("d", "7")])
+    assert [each.text for each in spread(found, 4)] == ["1", "2", "5", "6"]
+    assert [each.text for each in found] == ["7"]
+    assert [each.text for each in spread([passage("a", text) for text in "123"], 4)] == ["1", "2", "3"]
 
 
 def test_d2_the_most_direct_name_wins() -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.index.sqlite_tables import transaction
 from agent.knowledge.types import IndexReport, KnowledgeAwayError
 from tests.support.paths import ROOT
 
@@ -105,7 +104,7 @@ def test_h3_tables_of_another_version_beneath_a_process_are_told(
 
 
 def test_d2_a_fault_that_no_version_explains_stays_what_it_is(index: SqliteIndex) -> None:
-    with pytest.raises(sqlite3.OperationalError), index.beside() as connection:
+    with pytest.raises(sqlite3.OperationalError), index.session() as connection:
         connection.execute("SELECT * FROM nothing")
 
 
@@ -120,7 +119,7 @@ def test_d2_a_number_is_never_given_again(index: SqliteIndex, docs: Path) -> Non
 
 def test_d2_what_is_removed_leaves_no_word_behind(index: SqliteIndex, docs: Path) -> None:
     def stored() -> tuple[list[tuple[str, bytes]], int]:
-        with index.beside() as connection:
+        with index.session() as connection:
             rows = connection.execute("SELECT word, data FROM postings ORDER BY word").fetchall()
             return rows, connection.execute("SELECT passages FROM totals").fetchone()[0]
 
@@ -148,22 +147,15 @@ def test_d2_a_place_that_cannot_be_written_is_an_error_not_a_rebuild(tmp_path: P
 
 def test_d2_an_interrupted_transaction_is_undone(index: SqliteIndex, docs: Path) -> None:
     index.index([docs])
-    with index._connection() as connection:
-
-        def interrupted() -> None:
-            with transaction(connection):
-                connection.execute("DELETE FROM documents")
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            interrupted()
-        assert not connection.in_transaction
+    with pytest.raises(KeyboardInterrupt), index.session(write=True) as session:  # noqa: PT012 - the two lines are one story
+        session.execute("DELETE FROM documents")
+        raise KeyboardInterrupt
     assert len(index.documents()) == 2
 
 
 def test_d2_closing_while_in_use_lets_the_reader_finish(index: SqliteIndex, docs: Path) -> None:
     index.index([docs])
-    with index._connection() as connection:
+    with index.session() as connection:
         index.close()
         assert connection.execute("SELECT count(*) FROM documents").fetchone() == (2,)
     with pytest.raises(sqlite3.ProgrammingError):

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.search.postings import BLOCK, MOST_IMPACT, Changes, Ranking, best
-from agent.knowledge.semantic import ranking as dense_ranking
+from agent.knowledge.search.postings import BLOCK, MOST_IMPACT, Changes, best
 
 Passages = dict[int, Mapping[str, int]]
-RANKINGS: tuple[Ranking, ...] = (best, dense_ranking.best)
 
 _IMPACTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, MOST_IMPACT), min_size=1)
 
@@ -71,20 +69,8 @@ def test_d2_what_is_skipped_would_not_have_been_among_the_best(passages: Passage
     assert all(score == pytest.approx(scores[place]) for place, score in found)
 
 
-@given(
-    st.dictionaries(st.sampled_from((*range(1, 9), BLOCK - 1, BLOCK, 9 * BLOCK)), _IMPACTS, max_size=12),
-    st.text("abcdez", min_size=1, max_size=5),
-    st.integers(1, 12),
-)
-def test_d2_numpy_ranks_alike_to_the_last_bit(passages: Passages, query: str, most: int) -> None:
-    blocks, count = stored(passages), len(passages)
-    found = dense_ranking.best(blocks.of(*query), passages=count, most=most)
-    assert found == best(blocks.of(*query), passages=count, most=most)
-
-
-@pytest.mark.parametrize("ranking", RANKINGS, ids=["in Python", "in numpy"])
-def test_d2_equal_passages_come_in_their_order(ranking: Ranking) -> None:
-    found = ranking(stored({place: {"a": 9} for place in (5, 2, 9_000)}).of("a"), passages=3, most=2)
+def test_d2_equal_passages_come_in_their_order() -> None:
+    found = best(stored({place: {"a": 9} for place in (5, 2, 9_000)}).of("a"), passages=3, most=2)
     assert [place for place, _ in found] == [2, 5]
 
 
@@ -96,17 +82,15 @@ def test_d2_common_words_are_read_only_where_rarer_ones_stand() -> None:
     assert [place for place, _ in found] == [17, 5_000, 8_999, 9_500]
 
 
-@pytest.mark.parametrize("ranking", RANKINGS, ids=["in Python", "in numpy"])
-def test_d2_an_equal_is_not_skipped_for_the_last_bit_of_a_sum(ranking: Ranking) -> None:
+def test_d2_an_equal_is_not_skipped_for_the_last_bit_of_a_sum() -> None:
     passages: Passages = {place: {"h": 1} for place in range(5, 23)}
     passages |= {2: {"a": 152}, 1: {"a": 59, "b": 58, "c": 35}, 3: {"b": 1}, 4: {"c": 1}}
-    ((place, _),) = ranking(stored(passages).of(*"abc"), passages=len(passages), most=1)
+    ((place, _),) = best(stored(passages).of(*"abc"), passages=len(passages), most=1)
     assert place == 1
 
 
-@pytest.mark.parametrize("ranking", RANKINGS, ids=["in Python", "in numpy"])
-def test_d2_what_no_passage_has_is_not_looked_for(ranking: Ranking) -> None:
-    assert ranking([], passages=0, most=3) == []
+def test_d2_what_no_passage_has_is_not_looked_for() -> None:
+    assert best([], passages=0, most=3) == []
 
 
 @given(st.dictionaries(st.integers(1, 3 * BLOCK), _IMPACTS, min_size=1, max_size=30), st.data())

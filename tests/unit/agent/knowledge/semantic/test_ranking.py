@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.index.semantic_hook import Ranked
+from agent.knowledge.index.index import Ranked
 from agent.knowledge.semantic.ranking import MEANING_SHARE, fused
 
 WORDS = st.dictionaries(st.integers(1, 30), st.floats(0.1, 40), max_size=20).map(

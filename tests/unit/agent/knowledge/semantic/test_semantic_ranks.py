@@ -10,19 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agent.knowledge.index.index import KnowledgeIndex, Ranked
 from agent.knowledge.index.postgres import PostgresIndex
-from agent.knowledge.index.semantic_hook import Ranked
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.encoder import SentenceEncoder, Vectors
-from agent.knowledge.semantic.postgres_vectors import PostgresVectors
 from agent.knowledge.semantic.ranking import SemanticRanks
-from agent.knowledge.semantic.sqlite_vectors import SqliteVectors
-from agent.knowledge.semantic.vectors import Unplaced
+from agent.knowledge.semantic.vectors import Unplaced, VectorTables
 from agent.knowledge.types import KnowledgeAwayError
 from tests.support.tiny_bert import write_model
 from tests.support.waiting import wait_until
 
-OwnIndex = SqliteIndex | PostgresIndex
 TEXTS = {
     "hotel.md": "# Hotel\n\nThe limit is 120 euros a night.\n",
     "lunch.md": "# Lunch\n\nThe canteen of the office.\n\n## Coffee\n\nCoffee is in the canteen.\n",
@@ -53,12 +50,12 @@ def encoder(model: Path) -> CountingEncoder:
 
 
 @pytest.fixture
-def index(each_index: OwnIndex) -> OwnIndex:
+def index(each_index: KnowledgeIndex) -> KnowledgeIndex:
     return each_index
 
 
 @pytest.fixture
-def docs(tmp_path: Path, index: OwnIndex) -> Path:
+def docs(tmp_path: Path, index: KnowledgeIndex) -> Path:
     """Three documents of four passages, indexed."""
     folder = tmp_path / "docs"
     folder.mkdir()
@@ -68,16 +65,15 @@ def docs(tmp_path: Path, index: OwnIndex) -> Path:
     return folder
 
 
-def ranks_of(index: OwnIndex, encoder: SentenceEncoder) -> SemanticRanks:
-    shelf = SqliteVectors(index) if isinstance(index, SqliteIndex) else PostgresVectors(index)
-    return SemanticRanks(encoder, shelf)
+def ranks_of(index: KnowledgeIndex, encoder: SentenceEncoder) -> SemanticRanks:
+    return SemanticRanks(encoder, VectorTables(index))
 
 
-def texts_of(index: OwnIndex, ranked: Sequence[Ranked]) -> list[str]:
+def texts_of(index: KnowledgeIndex, ranked: Sequence[Ranked]) -> list[str]:
     return [passage.text for passage in index.passages(ranked, 100)]
 
 
-def by_hand(index: OwnIndex, encoder: SentenceEncoder, query: str) -> list[tuple[str, float]]:
+def by_hand(index: KnowledgeIndex, encoder: SentenceEncoder, query: str) -> list[tuple[str, float]]:
     """Every passage with the cosine between its vector and the question's, nearest first."""
     found = []
     for document in index.documents():
@@ -101,7 +97,7 @@ def test_d2_what_is_encoded_says_title_and_heading_once(title: str, heading: str
     assert Unplaced(number=1, title=title, heading=heading, text=text).encoded == encoded
 
 
-def test_d2_the_nearest_are_the_nearest(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_d2_the_nearest_are_the_nearest(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     ranks = ranks_of(index, encoder)
     assert ranks.make() == 4
     near = ranks.nearest("how much is a night", 10)
@@ -111,7 +107,7 @@ def test_d2_the_nearest_are_the_nearest(index: OwnIndex, docs: Path, encoder: Co
     assert ranks.nearest("how much is a night", 2) == near[:2]
 
 
-def test_d2_nothing_is_near_to_nothing(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_d2_nothing_is_near_to_nothing(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     ranks = ranks_of(index, encoder)
     ranks.make()
     assert ranks.nearest("  \n", 10) == ()
@@ -119,7 +115,9 @@ def test_d2_nothing_is_near_to_nothing(index: OwnIndex, docs: Path, encoder: Cou
     assert index.search("hotel", limit=0) == ()
 
 
-def test_d2_words_alone_find_while_vectors_are_missing(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_d2_words_alone_find_while_vectors_are_missing(
+    index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
+) -> None:
     plain = index.search("canteen coffee")
     index.meaning = ranks = ranks_of(index, encoder)
     assert index.search("canteen coffee") == plain
@@ -130,7 +128,9 @@ def test_d2_words_alone_find_while_vectors_are_missing(index: OwnIndex, docs: Pa
     assert any(passage.document == "new.md" for passage in index.search("paper"))
 
 
-def test_d2_a_passage_without_any_of_the_words_is_found(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_d2_a_passage_without_any_of_the_words_is_found(
+    index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
+) -> None:
     assert index.search("travel expenses") == ()
     index.meaning = ranks = ranks_of(index, encoder)
     ranks.make()
@@ -138,7 +138,7 @@ def test_d2_a_passage_without_any_of_the_words_is_found(index: OwnIndex, docs: P
 
 
 def test_d2_what_the_words_found_counts_by_its_nearness_too(
-    index: OwnIndex, docs: Path, encoder: CountingEncoder
+    index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
 ) -> None:
     for number in range(100):
         (docs / f"{number}.md").write_text(f"# Leave\n\nDays of leave and days {number}.\n")
@@ -155,7 +155,7 @@ def test_d2_what_the_words_found_counts_by_its_nearness_too(
     assert index.search(query, limit=2)[0].text == index.passages(found, 1)[0].text
 
 
-def test_d2_vectors_are_made_for_what_is_new_alone(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_d2_vectors_are_made_for_what_is_new_alone(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     ranks = ranks_of(index, encoder)
     progress: list[tuple[int, int]] = []
     assert ranks.counts() == (0, 4)
@@ -169,7 +169,7 @@ def test_d2_vectors_are_made_for_what_is_new_alone(index: OwnIndex, docs: Path, 
     assert ranks.counts() == (5, 5)
 
 
-def test_d2_what_is_gone_is_not_near_any_more(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_d2_what_is_gone_is_not_near_any_more(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     index.meaning = ranks = ranks_of(index, encoder)
     ranks.make()
     (docs / "door.md").unlink()
@@ -181,7 +181,9 @@ def test_d2_what_is_gone_is_not_near_any_more(index: OwnIndex, docs: Path, encod
     assert ranks.counts() == (3, 3)
 
 
-async def test_d2_two_processes_see_what_either_made(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
+async def test_d2_two_processes_see_what_either_made(
+    index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
+) -> None:
     one, other = ranks_of(index, encoder), ranks_of(index, encoder)
     one.make()
     assert len(other.nearest("badge", 10)) == 4
@@ -191,14 +193,14 @@ async def test_d2_two_processes_see_what_either_made(index: OwnIndex, docs: Path
     await wait_until(lambda: len(other.nearest("badge", 10)) == 5, "the other has read the new one")
 
 
-def test_d2_one_makes_vectors_at_a_time(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_d2_one_makes_vectors_at_a_time(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     one, other = ranks_of(index, encoder), ranks_of(index, encoder)
     seen: list[int] = []
     assert one.make(progress=lambda _, __: seen.append(other.make())) == 4
     assert seen == [0]
 
 
-def test_d2_a_stop_ends_it_and_what_was_made_stays(index: OwnIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_d2_a_stop_ends_it_and_what_was_made_stays(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     ranks, stop = ranks_of(index, encoder), threading.Event()
     for number in range(80):
         (docs / f"{number}.md").write_text(f"# Leave\n\nDays {number}.\n")
@@ -211,7 +213,7 @@ def test_d2_a_stop_ends_it_and_what_was_made_stays(index: OwnIndex, docs: Path, 
 
 
 async def test_d2_vectors_of_another_model_are_not_compared(
-    index: OwnIndex, docs: Path, encoder: CountingEncoder, tmp_path: Path
+    index: KnowledgeIndex, docs: Path, encoder: CountingEncoder, tmp_path: Path
 ) -> None:
     ranks = ranks_of(index, encoder)
     ranks.make()
@@ -223,7 +225,7 @@ async def test_d2_vectors_of_another_model_are_not_compared(
 
 
 def test_d2_a_changed_document_is_never_taken_for_what_it_was(
-    index: OwnIndex, docs: Path, encoder: CountingEncoder
+    index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
 ) -> None:
     ranks = ranks_of(index, encoder)
     ranks.make()
@@ -239,8 +241,8 @@ def test_d2_an_index_made_anew_by_a_newer_orion_keeps_its_vectors(tmp_path: Path
         with closing(SqliteIndex.open(tmp_path / "k.db")) as index:
             index.index([tmp_path / "docs"])
             assert ranks_of(index, encoder).make() == 1
-            with index.beside(write=True) as connection:
-                connection.execute(f"PRAGMA user_version = {version}")
+            with index.session(write=True) as session:
+                session.execute(f"PRAGMA user_version = {version}")
     assert len(encoder.given) == 1
 
 
@@ -260,7 +262,7 @@ ranks_of(index, SentenceEncoder(Path(model))).make(progress=progress)
 
 
 def test_d2_a_maker_that_is_killed_leaves_what_it_made_and_no_lock(
-    index: OwnIndex, docs: Path, encoder: CountingEncoder, model: Path, request: pytest.FixtureRequest
+    index: KnowledgeIndex, docs: Path, encoder: CountingEncoder, model: Path, request: pytest.FixtureRequest
 ) -> None:
     for number in range(80):
         (docs / f"{number}.md").write_text(f"# Leave\n\nDays {number}.\n")
@@ -268,6 +270,7 @@ def test_d2_a_maker_that_is_killed_leaves_what_it_made_and_no_lock(
     if isinstance(index, SqliteIndex):
         where = ["sqlite", str(index.path), ""]
     else:
+        assert isinstance(index, PostgresIndex)
         where = ["postgres", request.getfixturevalue("postgres_url"), index._schema]
     ranks = ranks_of(index, encoder)
     command = [sys.executable, "-c", MAKER, *where, str(model)]

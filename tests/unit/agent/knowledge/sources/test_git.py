@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.folders import Walk
 from agent.knowledge.sources.git import GitSource
-from agent.knowledge.types import IndexReport, KnowledgeIndex
+from agent.knowledge.types import IndexReport
 from agent.thread.audience import NOBODY
 
 URL = "https://git.example/acme/{repository}/blob/{ref}/{path}"

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.folders import Walk
 from agent.knowledge.sources.slack_export import SlackExport
-from agent.knowledge.types import IndexReport, KnowledgeIndex
+from agent.knowledge.types import IndexReport
 from agent.thread.audience import Viewers, may_see
 
 URL = "https://acme.slack.com"

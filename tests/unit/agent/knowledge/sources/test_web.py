@@ -11,10 +11,11 @@ import pytest
 from docx import Document as WordDocument
 from fpdf import FPDF
 
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.fetch import Manners
 from agent.knowledge.sources.folders import Walk
 from agent.knowledge.sources.web import WebSource
-from agent.knowledge.types import PREFIX, IndexReport, KnowledgeIndex, PutOff, SourceState, states_of
+from agent.knowledge.types import PREFIX, IndexReport, PutOff, SourceState, states_of
 from tests.support.web_site import LocalSite, Reply, html
 
 HASTE = Manners(pause_s=0.0, page_s=1.0, step_s=0.5, failures=3)

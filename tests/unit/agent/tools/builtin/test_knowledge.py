@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.knowledge.types import KnowledgeIndex
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.tools.builtin import knowledge
 from agent.tools.builtin.knowledge import LIST_TITLE, knowledge_tools
 from agent.tools.tool import Tool, ToolResult

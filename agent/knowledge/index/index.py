@@ -1,0 +1,229 @@
+"""The index of documents: all that SQLite and PostgreSQL do alike, which is everything but connections and locks."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Final, Protocol, Self
+
+from agent.knowledge.index.build import IndexRun
+from agent.knowledge.index.results import (
+    CANDIDATES,
+    DOCUMENTS,
+    FOUND,
+    HOLDINGS,
+    PART,
+    document_of,
+    holding_of,
+    meant,
+    passage_of,
+    spread,
+)
+from agent.knowledge.index.tables import (
+    MOST_PASSAGES,
+    Session,
+    Shelf,
+    marks,
+    notes,
+    numbers_of,
+    parts,
+    postings,
+    put_setting,
+)
+from agent.knowledge.search.index_terms import words_of
+from agent.knowledge.search.postings import best, rarities
+from agent.knowledge.types import Document, Holding, IndexReport, Passage, Source
+
+Ranked = tuple[int, float]
+"""The number of a passage, and a score that grows with relevance."""
+
+COMPARED: Final = 80
+"""How many passages of each ranking are compared at least: the best by both is often not among the first by one."""
+_AGAIN_S: Final = 0.05
+
+
+class Meaning(Protocol):
+    """What ranks by more than words. Every method blocks and may be called from any thread."""
+
+    def ranked(self, query: str, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
+        """The best passages, best first: those that the words found, and others."""
+        ...
+
+    def make(self, *, progress: Callable[[int, int], None] | None = None, stop: threading.Event | None = None) -> int:
+        """Make what is missing; how many passages that were. Nothing while another process is at it."""
+        ...
+
+    def counts(self) -> tuple[int, int]:
+        """How many passages can be found by meaning, of how many."""
+        ...
+
+
+class KnowledgeIndex(ABC):
+    """Documents in, ranked passages out. Every method blocks and may be called from any thread.
+
+    A database that is away raises ``KnowledgeAwayError``. With ``meaning`` a search ranks by that as well.
+    """
+
+    def __init__(self) -> None:
+        self.meaning: Meaning | None = None
+        self._idle: queue.LifoQueue[Session] = queue.LifoQueue()
+        self._closed = threading.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of every connection; one still in use is closed when it comes back."""
+        self._closed.set()
+        while True:
+            try:
+                self._idle.get_nowait().close()
+            except queue.Empty:
+                return
+
+    def ping(self) -> None:
+        """Nothing, or ``KnowledgeAwayError`` where the index cannot be reached now."""
+        with self.session() as session:
+            session.execute("SELECT 1")
+
+    def index(
+        self, roots: Sequence[Path | Source], *, docs_url: str = "", progress: Callable[[str], None] | None = None
+    ) -> IndexReport:
+        """Make the index hold exactly the documents under ``roots``; a root that is not there keeps what it had."""
+        with self._building() as session:
+            put_setting(session, "docs_url", docs_url)
+            return IndexRun(Shelf(session), progress).take_all(roots)
+
+    def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
+        """The best passages for ``query``, best first, none twice; any text is a valid query."""
+        most = CANDIDATES * limit
+        if self.meaning is None or most < 1:
+            return self.passages(self.by_words(query, most), limit)
+        deep = max(most, COMPARED)
+        return self.passages(self.meaning.ranked(query, self.by_words(query, deep), deep)[:most], limit)
+
+    def by_words(self, query: str, most: int) -> Sequence[Ranked]:
+        """The numbers of the passages that have words of ``query``, best first."""
+        words = words_of(query)
+        if not words or most < 1:
+            return ()
+        with self.session() as session:
+            passages, found = postings(session, words)
+            ranked = best(found, passages=passages, most=most)
+            numbers = numbers_of(session, (place for place, _ in ranked))
+        return [(numbers[place], score) for place, score in ranked if place in numbers]
+
+    def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[Passage, ...]:
+        """The first ``limit`` of these in their order, no text twice; numbers that are gone are left out."""
+        if limit < 1:
+            return ()
+        with self.session() as session:
+            return spread(_read(session, ranked, limit), limit)
+
+    def rarity(self, query: str) -> Mapping[str, float]:
+        """What each word of ``query`` says among all passages: the fewer passages have it, the more."""
+        words = words_of(query)
+        with self.session() as session:
+            passages, found = postings(session, words)
+            return rarities(found, words, passages)
+
+    def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
+        """The passages of one document from one number to another, both included, in order."""
+        reach = (max(0, first), min(last, MOST_PASSAGES - 1))
+        with self.session() as session:
+            return tuple(map(passage_of, session.execute(PART, (document, *reach))))
+
+    def documents(self) -> tuple[Document, ...]:
+        """All documents without their texts, by id."""
+        with self.session() as session:
+            found = map(document_of, session.execute(DOCUMENTS.format(text="''", where="")))
+            return tuple(sorted(found, key=lambda document: document.id))
+
+    def document(self, name_or_id: str) -> Document | None:
+        """One document with its text, by id, title or file name (case and suffix do not matter)."""
+        found = meant(self.documents(), name_or_id)
+        if found is None:
+            return None
+        with self.session() as session:
+            rows = session.execute(DOCUMENTS.format(text="text", where="WHERE id = ?"), (found,))
+            return next(map(document_of, rows), None)
+
+    def holdings(self) -> tuple[Holding, ...]:
+        """What there is of each source, in any order."""
+        with self.session() as session:
+            return tuple(map(holding_of, session.execute(HOLDINGS)))
+
+    def notes(self, prefix: str) -> dict[str, str]:
+        """What runs noted under names that begin so."""
+        with self.session() as session:
+            return notes(session, prefix)
+
+    @contextmanager
+    def alone(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
+        """Whether this process holds the lock of this name inside the block; others are waited for ``wait_s`` seconds.
+
+        The kernel or the database server lets go of it however the holder dies. Reading needs no lock.
+        """
+        deadline = time.monotonic() + wait_s
+        with self._lock(name) as take:
+            while not (mine := take()) and time.monotonic() < deadline:
+                time.sleep(_AGAIN_S)
+            yield mine
+
+    @contextmanager
+    def session(self, *, write: bool = False) -> Iterator[Session]:
+        """A connection for one thread at a time; idle ones are used again. To ``write`` it is one transaction."""
+        with self._telling():
+            session = self._take()
+            healthy = False
+            try:
+                with session.transaction() if write else nullcontext():
+                    yield session
+                healthy = True
+            finally:
+                if healthy and not self._closed.is_set():
+                    self._idle.put(session)
+                else:
+                    session.close()
+
+    def _take(self) -> Session:
+        while True:
+            try:
+                session = self._idle.get_nowait()
+            except queue.Empty:
+                return self._connect()
+            if session.is_usable():
+                return session
+            session.close()
+
+    @abstractmethod
+    def _connect(self) -> Session:
+        """A new connection, the tables made."""
+
+    @abstractmethod
+    def _telling(self) -> AbstractContextManager[None]:
+        """Turns the driver's errors into ``KnowledgeAwayError`` where that is what they mean."""
+
+    @abstractmethod
+    def _building(self) -> AbstractContextManager[Session]:
+        """A connection that writes; a second builder waits as long as the database must have it wait."""
+
+    @abstractmethod
+    def _lock(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
+        """A call that tries to take the lock of this name, once each time."""
+
+
+def _read(session: Session, ranked: Sequence[Ranked], limit: int) -> Iterator[Passage]:
+    """These in their order, so many read at once as are wanted: mostly the first ones are enough."""
+    for some in parts(ranked, limit):
+        numbers = [number for number, _ in some]
+        rows = {row[0]: row for row in session.execute(FOUND.format(marks(numbers)), numbers)}
+        yield from (passage_of(rows[number], score) for number, score in some if number in rows)

@@ -1,0 +1,232 @@
+"""The tables of an index, the same in SQLite and PostgreSQL: how a build writes them, and where a query's words are.
+
+Stored words are removed by the rules that made them, so ``VERSION`` must grow whenever those rules change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from agent.knowledge.readers.chunking import Chunk
+from agent.knowledge.readers.reading import ReadDocument
+from agent.knowledge.search.index_terms import impacts
+from agent.knowledge.search.postings import BLOCK, Changes
+from agent.knowledge.types import Readable
+
+VERSION: Final = 8
+"""Grows with the tables and with anything that changes what the same bytes become."""
+MOST_PASSAGES: Final = 1 << 20
+"""Of one document: the lower 20 bits of a passage's number count in its document, the others are the document's."""
+NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")
+"""The tables that another version makes anew. ``vectors`` stays: it is kept by text, and costs much to make."""
+SCHEMA: Final = """
+CREATE TABLE documents (
+  number {key}, key text NOT NULL UNIQUE, id text NOT NULL, title text NOT NULL, updated_at text NOT NULL,
+  digest text NOT NULL, audience text NOT NULL, source text NOT NULL, url text NOT NULL, place text NOT NULL,
+  chunks integer NOT NULL, text text NOT NULL
+);
+CREATE TABLE settings (name text PRIMARY KEY, value text NOT NULL);
+CREATE TABLE passages (
+  number {key}, path text NOT NULL, name text NOT NULL, anchor text NOT NULL, line integer NOT NULL,
+  page integer NOT NULL, text text NOT NULL
+);
+CREATE TABLE passage_vectors (number {key}, digest {bytes} NOT NULL);
+CREATE TABLE IF NOT EXISTS vectors (digest {bytes} PRIMARY KEY, vector {bytes} NOT NULL);
+CREATE TABLE postings (block bigint NOT NULL, word {word} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (block, word))
+{postings};
+CREATE TABLE totals (passages bigint NOT NULL, place bigint NOT NULL);
+INSERT INTO totals VALUES (0, 1)
+"""
+"""What stands in braces is all that the two databases call differently.
+
+A document's number is the place of its first passage; ``totals.place`` is the next one, and never goes back. Postings
+are ordered by block first: a build writes into the last one, whose words then lie together.
+"""
+_AT_ONCE: Final = 400
+"""Values in one statement; an older SQLite takes no more than 999."""
+_NOTE: Final = "note:"
+"""What the names of notes begin with among the settings."""
+_PUT_SETTING: Final = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+_OF_KEYS: Final = "SELECT number, title FROM documents WHERE key IN ({})"
+_INSERT_DOCUMENTS: Final = "INSERT INTO documents VALUES {}"
+_INSERT_PASSAGES: Final = "INSERT INTO passages VALUES {}"
+_REVISE: Final = "INSERT INTO postings VALUES {} ON CONFLICT (block, word) DO UPDATE SET data = excluded.data"
+_DELETE: Final = "DELETE FROM postings WHERE block = ? AND word IN ({})"
+_POSTINGS: Final = "SELECT word, block, data FROM postings WHERE block IN ({}) AND word IN ({})"
+_DOCUMENTS_AT: Final = """
+SELECT column1, (SELECT max(number) FROM documents WHERE number <= column1) FROM (VALUES {}) AS places
+"""
+
+Known = tuple[str, str, str, str]
+"""What the index has of a document: digest, id, audience, link."""
+Posting = tuple[str, int, bytes]
+"""A word, a block, and what ``postings`` has of the word there."""
+
+
+class Session(Protocol):
+    """A connection for one thread at a time. Statements have ``?`` for each value."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ..., /) -> Any:
+        """Run one statement; its cursor."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """All of it or nothing."""
+        ...
+
+    def is_usable(self) -> bool:
+        """Whether it still leads somewhere."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """A document ready to be stored."""
+
+    file: Readable
+    document: ReadDocument
+    chunks: tuple[Chunk, ...]
+
+
+def parts(values: Iterable[Any], size: int = _AT_ONCE) -> Iterator[list[Any]]:
+    """The values, so many at once."""
+    every = list(values)
+    return (every[at : at + size] for at in range(0, len(every), size))
+
+
+def marks(values: Sequence[Any]) -> str:
+    """A ``?`` for each value."""
+    return ", ".join("?" * len(values))
+
+
+def insert(session: Session, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+    """Insert these rows, many in a statement: the server of a shared index answers each statement by itself."""
+    every = list(rows)
+    for some in parts(every, _AT_ONCE // len(every[0])) if every else ():
+        values = ", ".join([f"({marks(some[0])})"] * len(some))
+        session.execute(statement.format(values), [value for row in some for value in row])
+
+
+def put_setting(session: Session, name: str, value: str) -> None:
+    """Store one setting."""
+    session.execute(_PUT_SETTING, (name, value))
+
+
+def notes(session: Session, prefix: str) -> dict[str, str]:
+    """What runs noted under names that begin so."""
+    whole = _NOTE + prefix
+    rows = session.execute("SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?", (len(whole), whole))
+    return dict(sorted((name.removeprefix(_NOTE), value) for name, value in rows))
+
+
+def postings(session: Session, words: Sequence[str]) -> tuple[int, Iterator[Posting]]:
+    """How many passages there are, and what stands of these words in any block."""
+    passages, first, place = session.execute(
+        "SELECT passages, (SELECT min(number) FROM documents), place FROM totals"
+    ).fetchone()
+    blocks = () if first is None else range(first // BLOCK, place // BLOCK + 1)
+    return passages, _in_blocks(session, blocks, words)
+
+
+def _in_blocks(session: Session, blocks: Sequence[int], words: Sequence[str]) -> Iterator[Posting]:
+    for some in parts(blocks):
+        for these in parts(words):
+            yield from session.execute(_POSTINGS.format(marks(some), marks(these)), (*some, *these))
+
+
+def numbers_of(session: Session, places: Iterable[int]) -> dict[int, int]:
+    """The numbers of the passages at these places; a place whose passage is gone is left out."""
+    numbers: dict[int, int] = {}
+    for some in parts(places):
+        rows = session.execute(_DOCUMENTS_AT.format(", ".join(["(?)"] * len(some))), some)
+        numbers |= {place: (first << 20) + place - first for place, first in rows if first}
+    return numbers
+
+
+class Shelf:
+    """Where a build puts documents. Each call is one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def known(self) -> dict[str, Known]:
+        """What is there, by key."""
+        rows = self._session.execute("SELECT key, digest, id, audience, url FROM documents")
+        return {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
+
+    def notes(self, prefix: str) -> dict[str, str]:
+        """What runs noted under names that begin so."""
+        return notes(self._session, prefix)
+
+    def note(self, noted: Mapping[str, str]) -> None:
+        """Store these notes; an empty one is removed."""
+        with self._session.transaction():
+            for name, value in noted.items():
+                if value:
+                    put_setting(self._session, _NOTE + name, value)
+                else:
+                    self._session.execute("DELETE FROM settings WHERE name = ?", (_NOTE + name,))
+
+    def put(self, batch: Sequence[Parsed]) -> None:
+        """Store these in place of what has their keys."""
+        by_key = {parsed.file.key: parsed for parsed in batch}
+        with self._session.transaction():
+            changes = Changes()
+            self._remove(by_key, changes)
+            self._insert(by_key.values(), changes)
+            self._write(changes)
+
+    def drop(self, keys: Sequence[str]) -> None:
+        """Remove these."""
+        with self._session.transaction():
+            changes = Changes()
+            self._remove(keys, changes)
+            self._write(changes)
+
+    def _insert(self, batch: Iterable[Parsed], changes: Changes) -> None:
+        (number,) = self._session.execute("SELECT place FROM totals").fetchone()
+        documents, passages = [], []
+        for parsed in batch:
+            file, document, chunks = parsed.file, parsed.document, parsed.chunks
+            about = (file.key, file.id, document.title, document.updated_at, document.digest)
+            origin = (file.audience, file.source, file.url, file.place)
+            documents.append((number, *about, *origin, len(chunks), document.text))
+            for n, chunk in enumerate(chunks):
+                changes.come(number + n, impacts(document.title, chunk.path, chunk.text))
+                where = (chunk.path, chunk.heading, chunk.anchor, chunk.line, chunk.page)
+                passages.append(((number << 20) + n, *where, chunk.text))
+            # A document without passages takes a place as well: its number must be nobody else's.
+            number += max(1, len(chunks))
+        insert(self._session, _INSERT_DOCUMENTS, documents)
+        insert(self._session, _INSERT_PASSAGES, passages)
+        self._session.execute("UPDATE totals SET passages = passages + ?, place = ?", (len(passages), number))
+
+    def _remove(self, keys: Iterable[str], changes: Changes) -> None:
+        for some in parts(keys):
+            for number, title in self._session.execute(_OF_KEYS.format(marks(some)), some).fetchall():
+                self._remove_one(number, title, changes)
+
+    def _remove_one(self, number: int, title: str, changes: Changes) -> None:
+        reach = (number << 20, (number << 20) + MOST_PASSAGES - 1)
+        rows = self._session.execute("SELECT number, path, text FROM passages WHERE number BETWEEN ? AND ?", reach)
+        passages = rows.fetchall()
+        for passage, path, text in passages:
+            changes.gone(number + passage - reach[0], impacts(title, path, text))
+        self._session.execute("DELETE FROM passages WHERE number BETWEEN ? AND ?", reach)
+        self._session.execute("DELETE FROM documents WHERE number = ?", (number,))
+        self._session.execute("UPDATE totals SET passages = passages - ?", (len(passages),))
+
+    def _write(self, changes: Changes) -> None:
+        for block, words in changes.blocks():
+            held = {word: data for word, _, data in _in_blocks(self._session, (block,), words)}
+            revised = [(block, word, changes.revised(block, word, held.get(word, b""))) for word in words]
+            insert(self._session, _REVISE, (row for row in revised if row[2]))
+            for gone in parts(word for _, word, data in revised if not data):
+                self._session.execute(_DELETE.format(marks(gone)), (block, *gone))
