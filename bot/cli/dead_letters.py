@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -18,72 +17,44 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
     from bot.queue.dead_letters import DeadLetter, Fate
     from bot.settings import Settings
 
-app = typer.Typer(help="Messages that were given up: list them, try them again, or drop them.")
+app = typer.Typer()
 _out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 EXIT_NOT_FOUND = 1
-SHOWN = 100
 DONE = {"retry": "is tried again", "drop": "is dropped"}
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-LimitOption = Annotated[int, typer.Option("--limit", min=1, help="How many, the newest first.")]
-IdsArgument = Annotated[list[str] | None, typer.Argument(metavar="ID…", help="As `orion dead-letters` shows them.")]
-AllOption = Annotated[bool, typer.Option("--all", help="Every one that is there now.")]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupOptions:
-    """What was said before the name of a command counts for it too."""
-
-    prefix: str
-    as_json: bool
-
-
-@app.callback(invoke_without_command=True)
-def dead_letters(context: typer.Context, local: LocalOption = None, as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
-    """Messages that were given up: list them, try them again, or drop them."""
-    context.obj = GroupOptions(prefix=prefix_of(local), as_json=as_json)
-    if context.invoked_subcommand is None:
-        _list(context.obj.prefix, SHOWN, as_json=as_json)
-
-
-@app.command("list")
-def list_them(context: typer.Context, limit: LimitOption = SHOWN, as_json: JsonOption = False) -> None:  # noqa: FBT002 - a flag
-    """What was given up, why, and when. The people were told at the time."""
-    _list(context.obj.prefix, limit, as_json=as_json or context.obj.as_json)
-
-
-@app.command()
-def retry(
-    context: typer.Context,
-    ids: IdsArgument = None,
-    every: AllOption = False,  # noqa: FBT002 - a flag
-    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+@app.command("dead-letters")
+def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
+    action: Annotated[str, typer.Argument(metavar="list|retry|drop")] = "list",
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID…", help="As the list shows them.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every one that is there now.")] = False,  # noqa: FBT002 - a flag
+    limit: Annotated[int, typer.Option(min=1, help="How many to list, the newest first.")] = 100,
+    local: LocalOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
-    """Put these at the end of their threads' mailboxes, once."""
-    decided = _decide(context.obj.prefix, ids or [], every, "retry")
-    _show(decided, "retry", as_json=as_json or context.obj.as_json)
-
-
-@app.command()
-def drop(
-    context: typer.Context,
-    ids: IdsArgument = None,
-    every: AllOption = False,  # noqa: FBT002 - a flag
-    as_json: JsonOption = False,  # noqa: FBT002 - a flag
-) -> None:
-    """Forget these."""
-    decided = _decide(context.obj.prefix, ids or [], every, "drop")
-    _show(decided, "drop", as_json=as_json or context.obj.as_json)
-
-
-def _list(prefix: str, limit: int, *, as_json: bool) -> None:
+    """Messages that were given up: list them, put them once more at the end of their threads, or forget them."""
     from bot.cli.output import configured, print_json, run
 
-    letters = run(_newest(configured(), prefix, limit))
-    if as_json:
-        print_json(letters)
+    if action == "list":
+        letters = run(_newest(configured(), prefix_of(local), limit))
+        print_json(letters) if as_json else _show(letters)
         return
+    if action not in DONE or bool(ids) == every:
+        message = "Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all."
+        raise WrongUse(message)
+    decided = run(_decided(configured(), prefix_of(local), ids or [], cast("Fate", action)))
+    if as_json:
+        print_json([{"id": entry_id, "found": found} for entry_id, found in decided.items()])
+    else:
+        for entry_id, found in decided.items():
+            _out.print(f"{entry_id} {DONE[action] if found else 'is not there (any more): nothing was changed'}.")
+        if not decided:
+            _out.print("No dead letters.")
+    raise typer.Exit(0 if all(decided.values()) else EXIT_NOT_FOUND)
+
+
+def _show(letters: Sequence[dict[str, Any]]) -> None:
     for letter in letters:
         tried = "1 try" if letter["tries"] == 1 else f"{letter['tries']} tries"
         age, length = timedelta(seconds=letter["age_s"]), letter["length"]
@@ -117,28 +88,6 @@ def _shown(letter: DeadLetter) -> dict[str, Any]:
         "age_s": max(0, round(time.time() - letter.died_at)),
         "length": length,
     }
-
-
-def _decide(prefix: str, ids: Sequence[str], every: bool, fate: Fate) -> dict[str, bool]:  # noqa: FBT001 - a flag of the command
-    from bot.cli.output import configured, run
-
-    if bool(ids) == every:
-        message = f"Name dead letters by their ids, or all of them: orion dead-letters {fate} ID…, or --all."
-        raise WrongUse(message)
-    return run(_decided(configured(), prefix, ids, fate))
-
-
-def _show(decided: Mapping[str, bool], fate: Fate, *, as_json: bool) -> NoReturn:
-    from bot.cli.output import print_json
-
-    if as_json:
-        print_json([{"id": entry_id, "found": found} for entry_id, found in decided.items()])
-    else:
-        for entry_id, found in decided.items():
-            _out.print(f"{entry_id} {DONE[fate] if found else 'is not there (any more): nothing was changed'}.")
-        if not decided:
-            _out.print("No dead letters.")
-    raise typer.Exit(0 if all(decided.values()) else EXIT_NOT_FOUND)
 
 
 async def _decided(settings: Settings, prefix: str, ids: Sequence[str], fate: Fate) -> dict[str, bool]:

@@ -46,7 +46,7 @@ app = typer.Typer(
     help="Answers in Slack from your team's documents, and posts nothing it has not verified.",
 )
 app.add_typer(eval_app, name="eval")
-app.add_typer(dead_letters_app, name="dead-letters")
+app.add_typer(dead_letters_app)
 app.add_typer(index_app)
 app.add_typer(people_app)
 app.add_typer(figures_app)

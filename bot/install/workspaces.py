@@ -94,8 +94,7 @@ class InstalledWorkspaces:
     async def of(self, team: str) -> TeamBot:
         """The team's desk, with the token that stands in Redis right now.
 
-        Raises:
-            DeliveryFailed: ``not_installed``, or the token ran out and cannot be renewed.
+        Raises ``DeliveryFailed``: ``not_installed``, or the token ran out and cannot be renewed.
         """
         kept = await self._installations.find(team) if team else None
         if kept is None:

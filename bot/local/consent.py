@@ -64,8 +64,7 @@ class Consent:
     def exchange(self, authorization: str, code: str) -> Json:
         """``oauth.v2.access``: the bot's token of the workspace that consented; a code works once.
 
-        Raises:
-            ApiError: ``bad_client_secret`` or ``invalid_code``.
+        Raises ``ApiError``: ``bad_client_secret`` or ``invalid_code``.
         """
         if authorization != aiohttp.encode_basic_auth(CLIENT_ID, self.client_secret):
             raise ApiError(error="bad_client_secret")

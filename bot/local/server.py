@@ -20,7 +20,6 @@ from bot.local.api.router import WebApi
 from bot.local.consent import AUTHORIZE_PATH, Consent
 from bot.local.documents import DocsFolder, show_document
 from bot.local.kept import load, save
-from bot.local.model.faults import ApiCall, Faults
 from bot.local.model.roster import VISITOR, Json, Roster
 from bot.local.page.api import LONGEST_BODY, Handler, Page
 from bot.local.page.people import People
@@ -59,6 +58,10 @@ class LocalWorkspace(People):
         """
         setup = Setup(docs=docs, turn_record=turn_record, **further)
         super().__init__(Workspace(setup, roster, beside.workspace if beside else None))
+        self.bot_token, self.app_token = self.workspace.bot_token, self.workspace.app_token
+        self.signing_secret = self.workspace.signing_secret
+        self.faults = self.workspace.faults
+        self.calls = self.workspace.calls
         self.consent = Consent(self.workspace)
         self._stack = AsyncExitStack()
         self._kept = self.workspace.setup.kept
@@ -77,21 +80,6 @@ class LocalWorkspace(People):
         return f"{self.url}/api/"
 
     @property
-    def bot_token(self) -> str:
-        """The app's bot token."""
-        return self.workspace.bot_token
-
-    @property
-    def app_token(self) -> str:
-        """The app-level token for Socket Mode."""
-        return self.workspace.app_token
-
-    @property
-    def signing_secret(self) -> str:
-        """The secret that signs HTTP events."""
-        return self.workspace.signing_secret
-
-    @property
     def events_url(self) -> str:
         """The app's URL for HTTP events; empty means Socket Mode."""
         return self.workspace.http.url
@@ -99,16 +87,6 @@ class LocalWorkspace(People):
     @events_url.setter
     def events_url(self, url: str) -> None:
         self.workspace.http.url = url
-
-    @property
-    def faults(self) -> Faults:
-        """What shall go wrong."""
-        return self.workspace.faults
-
-    @property
-    def calls(self) -> list[ApiCall]:
-        """Every Web API call so far."""
-        return self.workspace.calls
 
     @property
     def connections(self) -> int:
@@ -183,8 +161,7 @@ class LocalWorkspace(People):
     async def wait_for(self, predicate: Callable[[], Found | None], timeout: float = 10.0) -> Found:  # noqa: ASYNC109 - part of the contract
         """The first truthy value of ``predicate``, asked again at each change of the workspace.
 
-        Raises:
-            TimeoutError: after ``timeout`` seconds without one.
+        Raises ``TimeoutError``: after ``timeout`` seconds without one.
         """
         return await self.workspace.feed.wait_for(predicate, timeout)
 

@@ -49,8 +49,7 @@ class Views:
     def exchange(self, trigger: str) -> str:
         """The person behind a trigger, which is thereby used up.
 
-        Raises:
-            ApiError: ``invalid_trigger_id``, ``expired_trigger_id`` or ``exchanged_trigger_id``.
+        Raises ``ApiError``: ``invalid_trigger_id``, ``expired_trigger_id`` or ``exchanged_trigger_id``.
         """
         if trigger in self._used:
             raise ApiError(error="exchanged_trigger_id")
@@ -72,11 +71,7 @@ class Views:
         return view
 
     def update(self, view_id: str, external_id: str, given: Json, view_hash: str) -> Json:
-        """Replaces a modal on screen.
-
-        Raises:
-            ApiError: ``not_found`` or ``hash_conflict``.
-        """
+        """Replaces a modal on screen. Raises ``ApiError``: ``not_found`` or ``hash_conflict``."""
         found = next(
             (
                 one
@@ -108,11 +103,7 @@ class Views:
             self._feed.publish("view_closed", view_id=one, user=found.user)
 
     def publish(self, user: str, given: Json, view_hash: str) -> Json:
-        """Sets a person's App Home.
-
-        Raises:
-            ApiError: ``hash_conflict``.
-        """
+        """Sets a person's App Home. Raises ``ApiError``: ``hash_conflict``."""
         before = self.homes.get(user)
         if view_hash and before is not None and view_hash != before["hash"]:
             raise ApiError(error="hash_conflict")
@@ -155,11 +146,7 @@ class Views:
 
 
 def check_view(given: Json, kind: str, strictness: Strictness) -> None:
-    """Refuses a view that Slack would refuse.
-
-    Raises:
-        ApiError: ``invalid_arguments`` with pointers.
-    """
+    """Refuses a view that Slack would refuse. Raises ``ApiError``: ``invalid_arguments`` with pointers."""
     faults: list[str] = []
     if given.get("type") != kind:
         faults.append(f"must be {kind} [json-pointer:/view/type]")

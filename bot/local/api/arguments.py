@@ -28,11 +28,7 @@ class Arguments:
         return default if value is None else str(value)
 
     def required(self, name: str) -> str:
-        """The argument as text that must not be empty.
-
-        Raises:
-            ApiError: ``invalid_arguments``.
-        """
+        """The argument as text that must not be empty. Raises ``ApiError``: ``invalid_arguments``."""
         value = self.text(name)
         if not value:
             raise invalid([f"missing required field: {name}"])
@@ -45,11 +41,7 @@ class Arguments:
         return str(self.values[name]).lower() in ("1", "true")
 
     def number(self, name: str, default: int) -> int:
-        """The argument as a whole number.
-
-        Raises:
-            ApiError: ``invalid_arguments``.
-        """
+        """The argument as a whole number. Raises ``ApiError``: ``invalid_arguments``."""
         try:
             return int(self.values[name]) if name in self else default
         except (TypeError, ValueError):
@@ -58,8 +50,7 @@ class Arguments:
     def structure(self, name: str, *, error: str = "invalid_arguments") -> Any:
         """The argument as JSON: forms carry it as a string.
 
-        Raises:
-            ApiError: ``error`` when the string is no JSON.
+        Raises ``ApiError``: ``error`` when the string is no JSON.
         """
         value = self.values.get(name)
         if not isinstance(value, str):
@@ -72,8 +63,7 @@ class Arguments:
     def objects(self, name: str, *, error: str) -> list[Json]:
         """The argument as a list of JSON objects; empty when absent.
 
-        Raises:
-            ApiError: ``error`` when it is anything else.
+        Raises ``ApiError``: ``error`` when it is anything else.
         """
         value = self.structure(name, error=error)
         if value is None or value == "":
@@ -86,8 +76,7 @@ class Arguments:
 async def read_arguments(request: web.Request) -> Arguments:
     """Query string, form fields and JSON body of a request in one.
 
-    Raises:
-        ApiError: ``invalid_json`` or ``json_not_object``.
+    Raises ``ApiError``: ``invalid_json`` or ``json_not_object``.
     """
     values: dict[str, Any] = dict(request.query)
     if request.content_type == "application/json":

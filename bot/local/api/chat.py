@@ -35,8 +35,7 @@ class Content:
 def read_content(workspace: Workspace, arguments: Arguments) -> Content:
     """The content arguments that all posting methods share.
 
-    Raises:
-        ApiError: for whatever Slack would refuse in them.
+    Raises ``ApiError``: for whatever Slack would refuse in them.
     """
     strictness = workspace.setup.strictness
     blocks = arguments.objects("blocks", error="invalid_blocks_format") if "blocks" in arguments else None

@@ -24,8 +24,7 @@ MOST: Final = 1_000
 def page(items: Sequence[Item], arguments: Arguments, usual: int) -> tuple[list[Item], str]:
     """One page of ``items`` and the cursor of the next (empty at the end).
 
-    Raises:
-        ApiError: ``invalid_cursor`` or ``invalid_limit``.
+    Raises ``ApiError``: ``invalid_cursor`` or ``invalid_limit``.
     """
     limit = arguments.number("limit", usual) or usual
     if limit < 0:
@@ -101,11 +100,7 @@ _KINDS: Final = {"public_channel": "channel", "private_channel": "group", "im": 
 
 
 def _listed(workspace: Workspace, arguments: Arguments) -> list[Channel]:
-    """The channels of the wanted types that the app can see.
-
-    Raises:
-        ApiError: ``invalid_types``.
-    """
+    """The channels of the wanted types that the app can see. Raises ``ApiError``: ``invalid_types``."""
     wanted = arguments.text("types", "public_channel").replace(" ", "").split(",")
     if not set(wanted) <= set(_KINDS):
         raise ApiError(error="invalid_types")

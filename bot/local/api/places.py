@@ -12,8 +12,7 @@ from bot.local.workspace import Workspace
 def channel_of(workspace: Workspace, arguments: Arguments, name: str = "channel") -> Channel:
     """The channel that the argument names.
 
-    Raises:
-        ApiError: ``channel_not_found``, also for private places that the app is no member of.
+    Raises ``ApiError``: ``channel_not_found``, also for private places that the app is no member of.
     """
     channel = workspace.roster.channel(arguments.required(name))
     if channel is None or (channel.kind != "channel" and BOT_USER not in channel.members):
@@ -24,8 +23,7 @@ def channel_of(workspace: Workspace, arguments: Arguments, name: str = "channel"
 def own_channel(workspace: Workspace, arguments: Arguments, name: str = "channel") -> Channel:
     """A channel that the app is a member of.
 
-    Raises:
-        ApiError: ``channel_not_found``, ``not_in_channel`` or ``is_archived``.
+    Raises ``ApiError``: ``channel_not_found``, ``not_in_channel`` or ``is_archived``.
     """
     channel = channel_of(workspace, arguments, name)
     if BOT_USER not in channel.members:
@@ -38,8 +36,7 @@ def own_channel(workspace: Workspace, arguments: Arguments, name: str = "channel
 def thread_root(workspace: Workspace, channel: Channel, thread_ts: str) -> str:
     """The ``ts`` of the thread's first message; a reply's ``ts`` leads to its parent.
 
-    Raises:
-        ApiError: ``thread_not_found``.
+    Raises ``ApiError``: ``thread_not_found``.
     """
     message = workspace.log.get(channel.id, thread_ts)
     if message is None or message.ephemeral_for:
@@ -48,11 +45,7 @@ def thread_root(workspace: Workspace, channel: Channel, thread_ts: str) -> str:
 
 
 def message_of(workspace: Workspace, channel: Channel, ts: str) -> Message:
-    """A message that everybody in the channel sees.
-
-    Raises:
-        ApiError: ``message_not_found``.
-    """
+    """A message that everybody in the channel sees. Raises ``ApiError``: ``message_not_found``."""
     message = workspace.log.get(channel.id, ts)
     if message is None or message.ephemeral_for:
         raise ApiError(error="message_not_found")
@@ -60,11 +53,7 @@ def message_of(workspace: Workspace, channel: Channel, ts: str) -> Message:
 
 
 def member_of(workspace: Workspace, user: str) -> Member:
-    """A member of the team.
-
-    Raises:
-        ApiError: ``user_not_found``.
-    """
+    """A member of the team. Raises ``ApiError``: ``user_not_found``."""
     member = workspace.roster.members.get(user)
     if member is None:
         raise ApiError(error="user_not_found")

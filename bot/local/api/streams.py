@@ -24,8 +24,7 @@ SESSION_STATES: Final = ("active", "processing", "suspended", "closed")
 def read_chunks(workspace: Workspace, arguments: Arguments) -> list[Json]:
     """What a call adds: its ``chunks``, or its ``markdown_text`` as one chunk.
 
-    Raises:
-        ApiError: ``invalid_chunks``, ``msg_too_long`` or ``cannot_provide_both_markdown_text_and_chunks``.
+    Raises ``ApiError``: ``invalid_chunks``, ``msg_too_long`` or ``cannot_provide_both_markdown_text_and_chunks``.
     """
     chunks = arguments.objects("chunks", error="invalid_chunks")
     if markdown := arguments.text("markdown_text"):
@@ -51,11 +50,7 @@ def _check_chunk(workspace: Workspace, chunk: Json) -> None:
 
 
 def settle_mode(message: Message, arguments: Arguments) -> None:
-    """Holds a stream to the kind of content that it began with.
-
-    Raises:
-        ApiError: ``streaming_mode_mismatch``.
-    """
+    """Holds a stream to the kind of content that it began with. Raises ``ApiError``: ``streaming_mode_mismatch``."""
     mode = "chunks" if arguments.objects("chunks", error="invalid_chunks") else "text"
     if mode == "text" and not arguments.text("markdown_text"):
         return
@@ -131,8 +126,7 @@ def start_stream(workspace: Workspace, arguments: Arguments) -> Json:
 def _streaming(workspace: Workspace, arguments: Arguments) -> Message:
     """The stream a call is about.
 
-    Raises:
-        ApiError: ``message_not_found``, ``message_not_owned_by_app`` or ``message_not_in_streaming_state``.
+    Raises ``ApiError``: ``message_not_found``, ``message_not_owned_by_app`` or ``message_not_in_streaming_state``.
     """
     channel = own_channel(workspace, arguments)
     message = message_of(workspace, channel, arguments.required("ts"))

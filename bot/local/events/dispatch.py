@@ -80,8 +80,7 @@ class Deliveries:
     async def interaction(self, payload: Json) -> Json | None:
         """Delivers a click or a submitted view; the body of the ack, if it has one.
 
-        Raises:
-            NotAcknowledged: the app did not answer in time.
+        Raises ``NotAcknowledged``: the app did not answer in time.
         """
         return await self._send("interactive", payload, 0, "")
 

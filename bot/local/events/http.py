@@ -39,8 +39,7 @@ class HttpEvents:
     async def send(self, kind: str, payload: Json, attempt: int, reason: str, timeout: float) -> Json | None:  # noqa: ASYNC109 - the parts of one request
         """Posts one payload and returns the JSON body of the answer, if it has one.
 
-        Raises:
-            NotAcknowledged: with Slack's reason, unless the answer was a 2xx within ``timeout`` seconds.
+        Raises ``NotAcknowledged``: with Slack's reason, unless the answer was a 2xx within ``timeout`` seconds.
         """
         body, content_type = _body(kind, payload)
         timestamp = str(int(time.time()))

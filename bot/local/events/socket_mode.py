@@ -86,8 +86,7 @@ class SocketMode:
     async def send(self, kind: str, payload: Json, attempt: int, reason: str, timeout: float) -> Json | None:  # noqa: ASYNC109 - the parts of one envelope
         """Sends one envelope to one connection and returns the body of its ack.
 
-        Raises:
-            NotAcknowledged: without a connection, without an ack in ``timeout`` seconds, or when it closed.
+        Raises ``NotAcknowledged``: without a connection, without an ack in ``timeout`` seconds, or when it closed.
         """
         connection = self._next_connection()
         if connection is None:

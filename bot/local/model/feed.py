@@ -71,8 +71,7 @@ class Feed:
     async def wait_for(self, predicate: Callable[[], Found | None], timeout: float) -> Found:  # noqa: ASYNC109 - part of the contract
         """The first truthy value of ``predicate``, asked again at each change.
 
-        Raises:
-            TimeoutError: after ``timeout`` seconds without one.
+        Raises ``TimeoutError``: after ``timeout`` seconds without one.
         """
         waker = asyncio.Event()
         self._wakers.add(waker)

@@ -60,8 +60,7 @@ LENIENT = Strictness(rates=False)
 def check_blocks(blocks: list[Json], strictness: Strictness, *, view: bool = False) -> None:
     """Refuses blocks that Slack would refuse.
 
-    Raises:
-        ApiError: ``invalid_blocks`` with pointers, or ``msg_blocks_too_long``.
+    Raises ``ApiError``: ``invalid_blocks`` with pointers, or ``msg_blocks_too_long``.
     """
     limit = strictness.view_blocks if view else strictness.message_blocks
     if faults := block_faults(blocks, limit=limit):
@@ -75,11 +74,7 @@ def check_blocks(blocks: list[Json], strictness: Strictness, *, view: bool = Fal
 
 
 def check_markdown(text: str, strictness: Strictness) -> None:
-    """Refuses a ``markdown_text`` over its limit.
-
-    Raises:
-        ApiError: ``msg_too_long``.
-    """
+    """Refuses a ``markdown_text`` over its limit. Raises ``ApiError``: ``msg_too_long``."""
     if len(text) > strictness.markdown:
         raise ApiError(error="msg_too_long")
 
@@ -87,8 +82,7 @@ def check_markdown(text: str, strictness: Strictness) -> None:
 def check_metadata(value: Any, strictness: Strictness) -> Json:
     """The metadata of a message, judged.
 
-    Raises:
-        ApiError: ``invalid_metadata_format``, ``invalid_metadata_schema`` or ``metadata_too_large``.
+    Raises ``ApiError``: ``invalid_metadata_format``, ``invalid_metadata_schema`` or ``metadata_too_large``.
     """
     if not isinstance(value, dict):
         raise ApiError(error="invalid_metadata_format")
@@ -110,11 +104,7 @@ class RateLimiter:
         self._tokens: dict[str, tuple[float, float]] = {}
 
     def charge(self, method: str, channel: str) -> None:
-        """Counts one call.
-
-        Raises:
-            ApiError: ``ratelimited`` (HTTP 429) with the seconds to wait.
-        """
+        """Counts one call. Raises ``ApiError``: ``ratelimited`` (HTTP 429) with the seconds to wait."""
         if not self._strictness.rates:
             return
         if method == "chat.postMessage":

@@ -27,11 +27,7 @@ class People:
         self.workspace = workspace
 
     def channel(self, reference: str) -> Channel:
-        """The channel with this id or name.
-
-        Raises:
-            ApiError: ``channel_not_found``.
-        """
+        """The channel with this id or name. Raises ``ApiError``: ``channel_not_found``."""
         channel = self.workspace.roster.channel(reference)
         if channel is None:
             raise ApiError(error="channel_not_found")
@@ -99,11 +95,7 @@ class People:
         return file_id
 
     def edit(self, channel: str, ts: str, text: str) -> None:
-        """Edits a person's message.
-
-        Raises:
-            ApiError: ``message_not_found``.
-        """
+        """Edits a person's message. Raises ``ApiError``: ``message_not_found``."""
         message = message_of(self.workspace, self.channel(channel), ts)
         before = self.workspace.log.shown(message, metadata=True)
         message.text, message.blocks = text, events.rich_text(text)
@@ -111,11 +103,7 @@ class People:
         self.workspace.changed(message, before)
 
     def delete(self, channel: str, ts: str) -> None:
-        """Deletes a message.
-
-        Raises:
-            ApiError: ``message_not_found``.
-        """
+        """Deletes a message. Raises ``ApiError``: ``message_not_found``."""
         self.workspace.removed(message_of(self.workspace, self.channel(channel), ts))
 
     def react(self, user: str, channel: str, ts: str, name: str) -> None:
@@ -140,9 +128,7 @@ class People:
     async def use_shortcut(self, channel: str, ts: str, callback_id: str, user: str = VISITOR) -> None:
         """Uses a message shortcut.
 
-        Raises:
-            ApiError: ``message_not_found``.
-            NotAcknowledged: the app did not answer in time.
+        Raises ``ApiError``: ``message_not_found``; ``NotAcknowledged``: the app did not answer in time.
         """
         place = self.channel(channel)
         message = message_of(self.workspace, place, ts)
@@ -223,9 +209,7 @@ class People:
 
         ``values`` are ``{block_id: {action_id: {"type": …, "value": …}}}``.
 
-        Raises:
-            ApiError: ``not_found``.
-            NotAcknowledged: the app did not answer in time.
+        Raises ``ApiError``: ``not_found``; ``NotAcknowledged``: the app did not answer in time.
         """
         view = self._view(view_id, user)
         view["state"] = {"values": values or {}}
@@ -272,11 +256,7 @@ class People:
 
 
 def find_action(blocks: Sequence[Json], action_id: str, block_id: str, value: str | None) -> Json:
-    """The action payload for a click on the element with this id.
-
-    Raises:
-        ApiError: ``element_not_found``.
-    """
+    """The action payload for a click on the element with this id. Raises ``ApiError``: ``element_not_found``."""
     for block in blocks:
         if block_id and block.get("block_id") != block_id:
             continue

@@ -88,8 +88,8 @@ def test_h3_those_of_a_local_workspace_are_its_own(terminal: Terminal, redis_url
     assert "No dead letters." in terminal.orion("dead-letters", "--local", "8765", "drop", "--all").out
 
 
-@pytest.mark.parametrize("arguments", [["retry"], ["drop", "1-1", "--all"]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [["retry"], ["drop", "1-1", "--all"], ["burn", "1-1"]], ids=" ".join)
 def test_what_is_to_be_decided_must_be_named(arguments: list[str], terminal: Terminal) -> None:
     done = terminal.orion("dead-letters", *arguments)
     assert done.code == 2
-    assert f"orion dead-letters {arguments[0]} ID…, or --all" in done.err
+    assert "orion dead-letters retry ID…, drop ID…, or either with --all" in done.err
