@@ -328,6 +328,30 @@ async def test_a10_the_home_tab_shows_what_was_published(browser: Browser) -> No
         await expect(page.locator("#home .block-header")).to_have_text("What I know")
 
 
+async def test_a5_a_stream_is_shown_with_its_tasks_and_told_when_it_is_whole(browser: Browser) -> None:
+    async with staged(browser) as stage:
+        ts = stage.workspace.post("U0RELEASE", HELP, "question")
+        page = await stage.open(f"/#/C0HELP/{ts}")
+        task = {"type": "task_update", "id": "1", "title": "Look it up", "status": "in_progress"}
+        who = {"recipient_team_id": "T0LOCAL", "recipient_user_id": YOU, "task_display_mode": "plan"}
+        inside = stage.workspace.workspace
+        stream = call(inside, "chat.startStream", channel=HELP, thread_ts=ts, chunks=[task], **who)["ts"]
+        body = page.locator("#thread .message").nth(1).locator(".body")
+        await expect(body).to_have_attribute("aria-busy", "true")
+        await expect(body.locator(".task.in_progress")).to_have_text("Look it up (in progress)")
+        done = {**task, "status": "complete", "output": "Found *two* pages", "sources": [
+            {"type": "url", "url": "https://docs.example/a", "text": "Page A"}]}  # fmt: skip
+        text = {"type": "markdown_text", "text": "It takes **four** [minutes](https://docs.example/a)."}
+        call(inside, "chat.appendStream", channel=HELP, ts=stream, chunks=[done, text])
+        await expect(body.locator(".task.complete")).to_be_visible()
+        assert await page.locator("#announce").text_content() == ""
+        call(inside, "chat.stopStream", channel=HELP, ts=stream)
+        await expect(page.locator("#announce")).to_have_text("Orion: It takes four minutes.")
+        await body.locator("summary").click()
+        await expect(body.locator("details")).to_contain_text("Found two pages")
+        await expect(body.get_by_role("link", name="Page A")).to_be_visible()
+
+
 async def test_a6_stop_is_offered_while_a_session_runs(browser: Browser) -> None:
     async with staged(browser) as stage:
         ts = stage.workspace.post("U0RELEASE", HELP, "question")

@@ -57,14 +57,26 @@ def _rarer(block: Json, names: Names) -> Json:
             "element": element_view(element, names),
         }
     if kind == "plan":
-        return {"title": block.get("title", ""), "tasks": [_task(one) for one in block.get("tasks", [])]}
+        return {"title": block.get("title", ""), "tasks": [_task(one, names) for one in block.get("tasks", [])]}
     if kind == "task_card":
-        return _task(block)
+        return _task(block, names)
     return {}
 
 
-def _task(task: Json) -> Json:
-    return {key: str(task.get(key) or "") for key in ("task_id", "title", "status")}
+def _task(task: Json, names: Names) -> Json:
+    """A task with what it says below its title: details and output (Markdown or rich text), and its sources."""
+    below = "".join(_below(task[key], names) for key in ("details", "output") if task.get(key))
+    links = [link_html(str(one.get("url", "")), escape(str(one.get("text", "")))) for one in task.get("sources") or []]
+    return {
+        **{key: str(task.get(key) or "") for key in ("task_id", "title", "status")},
+        "html": below + "".join(f"<p>{link}</p>" for link in links),
+    }
+
+
+def _below(value: Any, names: Names) -> str:
+    if isinstance(value, dict):
+        return "".join(rich_html(one, names) for one in value.get("elements", []))
+    return markdown_html(str(value), names)
 
 
 def element_view(element: Json, names: Names) -> Json:

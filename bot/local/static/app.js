@@ -3,7 +3,7 @@ import { confirmed, renderBlock } from "./blocks.js";
 import { Composer } from "./composer.js";
 import { announce, avatar, byId, day, el, toast } from "./dom.js";
 import { renderRecord } from "./inspector.js";
-import { follows, renderMessage, renderStatus } from "./messages.js";
+import { follows, renderMessage, renderStatus, spoken } from "./messages.js";
 import { forgetViews, openView, viewClosed, watchModal } from "./modal.js";
 import { act, get, Live } from "./net.js";
 import { drawFaults, drawTeams, drawWho, watchTry } from "./try.js";
@@ -345,7 +345,8 @@ function onMessage(update) {
   const { message, parent } = update;
   for (const one of [message, parent]) if (one) state.told.set(one.ts, update.seq);
   const channel = message.channel;
-  const fresh = !known(channel).has(message.ts);
+  const before = known(channel).get(message.ts);
+  const fresh = !before;
   if (state.loaded.has(channel) || channel === state.channel) {
     known(channel).set(message.ts, message);
     if (parent) known(channel).set(parent.ts, parent);
@@ -353,7 +354,7 @@ function onMessage(update) {
   const foreign = message.user !== state.boot.me;
   openFirst(message, parent, fresh);
   if (fresh && foreign && channel !== state.channel) state.unread.set(channel, (state.unread.get(channel) ?? 0) + 1);
-  if (fresh && foreign && channel === state.channel) announce(`${message.name}: ${message.text.slice(0, 240)}`);
+  if ((fresh || before.streaming) && !message.streaming && foreign && channel === state.channel) announce(spoken(message).slice(0, 400));
 }
 
 // A newcomer's first answer opens by itself.

@@ -95,7 +95,9 @@ function tableBlock(block) {
 }
 
 function task(given) {
-  return el("div", { class: `task ${given.status}` }, given.title, el("span", { class: "visually-hidden" }, ` (${given.status.replace("_", " ")})`));
+  const head = [given.title, el("span", { class: "visually-hidden" }, ` (${given.status.replace("_", " ")})`)];
+  if (!given.html) return el("div", { class: `task ${given.status}` }, ...head);
+  return el("details", {}, el("summary", { class: `task ${given.status}` }, ...head), rich(given.html));
 }
 
 function withTables(node) {

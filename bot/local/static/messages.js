@@ -12,7 +12,7 @@ export function follows(message, before) {
 }
 
 function body(message, actions) {
-  const node = el("div", { class: "body" });
+  const node = el("div", { class: message.streaming ? "body streaming" : "body", "aria-busy": message.streaming ? "true" : null });
   if (message.tombstone) return el("div", { class: "body gone" }, "This message was deleted.");
   if (message.blocks.length) {
     const click = (element, block) => actions.click(message, element, block);
@@ -67,6 +67,12 @@ function tools(message, actions, inThread) {
     add("Delete", () => actions.remove(message), "delete");
   }
   return el("div", { class: "tools", role: "group", "aria-label": "Message actions" }, ...buttons);
+}
+
+// What a screen reader says of a message: its text, not its markup.
+export function spoken(message) {
+  const html = message.html || message.blocks.map((block) => block.html ?? "").join(" ");
+  return `${message.name}: ${el("div", { html }).textContent}`;
 }
 
 export function renderMessage(message, { compact, inThread, actions }) {
