@@ -6,7 +6,7 @@ One turn of the real agent in the terminal, verified as in Slack. With a thread 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import structlog
 
+from agent.knowledge.types import Document
 from agent.outcome import Cancelled, Refused, TurnOutcome, outcome_name
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
@@ -74,10 +75,13 @@ async def ask(
                 end_trace(trace, outcome)
             if store:
                 await _keep(store, asked.thread, state)
-            if isinstance(outcome, Refused) and not await known_documents(engine.index):
+            documents = await known_documents(engine.index)
+            if isinstance(outcome, Refused) and not documents:
                 log.warning("no_documents", remedy=NO_DOCUMENTS)
         recorder.timings["total"] = (time.monotonic() - started) * 1000
         result = _result(outcome, recorder)
+        for source in result["sources"]:
+            source["path"] = _path(source, documents)
         show(result)
     return result
 
@@ -129,6 +133,17 @@ def _saving(store: ThreadStore | None, thread: ThreadKey) -> Save:
 
 def _thread(name: str) -> ThreadKey:
     return ThreadKey(team="terminal", channel="terminal", thread_ts=name or "once")
+
+
+def _path(source: Mapping[str, Any], documents: Sequence[Document]) -> str:
+    """Where the source's document lies; empty where it is none, or two look alike."""
+    ids = [
+        document.id
+        for document in documents
+        if document.updated_at == source["updated_at"]
+        and (source["title"] == document.title or source["title"].startswith(f"{document.title} › "))
+    ]
+    return ids[0] if len(ids) == 1 else ""
 
 
 def _result(outcome: TurnOutcome, recorder: Recorder) -> dict[str, Any]:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
+from bot.cli.output import LocalOption
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
     from agent.knowledge.types import Document
+    from bot.documents.corpus import Corpus
     from bot.documents.figures import KnowledgeFigures, SourceFigures
     from bot.settings import Settings
 
@@ -31,6 +35,10 @@ _NONE = (
     "No documents yet. Name folders: orion index DIR, or set ORION_DOCS, ORION_GIT_DOCS, ORION_WEB_DOCS or "
     "ORION_SLACK_EXPORTS."
 )
+_INTERRUPTED = (
+    "Ended early; documents looked at: {seen:,}. What was read is in the index, and nothing has left it yet. "
+    "`orion index` goes on from there."
+)
 _STEP = 500
 """Without a terminal progress is told after so many documents."""
 
@@ -38,26 +46,66 @@ _STEP = 500
 @app.command()
 def index(
     folders: Annotated[list[Path] | None, typer.Argument(help="Folders in place of those in ORION_DOCS.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Bring the document index up to date; only what changed is read again.
 
     Afterwards it holds exactly these folders and the repositories, web sites and exports that are configured: others
-    leave it.
+    leave it. A person at a terminal is asked before that, and before a whole disk or home folder is read.
     """
     from bot.cli.output import configured, run
+    from bot.documents.open import corpus_of
 
-    run(_index(configured(), folders or []))
+    settings = configured()
+    corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
+    if not corpus.names:
+        raise WrongUse(_NONE.replace("No documents yet", "There is nothing to index"))
+    if not yes:
+        _ask_about_roots(corpus)
+        if _interactive():
+            _ask_about(run(_leaving(corpus)))
+    run(_index(settings, corpus, folders or []))
 
 
-async def _index(settings: Settings, folders: Sequence[Path]) -> None:
+def _interactive() -> bool:
+    return sys.stdin.isatty() and _err.is_terminal
+
+
+def _ask_about_roots(corpus: Corpus) -> None:
+    """Raises ``WrongUse`` where nobody can be asked, ``typer.Abort`` where the person does not want it."""
+    for root in corpus.roots:
+        whole = root.resolve()
+        if whole in {Path(whole.anchor), Path.home()}:
+            if not _interactive():
+                message = f"{root} is a whole disk or home folder. Name a folder of documents, or add --yes."
+                raise WrongUse(message)
+            typer.confirm(f"{root} is a whole disk or home folder. Read everything in it?", abort=True, err=True)
+
+
+async def _leaving(corpus: Corpus) -> list[str]:
+    """What the index holds and would not hold any more."""
+    from agent.knowledge.types import PREFIX, states_of
+    from bot.documents.open import open_index
+
+    async with open_index(replace(corpus, roots=(), sources=())) as (opened, _):
+        held = states_of(await asyncio.to_thread(opened.notes, PREFIX))
+    return sorted(held.keys() - set(corpus.names))
+
+
+def _ask_about(leaving: Sequence[str]) -> None:
+    if leaving:
+        from bot.cli.output import printable
+
+        _err.print(printable(f"These leave the index: {', '.join(leaving)}."), style="yellow")
+        typer.confirm("Go on?", abort=True, err=True)
+
+
+async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) -> None:
     from bot.cli.output import print_text, printable
-    from bot.documents.open import corpus_of, open_index
+    from bot.documents.open import open_index
     from bot.documents.vectors import make_vectors
 
-    corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
     named = [*map(str, corpus.roots), *(source.key for source in corpus.sources)]
-    if not named:
-        raise WrongUse(_NONE.replace("No documents yet", "There is nothing to index"))
     with _progress() as tell:
         async with open_index(corpus, tell, fetch=True, wait_s=float("inf")) as (opened, report):
             held = len(await asyncio.to_thread(opened.documents))
@@ -102,27 +150,33 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
         try:
             yield tell
+        except asyncio.CancelledError:
+            _err.print(_INTERRUPTED.format(seen=seen), style="yellow")
+            raise
         finally:
             left.set()
 
 
 @app.command()
-def docs(as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False) -> None:  # noqa: FBT002 - a flag
+def docs(
+    local: LocalOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,  # noqa: FBT002 - a flag
+) -> None:
     """List what Orion knows: its documents, where they come from, how old that is, and what could not be read."""
     from bot.cli.output import configured, print_json, run
 
-    documents, figures = run(_docs(configured()))
+    documents, figures = run(_docs(configured(), local))
     if as_json:
         print_json({"documents": list(map(_document, documents)), "sources": list(map(_source, figures.sources))})
         return
     _print_docs(documents, figures)
 
 
-async def _docs(settings: Settings) -> tuple[tuple[Document, ...], KnowledgeFigures]:
+async def _docs(settings: Settings, local: int | None) -> tuple[tuple[Document, ...], KnowledgeFigures]:
     from bot.documents.figures import figures_of
-    from bot.documents.open import corpus_of, open_index
+    from bot.documents.open import corpus_of, local_corpus, open_index
 
-    corpus = corpus_of(settings)
+    corpus = corpus_of(settings) if local is None else local_corpus(settings, local)
     async with open_index(corpus, wait_s=0.0) as (opened, _):
         documents = await asyncio.to_thread(opened.documents)
         return documents, await asyncio.to_thread(figures_of, opened, corpus.names)
@@ -160,13 +214,13 @@ def _print_docs(documents: Sequence[Document], figures: KnowledgeFigures) -> Non
     from bot.cli.output import print_text, printable
 
     if documents:
-        table = Table("document", "title", "updated", "for", "passages")
+        table = Table(Column("document", overflow="fold"), "title", "updated", "for", "passages")
         for document in documents:
             names = (Text(printable(document.id)), Text(printable(document.title)))
             table.add_row(*names, document.updated_at, document.audience, str(document.passages))
         _out.print(table)
-    if figures.sources:
-        _out.print(_sources(figures.sources))
+    for source in figures.sources:
+        print_text(_source_lines(source))
     if not documents:
         print_text(_NONE)
     for source in figures.sources:
@@ -176,16 +230,17 @@ def _print_docs(documents: Sequence[Document], figures: KnowledgeFigures) -> Non
             _err.print(printable(f"Not read: {source.state.more} more of {source.where}"), style="yellow")
 
 
-def _sources(sources: Sequence[SourceFigures]) -> Table:
-    table = Table("source", "where", "documents", "passages", "size", "changed", "last read", "not read")
-    for source in sources:
-        held, state = source.held, source.state
-        age = held.newest if held.oldest == held.newest else f"{held.oldest} to {held.newest}"
-        read = datetime.fromtimestamp(state.synced).astimezone().strftime("%Y-%m-%d %H:%M") if state.synced else "never"
-        counts = (f"{held.documents:,}", f"{held.passages:,}", _size(state.size))
-        unread = f"{state.failures:,}" if state.failures else ""
-        table.add_row(source.kind, Text(source.where), *counts, age, read, unread)
-    return table
+def _source_lines(source: SourceFigures) -> str:
+    """A source in two lines: a table of this would not fit a terminal."""
+    held, state = source.held, source.state
+    facts = [f"{held.documents:,} documents", f"{held.passages:,} passages", _size(state.size)]
+    if held.newest:
+        facts.append(f"changed {held.newest if held.oldest == held.newest else f'{held.oldest} to {held.newest}'}")
+    read = datetime.fromtimestamp(state.synced).astimezone().strftime("%Y-%m-%d %H:%M") if state.synced else "never"
+    facts.append(f"read {read}")
+    if state.failures:
+        facts.append(f"{state.failures:,} not read")
+    return f"{source.kind} {source.where}\n  {', '.join(facts)}"
 
 
 def _size(size: int) -> str:

@@ -22,7 +22,7 @@ from bot.cli.local import LocalOrion, settings_for
 from bot.cli.output import prefix_of
 from bot.cli.serve import run_until_stopped
 from bot.cli.signals import Stopping
-from bot.documents.open import corpus_of
+from bot.documents.open import local_corpus
 from bot.install.installations import Installation
 from bot.local.consent import CLIENT_ID
 from bot.local.model.roster import ADMIN, BOT_ID, BOT_USER
@@ -97,7 +97,7 @@ async def live(
     It is an Orion for this workspace alone: another one over the same Redis must not take its questions.
     """
     own = _installable(settings_for(settings, workspace), workspace)
-    corpus = corpus_of(own, folders, docs_url=f"{workspace.url}/docs/")
+    port = urlsplit(workspace.url).port or 0
     examples = workspace.workspace.setup.examples
     faulty: list[FaultyModel] = []
 
@@ -106,9 +106,9 @@ async def live(
         return faulty[0]
 
     opened = open_orion(
-        own, corpus, concurrency=50, socket=True,
+        own, local_corpus(own, port, folders), concurrency=50, socket=True,
         prompts=[{"title": example, "message": example} for example in examples] or SUGGESTED_PROMPTS,
-        prefix=prefix_of(urlsplit(workspace.url).port),
+        prefix=prefix_of(port),
         mailbox_over=partial(Mailbox, lease_s=LEASE_S),
         model_over=model_over,
     )  # fmt: skip

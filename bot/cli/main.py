@@ -123,17 +123,33 @@ def ask(
     if not question.strip():
         message = 'The question is empty. Write it in quotes: orion ask "How do I …?"'
         raise WrongUse(message)
-    show = print_json if as_json else _print_answer
-    raise typer.Exit(exit_code(run(ask_once(configured(), question, docs=docs, thread=thread, show=show))))
+    # A person who watches reads the answer; what a log would tell of its making is for whoever keeps logs.
+    settings = configured(log="ERROR" if err.is_terminal else "WARNING")
+    with err.status("Looking it up …", spinner_style="dim") as waiting:
+
+        def show(result: dict[str, Any]) -> None:
+            waiting.stop()
+            (print_json if as_json else _print_answer)(result)
+
+        result = run(ask_once(settings, question, docs=docs, thread=thread, show=show))
+    raise typer.Exit(exit_code(result))
 
 
 def _print_answer(result: dict[str, Any]) -> None:
+    """The answer, then the sources it cites: title, path or link, and age."""
+    from datetime import UTC, datetime
+
+    from bot.delivery.links import age
     from bot.slack.text import plain_text
 
     print_text(plain_text(result["answer"]))
-    for source in result["sources"]:
-        updated = f"  ({source['updated_at'][:10]})" if source["updated_at"] else ""
-        print_text(f"[{source['id']}] {source['title']}  {source['url']}".rstrip() + updated)
+    cited = [source for source in result["sources"] if f"[{source['id']}]" in result["answer"]]
+    if cited:
+        print_text("")
+    for source in cited:
+        old = age(source["updated_at"], datetime.now(UTC).date())
+        parts = (f"[{source['id']}] {source['title']}", source["url"] or source["path"], old)
+        print_text("  ·  ".join(filter(None, parts)))
 
 
 @app.command()

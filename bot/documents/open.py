@@ -11,6 +11,7 @@ import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -64,6 +65,12 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
         sources=sources,
         semantic=settings.semantic,
     )
+
+
+def local_corpus(settings: Settings, port: int, folders: Sequence[Path] = ()) -> Corpus:
+    """What the local workspace on this port knows: an index of its own. Without ``folders`` it is taken as it is."""
+    corpus = corpus_of(settings, folders, docs_url=f"http://127.0.0.1:{port}/docs/")
+    return replace(corpus, index_path=settings.home / f"knowledge-local-{port}.sqlite3")
 
 
 def slack_exports(settings: Settings) -> tuple[SlackExport, ...]:

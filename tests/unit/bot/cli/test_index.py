@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bot.cli.index import _Ended, _progress, _size
+from bot.documents.open import local_corpus, open_index
+from bot.settings import load_settings
 from tests.support.orion_command import LIMITS, Terminal, opened
 from tests.support.web_site import LocalSite, html
 
@@ -70,6 +73,39 @@ def test_d2_nothing_to_index_is_told(terminal: Terminal) -> None:
     assert done.code == 2
     assert done.err.startswith("There is nothing to index. Name folders: orion index DIR, or set ORION_DOCS,")
     assert terminal.orion("docs").out.startswith("No documents yet.")
+
+
+def test_d2_a_whole_disk_is_read_only_by_somebody_who_says_so(terminal: Terminal) -> None:
+    done = terminal.orion("index", "/")
+    assert (done.code, done.err) == (
+        2, "/ is a whole disk or home folder. Name a folder of documents, or add --yes.\n",
+    )  # fmt: skip
+
+
+def test_d2_what_a_local_workspace_knows_is_listed_by_its_port(terminal: Terminal) -> None:
+    terminal.orion("index", "docs")
+    (terminal.folder / "other").mkdir()
+    (terminal.folder / "other" / "o.md").write_text("# Other\n\nSomething else.")
+
+    async def start() -> None:
+        async with open_index(local_corpus(load_settings(), 8765, (terminal.folder / "other",))):
+            pass
+
+    asyncio.run(start())
+    known = terminal.orion("docs", "--local", "8765", "--json").json
+    assert [(one["id"], one["url"]) for one in known["documents"]] == [("o.md", "http://127.0.0.1:8765/docs/o.md")]
+    assert "limits.md" in terminal.orion("docs").out
+
+
+def test_d2_who_interrupts_is_told_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> None:
+        with _progress() as tell:
+            tell("one.md")
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        interrupted()
+    assert "Ended early; documents looked at: 1. What was read is in the index" in capsys.readouterr().err
 
 
 def test_d2_without_a_terminal_progress_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
