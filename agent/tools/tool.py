@@ -89,8 +89,8 @@ async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: flo
         result = _failed(call, f"Bad parameters: {wrong}.", "Call it again with the parameters mended.")
     else:
         result = _limited(await _run(tool, call, max(timeout_s, tool.spec.takes_s)), max_chars)
-    say = log.debug if result.ok else log.info
-    say(
+    line = log.debug if result.ok else log.info
+    line(
         "tool_called",
         # A name that no tool has came from the model and may be any text.
         tool=call.tool if tool else "unknown",

@@ -226,8 +226,8 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
     ruled = await asyncio.to_thread(check, draft, log_crash)
     verdict = await examined(progress, draft, ruled, number, whole=True)
     verdict = await small_talk(progress, verdict) if summary else verdict
-    say = log.debug if verdict.passed else log.info
-    say(
+    line = log.debug if verdict.passed else log.info
+    line(
         "attempt_verified",
         thread=str(progress.question.thread),
         attempt=number,

@@ -329,8 +329,8 @@ class Turns:
                 await asyncio.sleep(OUTAGE_FIRST_S)
             else:
                 # An answered turn has its line, ``turn_outcome``; what waits or ends without one has only this.
-                say = LOG.debug if ending.verb == "ok" else LOG.info
-                say("turn_ended", **about(claimed), verb=ending.verb, accepted=accepted, seconds=seconds)
+                line = LOG.debug if ending.verb == "ok" else LOG.info
+                line("turn_ended", **about(claimed), verb=ending.verb, accepted=accepted, seconds=seconds)
                 return
 
     async def _beat_always(self) -> None:
