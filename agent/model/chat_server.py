@@ -136,7 +136,7 @@ class ChatServer:
                         response = await self._with_options(
                             body, lambda kept: stack.enter_async_context(self._posted(kept))
                         )
-                    async for chunk in response.content.iter_any():
+                    while chunk := await self._next_chunk(response.content):
                         for piece in reader.feed(chunk):
                             yield piece
                     for piece in reader.close():
@@ -161,6 +161,12 @@ class ChatServer:
             return None
         return told if isinstance(told, int) else None
 
+    async def _next_chunk(self, content: aiohttp.StreamReader) -> bytes:
+        """What came next of a stream; empty at its end."""
+        # Not the session's ``sock_read``: that would hold for the wait before the first byte and for whole replies too.
+        async with asyncio.timeout(self._timeouts.idle):
+            return await content.readany()
+
     @asynccontextmanager
     async def _posted(self, body: Body) -> AsyncIterator[aiohttp.ClientResponse]:
         """The response to one request. Raises ``RefusedError``."""
@@ -177,7 +183,7 @@ class ChatServer:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=_MOST_CONNECTIONS, keepalive_timeout=KEPT_ALIVE_S, ssl=trusted),
                 headers={"Authorization": f"Bearer {self._key}"},
-                timeout=aiohttp.ClientTimeout(sock_connect=self._timeouts.connect, sock_read=self._timeouts.idle),
+                timeout=aiohttp.ClientTimeout(sock_connect=self._timeouts.connect),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 proxy=proxy_for(self._url),
             )

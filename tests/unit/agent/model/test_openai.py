@@ -288,6 +288,14 @@ async def test_b3_a_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(
     assert stream.usage.completion_tokens == 1
 
 
+async def test_b8_the_idle_limit_holds_only_within_a_stream(opened: list[OpenAIModel]) -> None:
+    slow = says("<answer>Late.</answer>", wait_s=0.4)
+    async with ScriptedOpenAI(decisions=[calls(("respond", {}), wait_s=0.4)], drafts=[slow]) as server:
+        opened.append(model_of(server, Timeouts(idle=0.1, retries=0)))
+        assert isinstance((await opened[0].decide(DECIDE)).action, Respond)
+        assert await collected(opened[0].write(WRITE)) == [("content", "<answer>Late.</answer>")]
+
+
 async def test_b3_a_stream_that_stops_moving_times_out(opened: list[OpenAIModel]) -> None:
     never = asyncio.Event()
     async with ScriptedOpenAI(drafts=[says("half", before_end=never)]) as server:
