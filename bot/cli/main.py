@@ -70,7 +70,7 @@ def serve(
     mode: Annotated[str, typer.Option(help="How events arrive: 'socket' or 'http'.")] = "socket",
     host: HostOption = "127.0.0.1",
     port: PortOption = None,
-    concurrency: ConcurrencyOption = 50,
+    concurrency: ConcurrencyOption = 100,
 ) -> None:
     """Take events from Slack and answer them, in one process (--concurrency 0: only take them)."""
     if mode not in {"socket", "http"}:
@@ -86,7 +86,7 @@ def serve(
 def worker(
     port: PortOption = None,
     host: HostOption = "127.0.0.1",
-    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Turns at once.")] = 50,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Turns at once.")] = 100,
 ) -> None:
     """Work on stored questions only; any number of these, on any machine with the same Redis."""
     from bot.cli import serve as serving

@@ -125,7 +125,7 @@ class Turns:
         handle: Handle,
         *,
         on_dead: OnDead,
-        concurrency: int = 50,
+        concurrency: int = 100,
         drain_s: float = DRAIN_S,
         sweep: Sweep | None = None,
         sweep_s: float = SWEEP_S,

@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import structlog
-from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 from redis.asyncio.connection import UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from bot.redis.url import PATIENT, client_of
+from bot.redis.url import PATIENT, WAITING, client_of
 
 LOG = structlog.get_logger()
 
@@ -91,7 +91,8 @@ async def connect(home: Path, redis_url: str | None = None) -> AsyncIterator[Red
         return
     server = EmbeddedServer(home / "redis")
     async with server.joined() as socket:
-        pool = ConnectionPool(connection_class=RevivingConnection, server=server, path=str(socket), **PATIENT)
+        settings: dict[str, Any] = {"server": server, "path": str(socket), **PATIENT, **WAITING}
+        pool = BlockingConnectionPool(connection_class=RevivingConnection, **settings)
         async with Redis.from_pool(pool) as client:
             yield client
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
-from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 from redis.asyncio.cluster import RedisCluster
 from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
@@ -32,10 +32,14 @@ PATIENT: dict[str, Any] = {
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
     "health_check_interval": 30,
-    # redis-py's own limit is 100, beyond which it refuses at once: a burst of events to a slow Redis must not meet it.
-    "max_connections": 2_000,
     "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
+    # Else each new connection reads redis-py's own version from the disk, to tell it to the server: most of its cost.
+    "driver_info": None,
 }
+# A burst of events waits for one of these: a connection for each would cost more than the commands, and a file each.
+WAITING: dict[str, Any] = {"max_connections": 64, "timeout": 20}
+# Pools that refuse at once beyond their limit, redis-py's own being 100: a burst must not meet it.
+REFUSING: dict[str, Any] = {"max_connections": 2_000}
 # What went wrong, in words for the log and `orion doctor`, by the first word of the reply or by the error's type.
 PLAIN_CAUSES = {
     "AuthenticationError": "Redis refuses the user or password of REDIS_URL",
@@ -76,7 +80,7 @@ async def client_of(url: str) -> AsyncIterator[Redis]:
         async with _watched(parts) as client:
             yield client
     else:
-        async with Redis.from_url(url, **PATIENT) as client:
+        async with Redis.from_pool(BlockingConnectionPool.from_url(url, **PATIENT, **WAITING)) as client:
             yield client
 
 
@@ -112,7 +116,7 @@ def _settings(parts: SplitResult, form: str) -> dict[str, Any]:
     read = {name: value for name, value in parse_url(plain).items() if name not in {"host", "port"}}
     if form == CLUSTER and read.pop("connection_class", None) is SSLConnection:
         read["ssl"] = True
-    return {**PATIENT, **extra, **read}
+    return {**PATIENT, **REFUSING, **extra, **read}
 
 
 def _hosts(parts: SplitResult, port: int) -> list[tuple[str, int]]:

@@ -98,9 +98,10 @@ class Incoming:
 
     def to_json(self) -> str:
         """One line of JSON that ``from_json`` reads back, without the token: that is kept apart, for minutes."""
-        fields = asdict(replace(self, action_token=""))
-        fields["mentioned"] = sorted(self.mentioned)
-        fields["schema"] = MESSAGE_SCHEMA
+        # No `asdict`: it copies each value for itself, at a tenth of what taking an event costs.
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields |= {"action_token": "", "mentioned": sorted(self.mentioned), "schema": MESSAGE_SCHEMA}
+        fields["thread"] = asdict(self.thread)
         return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
