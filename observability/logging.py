@@ -31,9 +31,11 @@ CONTENT = frozenset({
 SHOWN_IN_DEBUG = 100
 # Whatever the field: no fact needs more, and a text that came under another name is cut.
 LONGEST = 300
+# The innermost ones name the fault; all of them would fill the log with the frameworks.
 FRAMES = 6
-# What these say below WARNING may quote tokens, prompts and bodies; a bad signature is logged with its body at INFO.
+# A library that fails again and again says the same: once a minute is enough to see it.
 AGAIN_S = 60.0
+# A library that makes up its lines must not fill the memory; then each is shown once more.
 MOST_REMEMBERED = 1_000
 # What an operator should make of a library's line whatever it says.
 _NOTES = {
@@ -42,6 +44,7 @@ _NOTES = {
     "slack_bolt": "the connection to Slack; /readyz says whether it stands",
     "slack_sdk": "the connection to Slack; /readyz says whether it stands",
 }
+# What these say below WARNING may quote tokens, prompts and bodies; a bad signature is logged with its body at INFO.
 LIBRARIES = ("slack_bolt", "slack_sdk", "aiohttp", "openai", "httpx", "httpx2", "langfuse", "opentelemetry", "urllib3")
 
 

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 REDACTED = "[redacted]"
+# Deeper than any event nests; an object that holds itself must end somewhere.
 MAX_DEPTH = 6
+# A shorter "secret" is a test's, and may be part of any word.
 LEAST_KNOWN = 6
 
 _SECRET = re.compile(

@@ -14,6 +14,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+# A year, and a month to compare it with the one before.
 KEPT = timedelta(days=400)
 # Upper bounds of the latency buckets in milliseconds; the last bucket is open.
 LATENCY_MS = (250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000)

@@ -57,6 +57,7 @@ def cost(tally: Tally, prices: Prices) -> float | None:
 
 def sparkline(summary: Summary) -> str:
     """The pass rate of each day as a bar, the lowest for 0 and the highest for 1; a dot where nothing was judged."""
+    # Eight steps from 0 to 1, not from the worst day to the best: a dip of one point must not look like a collapse.
     rates = [tally.pass_rate for tally in summary.days.values()]
     return "".join("·" if rate is None else _BARS[min(7, int(rate * 8))] for rate in rates)
 

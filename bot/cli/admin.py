@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from bot.cli.output import LocalOption, prefix_of
+from bot.cli.output import JsonOption, LocalOption, plain, prefix_of, print_json
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -15,7 +14,6 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
     from bot.settings import Settings
 
 app = typer.Typer()
-_out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 _NOT_OURS = (
     "Not Orion's to delete: the messages in Slack{traces}; log lines, which hold ids and lengths but nobody's words."
@@ -39,7 +37,7 @@ async def _pause(settings: Settings, reason: str, prefix: str) -> None:
 
     async with open_redis(settings) as redis:
         await Pausing(redis, prefix=prefix).pause(reason)
-    _out.print("Paused. Running turns end; new questions are kept until `orion resume`.")
+    plain.print("Paused. Running turns end; new questions are kept until `orion resume`.")
 
 
 @app.command()
@@ -56,7 +54,7 @@ async def _resume(settings: Settings, prefix: str) -> None:
 
     async with open_redis(settings) as redis:
         was_paused = await Pausing(redis, prefix=prefix).resume()
-    _out.print("Orion goes on; what waited is answered within seconds." if was_paused else "Orion was not paused.")
+    plain.print("Orion goes on; what waited is answered within seconds." if was_paused else "Orion was not paused.")
 
 
 @app.command()
@@ -64,7 +62,7 @@ def forget(
     user: Annotated[str, typer.Option(metavar="U…", help="A person's Slack id.")] = "",
     thread: Annotated[str, typer.Option(metavar="LINK", help="A message's link, or team:channel:ts.")] = "",
     local: LocalOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,
 ) -> None:
     """Delete what Orion keeps of a person or of a thread."""
     from bot.cli.output import configured, run
@@ -96,18 +94,18 @@ def _show(found: Forgotten, user: str) -> None:
 
     counts = {kind: n for kind, n in found.counts.items() if n}
     for kind, n in counts.items():
-        _out.print(f"{n:>6}  {kind}")
-    _out.print("Forgotten." if counts else "There was nothing (any more).")
+        plain.print(f"{n:>6}  {kind}")
+    plain.print("Forgotten." if counts else "There was nothing (any more).")
     for place in found.running:
-        _out.print(f"A turn still runs in {place}. Run the same command again in a minute.")
-    _out.print(_NOT_OURS.format(traces=_TRACES.format(user=langfuse_user(user)) if user else " and traces in Langfuse"))
+        plain.print(f"A turn still runs in {place}. Run the same command again in a minute.")
+    plain.print(
+        _NOT_OURS.format(traces=_TRACES.format(user=langfuse_user(user)) if user else " and traces in Langfuse")
+    )
 
 
 def _show_json(found: Forgotten, user: str) -> None:
-    import json
-
     from bot.cli.forget import langfuse_user
 
     shown = {"deleted": {kind: n for kind, n in found.counts.items() if n}, "still_running": found.running}
     traces = {"langfuse_user": langfuse_user(user)} if user else {}
-    typer.echo(json.dumps({**shown, **traces}, ensure_ascii=False, indent=2))
+    print_json({**shown, **traces})

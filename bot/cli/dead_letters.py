@@ -8,9 +8,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from rich.console import Console
 
-from bot.cli.output import LocalOption, prefix_of
+from bot.cli.output import JsonOption, LocalOption, plain, prefix_of
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -18,7 +17,6 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
     from bot.settings import Settings
 
 app = typer.Typer()
-_out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 EXIT_NOT_FOUND = 1
 DONE = {"retry": "is tried again", "drop": "is dropped"}
@@ -28,10 +26,10 @@ DONE = {"retry": "is tried again", "drop": "is dropped"}
 def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
     action: Annotated[str, typer.Argument(metavar="list|retry|drop")] = "list",
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID…", help="As the list shows them.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every one that is there now.")] = False,  # noqa: FBT002 - a flag
+    every: Annotated[bool, typer.Option("--all", help="Every one that is there now.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="How many to list, the newest first.")] = 100,
     local: LocalOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,
 ) -> None:
     """Messages that were given up: list them, put them once more at the end of their threads, or forget them."""
     from bot.cli.output import configured, print_json, run
@@ -48,9 +46,9 @@ def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
         print_json([{"id": entry_id, "found": found} for entry_id, found in decided.items()])
     else:
         for entry_id, found in decided.items():
-            _out.print(f"{entry_id} {DONE[action] if found else 'is not there (any more): nothing was changed'}.")
+            plain.print(f"{entry_id} {DONE[action] if found else 'is not there (any more): nothing was changed'}.")
         if not decided:
-            _out.print("No dead letters.")
+            plain.print("No dead letters.")
     raise typer.Exit(0 if all(decided.values()) else EXIT_NOT_FOUND)
 
 
@@ -58,9 +56,9 @@ def _show(letters: Sequence[dict[str, Any]]) -> None:
     for letter in letters:
         tried = "1 try" if letter["tries"] == 1 else f"{letter['tries']} tries"
         age, length = timedelta(seconds=letter["age_s"]), letter["length"]
-        _out.print(f"{letter['id']}  {letter['thread']}  {letter['reason']} ({tried}, {age} ago, {length} characters)")
+        plain.print(f"{letter['id']}  {letter['thread']}  {letter['reason']} ({tried}, {age} ago, {length} characters)")
     if not letters:
-        _out.print("No dead letters.")
+        plain.print("No dead letters.")
 
 
 async def _newest(settings: Settings, prefix: str, limit: int) -> list[dict[str, Any]]:

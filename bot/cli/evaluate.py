@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bot.cli.output import JudgeOption, LocalOption, prefix_of, with_judge
+from bot.cli.output import JsonOption, JudgeOption, LocalOption, err, prefix_of, print_json, with_judge
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -24,9 +22,10 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
 
 app = typer.Typer(no_args_is_help=True, help="Measure Orion on labelled files.")
 
+# What stands in a file is no markup.
+_tables = Console(markup=False, highlight=False, emoji=False)
 Report = Mapping[str, Any]
 FilesArgument = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl…")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 @app.command()
@@ -35,7 +34,7 @@ def grounding(
     predictions: Annotated[
         Path | None, typer.Option(metavar="OUT.jsonl", help="Write {id, score, supported, rules} a line.")
     ] = None,
-    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,
 ) -> None:
     """Claims against sources: {id, source, claim, supported, question?, group?} a line."""
     from bot.evals.grounding import evaluate
@@ -48,9 +47,9 @@ def grounding(
 @app.command()
 def verifier(
     files: FilesArgument,
-    judge: JudgeOption = False,  # noqa: FBT002 - a flag
-    keep: Annotated[bool, typer.Option("--keep", help="Show the totals in `orion stats`.")] = False,  # noqa: FBT002 - a flag
-    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+    judge: JudgeOption = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Show the totals in `orion stats`.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Wrong passes and wrong fails of the verifier: {id, text, question?, sources?, passes, kind?} a line."""
     from bot.evals.verifier import evaluate_verifier
@@ -61,7 +60,7 @@ def verifier(
         from bot.cli.output import configured, run
 
         run(_keep(configured(), reports))
-        _say("Kept: orion stats shows these totals beside the pass rate.")
+        err.print("Kept: orion stats shows these totals beside the pass rate.")
 
 
 async def _keep(settings: Settings, reports: Sequence[Report]) -> None:
@@ -85,7 +84,7 @@ async def _keep(settings: Settings, reports: Sequence[Report]) -> None:
 @app.command()
 def retrieval(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="FILE.json")],
-    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,
 ) -> None:
     """Ranking: {docs: {id: {title, text}}, queries: {id: text}, qrels: {query: {doc: gain}}}.
 
@@ -112,7 +111,7 @@ def answers(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl")],
     docs: Annotated[Path, typer.Option(help="Folder of the documents that the questions are about.")],
     report: Annotated[Path | None, typer.Option(metavar="OUT.html", help="Write a page with every answer.")] = None,
-    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,
 ) -> None:
     """Questions through the whole agent: {id, question, expect: texts or null, thread?, kind?} a line.
 
@@ -128,7 +127,7 @@ def answers(
     run = asyncio.run(ask_all(settings, file, docs))
     _show(run.figures(), as_json=as_json)
     if run.pushed:
-        _say(run.pushed)
+        err.print(run.pushed)
     if report:
         _write_report(run, report)
 
@@ -154,19 +153,14 @@ def _write_report(run: Run, report: Path) -> None:
     except OSError as error:
         message = f"{report} cannot be written: {error.strerror}. Name another file for --report."
         raise WrongUse(message) from None
-    _say(f"{report}: every question with its answer. Keep it where the documents' text may be.")
-
-
-def _say(line: str) -> None:
-    """Beside what is printed: a script reads that."""
-    Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False).print(line)
+    err.print(f"{report}: every question with its answer. Keep it where the documents' text may be.")
 
 
 @app.command("from-traces")
 def from_traces(
     out: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="A file that is not there yet.")],
     outcome: Annotated[list[str] | None, typer.Option(help="Only turns that ended so; may be given again.")] = None,
-    bad: Annotated[bool, typer.Option("--bad", help="Only what somebody found not helpful.")] = False,  # noqa: FBT002 - a flag
+    bad: Annotated[bool, typer.Option("--bad", help="Only what somebody found not helpful.")] = False,
     local: LocalOption = None,
 ) -> None:
     """Questions people asked in the last 30 days, to be labelled with 'expect' for `orion eval answers`.
@@ -182,7 +176,7 @@ def from_traces(
     found = run(_traced(configured(), outcome or [], prefix_of(local), bad_only=bad))
     write_rows(found, out)
     rows = f"{len(found)} row{'' if len(found) == 1 else 's'}"
-    _say(
+    err.print(
         f"{out}: {rows}. Add to each 'expect': a list of texts that the answer must hold, or null where Orion should "
         "refuse. Rows of one 'thread' are one conversation, in its order. The file holds people's questions and "
         "answers: keep it where those may be."
@@ -201,18 +195,17 @@ async def _traced(settings: Settings, outcomes: list[str], prefix: str, *, bad_o
 def compare(
     before: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="BEFORE.json")],
     after: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="AFTER.json")],
-    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,
 ) -> None:
     """Two reports written with --json, side by side. Exit code 0: nothing got worse; 1: something did."""
     from bot.evals.compare import compare_files
 
     found = compare_files(before, after)
     if as_json:
-        sys.stdout.write(json.dumps([each.to_json() for each in found], ensure_ascii=False, indent=2) + "\n")
+        print_json([each.to_json() for each in found])
     else:
-        console = Console(markup=False, highlight=False, emoji=False)
         for each in found:
-            console.print(_compared(each))
+            _tables.print(_compared(each))
     raise typer.Exit(1 if any(each.is_worse for each in found) else 0)
 
 
@@ -242,11 +235,10 @@ def _quiet() -> None:
 def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
     """One report, or one a file: as JSON, or as a table each with the figures first, then each kind."""
     if as_json:
-        sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
+        print_json(report)
         return
-    console = Console(markup=False, highlight=False, emoji=False)
     for each in [report] if isinstance(report, Mapping) else report:
-        console.print(_table(each))
+        _tables.print(_table(each))
 
 
 def _table(report: Report) -> Table:

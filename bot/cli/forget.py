@@ -30,6 +30,7 @@ log = structlog.get_logger()
 
 PATIENCE_S: Final = 30.0
 """How long a running turn is waited for: longer than the lease of a worker that died."""
+# A cancelled turn ends within a second (A6).
 AGAIN_S: Final = 0.1
 _PERMALINK: Final = re.compile(
     r"https?://[^/\s]+/archives/(?P<channel>[A-Z0-9]+)/p(?P<s>\d{10})(?P<us>\d{6})(?P<q>\?\S*)?"

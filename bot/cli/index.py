@@ -46,7 +46,7 @@ _STEP = 500
 @app.command()
 def index(
     folders: Annotated[list[Path] | None, typer.Argument(help="Folders in place of those in ORION_DOCS.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,  # noqa: FBT002 - a flag
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Bring the document index up to date; only what changed is read again.
 
@@ -160,7 +160,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
 @app.command()
 def docs(
     local: LocalOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,  # noqa: FBT002 - a flag
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """List what Orion knows: its documents, where they come from, how old that is, and what could not be read."""
     from bot.cli.output import configured, print_json, run

@@ -22,6 +22,7 @@ from bot.cli.evaluate import app as eval_app
 from bot.cli.index import app as index_app
 from bot.cli.output import (
     EXIT_FAILED,
+    JsonOption,
     JudgeOption,
     configured,
     err,
@@ -53,13 +54,13 @@ app.add_typer(figures_app)
 
 EXIT_WRONG_USE = 2
 LARGEST_PORT = 65535
+# With the rule and its severity in front the words fit a line of 80 columns.
 LONGEST_WORDS = 60
 OBJECTS_OF_A_START = 100_000
 """New objects between two collections: imports make many and leave hardly any garbage, a fifth of a start's time."""
 _LITERALLY: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False, "soft_wrap": True}
 
 DocsOption = Annotated[list[Path] | None, typer.Option("--docs", help="Folder of documents; may be given again.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=LARGEST_PORT, help="Default: ORION_PORT, 3000.")]
 HostOption = Annotated[str, typer.Option("--host", help="Address to bind.")]
 ConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=0, help="Turns at once.")]
@@ -101,7 +102,7 @@ def local(
         typer.Option(min=0, max=LARGEST_PORT, help="Port of the page. Default: 8765, if taken a free one, as 0 is."),
     ] = None,
     docs: DocsOption = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,  # noqa: FBT002 - a flag
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
 ) -> None:
     """Open the local workspace: a page like Slack, over sample documents, with no key and no server."""
     from bot.cli.local import local as open_local
@@ -114,7 +115,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     docs: DocsOption = None,
     thread: Annotated[str, typer.Option(help="Go on with this conversation.")] = "",
-    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,
 ) -> None:
     """Ask the real agent one question in the terminal. Exit code 0: answered or partly; 3: any other outcome."""
     from bot.cli.ask import ask as ask_once
@@ -157,13 +158,13 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     file: Annotated[str, typer.Argument(help="A text file, or - for standard input.")] = "-",
     question: Annotated[str, typer.Option(help="The question that the text answers.")] = "",
     sources: Annotated[Path | None, typer.Option(help="JSON list of {id, title, url, text}.")] = None,
-    no_repair: Annotated[bool, typer.Option("--no-repair", help="Form faults count instead of being mended.")] = False,  # noqa: FBT002 - a flag
+    no_repair: Annotated[bool, typer.Option("--no-repair", help="Form faults count instead of being mended.")] = False,
     dialect: Annotated[str, typer.Option(help="'mrkdwn' or 'markdown'.")] = "mrkdwn",
     jsonl: Annotated[
         tuple[Path, Path] | None, typer.Option(metavar="IN OUT", help="One object a line in, one out.")
     ] = None,
-    judge: JudgeOption = False,  # noqa: FBT002 - a flag
-    as_json: JsonOption = False,  # noqa: FBT002 - a flag
+    judge: JudgeOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Verify any text, without Slack and Redis; --judge asks a model too. Exit code 0: it passes; 1: it does not."""
     from bot.evals.verify import Terms, told, verdict_json, verify_file, verify_stream
@@ -212,7 +213,7 @@ def doctor() -> None:
 @app.command()
 def manifest(
     url: Annotated[str, typer.Option(help="Public address for HTTP mode; empty means Socket Mode.")] = "",
-    slack_search: Annotated[bool, typer.Option("--slack-search", help="Also ask to search public channels.")] = False,  # noqa: FBT002 - a flag
+    slack_search: Annotated[bool, typer.Option("--slack-search", help="Also ask to search public channels.")] = False,
 ) -> None:
     """Print the Slack app manifest to create the app from."""
     from bot.settings import is_web_address
@@ -226,8 +227,8 @@ def manifest(
 
 @app.command()
 def bench(
-    as_json: JsonOption = False,  # noqa: FBT002 - a flag
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, shorter texts: seconds, rougher.")] = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, shorter texts: seconds, rougher.")] = False,
 ) -> None:
     """Measure Orion's own cost, as ratios within one run."""
     from bot.evals.bench import QUICK, bench_table

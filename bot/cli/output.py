@@ -27,6 +27,8 @@ EXIT_FAILED = 1
 out = Console()
 Result = TypeVar("Result")
 EXIT_INTERRUPTED = 130
+plain = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+"""For lines that are shown as they are."""
 err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 _FIGURES = re.compile(r"orion-local-(\d{1,5}):stats:.*")
 
@@ -36,6 +38,7 @@ LocalOption = Annotated[
         "--local", metavar="PORT", min=1, max=65535, help="The local workspace on this port, not what serves Slack."
     ),
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 JudgeOption = Annotated[bool, typer.Option("--judge", help="Ask the model about what rules cannot decide.")]
 
 

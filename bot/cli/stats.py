@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from rich.console import Console
 
-from bot.cli.output import LocalOption, local_ports, prefix_of
+from bot.cli.output import JsonOption, LocalOption, err, local_ports, out, prefix_of
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -19,8 +18,6 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
     from observability.stats_table import By, Prices
 
 app = typer.Typer()
-_out = Console()
-_err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 @app.command()
@@ -31,9 +28,9 @@ def stats(  # noqa: PLR0913, PLR0917 - the options of the command
     prices: Annotated[
         Path | None, typer.Option(help="TOML file of prices by model. Default: prices.toml in ORION_HOME.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,  # noqa: FBT002 - a flag
-    unanswered: Annotated[bool, typer.Option("--unanswered", help="List refused questions, by topic.")] = False,  # noqa: FBT002 - a flag
-    disliked: Annotated[bool, typer.Option("--disliked", help="List verified answers that people disliked.")] = False,  # noqa: FBT002 - a flag
+    as_json: JsonOption = False,
+    unanswered: Annotated[bool, typer.Option("--unanswered", help="List refused questions, by topic.")] = False,
+    disliked: Annotated[bool, typer.Option("--disliked", help="List verified answers that people disliked.")] = False,
 ) -> None:
     """Pass rate, attempts, reasons, latency, tokens and cost of the last days."""
     from bot.cli.output import configured, print_json, run
@@ -51,9 +48,9 @@ def stats(  # noqa: PLR0913, PLR0917 - the options of the command
     if as_json:
         print_json({"of": _name(port), **summary.to_json(), "cost": cost(summary, known)})
         return
-    _out.print(stats_table(summary, cast("By", by), of=_name(port), prices=known))
+    out.print(stats_table(summary, cast("By", by), of=_name(port), prices=known))
     for other in others:
-        _err.print(f"The {_name(other)} has figures of its own: orion stats --local {other}", style="dim")
+        err.print(f"The {_name(other)} has figures of its own: orion stats --local {other}", style="dim")
 
 
 def _prices(named: Path | None, settings: Settings) -> Prices:
@@ -82,7 +79,7 @@ def dashboards() -> None:
     try:
         made = make_dashboard(public_key=public, secret_key=secret, host=settings.langfuse_host)
     except DashboardsError as error:
-        _err.print(str(error), style="red")
+        err.print(str(error), style="red")
         raise typer.Exit(EXIT_FAILED) from None
     for title in made.added:
         print_text(f"added  {title}")

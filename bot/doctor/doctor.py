@@ -40,6 +40,7 @@ from bot.stores.pause import Pausing
 from bot.turn.engine import open_model
 from observability.loopback import is_loopback
 
+# Enough for a word; more would only be paid for.
 ANSWER_TOKENS = 16
 NAMED = 5
 """So many documents that were not read are named."""

@@ -32,6 +32,7 @@ from observability.langfuse.experiments import Experiment, Item, push
 from observability.langfuse.tracing import Tracer, trace_id_of
 from verification.types import Source
 
+# What a label cannot foresee: where the model cites, and what it makes bold.
 _CITATION = re.compile(r"\s?\[\d+(?:\s*[,;–-]\s*\d+)*\]")
 _MARKS = re.compile(r"[*_`~\u200b]")
 _USER = "eval"

@@ -23,6 +23,7 @@ from bot.evals.rows import Given, Text, checked, percentile, read_json
 DEPTH = 10
 PASSAGES = 2 * DEPTH
 """A search gives passages; so many hold ten documents nearly always."""
+# As the benchmarks do that these figures are compared with.
 RECALL_DEPTH = 5
 
 Gains = dict[str, Annotated[float, Field(ge=0)]]

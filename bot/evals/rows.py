@@ -29,6 +29,7 @@ def _as_text(value: object) -> object:
 
 def _one_each(sources: list[SourceRow]) -> list[SourceRow]:
     numbers = [source.id for source in sources]
+    # "[2]" in a text must mean one source.
     if twice := next((number for number in numbers if numbers.count(number) > 1), None):
         message = f"two sources have the id {twice}, so [{twice}] could mean either"
         raise ValueError(message)

@@ -24,7 +24,9 @@ from verification.check import check
 from verification.judgement import judged, key_of, open_claims
 from verification.types import Claim, Dialect, Draft, Source, Verdict
 
+# More than these fill a terminal and say nothing new: the file of verdicts names each.
 _FIRST_FAULTS = 3
+# A judge takes seconds to answer: so many rows wait for theirs together.
 _AT_ONCE = 8
 log = structlog.get_logger()
 

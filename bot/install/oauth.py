@@ -28,9 +28,11 @@ from observability.loopback import is_loopback
 
 INSTALL_PATH: Final = "/slack/install"
 COOKIE: Final = "orion_install"
+# Slack's own codes live as long.
 STATE_S: Final = 600
 MOST_A_MINUTE: Final = 120
 """States handed out a minute, to all browsers together: a page that anybody may open must not fill Redis."""
+# Bytes: a state cannot be guessed within its ten minutes, or ever.
 _ENTROPY: Final = 32
 _log = structlog.get_logger()
 

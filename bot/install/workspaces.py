@@ -32,7 +32,9 @@ from bot.slack.web_api import DeliveryFailed
 NOT_INSTALLED: Final = "not_installed"
 RENEW_BEFORE_S: Final = 2 * 3600.0
 """A token that ends within this time is renewed: Slack's live for twelve hours."""
+# With less left the token could run out before the answer is posted.
 LEAST_LEFT_S: Final = 60.0
+# A Slack that is away is away for minutes; each try costs one call.
 AGAIN_S: Final = 30.0
 _log = structlog.get_logger()
 

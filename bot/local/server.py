@@ -32,6 +32,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self' ws:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+# A stream changes the workspace many times a second; a crash may cost a visitor three seconds.
 _KEEP_S: Final = 3.0
 _FOR_APPS: Final = ("/api/", "/link/", "/actions/", "/files-pri/")
 """Paths for apps: a token, a ticket or a secret key guards them, and apps may use any name of this machine."""

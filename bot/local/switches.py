@@ -11,6 +11,7 @@ from bot.local.model.faults import Faults
 from bot.local.model.roster import Json
 
 STREAM_METHODS: Final = ("chat.startStream", "chat.appendStream", "chat.stopStream")
+# Enough to be seen in the log, few enough that the answer comes within seconds.
 _POSTS_LIMITED: Final = 3
 
 

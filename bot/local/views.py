@@ -56,7 +56,7 @@ class Views:
         if trigger not in self._triggers:
             raise ApiError(error="invalid_trigger_id")
         deadline, user = self._triggers.pop(trigger)
-        if self._clock() > deadline:
+        if self._clock() > deadline:  # told apart from a trigger that never was, as Slack does
             raise ApiError(error="expired_trigger_id")
         self._used.add(trigger)
         return user

@@ -55,7 +55,7 @@ class Cluster(RedisCluster):
 
     async def holder_of(self, key: str) -> ClusterNode:
         """The primary that holds this key, as far as we know."""
-        if self.get_default_node() is None:
+        if self.get_default_node() is None:  # nothing was sent yet: the client does not know the slots
             await self.initialize()
         with as_outage():
             return cast("ClusterNode", self.get_node_from_key(key))

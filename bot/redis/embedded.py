@@ -36,9 +36,11 @@ LOG = structlog.get_logger()
 
 # sun_path has 108 bytes on Linux and 104 on macOS, the closing zero byte included.
 SOCKET_PATH_BYTES = 100
+# A disk with less is full in the next moment: the log then names the disk as the cause.
 LITTLE_BYTES = 1_000_000
 # With `appendfsync always` the server ends itself when a write fails: nothing is confirmed that is not on disk.
 DISK_TROUBLE = ("AOF write error", "No space left", "File too large")
+# Reading a large append-only file takes seconds; while it loads the wait begins anew.
 START_S = 30.0
 POLL_S = 0.02
 

@@ -24,6 +24,7 @@ from bot.redis.cluster import Cluster
 
 CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
+# A Sentinel that is gone must not hold up the next one: fail-over waits for it.
 SENTINEL_TIMEOUT_S = 1.0
 
 # A client as Orion uses it everywhere: answers are ``str``, short hiccups are retried, nothing hangs for long.

@@ -26,7 +26,9 @@ from bot.slack.client import library_logger
 from bot.slack.payload import string
 from observability.loopback import proxy_for
 
+# Long enough to be no burden, short enough that people hardly notice that Slack is back.
 MOST_PAUSE_S: Final = 30.0
+# Of the 25 seconds that a deploy gives: the turns need the rest.
 _CLOSE_S: Final = 2.0
 log = structlog.get_logger()
 
@@ -130,5 +132,6 @@ class SocketFront:
             with suppress(aiohttp.ClientError, OSError):  # TimeoutError is an OSError
                 async with asyncio.timeout(_CLOSE_S):  # a peer that never says goodbye must not hold up the end
                     await client.close()  # type: ignore[no-untyped-call]  # the library left it unannotated
+            # The SDK leaves its session open when the close was cut short.
             await client.aiohttp_client_session.close()
             log.info("slack_socket_closed")

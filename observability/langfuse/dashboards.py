@@ -24,6 +24,7 @@ _NOT_ELSEWHERE: Final = {
 }
 _API: Final = "/api/public"
 _PAGE: Final = 100
+# A server that never says that it was the last page must not be asked for ever.
 _MOST_PAGES: Final = 50
 _WIDTH, _HEIGHT = 6, 6  # of a grid of twelve columns
 _REFUSALS: Final[Mapping[int, str]] = {

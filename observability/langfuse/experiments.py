@@ -73,6 +73,7 @@ def _pushed(client: Langfuse, tracer: Tracer, experiment: Experiment) -> str:
     def task(*, item: Any, **_: Any) -> Any:
         return outputs[item.id]
 
+    # The SDK hands an evaluator the output, but not the item: what it needs stands in the output.
     def as_expected(*, output: Any, **_: Any) -> Evaluation:
         return Evaluation(name="as_expected", value=float(output["as_expected"]), data_type="BOOLEAN")
 

@@ -191,6 +191,7 @@ class TurnTrace:
         metadata = {"outcome": outcome, "reason": reason, "attempts": len(self._attempts)}
         root.update(output=self._content(answer), metadata=metadata, **failed)
         root.end()
+        # Scores by outcome and by first draft exist for the dashboard: Langfuse cannot count what metadata says.
         self._score("turn_outcome", outcome, "CATEGORICAL")
         passed = False if (outcome, reason) == ("failed", "verification") else _PASSED.get(outcome)
         if passed is not None:

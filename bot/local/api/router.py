@@ -93,7 +93,7 @@ class _Call:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]
         call = ApiCall(method=method, arguments={}, at=time.monotonic())
-        self._workspace.calls.append(call)
+        self._workspace.calls.append(call)  # before it is answered: a test may wait for a call that hangs
         self._workspace.feed.touch()
         try:
             body = await self._answer(method, request, call)

@@ -11,6 +11,7 @@ from bot.local.model.messages import Message
 from bot.local.model.roster import Json
 from bot.local.workspace import Workspace
 
+# Slack's own limit for a page of results.
 MOST: Final = 20
 
 

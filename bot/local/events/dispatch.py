@@ -68,6 +68,7 @@ class Deliveries:
 
     def event(self, payload: Json) -> None:
         """Delivers an Events API payload in the background."""
+        # Both copies carry one event id, as when Slack sends again what was acknowledged too late.
         copies = 2 if self._faults.take_duplicate() else 1
         for _ in range(copies):
             record = Delivery(event_id=payload["event_id"], event=payload["event"])

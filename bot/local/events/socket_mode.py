@@ -19,6 +19,7 @@ from aiohttp import WSMsgType, web
 from bot.local.model.faults import Faults
 from bot.local.model.roster import APP_ID, Json
 
+# Slack's own limit for an app.
 MOST_CONNECTIONS: Final = 10
 
 

@@ -120,6 +120,7 @@ class RateLimiter:
         tokens = min(float(burst), tokens + (now - since) * per_second)
         if tokens < 1:
             self._tokens[key] = (tokens, now)
+            # Rounded first: the dust of a division must not cost the app a second more.
             wait = max(1, math.ceil(round((1 - tokens) / per_second, 6)))
             raise ApiError(error="ratelimited", status=429, retry_after=wait)
         self._tokens[key] = (tokens - 1, now)

@@ -83,6 +83,7 @@ class MessageLog:
 
     def next_ts(self) -> str:
         """A new ``ts``, later than all before it: ``seconds.microseconds``."""
+        # Two messages of one microsecond, or a clock that was set back, still get their own and a later one.
         self._last = max(int(self._clock() * 1_000_000), self._last + 1)
         return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
 

@@ -27,6 +27,7 @@ from bot.local.workspace import Workspace
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Action = Callable[["Page", Json], Awaitable[Json]]
 
+# Uploads come as base64, so a file may have 700 kilobytes.
 LONGEST_BODY: Final = 1_000_000
 
 

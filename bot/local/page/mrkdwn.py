@@ -46,6 +46,7 @@ _CODE: Final = re.compile(r"`([^`\n]+)`")
 _ANGLE: Final = re.compile(r"<([^<>\n]+)>")
 _BARE_URL: Final = re.compile(r"https?://[^\s<>|]+[^\s<>|.,;:!?)\]}'\"*_~]")
 _SHORTCODE: Final = re.compile(r":([a-z0-9_+-]+):")
+# A zero byte stands in no message (it is taken out first), so nobody can write what looks like a held piece.
 _HELD: Final = re.compile("\x00(\\d+)\x00")
 _QUOTE: Final = re.compile(r"^(?:&gt;|>) ?")
 _BULLET: Final = re.compile(r"^( *)(•|◦|▪|-|\d{1,3}\.) +(?=\S)")
