@@ -59,8 +59,7 @@ class LocalWorkspace(People):
         """
         setup = Setup(docs=docs, turn_record=turn_record, **further)
         super().__init__(Workspace(setup, roster, beside.workspace if beside else None))
-        self.bot_token, self.app_token = self.workspace.bot_token, self.workspace.app_token
-        self.signing_secret = self.workspace.signing_secret
+        self.app_token, self.signing_secret = self.workspace.app_token, self.workspace.signing_secret
         self.faults = self.workspace.faults
         self.calls = self.workspace.calls
         self.consent = Consent(self.workspace)
@@ -69,6 +68,11 @@ class LocalWorkspace(People):
         self._keeper: asyncio.Task[None] | None = None
         self.routes: Sequence[web.RouteDef] = ()
         """Pages of the app's own that this server shows too; named before ``start``."""
+
+    @property
+    def bot_token(self) -> str:
+        """The app's bot token; one that was kept over a restart is known once the workspace has started."""
+        return self.workspace.bot_token
 
     @property
     def url(self) -> str:

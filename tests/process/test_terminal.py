@@ -74,5 +74,5 @@ def test_g1_a_person_who_asks_sees_an_answer_and_no_log(tmp_path: Path) -> None:
     away = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "ORION_MODEL": "m"}
     code, said = at_terminal(folder, "ask", "When does it open?", "--docs", "lunch", **away)
     assert code == 3
-    assert "The language model did not answer" in said
+    assert "The language model didn't answer" in said
     assert "model_call_waits" not in said

@@ -334,7 +334,7 @@ class _Borrowed(LocalWorkspace):
 
     def __init__(self, running: LocalWorkspace) -> None:
         super().__init__(strictness=LENIENT)
-        self.workspace = running.workspace
+        vars(self).update(vars(running))
 
     async def start(self, host: str = "127.0.0.1", port: int = 0, *, or_free: bool = False) -> None:
         """It runs already."""

@@ -98,7 +98,7 @@ async def stopped(at: TeamBot, place: ThreadKey, ts: str) -> None:
 
 
 async def noticed(at: TeamBot, place: ThreadKey, ts: str) -> None:
-    await at.answering._delivery.notify(place, "I am paused right now.", f"{ts}:paused:1")
+    await at.answering._delivery.notify(place, "I'm paused right now.", f"{ts}:paused:1")
 
 
 async def given_up(at: TeamBot, place: ThreadKey, ts: str) -> None:
@@ -148,7 +148,7 @@ async def test_e5_a_second_notice_goes_while_the_answer_is_still_to_come(tmp_pat
         with capture_logs() as logged:
             await settled(at)
         assert stamps(at.slack, place)[0] == first
-        assert [m["text"] for m in own(at.slack, place)] == ["I am paused right now.", "_busy_"]
+        assert [m["text"] for m in own(at.slack, place)] == ["I'm paused right now.", "_busy_"]
         assert [line["event"] for line in logged] == ["second_notice_deleted"]
 
 
