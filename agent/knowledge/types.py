@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Final, Protocol
 
 PATH: Final = " › "
 """What stands between the headings of a path."""
@@ -94,73 +94,47 @@ class IndexReport:
     failed: tuple[tuple[str, str], ...] = ()
 
 
-class Readable(Protocol):
-    """A document where it lies. ``key`` tells it from every other; ``name`` says by its suffix what form it has.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readable:
+    """A document where it lies. People know it by its ``id``; ``key`` tells it from every other; ``name`` is a file's.
 
     ``url`` is its own link, empty where the configured prefix makes one; ``place`` what follows it: ``anchor`` of a
-    heading, ``line``, or nothing.
+    heading, ``line``, or nothing. ``read`` gives its bytes and when it was changed (seconds since 1970); it raises
+    ``ReadError`` and ``NotModifiedError``.
     """
 
-    @property
-    def id(self) -> str:
-        """What people know it by."""
-        ...
-
-    @property
-    def key(self) -> str:
-        """What tells it from every other."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Its file name."""
-        ...
-
-    @property
-    def audience(self) -> str:
-        """Who may see it."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """Where it came from."""
-        ...
-
-    @property
-    def url(self) -> str:
-        """Its own link."""
-        ...
-
-    @property
-    def place(self) -> str:
-        """What follows the link."""
-        ...
-
-    def read(self) -> tuple[bytes, float]:
-        """Its bytes and when it was changed (seconds since 1970). Raises ``ReadError``."""
-        ...
+    id: str
+    key: str
+    name: str
+    source: str
+    read: Callable[[], tuple[bytes, float]]
+    audience: str = "public"
+    url: str = ""
+    place: str = ""
 
 
-class Ground(Protocol):
-    """What sources share while one run goes over them."""
+@dataclass(slots=True, kw_only=True)
+class Ground:
+    """What sources share while one run goes over them. ``missing`` are sources that are not there.
 
-    failed: list[tuple[str, str]]
-    missing: list[str]
-    noted: dict[str, str]
+    ``known`` is what the index has of each key (digest, id, audience, link), ``notes`` what earlier runs noted, and
+    ``noted`` what is to be noted for the next. ``failed`` pairs documents with reasons.
+    """
 
-    @property
-    def known(self) -> Mapping[str, tuple[str, str, str, str]]:
-        """Digest, id, audience and link of what the index has, by key."""
-        ...
-
-    @property
-    def notes(self) -> Mapping[str, str]:
-        """What earlier runs noted about documents; ``noted`` is for the next."""
-        ...
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    known: Mapping[str, tuple[str, str, str, str]] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    noted: dict[str, str] = field(default_factory=dict)
+    _ids: set[str] = field(default_factory=set)
 
     def unique(self, inside: str, prefix: str) -> str:
-        """An id that no other document of this run has."""
-        ...
+        """The path inside a source; where an earlier one has the same, with this one's name before it."""
+        name = inside
+        while name in self._ids:
+            name = f"{prefix}/{name}"
+        self._ids.add(name)
+        return name
 
 
 class Source(Protocol):
@@ -260,21 +234,11 @@ def shortened(failed: Sequence[tuple[str, str]]) -> tuple[tuple[tuple[str, str],
 
 
 def state_of(note: str) -> SourceState | None:
-    """What a note says; None where that is nothing."""
+    """What a note says; None where another version of Orion wrote it."""
     try:
-        fields: dict[str, Any] = json.loads(note)
-        failed = tuple((str(name), str(reason)) for name, reason in fields.get("failed", ()))
-        return SourceState(
-            tried=float(fields["tried"]),
-            part=str(fields.get("part", "")),
-            synced=float(fields.get("synced", 0)),
-            seconds=float(fields.get("seconds", 0)),
-            read=int(fields.get("read", 0)),
-            size=int(fields.get("size", 0)),
-            failed=failed,
-            more=int(fields.get("more", 0)),
-        )
-    except (ValueError, TypeError, KeyError, AttributeError):
+        fields = json.loads(note)
+        return SourceState(**fields | {"failed": tuple(map(tuple, fields["failed"]))})
+    except (ValueError, TypeError, KeyError):
         return None
 
 

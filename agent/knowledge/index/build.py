@@ -17,10 +17,11 @@ import structlog
 from agent.knowledge.index.tables import MOST_PASSAGES, Parsed, Shelf
 from agent.knowledge.readers.chunking import chunk_document
 from agent.knowledge.readers.reading import NotModifiedError, ReadError, digest_of, parse_document
-from agent.knowledge.sources.folders import Walk
+from agent.knowledge.sources.folders import Folders
 from agent.knowledge.types import (
     FETCHED,
     PREFIX,
+    Ground,
     IndexReport,
     PutOff,
     Readable,
@@ -43,7 +44,7 @@ class IndexRun:
         self._shelf = shelf
         self._progress = progress
         self._known = shelf.known()
-        self._ground = Walk(known=self._known, notes=shelf.notes(FETCHED))
+        self._ground = Ground(known=self._known, notes=shelf.notes(FETCHED))
         self._states = states_of(shelf.notes(PREFIX))
         self._kept: set[str] = set()
         self._unreadable: set[str] = set()
@@ -57,8 +58,9 @@ class IndexRun:
         """Everything under these folders and sources; what is under none of them leaves the index."""
         folders = {str(source.expanduser().resolve()): source for source in sources if isinstance(source, Path)}
         others = {source.key: source for source in sources if not isinstance(source, Path)}
+        found = Folders([*folders.values()], self._ground)
         for name, folder in folders.items():
-            self._go_over(name, "", self._ground.files([folder], among=[*folders.values()]))
+            self._go_over(name, "", found.below(folder))
         for name, source in others.items():
             if isinstance(source, PutOff):
                 self._leave(source)

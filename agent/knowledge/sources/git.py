@@ -8,7 +8,8 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from shutil import which
 from typing import IO, Final
@@ -17,18 +18,22 @@ from urllib.parse import quote
 from agent.knowledge.readers.reading import MAX_BYTES, MAX_PDF_BYTES, PACKED, SUFFIXES, ReadError
 from agent.knowledge.sources.audience_file import FILE_NAME, Audiences
 from agent.knowledge.sources.folders import LEFT_OUT, storable
-from agent.knowledge.types import Ground
+from agent.knowledge.types import Ground, Readable
 from agent.thread.audience import PUBLIC
 
 _WAIT_S: Final = 120.0
 _FILE: Final = ("100644", "100755")
-_SAFE: Final = (
-    *("--no-pager", "--literal-pathspecs", "--no-optional-locks", "-c", "core.fsmonitor=false"),
-    *("-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never", "-c", "core.quotePath=false"),
-    *("-c", "log.showSignature=false", "-c", "color.ui=false"),
+# Of the repository's own settings none may start a program, and a missing object is not fetched.
+SAFE: Final = (
+    "--no-optional-locks",
+    "--no-pager",
+    "--literal-pathspecs",
+    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat"),
+    *("-c", "log.showSignature=false", "-c", "protocol.allow=never", "-c", "core.quotePath=false"),
+    *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.mailmap=false", "-c", "color.ui=false"),
 )
 # Nothing of Orion's own environment, which holds tokens, and none of the host's git settings.
-_ENVIRONMENT: Final = {
+ENVIRONMENT: Final = {
     "LC_ALL": "C.UTF-8",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -40,36 +45,6 @@ _ENVIRONMENT: Final = {
 
 class _GitError(Exception):
     """Git did not do it; the text says what to do."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitFile:
-    """One file at the ref. ``changed`` is when the last commit that touched it was made (seconds since 1970)."""
-
-    id: str
-    key: str
-    name: str
-    audience: str
-    source: str
-    url: str
-    blob: str
-    size: int
-    changed: float
-    contents: IO[bytes] = field(repr=False)
-    asked: IO[bytes] = field(repr=False)
-    place: str = "line"
-
-    def read(self) -> tuple[bytes, float]:
-        """Its bytes as committed. Raises ``ReadError``."""
-        limit = MAX_PDF_BYTES if PurePosixPath(self.name).suffix.lower() in PACKED else MAX_BYTES
-        if self.size > limit:
-            msg = f"is too big ({self.size // 1_000_000} MB; the limit is {limit // 1_000_000} MB)"
-            raise ReadError(msg)
-        try:
-            return _blob(self.asked, self.contents, self.blob), self.changed
-        except (OSError, _GitError) as error:
-            msg = "cannot be read from its repository"
-            raise ReadError(msg, passing=True) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +74,7 @@ class GitSource:
         """What people call it."""
         return self.repository.resolve().name.removesuffix(".git")
 
-    def documents(self, ground: Ground) -> Iterator[GitFile]:
+    def documents(self, ground: Ground) -> Iterator[Readable]:
         """Every document at the ref."""
         try:
             entries = self._entries()
@@ -109,26 +84,23 @@ class GitSource:
             ground.failed.append((f"{self.repository} at {self.ref}", str(error)))
             return
         with subprocess.Popen(  # noqa: S603 - git by its path, with arguments of our own
-            [*self._git(), "cat-file", "--batch"], env=_ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*self._git(), "cat-file", "--batch"], env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as process:
             if process.stdin is None or process.stdout is None:  # both were asked for
                 return
             pipes = (process.stdin, process.stdout)
             audiences = self._audiences(entries, pipes, ground)
-            for path, (blob, size) in entries.items():
+            for path, entry in entries.items():
                 if self._is_document(path, ground):
-                    yield GitFile(
+                    yield Readable(
                         id=ground.unique(path, self.name),
                         key=f"{self.key}/{path}",
                         name=PurePosixPath(path).name,
                         audience=_nearest(path, audiences),
                         source=self.key,
                         url=self._link(path),
-                        blob=blob,
-                        size=size,
-                        changed=changed.get(path, 0.0),
-                        asked=pipes[0],
-                        contents=pipes[1],
+                        place="line",
+                        read=partial(_read, pipes, PurePosixPath(path), entry, changed.get(path, 0.0)),
                     )
             with suppress(OSError):
                 process.stdin.close()
@@ -166,7 +138,7 @@ class GitSource:
         found: dict[str, float] = {}
         command = [*self._git(), "log", "--format=@%ct", "--name-only", "--no-renames", "-m", "--first-parent"]
         with subprocess.Popen(  # noqa: S603 - as above
-            [*command, "--end-of-options", self.ref], env=_ENVIRONMENT, stdout=subprocess.PIPE
+            [*command, "--end-of-options", self.ref], env=ENVIRONMENT, stdout=subprocess.PIPE
         ) as process:
             at = 0.0
             for raw in process.stdout or ():
@@ -199,17 +171,33 @@ class GitSource:
             msg = "cannot be read: Git is not installed where Orion runs"
             raise _GitError(msg)
         folder = str(self.repository.resolve())
-        return [program, *_SAFE, "-c", f"safe.directory={folder}", "-C", folder]
+        return [program, *SAFE, "-c", f"safe.directory={folder}", "-C", folder]
 
     def _output(self, *command: str) -> str:
         try:
             done = subprocess.run(  # noqa: S603 - as above
-                [*self._git(), *command], env=_ENVIRONMENT, capture_output=True, timeout=_WAIT_S, check=True
+                [*self._git(), *command], env=ENVIRONMENT, capture_output=True, timeout=_WAIT_S, check=True
             )
         except (OSError, subprocess.SubprocessError) as error:
             msg = "is no Git repository, or has no such branch, tag or commit"
             raise _GitError(msg) from error
         return done.stdout.decode("utf-8", "surrogateescape")
+
+
+def _read(
+    pipes: tuple[IO[bytes], IO[bytes]], path: PurePosixPath, entry: tuple[str, int], changed: float
+) -> tuple[bytes, float]:
+    """The bytes of a file as committed, and when the last commit that touched it was made. Raises ``ReadError``."""
+    blob, size = entry
+    limit = MAX_PDF_BYTES if path.suffix.lower() in PACKED else MAX_BYTES
+    if size > limit:
+        msg = f"is too big ({size // 1_000_000} MB; the limit is {limit // 1_000_000} MB)"
+        raise ReadError(msg)
+    try:
+        return _blob(*pipes, blob), changed
+    except (OSError, _GitError) as error:
+        msg = "cannot be read from its repository"
+        raise ReadError(msg, passing=True) from error
 
 
 def _nearest(path: str, audiences: Mapping[PurePosixPath, str]) -> str:

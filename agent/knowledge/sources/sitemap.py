@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import zlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
-from xml.parsers.expat import ExpatError, ParserCreate
+from xml.etree import ElementTree as ET
 
 MOST_BYTES: Final = 50_000_000
 """Of one sitemap, unpacked: what the protocol allows."""
@@ -58,68 +59,52 @@ def plain(data: bytes) -> bytes:
 
 def read_sitemap(data: bytes, *, most: int) -> Sitemap:
     """At most ``most`` pages and as many further sitemaps. Raises ``SitemapError``."""
-    reading = _Reading(most)
-    try:
-        reading.read(plain(data))
-    except ExpatError as error:
-        msg = f"is damaged XML (line {error.lineno})"
-        raise SitemapError(msg) from error
-    return reading.found
-
-
-class _Reading:
-    """One pass over the elements."""
-
-    def __init__(self, most: int) -> None:
-        self.found = Sitemap()
-        self._most = most
-        self._path: list[str] = []
-        self._text: list[str] = []
-        self._entry: dict[str, str] = {}
-
-    def read(self, data: bytes) -> None:
-        parser = ParserCreate()
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._text.append
-        parser.StartDoctypeDeclHandler = self._doctype
-        parser.Parse(data, True)
-
-    def _doctype(self, *_: object) -> None:
+    text = plain(data)
+    if b"<!DOCTYPE" in text.replace(b"\0", b""):  # of two-byte characters half are zero
         msg = "has a document type of its own, which no sitemap needs"
         raise SitemapError(msg)
+    try:
+        return _read(text, most)
+    except ET.ParseError as error:
+        msg = f"is damaged XML (line {error.position[0]})"
+        raise SitemapError(msg) from error
 
-    def _start(self, name: str, _: object) -> None:
-        local = name.rpartition(":")[2]
-        if (not self._path and local not in _ROOTS) or len(self._path) > _DEEPEST:
-            msg = "is XML, but no sitemap"
-            raise SitemapError(msg)
-        self._path.append(local)
-        self._text.clear()
 
-    def _end(self, _: str) -> None:
-        path = "/".join(self._path[-3:])
-        self._path.pop()
-        text = "".join(self._text).strip()
-        self._text.clear()
-        if path in {"urlset/url/loc", "sitemapindex/sitemap/loc", "urlset/url/lastmod"}:
-            self._entry[path.rpartition("/")[2]] = text[: _ADDRESS_CHARS + 1]
-        elif path in {"urlset/url", "sitemapindex/sitemap"}:
-            self._take(path == "urlset/url")
+def _read(text: bytes, most: int) -> Sitemap:
+    found = Sitemap()
+    path: list[ET.Element] = []
+    for event, element in ET.iterparse(io.BytesIO(text), ("start", "end")):  # noqa: S314 - it has no entities
+        if event == "start":
+            path.append(element)
+            if _name(path[0]) not in _ROOTS or len(path) > _DEEPEST:
+                msg = "is XML, but no sitemap"
+                raise SitemapError(msg)
+            continue
+        path.pop()
+        if len(path) == 1:
+            _take(element, found, most)
+            path[0].clear()  # what was taken is not kept in memory
+    return found
 
-    def _take(self, is_page: bool) -> None:  # noqa: FBT001 - one of two kinds of entries
-        address, changed = self._entry.get("loc", ""), self._entry.get("lastmod", "")
-        self._entry = {}
-        if not address or len(address) > _ADDRESS_CHARS:
-            return
-        if not is_page:
-            if len(self.found.maps) < self._most:
-                self.found.maps.append(address)
-        elif len(self.found.pages) < self._most or address in self.found.pages:
-            self.found.pages[address] = _seconds(changed)
-        else:
-            self.found.more = True
+
+def _take(entry: ET.Element, found: Sitemap, most: int) -> None:
+    """One page, or one further sitemap."""
+    said = {_name(child): (child.text or "").strip() for child in entry}
+    address = said.get("loc", "")
+    if not address or len(address) > _ADDRESS_CHARS:
+        return
+    if _name(entry) == "sitemap":
+        if len(found.maps) < most:
+            found.maps.append(address)
+    elif len(found.pages) < most or address in found.pages:
+        found.pages[address] = _seconds(said.get("lastmod", ""))
+    else:
+        found.more = True
+
+
+def _name(element: ET.Element) -> str:
+    """Its name, whatever its namespace."""
+    return element.tag.rpartition("}")[2]
 
 
 def _seconds(text: str) -> float:

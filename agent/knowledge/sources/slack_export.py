@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 
 from agent.knowledge.readers.reading import ReadError
-from agent.knowledge.types import Ground
+from agent.knowledge.types import Ground, Readable
 from agent.thread.audience import PUBLIC
 
 _MOST_BYTES: Final = 50_000_000
@@ -28,25 +28,6 @@ _MARK: Final = re.compile(r"<(?P<kind>[@#!]?)(?P<what>[^<>|]*)(?:\|(?P<label>[^<
 _TITLE_CHARS: Final = 60
 
 Message = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlackThread:
-    """A thread, or the messages of a day that belong to none."""
-
-    id: str
-    key: str
-    audience: str
-    source: str
-    url: str
-    text: str
-    changed: float
-    name: str = "thread.md"
-    place: str = ""
-
-    def read(self) -> tuple[bytes, float]:
-        """What was said, and when the last of it was (seconds since 1970)."""
-        return self.text.encode("utf-8", "replace"), self.changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +47,7 @@ class SlackExport:
         """All of it."""
         return ""
 
-    def documents(self, ground: Ground) -> Iterator[SlackThread]:
+    def documents(self, ground: Ground) -> Iterator[Readable]:
         """Every thread of every channel."""
         try:
             listed = [(channel, PUBLIC) for channel in _listed(self.folder / "channels.json")]
@@ -90,7 +71,7 @@ class SlackExport:
         channel: tuple[str, str, str],
         thread: tuple[str, Sequence[Message]],
         people: Mapping[str, str],
-    ) -> SlackThread:
+    ) -> Readable:
         name, identity, audience = channel
         key, messages = thread
         lines = [f"{_who(m, people)} ({_when(m)}): {_plain(str(m['text']), people)}" for m in messages]
@@ -99,15 +80,16 @@ class SlackExport:
         what = opening[:_TITLE_CHARS] if "." in key else day
         last = max(float(m["ts"]) for m in messages)
         head = f"---\ntitle: #{name}: {what}\nupdated: {datetime.fromtimestamp(last, UTC).date()}\n---\n\n"
+        data = (head + "\n\n".join(lines) + "\n").encode("utf-8", "replace")
         first = str(messages[0]["ts"]).replace(".", "")
-        return SlackThread(
+        return Readable(
             id=ground.unique(f"slack/{name}/{key}", self.folder.name or "export"),
             key=f"{self.key}/{identity}/{key}",
             audience=audience,
             source=self.key,
             url=f"{self.url.rstrip('/')}/archives/{identity}/p{first}" if self.url else "",
-            text=head + "\n\n".join(lines) + "\n",
-            changed=last,
+            name="thread.md",
+            read=lambda: (data, last),
         )
 
 

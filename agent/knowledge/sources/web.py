@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final, NoReturn
 from urllib.parse import unquote, urlsplit
 
 from agent.knowledge.readers.reading import (
@@ -26,7 +27,7 @@ from agent.knowledge.readers.reading import (
 from agent.knowledge.sources.fetch import FetchedPage, Fetcher, FetchError, Manners
 from agent.knowledge.sources.public_address import Resolve, resolved
 from agent.knowledge.sources.sitemap import MOST_BYTES, SitemapError, looks_like_sitemap, read_sitemap
-from agent.knowledge.types import FETCHED, Ground
+from agent.knowledge.types import FETCHED, Ground, Readable
 from agent.thread.audience import PUBLIC
 
 MOST_PAGES: Final = 1_000
@@ -46,30 +47,7 @@ _UNTOLD: Final = frozenset({"", "application/octet-stream", "binary/octet-stream
 _SITEMAP_KINDS: Final = frozenset({"application/xml", "text/xml", "application/gzip", "application/x-gzip"})
 _SITEMAP_NAMES: Final = (".xml", ".xml.gz")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebPage:
-    """One page as it came, or why it did not. ``unchanged`` is its size where the index has it as it is, else -1."""
-
-    id: str
-    key: str
-    audience: str
-    source: str
-    url: str
-    name: str = "page.html"
-    data: bytes = field(default=b"", repr=False)
-    changed: float = 0.0
-    unchanged: int = -1
-    error: ReadError | None = None
-    place: str = ""
-
-    def read(self) -> tuple[bytes, float]:
-        """Its bytes and when it was changed. Raises ``ReadError`` and ``NotModifiedError``."""
-        if self.error:
-            raise self.error
-        if self.unchanged >= 0:
-            raise NotModifiedError(self.unchanged)
-        return self.data, self.changed
+Read = Callable[[], tuple[bytes, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +76,7 @@ class WebSource:
         """The addresses that are configured, and how many pages."""
         return f"{self.most} of {' '.join(self.entries)}"
 
-    def documents(self, ground: Ground) -> Iterator[WebPage]:
+    def documents(self, ground: Ground) -> Iterator[Readable]:
         """Every page; those that were not seen for longest come first, so that a run that ends early goes on there."""
         fetcher = Fetcher(self.hosts, private_hosts=self.private_hosts, manners=self.manners, resolve=self.resolve)
         with fetcher:
@@ -130,7 +108,7 @@ class _Visit:
         self._elsewhere: list[str] = []
         self._more = False
 
-    def pages(self) -> Iterator[WebPage]:
+    def pages(self) -> Iterator[Readable]:
         """What the sitemaps list and the single pages."""
         for entry in self._source.entries:
             if _path(entry).endswith(_SITEMAP_NAMES):
@@ -190,39 +168,42 @@ class _Visit:
         if self._more or len(self._pages) > done:
             failed.append((self._source.site, f"has more pages; {done} are read (ORION_WEB_DOCS_PAGES)"))
 
-    def _page(self, url: str) -> Iterator[WebPage]:
+    def _page(self, url: str) -> Iterator[Readable]:
         """The page, unless it turns out to be a sitemap."""
         source, key = self._source, f"{self._source.key}/{url}"
         words = unquote(url.partition("://")[2]).rstrip("/")
         shown = self._ground.unique("".join(c if c.isprintable() else "?" for c in words), "web")
         memory = self._memory(url)
         stands = self._ground.known.get(key) == (memory.digest, shown, source.audience, url)
-        had = self._had(url, memory, {"etag": memory.etag, "modified": memory.modified} if stands else {})
-        if had is not None:
-            yield WebPage(id=shown, key=key, audience=source.audience, source=source.key, url=url, **had)
+        fetched = self._fetched(url, memory, {"etag": memory.etag, "modified": memory.modified} if stands else {})
+        if fetched is not None:
+            name, read = fetched
+            yield Readable(
+                id=shown, key=key, name=name, source=source.key, read=read, audience=source.audience, url=url
+            )
 
-    def _had(self, url: str, memory: _Memory, asked: Mapping[str, str]) -> dict[str, Any] | None:
-        """What came of asking for a page, as fields of it; None for a sitemap."""
+    def _fetched(self, url: str, memory: _Memory, asked: Mapping[str, str]) -> tuple[str, Read] | None:
+        """A page's file name, and what reading it gives or raises; None for a sitemap."""
         try:
             page = self._fetcher.get(url, limit_of=lambda kind: _limit(kind, url), **asked)
             is_map = page.body is not None and looks_like_sitemap(page.body)
             if page.body is not None and is_map:
                 self._take_map(page.body)
         except FetchError as error:
-            return {"error": ReadError(error.reason, passing=error.passing)}
+            return "", partial(_fail, ReadError(error.reason, passing=error.passing))
         except SitemapError as error:
-            return {"error": ReadError(str(error))}
+            return "", partial(_fail, ReadError(str(error)))
         if is_map:
             return None
         if page.body is None:
             self._remember(f"{self._source.key}/{url}", memory)
-            return {"unchanged": memory.size}
+            return "", partial(_fail, NotModifiedError(memory.size))
         if page.kind in _SITEMAP_KINDS:
-            return {"error": ReadError(_unread(page.kind))}
-        return self._kept(url, page, page.body)
+            return "", partial(_fail, ReadError(_unread(page.kind)))
+        return _name(url, page.kind), self._kept(url, page, page.body)
 
-    def _kept(self, url: str, page: FetchedPage, body: bytes) -> dict[str, Any]:
-        """What a document is made of, and a note for the next run."""
+    def _kept(self, url: str, page: FetchedPage, body: bytes) -> Read:
+        """What reading a page gives, and a note for the next run."""
         data = _in_utf8(body, page.charset) if page.charset and _suffix(page.kind, url) not in PACKED else body
         before, digest = self._memory(url), digest_of(data)
         stated = self._pages[url] or _seconds(page.modified)
@@ -230,17 +211,20 @@ class _Visit:
         changed = min(stated, time.time()) if stated else first_seen
         memory = _Memory(digest=digest, etag=page.etag, modified=page.modified, changed=changed, size=len(data))
         self._remember(f"{self._source.key}/{url}", memory)
-        return {"name": _name(url, page.kind), "data": data, "changed": changed}
+        return lambda: (data, changed)
 
     def _remember(self, key: str, memory: _Memory) -> None:
-        fields = {name: getattr(memory, name) for name in ("digest", "etag", "modified", "changed", "size")}
-        self._ground.noted[f"{FETCHED}{key}"] = json.dumps({**fields, "at": round(time.time(), 3)})
+        self._ground.noted[f"{FETCHED}{key}"] = json.dumps({**asdict(memory), "at": round(time.time(), 3)})
 
     def _memory(self, url: str) -> _Memory:
         try:
             return _Memory(**json.loads(self._ground.notes[f"{FETCHED}{self._source.key}/{url}"]))
         except (KeyError, ValueError, TypeError):
             return _Memory()
+
+
+def _fail(error: Exception) -> NoReturn:
+    raise error
 
 
 def _limit(kind: str, url: str) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any, Final
 
+from agent.knowledge.sources.git import ENVIRONMENT, SAFE
 from agent.tools.tool import Tool, ToolResult, ToolSpec
 from verification.types import Source
 
@@ -35,24 +36,6 @@ _WHEN: Final = re.compile(
     r"|yesterday|midnight|\d{1,4} (?:minute|hour|day|week|month|year)s?(?: ago)?",
     re.IGNORECASE,
 )
-# Of the repository's own settings none may start a program, and a missing object is not fetched.
-_SAFE: Final = (
-    "--no-optional-locks",
-    "--no-pager",
-    "--literal-pathspecs",
-    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat"),
-    *("-c", "log.showSignature=false", "-c", "protocol.allow=never", "-c", "core.quotePath=false"),
-    *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.mailmap=false", "-c", "color.ui=false"),
-)
-# Nothing of Orion's own environment, which holds tokens, and none of the host's git settings.
-_ENVIRONMENT: Final = {
-    "LC_ALL": "C.UTF-8",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-}
 _FORMAT: Final = "--format=%H%x00%an%x00%cI%x00%B"
 _FIELDS: Final = 4
 # A merge shows what it brought in, and no program of the repository's attributes prepares what is shown.
@@ -282,12 +265,12 @@ async def _git(repository: Repository, command: str, options: list[str], ref: st
     if program is None:
         msg = "Git is not installed where Orion runs."
         raise GitFailed(msg)
-    safe = (*_SAFE, "-c", f"safe.directory={repository.folder}", "-C", str(repository.folder))
+    safe = (*SAFE, "-c", f"safe.directory={repository.folder}", "-C", str(repository.folder))
     asked = ["--end-of-options", ref, "--", *filter(None, [path])] if ref else []
     try:
         process = await asyncio.create_subprocess_exec(
             *(program, *safe, command, *options, *asked),
-            env=_ENVIRONMENT,
+            env=ENVIRONMENT,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

@@ -11,7 +11,8 @@ from agent.budget import Budget
 from agent.knowledge.index.filtered import SeenBy
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.audience_file import FILE_NAME
-from agent.knowledge.sources.folders import Walk
+from agent.knowledge.sources.folders import Folders
+from agent.knowledge.types import Ground
 from agent.thread.audience import NOBODY, PUBLIC, Viewers, may_see, viewers_of, written
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
@@ -75,40 +76,41 @@ def docs(root: Path) -> Path:
     return root
 
 
-def audiences(walk: Walk, *roots: Path) -> dict[str, str]:
-    return {file.id: file.audience for file in walk.files(roots)}
+def audiences(ground: Ground, *roots: Path) -> dict[str, str]:
+    folders = Folders(roots, ground)
+    return {file.id: file.audience for root in roots for file in folders.below(root)}
 
 
 def test_i3_the_nearest_file_counts_and_a_broken_one_shuts_the_folder(tmp_path: Path) -> None:
-    walk = Walk()
-    assert audiences(walk, docs(tmp_path)) == {
+    ground = Ground()
+    assert audiences(ground, docs(tmp_path)) == {
         "handbook.md": PUBLIC,
         "hr/salaries.md": "C0HR,U0ANN",
         "hr/open/benefits.md": PUBLIC,
         "broken/notes.md": NOBODY,
     }
-    (failed,) = walk.failed
+    (failed,) = ground.failed
     assert failed[0].endswith(f"broken/{FILE_NAME}")
     assert "nobody sees" in failed[1]
 
 
 def test_i3_a_link_does_not_carry_a_document_out_of_its_folder(tmp_path: Path) -> None:
     (docs(tmp_path) / "a-copy.md").symlink_to(tmp_path / "hr" / "salaries.md")
-    assert audiences(Walk(), tmp_path)["hr/salaries.md"] == "C0HR,U0ANN"
-    assert "a-copy.md" not in audiences(Walk(), tmp_path)
+    assert audiences(Ground(), tmp_path)["hr/salaries.md"] == "C0HR,U0ANN"
+    assert "a-copy.md" not in audiences(Ground(), tmp_path)
 
 
 def test_i3_naming_a_folder_twice_does_not_open_it(tmp_path: Path) -> None:
     (docs(tmp_path) / "hr" / "deep").mkdir()
     (tmp_path / "hr" / "deep" / "x.md").write_text("# X\n\ntext")
-    assert audiences(Walk(), tmp_path / "hr" / "deep", tmp_path)["x.md"] == "C0HR,U0ANN"
+    assert audiences(Ground(), tmp_path / "hr" / "deep", tmp_path)["x.md"] == "C0HR,U0ANN"
 
 
 @pytest.mark.parametrize("content", ['audience = "everyone"', 'who = ["C0HR"]', 'audience = ["C0HR"]\nmore = 1', "é"])
 def test_i3_a_file_that_says_something_else_shuts_the_folder(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.md").write_text("# A\n\ntext")
     (tmp_path / FILE_NAME).write_bytes(content.encode("latin-1"))
-    assert audiences(Walk(), tmp_path) == {"a.md": NOBODY}
+    assert audiences(Ground(), tmp_path) == {"a.md": NOBODY}
 
 
 def test_i3_a_file_that_leads_nowhere_or_is_a_folder_shuts_the_folder(tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ def test_i3_a_file_that_leads_nowhere_or_is_a_folder_shuts_the_folder(tmp_path: 
         (tmp_path / name / f"{name}.md").write_text("# A\n\ntext")
     (tmp_path / "one" / FILE_NAME).symlink_to(tmp_path / "gone")
     (tmp_path / "two" / FILE_NAME).mkdir()
-    assert audiences(Walk(), tmp_path) == {"one/one.md": NOBODY, "two/two.md": NOBODY}
+    assert audiences(Ground(), tmp_path) == {"one/one.md": NOBODY, "two/two.md": NOBODY}
 
 
 @pytest.fixture

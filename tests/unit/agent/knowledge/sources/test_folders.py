@@ -8,11 +8,17 @@ from pathlib import Path
 import pytest
 
 from agent.knowledge.readers.reading import ReadError
-from agent.knowledge.sources.folders import Walk
+from agent.knowledge.sources.folders import Folders
+from agent.knowledge.types import Ground, Readable
 
 
-def ids(walk: Walk, *roots: Path) -> list[str]:
-    return [file.id for file in walk.files(roots)]
+def files(ground: Ground, *roots: Path) -> list[Readable]:
+    folders = Folders(roots, ground)
+    return [file for root in roots for file in folders.below(root)]
+
+
+def ids(ground: Ground, *roots: Path) -> list[str]:
+    return [file.id for file in files(ground, *roots)]
 
 
 def test_d2_only_documents_are_taken_in_a_stable_order(tmp_path: Path) -> None:
@@ -20,9 +26,9 @@ def test_d2_only_documents_are_taken_in_a_stable_order(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("x")
-    walk = Walk()
-    assert ids(walk, tmp_path) == ["a.TXT", "b.md", "sub/d.pdf", "sub/e.html"]
-    assert (walk.failed, walk.missing) == ([], [])
+    ground = Ground()
+    assert ids(ground, tmp_path) == ["a.TXT", "b.md", "sub/d.pdf", "sub/e.html"]
+    assert (ground.failed, ground.missing) == ([], [])
 
 
 def test_i4_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:
@@ -34,9 +40,9 @@ def test_i4_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:
     (root / "out.md").symlink_to(tmp_path / "secret.md")
     (root / "loop").symlink_to(root)
     (root / "self.md").symlink_to(root / "self.md")
-    walk = Walk()
-    assert ids(walk, root) == ["real.md", "self.md"]
-    assert walk.failed == [("out.md", "is a link that leads out of its folder")]
+    ground = Ground()
+    assert ids(ground, root) == ["real.md", "self.md"]
+    assert ground.failed == [("out.md", "is a link that leads out of its folder")]
 
 
 def test_d2_roots_may_share_names_overlap_and_be_files(tmp_path: Path) -> None:
@@ -44,24 +50,24 @@ def test_d2_roots_may_share_names_overlap_and_be_files(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     one, two = tmp_path / "one", tmp_path / "two"
-    assert ids(Walk(), one, two, two / "b.md", one) == ["a.md", "two/a.md", "b.md"]
+    assert ids(Ground(), one, two, two / "b.md", one) == ["a.md", "two/a.md", "b.md"]
 
 
 def test_d2_a_missing_root_and_a_name_that_is_no_text_are_named(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.md")).write_text("x")
-    walk = Walk()
-    assert ids(walk, tmp_path, tmp_path / "none") == []
-    assert walk.failed == [
+    ground = Ground()
+    assert ids(ground, tmp_path, tmp_path / "none") == []
+    assert ground.failed == [
         ("'bad\\udcff.md'", "has a name that is not UTF-8"),
         (str(tmp_path / "none"), "does not exist"),
     ]
-    assert walk.missing == [str(tmp_path / "none")]
+    assert ground.missing == [str(tmp_path / "none")]
 
 
 def test_d2_a_folder_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
-    walk = Walk()
-    walk._unwalkable(PermissionError(13, "Permission denied", str(tmp_path / "shut")))
-    assert walk.failed == [(str(tmp_path / "shut"), "cannot be opened (Permission denied)")]
+    ground = Ground()
+    Folders([tmp_path], ground)._unwalkable(PermissionError(13, "Permission denied", str(tmp_path / "shut")))
+    assert ground.failed == [(str(tmp_path / "shut"), "cannot be opened (Permission denied)")]
 
 
 def test_d2_links_in_circles_end_and_are_named(tmp_path: Path) -> None:
@@ -69,7 +75,7 @@ def test_d2_links_in_circles_end_and_are_named(tmp_path: Path) -> None:
     (tmp_path / "docs" / "sub" / "up").symlink_to(tmp_path / "docs")
     (tmp_path / "docs" / "self.md").symlink_to(tmp_path / "docs" / "self.md")
     (tmp_path / "docs" / "a.md").write_text("text")
-    found = list(Walk().files([tmp_path / "docs"]))
+    found = files(Ground(), tmp_path / "docs")
     assert [file.id for file in found] == ["a.md", "self.md"]
     with pytest.raises(ReadError, match="cannot be opened"):
         found[1].read()
@@ -78,4 +84,4 @@ def test_d2_links_in_circles_end_and_are_named(tmp_path: Path) -> None:
 def test_i3_the_file_that_names_the_audience_is_no_document(tmp_path: Path) -> None:
     (tmp_path / "orion-audience.toml").write_text('audience = "public"')
     (tmp_path / "run.py").write_text("print()")
-    assert [file.id for file in Walk().files([tmp_path])] == ["run.py"]
+    assert ids(Ground(), tmp_path) == ["run.py"]

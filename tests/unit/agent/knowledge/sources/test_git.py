@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.sources.folders import Walk
 from agent.knowledge.sources.git import GitSource
-from agent.knowledge.types import IndexReport
+from agent.knowledge.types import Ground, IndexReport
 from agent.thread.audience import NOBODY
 
 URL = "https://git.example/acme/{repository}/blob/{ref}/{path}"
@@ -78,28 +77,28 @@ def test_d3_without_git_the_repository_is_away_and_the_reason_told(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    walk = Walk()
+    ground = Ground()
     source = GitSource(repository=repository)
-    assert list(source.documents(walk)) == []
-    assert walk.missing == [source.key]
-    assert walk.failed[0][1] == "cannot be read: Git is not installed where Orion runs"
+    assert list(source.documents(ground)) == []
+    assert ground.missing == [source.key]
+    assert ground.failed[0][1] == "cannot be read: Git is not installed where Orion runs"
 
 
 @pytest.mark.parametrize("ref", ["--output=/tmp/x", "nowhere", ""])
 def test_d3_a_ref_is_never_an_option(repository: Path, ref: str) -> None:
-    walk = Walk()
-    assert list(GitSource(repository=repository, ref=ref).documents(walk)) == []
-    assert len(walk.failed) == len(walk.missing) == 1
+    ground = Ground()
+    assert list(GitSource(repository=repository, ref=ref).documents(ground)) == []
+    assert len(ground.failed) == len(ground.missing) == 1
 
 
 def test_i3_an_audience_file_that_says_nothing_hides_what_it_covers(repository: Path) -> None:
     (repository / "docs" / "orion-audience.toml").write_text("nonsense")
     git(repository, "add", "-A")
     git(repository, "commit", "-m", "third")
-    walk = Walk()
-    seen = {file.id: file.audience for file in GitSource(repository=repository).documents(walk)}
+    ground = Ground()
+    seen = {file.id: file.audience for file in GitSource(repository=repository).documents(ground)}
     assert seen == {"docs/hr/pay.md": "C0HR", "docs/lunch.md": NOBODY, "run.py": "public"}
-    assert [name for name, _ in walk.failed] == ["handbook/docs/orion-audience.toml"]
+    assert [name for name, _ in ground.failed] == ["handbook/docs/orion-audience.toml"]
 
 
 def test_d2_two_repositories_may_have_the_same_paths(index: KnowledgeIndex, repository: Path) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.sources.folders import Walk
 from agent.knowledge.sources.slack_export import SlackExport
-from agent.knowledge.types import IndexReport
+from agent.knowledge.types import Ground, IndexReport
 from agent.thread.audience import Viewers, may_see
 
 URL = "https://acme.slack.com"
@@ -83,9 +82,9 @@ def test_i3_a_private_channel_is_for_itself(index: KnowledgeIndex, export: Path)
 
 def test_d2_damage_is_named_and_the_rest_goes_on(export: Path) -> None:
     (export / "ops" / "2026-01-03.json").write_text("{broken")
-    walk = Walk()
-    assert len(list(SlackExport(folder=export).documents(walk))) == 3
-    assert walk.failed == [("slack/ops/2026-01-03.json", "(2026-01-03.json) cannot be read")]
+    ground = Ground()
+    assert len(list(SlackExport(folder=export).documents(ground))) == 3
+    assert ground.failed == [("slack/ops/2026-01-03.json", "(2026-01-03.json) cannot be read")]
 
 
 def test_d2_what_is_no_export_keeps_what_was_known(index: KnowledgeIndex, export: Path) -> None:
@@ -101,6 +100,6 @@ def test_d2_a_day_that_is_too_big_is_named_unread(export: Path) -> None:
     with (export / "ops" / "2026-01-03.json").open("r+b") as file:
         file.truncate(60_000_000)
     (export / "ops" / "notes.txt").write_text("no day")
-    walk = Walk()
-    assert len(list(SlackExport(folder=export).documents(walk))) == 3
-    assert walk.failed == [("slack/ops/2026-01-03.json", "is too big")]
+    ground = Ground()
+    assert len(list(SlackExport(folder=export).documents(ground))) == 3
+    assert ground.failed == [("slack/ops/2026-01-03.json", "is too big")]

@@ -12,10 +12,10 @@ from docx import Document as WordDocument
 from fpdf import FPDF
 
 from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.readers.reading import ReadError
 from agent.knowledge.sources.fetch import Manners
-from agent.knowledge.sources.folders import Walk
 from agent.knowledge.sources.web import WebSource
-from agent.knowledge.types import PREFIX, IndexReport, PutOff, SourceState, states_of
+from agent.knowledge.types import PREFIX, Ground, IndexReport, PutOff, Readable, SourceState, states_of
 from tests.support.web_site import LocalSite, Reply, html
 
 HASTE = Manners(pause_s=0.0, page_s=1.0, step_s=0.5, failures=3)
@@ -48,6 +48,15 @@ def shown(index: KnowledgeIndex, site: LocalSite) -> list[str]:
 
 def state(index: KnowledgeIndex, of: WebSource) -> SourceState:
     return states_of(index.notes(PREFIX))[of.key]
+
+
+def trouble(page: Readable) -> str | None:
+    """Why a page is not read."""
+    try:
+        page.read()
+    except ReadError as error:
+        return error.reason
+    return None
 
 
 def test_d2_the_pages_of_a_sitemap_are_documents_with_their_link(index: KnowledgeIndex, site: LocalSite) -> None:
@@ -253,10 +262,11 @@ def test_d2_a_robots_txt_that_cannot_be_had_keeps_what_was_known(
     ],
 )
 def test_i4_only_web_addresses_of_named_hosts_are_asked(site: LocalSite, entry: str, reason: str) -> None:
-    walk = Walk()
-    (page,) = source(site, entry).documents(walk)
-    assert page.error is not None
-    assert (page.error.reason, page.error.passing) == (reason, False)
+    ground = Ground()
+    (page,) = source(site, entry).documents(ground)
+    with pytest.raises(ReadError) as raised:
+        page.read()
+    assert (raised.value.reason, raised.value.passing) == (reason, False)
     assert site.asked == []
 
 
@@ -366,10 +376,10 @@ def test_d2_sitemaps_that_name_themselves_or_too_much_end(index: KnowledgeIndex,
 def test_d2_too_many_sitemaps_are_left_out(site: LocalSite) -> None:
     maps = "".join(f"<sitemap><loc>{site.url}/{n}.xml</loc></sitemap>" for n in range(600))
     site.pages["/sitemap.xml"] = Reply(body=f"<sitemapindex>{maps}</sitemapindex>".encode(), kind="text/xml")
-    walk = Walk()
-    assert list(source(site, manners=Manners(pause_s=0, whole_s=0.2)).documents(walk)) == []
-    assert walk.failed[-1] == (site.url, "has more than 500 sitemaps; the rest is left out")
-    assert set(walk.missing) == {f"web:{site.url}"}
+    ground = Ground()
+    assert list(source(site, manners=Manners(pause_s=0, whole_s=0.2)).documents(ground)) == []
+    assert ground.failed[-1] == (site.url, "has more than 500 sitemaps; the rest is left out")
+    assert set(ground.missing) == {f"web:{site.url}"}
 
 
 def test_d2_a_server_that_does_not_answer_is_left_alone(index: KnowledgeIndex, site: LocalSite) -> None:
@@ -391,8 +401,8 @@ def test_d2_the_delay_that_is_asked_for_is_kept_or_the_site_left_alone(site: Loc
         ("86400", {"asks for 86400 s between two pages; at most 60 s are waited"}),
     ):
         site.pages["/robots.txt"] = Reply(body=f"User-agent: *\nCrawl-delay: {delay}\n".encode(), kind="text/plain")
-        pages = list(source(site, *entries).documents(Walk()))
-        assert {page.error and page.error.reason for page in pages} == reasons
+        pages = list(source(site, *entries).documents(Ground()))
+        assert set(map(trouble, pages)) == reasons
 
 
 def test_d2_a_run_that_ends_early_goes_on_with_what_was_not_seen_for_longest(
