@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
@@ -13,6 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.local import LENIENT, LocalWorkspace
 from bot.local.api.arguments import Arguments
 from bot.local.api.router import METHODS
+from bot.local.model.errors import ApiError
 from bot.local.workspace import Setup, Workspace
 
 MENTION = "<@U0ORION>"
@@ -29,6 +31,13 @@ def idle() -> Workspace:
 def call(workspace: Workspace, method: str, **arguments: Any) -> dict[str, Any]:
     """A Web API method as the server runs it once the token was accepted."""
     return METHODS[method](workspace, Arguments(arguments))
+
+
+def refused(workspace: Workspace, method: str, **arguments: Any) -> str:
+    """Slack's name for why a method call is refused."""
+    with pytest.raises(ApiError) as caught:
+        call(workspace, method, **arguments)
+    return caught.value.error
 
 
 @asynccontextmanager

@@ -153,11 +153,29 @@ async def test_g2_scores_are_set_only_where_verification_decided(outcome: str, r
         run_turn(turn_of(tracer), outcome=outcome, reason=reason)
     assert receiver.score("verify_pass") == passed
     assert receiver.score("verify_attempts") == [2] * len(passed)
+    assert receiver.score("verify_first_pass") == [0] * len(passed)
+    assert receiver.score("turn_outcome") == [outcome]
     assert receiver.score("verify_failure") == ["claim_supported"]
     types = {score["name"]: score["dataType"] for score in receiver.scores}
     assert types.items() >= {"verify_attempt_pass": "BOOLEAN", "verify_failure": "CATEGORICAL"}.items()
     if passed:
         assert (types["verify_pass"], types["verify_attempts"]) == ("BOOLEAN", "NUMERIC")
+
+
+async def test_f8_the_verifiers_own_errors_are_scores_of_a_session_of_their_own() -> None:
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
+        tracer.verifier(false_accept_rate=0.05, false_reject_rate=0.1)
+    assert [(score["name"], score["value"], score["sessionId"]) for score in receiver.scores] == [
+        ("verifier_false_accept_rate", 0.05, "verifier"), ("verifier_false_reject_rate", 0.1, "verifier"),
+    ]  # fmt: skip
+
+
+async def test_g2_only_the_first_end_of_a_turn_counts() -> None:
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
+        trace = turn_of(tracer)
+        trace.end(outcome="answered", answer="So.")
+        trace.end(outcome="interrupted")
+    assert receiver.score("turn_outcome") == ["answered"]
 
 
 async def test_a8_feedback_lands_on_the_same_trace_and_a_second_click_replaces_the_first() -> None:

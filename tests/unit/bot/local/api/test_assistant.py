@@ -5,16 +5,9 @@ from typing import Any
 import pytest
 
 from bot.local import Strictness
-from bot.local.model.errors import ApiError
 from bot.local.page.people import People
 from bot.local.workspace import Setup, Workspace
-from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal
-
-
-def refused(workspace: Workspace, method: str, **arguments: Any) -> str:
-    with pytest.raises(ApiError) as caught:
-        call(workspace, method, **arguments)
-    return caught.value.error
+from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refused
 
 
 async def test_a5_a_status_shows_until_the_app_speaks_in_the_thread() -> None:

@@ -7,14 +7,7 @@ import pytest
 from bot.local.model.errors import ApiError
 from bot.local.model.roster import Channel
 from bot.local.page.people import People
-from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, idle
-
-
-def error_of(method: str, **arguments: Any) -> str:
-    workspace = idle()
-    with pytest.raises(ApiError) as caught:
-        call(workspace, method, **arguments)
-    return caught.value.error
+from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, idle, refused
 
 
 @pytest.mark.parametrize(
@@ -39,7 +32,7 @@ def error_of(method: str, **arguments: Any) -> str:
     ],
 )
 def test_a7_what_slack_refuses_to_post(arguments: dict[str, Any], error: str) -> None:
-    assert error_of("chat.postMessage", **arguments) == error
+    assert refused(idle(), "chat.postMessage", **arguments) == error
 
 
 def test_a7_a_long_text_is_cut_with_a_warning() -> None:
@@ -54,11 +47,7 @@ def test_h1_private_places_without_the_app_do_not_exist_and_public_ones_need_mem
     workspace.roster.channels["G0"] = Channel(id="G0", name="secret", kind="group", members={YOU})
     workspace.roster.channels["C9"] = Channel(id="C9", name="others", members={YOU})
     workspace.roster.channels["C8"] = Channel(id="C8", name="old", members={YOU, "U0ORION"}, is_archived=True)
-    found: list[str] = []
-    for channel in ("G0", "C9", "C8"):
-        with pytest.raises(ApiError) as caught:
-            call(workspace, "chat.postMessage", channel=channel, text="x")
-        found.append(caught.value.error)
+    found = [refused(workspace, "chat.postMessage", channel=channel, text="x") for channel in ("G0", "C9", "C8")]
     assert found == ["channel_not_found", "not_in_channel", "is_archived"]
 
 
@@ -122,9 +111,7 @@ def test_a3_only_own_messages_change_or_go() -> None:
         ("chat.delete", {"ts": "1.000001"}, "message_not_found"),
     ]
     for method, arguments, error in cases:
-        with pytest.raises(ApiError) as caught:
-            call(workspace, method, channel=HELP, **arguments)
-        assert caught.value.error == error
+        assert refused(workspace, method, channel=HELP, **arguments) == error
     assert call(workspace, "chat.delete", channel=HELP, ts=own)["ts"] == own
     assert workspace.log.get(HELP, own) is None
     event = workspace.deliveries.log[-1].event
@@ -146,9 +133,7 @@ def test_a8_ephemeral_messages_are_seen_by_one_person_and_sent_to_no_app() -> No
         ({"user": YOU}, "no_text"),
     ]
     for arguments, error in cases:
-        with pytest.raises(ApiError) as caught:
-            call(workspace, "chat.postEphemeral", channel=HELP, **arguments)
-        assert caught.value.error == error
+        assert refused(workspace, "chat.postEphemeral", channel=HELP, **arguments) == error
     with pytest.raises(ApiError):
         call(workspace, "chat.update", channel=HELP, ts=ts, text="x")
 
