@@ -10,23 +10,13 @@ from collections.abc import Iterator
 
 from verification.evidence.evidence import MOST, Evidence, Finding
 from verification.evidence.passages import Passage
+from verification.text.lexicon import compiled
 from verification.values.dates import Moment, agrees
 
-_NEGATED = re.compile(
-    r"\b(?:no|not|never|nothing|nobody|neither|kein\w*|nicht|nie|pas|aucun\w*|jamais|ningun\w*|nunca|tidak|tak)\b"
-    r"|n['’]t\b"
-    r"|ない|ません|不|没",
-    re.IGNORECASE,
-)
+_NEGATED = r"\b(?:{exceptions})\b|n’t\b|ない|ません|不|没"
 _SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
-_YEARS_AWAY = re.compile(
-    r"\b(?P<count>an?|one|two|three|\d{1,2}|ein|zwei|drei|une?|un|deux|dos|trois|tres)"
-    r" (?:years?|Jahre?|ans?|años?) (?:later|after|earlier|before|später|danach|früher|davor|plus tard|après|después"
-    r"|antes)\b"
-    r"|\b(?P<next>(?:following|next|previous) year)\b",
-    re.IGNORECASE,
-)
-_WORDED = {"two": 2, "zwei": 2, "deux": 2, "dos": 2, "three": 3, "drei": 3, "trois": 3, "tres": 3}
+# "November 2018 and a year later" is November 2019.
+_YEARS_AWAY = r"\b(?:years?|Jahre?|ans?|años?) (?:{years_away})\b|\b(?:following|next|previous) year\b"
 _NEAR, _FEWEST = 3, 2
 _SAME_SENTENCE = 0.75
 
@@ -58,20 +48,17 @@ def _ends_a_season(moment: Moment, text: str) -> bool:
 
 
 def _is_years_away(moment: Moment, evidence: Evidence) -> bool:
-    """True for November 2019 where a sentence near the claim has "November 2018 and a year later"."""
-    if moment.year is None:
-        return False
-    for hit in evidence.hits[:_NEAR]:
-        spans = {_years(match["count"] or "") for match in _YEARS_AWAY.finditer(hit.text)}
-        others = hit.passage.moments if spans else ()
-        years = {o.year for o in others if o.year and (o.month, o.day) == (moment.month, moment.day)}
-        if any(abs(moment.year - year) in spans for year in years):
-            return True
-    return False
-
-
-def _years(count: str) -> int:
-    return int(count) if count.isdecimal() else _WORDED.get(count.casefold(), 1)
+    """True for a date of another year where a sentence near the claim tells of years that pass."""
+    return (
+        moment.year is not None
+        and moment.month is not None
+        and any(
+            other.year and (other.month, other.day) == (moment.month, moment.day)
+            for hit in evidence.hits[:_NEAR]
+            if compiled(_YEARS_AWAY).search(hit.text)
+            for other in hit.passage.moments
+        )
+    )
 
 
 def _is_near(moment: Moment, evidence: Evidence) -> bool:
@@ -142,7 +129,7 @@ def _finding(moment: Moment, evidence: Evidence, there: tuple[int, str] | None =
     words = evidence.claim.text[moment.start : moment.end].strip()
     is_elsewhere = there is not None
     there = there or _instead(moment, evidence)
-    if moment.weekday is not None and _NEGATED.search(evidence.claim.text):
+    if moment.weekday is not None and compiled(_NEGATED).search(evidence.claim.text):
         there = None  # "no releases on Fridays" may follow from the days that there are
     # A month or day of the week alone may be meant otherwise; it is evidence only if the source names another one.
     precise = moment.day is not None or moment.year is not None or moment.hour is not None or there is not None

@@ -1,7 +1,6 @@
-"""Finds names that stand in the place of another name of the source, and names that no source has.
+"""Finds names that stand in the place of another name of the source.
 
-A name that is merely absent is a suspicion. German nouns and the first word of a sentence have capitals anyway: they
-count only where a source shows them to be names.
+German nouns have capitals anyway, and Chinese and Japanese words none: there no name is told from other words.
 """
 
 from __future__ import annotations
@@ -18,116 +17,96 @@ _FEWEST = 2
 _NEARLY_ALL = 0.8
 _ARTICLES = frozenset({"the", "a", "an", "le", "la", "les", "un", "une", "el", "los", "las", "una"})
 
+Run = tuple[int, int]
+"""The first and the last of several words of the claim that make one name."""
+
 
 def name_findings(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for each run of capitalised words that nobody has, and one for a name that took another's place."""
-    if not evidence.same_language or evidence.claim.language in {"de", "ja", "zh"}:
+    """One finding for each name that nobody has, and for each that a sentence has another in the place of."""
+    if not evidence.same_language or evidence.claim.language in {"de", "ja", "zh"} or evidence.best is None:
         return
-    if exchanged := _exchanged(evidence):
-        yield exchanged
-    if all(any(stem in passage.stems for passage in evidence.passages) for stem in evidence.claim.capitals):
+    if evidence.claim.capitals <= evidence.best.stems:
         return
     mine = evidence.claim.terms
-    for first, last in islice(_absent(mine, evidence), MOST):
-        yield _finding(evidence, mine, first, last)
+    for run in islice(_runs(evidence, evidence.best), MOST):
+        stems = {term.stem for term in mine[run[0] : run[1] + 1]}
+        absent = not any(stems & passage.stems for passage in evidence.passages)
+        if absent and (_opens(evidence, run) or _is_value(evidence, mine[run[0]])):
+            continue
+        hits = [hit for hit in evidence.hits[:2] if hit.share >= _NEAR_ENOUGH] if absent else [evidence.best]
+        instead = ((hit, there) for hit in hits if (there := _in_place(hit, mine, run)))
+        if absent or _is_exchanged(evidence, evidence.best):
+            found = next(instead, None)
+            if found or absent:
+                yield _finding(evidence, run, found)
 
 
-def _absent(mine: Sequence[Term], evidence: Evidence) -> Iterator[tuple[int, int]]:
-    """Runs of unknown names as first and last index."""
-    opening = {_first_in(mine, start) for start, _ in evidence.claim.spans}
+def _runs(evidence: Evidence, hit: Hit) -> Iterator[Run]:
+    """Neighbouring words with a capital that the sentence lacks; a name may have several."""
     claim = evidence.claim
-    elsewhere = [(found.start, found.end) for found in claim.identifiers[:MOST]]
-    elsewhere += [(found.start, found.end) for found in claim.moments[:MOST]]
-    index = 0
-    while index < len(mine):
-        last = index
-        while last < len(mine) and last not in opening and _is_unknown_name(mine[last], evidence):
-            last += 1
-        if last > index and not any(start <= mine[index].start < end for start, end in elsewhere):
-            yield index, last - 1
-        index = max(last, index + 1)
+    initials = " ".join(cited.passage.initials for cited in evidence.cited)  # LA is no new name beside Los Angeles
+    first = -1
+    for index, term in enumerate(claim.terms):
+        is_name = term.capital and term.stem and term.stem not in hit.stems and term.word not in initials
+        if is_name and first < 0:
+            first = index
+        is_last = index + 1 == len(claim.terms) or not claim.terms[index + 1].capital
+        if first >= 0 and (is_last or not is_name):
+            yield first, index if is_name else index - 1
+            first = -1
 
 
-def _exchanged(evidence: Evidence) -> Finding | None:
-    """A name of the sources in the place of another: of all else that the claim says, they speak of that other one."""
-    hit = evidence.best
-    if hit is None or evidence.claim.capitals <= hit.stems:
-        return None
+def _is_value(evidence: Evidence, term: Term) -> bool:
+    """Whether it stands in an identifier or a date: these have checks of their own."""
+    spans = [(found.start, found.end) for found in evidence.claim.identifiers[:MOST]]
+    spans += [(found.start, found.end) for found in evidence.claim.moments[:MOST]]
+    return any(start <= term.start < end for start, end in spans)
+
+
+def _opens(evidence: Evidence, run: Run) -> bool:
+    """Whether a sentence begins with it: its first word has a capital letter whether it is a name or not."""
+    start = evidence.claim.terms[run[0]].start
+    opening = (
+        next((t.start for t in evidence.claim.terms if t.start >= begin), -1) for begin, _ in evidence.claim.spans
+    )
+    return start in opening
+
+
+def _is_exchanged(evidence: Evidence, hit: Hit) -> bool:
+    """Whether the sources have the names, but speak with other ones of all else that the claim says."""
     names = evidence.claim.capitals - hit.stems
-    if not names <= joined([cited.passage.capitals for cited in evidence.cited]) or any(
-        names & passage.stems for passage in evidence.known
-    ):
-        return None
+    known = joined([cited.passage.capitals for cited in evidence.cited])
+    if not names <= known or any(names & passage.stems for passage in evidence.known):
+        return False
     rest = evidence.claim.stems - names
     if len(rest) < _FEWEST or len(rest & hit.stems) < _NEARLY_ALL * len(rest):
-        return None
-    mine = evidence.claim.terms
-    first = next((index for index, term in enumerate(mine) if term.capital and term.stem in names), None)
-    if first is None or any(
-        found.start <= mine[first].start < found.end for found in evidence.claim.identifiers[:MOST]
-    ):
-        return None
-    last = first
-    while last + 1 < len(mine) and mine[last + 1].capital and mine[last + 1].stem in names:
-        last += 1
-    there = _in_place(hit, mine, first, last)
-    others = [held for held in evidence.hits if names & held.stems and 2 * len(rest & held.stems) >= len(rest)]
-    if not there or others:
-        return None
-    return _finding_instead(evidence, hit, (mine[first].start, mine[last].end), there)
+        return False
+    return not any(names & held.stems and 2 * len(rest & held.stems) >= len(rest) for held in evidence.hits)
 
 
-def _finding_instead(evidence: Evidence, hit: Hit, span: tuple[int, int], there: str) -> Finding:
-    words = evidence.claim.text[slice(*span)]
+def _finding(evidence: Evidence, run: Run, found: tuple[Hit, str] | None) -> Finding:
+    start, end = evidence.claim.terms[run[0]].start, evidence.claim.terms[run[1]].end
+    words = evidence.claim.text[start:end]
+    if found is None:
+        detail = f"{words} is not named in {evidence.sources_named()}"
+        remedy = f"Make sure that {words} is what the source speaks of, or leave the name out."
+        return Finding(kind="name", severity="warning", start=start, end=end, detail=detail, remedy=remedy)
+    hit, there = found
     return Finding(
         kind="name",
         severity="error",
-        start=span[0],
-        end=span[1],
-        detail=f"source [{hit.source.id}] has {there} there, not {words}",
-        remedy=f"Write {there} as source [{hit.source.id}] has it, or drop the sentence.",
-        # The first word of a sentence or an item has a capital letter whether it is a name or not.
-        sure=any(letter.isalnum() for letter in evidence.claim.text[: span[0]]),
-    )
-
-
-def _first_in(terms: Sequence[Term], start: int) -> int:
-    return next((i for i, term in enumerate(terms) if term.start >= start), -1)
-
-
-def _is_unknown_name(term: Term, evidence: Evidence) -> bool:
-    if not term.capital or not term.stem:
-        return False
-    if any(term.stem in passage.stems or term.word in passage.stems for passage in evidence.passages):
-        return False
-    return term.word not in evidence.words and term.word not in _initials(evidence)
-
-
-def _initials(evidence: Evidence) -> str:
-    """The initials of the sources' capitalised words in order: LA is no new name where Los Angeles stands."""
-    return " ".join(cited.passage.initials for cited in evidence.cited)
-
-
-def _finding(evidence: Evidence, mine: Sequence[Term], first: int, last: int) -> Finding:
-    start, end = mine[first].start, mine[last].end
-    words = evidence.claim.text[start:end]
-    for hit in evidence.hits[:2]:
-        there = _in_place(hit, mine, first, last) if hit.share >= _NEAR_ENOUGH else ""
-        if there:
-            return _finding_instead(evidence, hit, (start, end), there)
-    return Finding(
-        kind="name",
-        severity="warning",
         start=start,
         end=end,
-        detail=f"{words} is not named in {evidence.sources_named()}",
-        remedy=f"Make sure that {words} is what the source speaks of, or leave the name out.",
+        detail=f"source [{hit.source.id}] has {there} there, not {words}",
+        remedy=f"Write {there} as source [{hit.source.id}] has it, or drop the sentence.",
+        sure=any(letter.isalnum() for letter in evidence.claim.text[:start]),  # else it may be no name at all
     )
 
 
-def _in_place(hit: Hit, mine: Sequence[Term], first: int, last: int) -> str:
+def _in_place(hit: Hit, mine: Sequence[Term], run: Run) -> str:
     """The other name between the neighbours that this one has in the claim; empty if there is none."""
-    text, theirs = hit.text, hit.terms
+    first, last = run
+    theirs = hit.terms
     said = {term.stem for term in mine}
     before = mine[first - 1] if first else None
     after = mine[last + 1] if last + 1 < len(mine) else None
@@ -138,7 +117,7 @@ def _in_place(hit: Hit, mine: Sequence[Term], first: int, last: int) -> str:
         while stop + 1 < len(theirs) and theirs[stop + 1].capital and theirs[stop + 1].stem not in said:
             stop += 1
         if (before or after) and _led_alike(theirs, index, mine, first) and _neighbour(theirs, stop + 1, after):
-            return text[term.start : theirs[stop].end]
+            return hit.text[term.start : theirs[stop].end]
     return ""
 
 

@@ -5,15 +5,13 @@ A number counts as known only in its unit: the digits alone are not enough.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from verification.checks.arithmetic import follows, may_follow
 from verification.checks.equations import wrong_results
 from verification.evidence.evidence import MOST, Evidence, Finding, Hit
 from verification.evidence.passages import Passage
-from verification.text.words import stem
+from verification.text.lexicon import compiled
 from verification.values.amounts import matches, same_kind
 from verification.values.numbers import Quantity, with_period
 from verification.values.units import UNITS
@@ -21,40 +19,12 @@ from verification.values.units import UNITS
 _COUNTED = 5
 _SAME_SENTENCE = 0.75
 _SPEAKS_OF_IT = 0.5
-_AT_HOUR = re.compile(
-    r"\b(?:at|by|until|from|between|before|after|um|ab|von|zwischen|bis|gegen|à|dès|las|pukul|jam)\s$"
-    r"|\b(?:from \w{1,6} to|between \w{1,6} and|zwischen \w{1,6} und)\s$",
-    re.IGNORECASE,
+_AT_HOUR = (
+    r"\b(?:{at_hour})\s$|\b(?:from \w{1,6} to|between \w{1,6} and|zwischen \w{1,6} und)\s$|\b(?P<beside>{past_hour})\s$"
 )
+_LATE = r"\s(?:\w+\s){0,2}(?:p\.?m|{late})\b"
+_NOON = 12
 _LEAD = 24  # of "zwischen fünf und " and the like
-_MINUTES_PAST = {
-    "half past": 30,
-    "quarter past": 15,
-    "quarter to": -15,
-    "halb": -30,
-    "viertel nach": 15,
-    "viertel vor": -15,
-}
-_PAST = re.compile(rf"\b({'|'.join(_MINUTES_PAST)})\s$", re.IGNORECASE)
-_HALF_A_DAY = 720  # minutes
-_LATE = re.compile(
-    r"\s(?:\w+\s)?(?:\w+\s)?(?:p\.?m|evening|night|afternoon|abends|nachmittags|nachts|soir|après-midi|noche"
-    r"|tarde|malam|sore)\b",
-    re.IGNORECASE,
-)
-_OF_ALL = re.compile(
-    r"\b(?:all|both|the|these|those|alle|die|diese|les|ces|tous|los|las|estos|todos|ini|itu)\s$", re.IGNORECASE
-)
-_LISTED = re.compile(
-    r"(?:of|or|and|to|times|mal|fois|veces|kali|ways?|options?|steps?|things?|reasons?|kinds?|types?|parts?|points?"
-    r"|cases?|methods?|sorts?|rules?"
-    r"|conditions?|exceptions?|requirements?|levels?|phases?|stages?|groups?|items?|places?|roles?|teams?|people|persons?"
-    r"|members?|names?|players?|categor\w+|approaches|possibilities|arten|optionen|möglichkeiten|schritte\w*|dinge"
-    r"|gründe|teile|punkte|fälle|regeln|bedingungen|stufen|phasen|gruppen|orte|rollen|personen|leute|mitglieder|namen"
-    r"|façons|étapes|choses|raisons|sortes|parties|règles|conditions|personnes|membres|noms|formas|opciones|pasos|cosas"
-    r"|razones|tipos|partes|puntos|casos|reglas|condiciones|personas|miembros|nombres|cara|opsi|langkah|hal|alasan|jenis"
-    r"|bagian|poin|aturan|syarat|orang|anggota|nama)$",
-)
 _YEAR = UNITS["年"]
 
 
@@ -66,14 +36,10 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     known = [quantity for quantity in mine if quantity.weak or _is_known(quantity, evidence)]
     starts = {quantity.start for quantity in known}
     for quantity in mine:
-        is_known = quantity.start in starts
-        if is_known and _is_misplaced(quantity, evidence):
-            # One that only a near number bears out ("more than 83" for 90) stands nowhere, then.
-            found = _finding(quantity, evidence)
-            yield replace(found, severity="warning") if _is_exact(quantity, evidence) else found
-        if is_known or any(_converts(quantity, other) for other in known) or follows(quantity, evidence):
+        if quantity.start in starts and not _is_misplaced(quantity, evidence):
             continue
-        yield _finding(quantity, evidence)
+        if not (any(_converts(quantity, other) for other in known if other != quantity) or follows(quantity, evidence)):
+            yield _finding(quantity, evidence)
     yield from wrong_results(evidence)
 
 
@@ -84,25 +50,16 @@ def _is_in_best(quantity: Quantity, evidence: Evidence) -> bool:
     return any(matches(quantity, other) for other in evidence.best.passage.quantities)
 
 
-def _is_exact(quantity: Quantity, evidence: Evidence) -> bool:
-    """True if the number itself, not only one near it, stands in what is cited or known."""
-    unbound = quantity._replace(bound="")
-    return any(matches(unbound, other) for passage in evidence.passages for other in passage.quantities)
-
-
 def _is_misplaced(quantity: Quantity, evidence: Evidence) -> bool:
     """True if the number stands elsewhere, and the sentence that says nearly all the same has another in its place."""
     hit = evidence.best
     if quantity.weak or quantity.worded or hit is None or hit.share < _SAME_SENTENCE or not evidence.same_language:
         return False
-    # The sentence alone is soon read; the whole source only where the number is not in it.
-    if any(matches(quantity, other) for other in hit.passage.quantities):
-        return False
-    inside = [q for q in hit.source.passage.quantities if hit.start <= q.start < hit.end]
-    if any(matches(quantity, other) for other in inside) or follows(quantity, evidence):
-        return False
+    theirs = hit.passage.quantities
     claimed = evidence.claim.quantities[:MOST]
-    return any(same_kind(quantity, other) and not any(matches(q, other) for q in claimed) for other in inside)
+    if any(matches(quantity, other) for other in theirs):
+        return False
+    return any(same_kind(quantity, other) and not any(matches(q, other) for q in claimed) for other in theirs)
 
 
 def _converts(quantity: Quantity, known: Quantity) -> bool:
@@ -133,32 +90,19 @@ def _is_written_near(quantity: Quantity, evidence: Evidence) -> bool:
 
 
 def _is_hour(quantity: Quantity, passage: Passage, text: str) -> bool:
-    """True for the eight of "opens at eight" where the passage has eight o'clock, in the same half of the day."""
-    if quantity.unit:
+    """True for the eight of "opens at eight" where the passage has eight o'clock, and for "half past" and the like."""
+    told = compiled(_AT_HOUR).search(text, max(0, quantity.start - _LEAD), quantity.start)
+    if quantity.unit or told is None:
         return False
-    minutes = _minutes_past(text, quantity)
-    if minutes is not None:
-        times = {(60 * int(value) + minutes) % _HALF_A_DAY for value in quantity.readings}
-        return any(
-            (60 * moment.hour + (moment.minute or 0)) % _HALF_A_DAY in times
-            for moment in passage.moments
-            if moment.hour is not None
-        )
-    if not _AT_HOUR.search(text, max(0, quantity.start - _LEAD), quantity.start):
-        return False
-    late = bool(_LATE.match(text, quantity.end))
+    near = (-1, 0, 1) if told["beside"] else (0,)
+    late = bool(compiled(_LATE).match(text, quantity.end))
     return any(
-        moment.hour in {value, value + 12} and (moment.hour >= 12 or not late)  # noqa: PLR2004  # noon
+        (value + away - moment.hour) % _NOON == 0
         for moment in passage.moments
-        if moment.hour is not None and not moment.minute
+        if moment.hour is not None and (told["beside"] or not moment.minute) and not (late and moment.hour < _NOON)
         for value in quantity.readings
+        for away in near
     )
-
-
-def _minutes_past(text: str, quantity: Quantity) -> int | None:
-    """The minutes that "half past" and the like add to the hour behind them; None without any."""
-    match = _PAST.search(text, max(0, quantity.start - _LEAD), quantity.start)
-    return _MINUTES_PAST[match[1].casefold()] if match else None
 
 
 def _is_century(quantity: Quantity, passage: Passage) -> bool:
@@ -215,7 +159,7 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
 
 
 def _may_be_right(quantity: Quantity, evidence: Evidence, *, instead: bool) -> bool:
-    if not instead and (_may_be_counted(quantity, evidence) or _is_counted_there(quantity, evidence)):
+    if not instead and (_may_be_counted(quantity) or _is_counted_there(quantity, evidence)):
         return True
     return may_follow(quantity, evidence)
 
@@ -226,22 +170,9 @@ def _is_counted_there(quantity: Quantity, evidence: Evidence) -> bool:
     return any(matches(bare, other) for cited in evidence.cited for other in cited.passage.quantities if not other.unit)
 
 
-def _may_be_counted(quantity: Quantity, evidence: Evidence) -> bool:
+def _may_be_counted(quantity: Quantity) -> bool:
     """A small number in words without a unit often counts what the source merely lists."""
-    small = quantity.worded and quantity.unit is None and quantity.readings[0] <= _COUNTED
-    return small and not _is_more_than_named(quantity, evidence)
-
-
-def _is_more_than_named(quantity: Quantity, evidence: Evidence) -> bool:
-    """True for the two films of a source that names fewer; steps, people and the like are listed, not named."""
-    claim = evidence.claim
-    if not evidence.same_language or claim.language in {"ja", "zh"} or _LISTED.match(quantity.noun):
-        return False
-    if _OF_ALL.search(claim.text, max(0, quantity.start - 8), quantity.start):
-        return False
-    counted = stem(quantity.noun, claim.language or "en") if quantity.noun else ""
-    named = sum(term.stem == counted for cited in evidence.cited for term in cited.passage.terms)
-    return bool(counted) and named < quantity.readings[0]
+    return quantity.worded and quantity.unit is None and quantity.readings[0] <= _COUNTED
 
 
 def instead(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:

@@ -103,7 +103,7 @@ def test_f9_what_a_source_says_another_way_is_no_error() -> None:
         ("Potatoes came to Europe in the sixteenth century.", "Potatoes came in the 16th century.", "17th century"),
         ("Pigs have 19 chromosome pairs.", "Pigs have 38 chromosomes.", "48"),
         ("The club won the league in 1988/89.", "The club won the league in 1989.", "1990"),
-        ("The review ends between May 2018 and a year later.", "It ends between May 2018 and May 2019.", "May 2021"),
+        ("The review ends between May 2018 and a year later.", "It ends between May 2018 and May 2019.", "June 2019"),
         ("The club took five league titles and five cups.", "In total the club took 10 trophies.", "17"),
         ("Soccer newsMay 1 2019 the squad is named.", "On May 1, 2019 the squad was named.", "May 2, 2019"),
         ("Lanes are for ten-pin and five-pin bowling.", "Lanes are for ten pin bowling.", "eleven"),
