@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from verification.evidence.code_lines import _LINE, is_code
 from verification.evidence.evidence import Evidence, Finding
+from verification.markup.link_targets import normal
 from verification.types import Severity
 
 _ADDRESS = re.compile(
@@ -97,10 +98,8 @@ def _written(source: str) -> Iterator[str]:
 
 def _stands(said: str, folded: str, urls: frozenset[str]) -> bool:
     """Whether it stands somewhere as a whole word, or is the address of a source."""
-    plain = said.casefold()
-    if plain.rstrip("/") in urls:
-        return True
-    return bool(re.search(rf"(?<![\w-]){re.escape(plain.rstrip('/'))}(?![\w-])", folded))
+    plain = re.escape(said.casefold().rstrip("/"))
+    return normal(said) in urls or bool(re.search(rf"(?<![\w-]){plain}(?![\w-])", folded))
 
 
 def _unknown(text: str, folded: str, known: set[str]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Checks that flags, versions, paths, names, error codes, code spans and URLs of a claim stand in what it cites.
 
 They must stand there, or in the question, as they are written, case aside; a placeholder in a code span may be filled
-in. Commands that a claim writes without back-ticks, as a table shows them, are checked for an altered name.
+in.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verification.checks.code import fillings
-from verification.evidence.evidence import MOST, Evidence, Finding, Hit
-from verification.text.words import normalised
+from verification.evidence.evidence import MOST, Evidence, Finding
+from verification.markup.link_targets import normal
 from verification.types import Severity
-from verification.values.identifiers import Identifier, code_spans, missing_words, nearest
+from verification.values.identifiers import Identifier, missing_words, nearest
 
 _CODE_DIGITS = 3
 # How a known address or file is called with an everyday command is for the writer to say, and for a judge to see.
@@ -35,7 +35,6 @@ def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Fi
         missing = _missing(identifier, texts, urls)
         if missing and not _is_filled_in(identifier, evidence, missing):
             yield _finding(identifier, missing, evidence)
-    yield from altered_commands(evidence)
 
 
 def _is_filled_in(identifier: Identifier, evidence: Evidence, missing: tuple[str, ...]) -> bool:
@@ -59,18 +58,14 @@ def _missing(identifier: Identifier, texts: list[str], urls: frozenset[str]) -> 
     return best or ()
 
 
-def _address(url: str) -> str:
-    return normalised(url).rstrip("/")
-
-
 def is_known_url(url: str, urls: frozenset[str]) -> bool:
     """Whether it is one of the links that ``known_urls`` gave."""
-    return _address(url) in urls
+    return normal(url) in urls
 
 
 def known_urls(urls: Iterable[str]) -> frozenset[str]:
     """Links as ``identifier_findings`` compares them."""
-    return frozenset(map(_address, urls))
+    return frozenset(map(normal, urls))
 
 
 def _severity(identifier: Identifier, missing: tuple[str, ...], *, near: bool) -> Severity:
@@ -106,53 +101,3 @@ def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidenc
         remedy=remedy,
         sure=identifier.kind == "url" or " has " in detail,
     )
-
-
-_MOST = 20
-_SHORTEST = 3
-# "A vaultctl-based rotation" names no other command.
-_ADJECTIVES = frozenset({"-based", "-style", "-like", "-driven", "-managed", "-specific", "-related", "-only"})
-_WORD = re.compile(r"[A-Za-z][\w.-]*")
-
-
-def altered_commands(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for each command whose head was altered."""
-    for hit, head, following in _commands(evidence):
-        for match in re.finditer(
-            rf"(?<![\w.`/-])([A-Za-z][\w.-]*)\s{re.escape(following)}(?![\w-])", evidence.claim.text
-        ):
-            word = match[1]
-            if _is_altered(word, head) and not any(_has_word(passage.folded, word) for passage in evidence.passages):
-                yield Finding(
-                    kind="identifier",
-                    severity="error",
-                    start=match.start(1),
-                    end=match.end(1),
-                    detail=f"source [{hit.source.id}] has {head}, not {word}",
-                    remedy=f"Write {head} as source [{hit.source.id}] has it, or drop the sentence.",
-                )
-
-
-def _commands(evidence: Evidence) -> Iterator[tuple[Hit, str, str]]:
-    """The head of each command near the claim and the word behind it."""
-    found = ((hit, code) for hit in evidence.hits for code in code_spans(hit.text))
-    for count, (hit, code) in enumerate(found):
-        if count >= _MOST:
-            return
-        head, _, rest = code.text.partition(" ")
-        following = rest.split(maxsplit=1)[0] if rest.split() else ""
-        if len(head) >= _SHORTEST and _WORD.fullmatch(head) and _WORD.fullmatch(following):
-            yield hit, head, following
-
-
-def _is_altered(word: str, head: str) -> bool:
-    """Whether one is the other with something behind it that makes another name: ``rota`` and ``rota2``."""
-    short, long = sorted((word.casefold(), head.casefold()), key=len)
-    behind = long[len(short) :]
-    if len(short) < _SHORTEST or not long.startswith(short) or behind in _ADJECTIVES:
-        return False
-    return bool(behind) and not behind[0].isalpha()
-
-
-def _has_word(folded: str, word: str) -> bool:
-    return bool(re.search(rf"(?<![\w-]){re.escape(normalised(word))}(?![\w-])", folded))

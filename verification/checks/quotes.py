@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from rapidfuzz import fuzz
-
 from verification.evidence.evidence import MOST, Evidence, Finding
 from verification.text.lexicon import words as listed
 from verification.text.words import normalised, terms
@@ -100,6 +98,8 @@ def _same_substance(words: str, original: str, language: str | None) -> bool:
 
 def _altered(evidence: Evidence, words: str) -> tuple[int, str] | None:
     """The source and the passage that the quotation comes closest to."""
+    from rapidfuzz import fuzz  # noqa: PLC0415 - a twentieth of each start, for quotations that were altered
+
     best: tuple[float, int, str] = (_ALTERED, 0, "")
     for hit in evidence.hits:
         alignment = fuzz.partial_ratio_alignment(words, hit.text, score_cutoff=best[0])

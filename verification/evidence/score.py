@@ -6,10 +6,10 @@ It ranks and measures; no claim fails for its score. Words of another language d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from verification.evidence.evidence import Evidence, Finding
-from verification.evidence.passages import PREFIX, WINDOW, Passage, prefixes
+from verification.evidence.evidence import Evidence, Finding, Hit
+from verification.evidence.passages import PREFIX, WINDOW, prefixes
 
 SUPPORTED = 0.43
 """The score from which a claim counts as supported when nothing better was fitted (balanced accuracy, no judge)."""
@@ -52,7 +52,7 @@ def _speaks_of_itself(evidence: Evidence) -> bool:
 
 
 def _overlap(evidence: Evidence) -> float:
-    """The share of the claim's words in the sources: of all of it, of its worst sentence, and within one window."""
+    """The share of the claim's words in the sources: of all of it, of its worst sentence, and of all in one place."""
     stems = evidence.claim.stems
     if not stems:
         return 1.0
@@ -61,8 +61,10 @@ def _overlap(evidence: Evidence) -> float:
     if not stems <= known:
         whole = _share(stems, known, evidence.prefixes)
         worst = min([_share(held, known, evidence.prefixes) for held in evidence.claim.sentence_stems if held])
+    near = [window for hit in evidence.hits[:_CLOSELY] for window in _round(hit)]
+    nearest = max([_share(stems, window, prefixes(window)) for window in near], default=0.0)
     absent = sum(1 for name in evidence.claim.capitals if name not in known and name[:PREFIX] not in evidence.prefixes)
-    return (whole + 2 * worst + _window(evidence)) / 4 - _PER_NAME * min(_MOST_NAMES, absent)
+    return (whole + 2 * worst + nearest) / 4 - _PER_NAME * min(_MOST_NAMES, absent)
 
 
 def _share(stems: frozenset[str], known: frozenset[str], alike: frozenset[str]) -> float:
@@ -74,32 +76,7 @@ def _share(stems: frozenset[str], known: frozenset[str], alike: frozenset[str]) 
     return (len(shared) + _LIKE * begun) / len(stems)
 
 
-def _window(evidence: Evidence) -> float:
-    """The best share that a few neighbouring sentences of one source hold."""
-    stems = evidence.claim.stems
-    best = 0.0
-    if any(len(stems) in held.values() for held in evidence.held):
-        return 1.0
-    for cited, held in zip(evidence.cited, evidence.held, strict=True):
-        for index in _closest(cited.passage, stems, held):
-            window = cited.passage.window(index)
-            best = max(best, _share(stems, window, prefixes(window) if len(stems - window) else _NOTHING))
-    return best
-
-
-_NOTHING: frozenset[str] = frozenset()
-
-
-def _closest(passage: Passage, stems: frozenset[str], held: dict[int, int]) -> list[int]:
-    """Where the windows begin that hold most of the stems; those before it in the text first."""
-    # No window holds more than its sentences do one by one; those that hold none may hold words that begin alike.
-    most = dict.fromkeys(range(min(_CLOSELY, len(passage.spans))), 0)
-    for place, count in held.items():
-        for index in range(max(0, place - WINDOW + 1), place + 1):
-            most[index] = most.get(index, 0) + count
-    found: list[tuple[int, int]] = []
-    for index in sorted(most, key=lambda index: (-most[index], index)):
-        if len(found) >= _CLOSELY and sorted(found)[_CLOSELY - 1][0] < -most[index]:
-            break
-        found.append((-len(stems & passage.window(index)), index))
-    return [index for _, index in sorted(found)[:_CLOSELY]]
+def _round(hit: Hit) -> Iterator[frozenset[str]]:
+    """The stems of each few neighbouring sentences that the sentence is one of."""
+    first = max(0, hit.place - WINDOW + 1)
+    return (hit.source.passage.window(index) for index in range(first, hit.place + 1))

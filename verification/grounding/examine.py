@@ -24,7 +24,6 @@ from verification.types import Claim, Draft, Source
 
 _BORNE_OUT = 0.75
 _FEWEST_STEMS = 2
-_MORE = 0.1
 _DAY = len("2026-11-23")
 
 _Check = Callable[[Evidence], Iterator[Finding]]
@@ -104,29 +103,12 @@ class Grounds:
             return ()
         return tuple(number for number in self.sources if number not in but and self._bears_out(claim, number))
 
-    def bearing_out_better(self, evidence: Evidence, value: float) -> tuple[int, ...]:
-        """The numbers of sources that bear a claim out far better than what it cites, with a score of ``value``, does.
-
-        The words of a short claim stand by chance in many a source; where it was taken from, all of them do.
-        """
-        claim, least = evidence.claim, evidence.recall + _MORE
-        if least > 1 or len(claim.stems) < _FEWEST_STEMS:
-            return ()
-        cited = {each.id for each in evidence.cited}
-        return tuple(
-            number
-            for number, source in self.sources.items()
-            if number not in cited
-            and len(claim.stems & source.passage.stems) >= least * len(claim.stems)
-            and self._bears_out(claim, number, value + _MORE)
-        )
-
-    def _bears_out(self, claim: Passage, number: int, least: float = SUPPORTED) -> bool:
+    def _bears_out(self, claim: Passage, number: int) -> bool:
         evidence = self.evidence(claim, (number,))
         if not evidence.same_language or evidence.recall < _BORNE_OUT:
             return False
         spoken_against = any(True for check in self._checks for _ in check(evidence))
-        return not spoken_against and score(evidence, ()) >= least
+        return not spoken_against and score(evidence, ()) >= SUPPORTED
 
 
 def grounds(draft: Draft, text: str) -> Grounds:

@@ -67,15 +67,11 @@ def _judged(claim: Claim, value: float, findings: tuple[Finding, ...], *, quoted
 def _violations(grounds: Grounds, claim: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> list[Violation]:
     """The findings as violations; where another source bears the sentence out, the remedy names it."""
     refuted = any(finding.severity == "error" for finding in findings)
-    elsewhere = grounds.bearing_out(evidence.claim, claim.cited) if refuted else ()
-    found = [_violation(claim, finding, elsewhere) for finding in findings]
-    if findings:
-        return found
-    if not evidence.same_language or claim.score < SUPPORTED:
-        elsewhere = grounds.bearing_out(evidence.claim, claim.cited)
-    else:
-        elsewhere = grounds.bearing_out_better(evidence, claim.score)
-    return [_told_elsewhere(claim, evidence, elsewhere)] if elsewhere else []
+    doubtful = not findings and (not evidence.same_language or claim.score < SUPPORTED)
+    elsewhere = grounds.bearing_out(evidence.claim, claim.cited) if refuted or doubtful else ()
+    if doubtful and elsewhere:
+        return [_told_elsewhere(claim, evidence, elsewhere)]
+    return [_violation(claim, finding, elsewhere) for finding in findings]
 
 
 def _violation(claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:

@@ -35,7 +35,8 @@ _BARE: Final = re.compile(
     re.IGNORECASE,
 )
 _TOKEN: Final = re.compile(rf"<({_SCHEME}:[^<>|\s]+)(?:\|([^<>\n]*))?>", re.IGNORECASE)
-_MARKDOWN: Final = re.compile(
+# Compiled by ``re`` when the first text with "](" comes: that takes as long as a check.
+_MARKDOWN: Final = (
     r"!?\[((?:[^\[\]\n]|\[[^\[\]\n]{0,100}\]){0,200})\]"
     r"\(\s{0,3}<?((?:[^\s()<>]|\([^\s()<>]{0,300}\)){1,4000})>?(?:\s{1,3}[\"'(][^\n]{0,300}?[\"')])?\s{0,3}\)"
 )
@@ -110,7 +111,7 @@ def links(masked: str) -> tuple[Link, ...]:
     rest = _without(masked, found)
     marked: list[Link] = []
     if "](" in rest:
-        marked = [Link(start=m.start(), end=m.end(), target=m[2], label=m[1]) for m in _MARKDOWN.finditer(rest)]
+        marked = [Link(start=m.start(), end=m.end(), target=m[2], label=m[1]) for m in re.finditer(_MARKDOWN, rest)]
     rest = _without(rest, marked)
     bare = [_trimmed(m) for start, end in around(rest, _IN_BARE) for m in _BARE.finditer(rest, start, end)]
     return tuple(sorted([*found, *marked, *bare], key=lambda link: link.start))

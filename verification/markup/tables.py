@@ -10,8 +10,6 @@ import html
 import re
 from typing import NamedTuple
 
-from wcwidth import wcswidth
-
 from verification.markup.scanner import segments
 
 _WIDEST = 60
@@ -88,6 +86,8 @@ def width(text: str) -> int:
     """Columns a terminal needs for a text."""
     if text.isascii():
         return len(text)
+    from wcwidth import wcswidth  # noqa: PLC0415 - a tenth of each start, for tables that are not in ASCII
+
     columns = wcswidth(text)
     return columns if columns >= 0 else len(text)
 

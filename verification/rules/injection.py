@@ -13,8 +13,6 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from rapidfuzz import fuzz
-
 from verification.draft_view import Reading
 from verification.markup.link_targets import links, normal
 from verification.rules.deobfuscation import may_be_disguised, readings
@@ -302,6 +300,8 @@ def _is_strong(bare: str) -> bool:
 
 def _repeated(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int]]:
     """Sentences of the answer, outside quotes, that are an order or close to one."""
+    from rapidfuzz import fuzz  # noqa: PLC0415 - a twentieth of each start, for sources that give orders
+
     unquoted = _QUOTED.sub(lambda match: " " * len(match[0]), reading.prose)
     wanted = [_plain(order.text) for order in hostile]
     for match in _SENTENCE.finditer(unquoted) if wanted else ():

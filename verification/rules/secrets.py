@@ -6,7 +6,7 @@ A placeholder (``xoxb-...``, ``$TOKEN``, ``<your-key>``, ``sk-XXXX``) is none. T
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
@@ -15,44 +15,41 @@ from typing import Final
 from verification.draft_view import Reading
 from verification.types import Violation
 
-_SHAPES: Final = tuple(
-    (tuple(signs.split()), re.compile(shape))
-    for signs, shape in (
-        ("xox", r"(?<![A-Za-z0-9])xox[abeoprs](?:\.xox[abeoprs])?-[A-Za-z0-9-]{10,250}"),
-        ("xapp-", r"(?<![A-Za-z0-9])xapp-[0-9]-[A-Za-z0-9-]{10,250}"),
-        ("sk-", r"(?<![A-Za-z0-9-])sk-(?:ant-|proj-|svcacct-|lf-|or-)?[A-Za-z0-9_-]{16,250}"),
-        ("pk-lf-", r"(?<![A-Za-z0-9-])pk-lf-[A-Za-z0-9-]{16,64}"),
-        ("AKIA ASIA", r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
-        ("gho_ ghp_ ghs_ ghu_ ghr_", r"(?<![A-Za-z0-9])gh[opsur]_[A-Za-z0-9]{20,255}"),
-        ("github_pat_", r"(?<![A-Za-z0-9])github_pat_[A-Za-z0-9_]{22,255}"),
-        ("glpat-", r"(?<![A-Za-z0-9])glpat-[A-Za-z0-9_-]{20,64}"),
-        ("AIza", r"(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
-        ("sk_live_ rk_live_", r"(?<![A-Za-z0-9])(?:sk|rk)_live_[A-Za-z0-9]{16,250}"),
-        ("npm_", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
-        ("eyJ", r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,4000}"),
-        ("-----BEGIN", r"-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----\s{0,4}[A-Za-z0-9+/=:]{16}"),
-        (
-            "_v1_ hf_ glsa_",
-            r"(?<![A-Za-z0-9])(?:do[opr]_v1_[a-f0-9]{64}|hf_[A-Za-z0-9]{30,64}|glsa_[A-Za-z0-9_]{32,64})",
-        ),
-        ("shp", r"(?<![A-Za-z0-9])shp(?:at|ca|pa|ss)_[a-f0-9]{32}"),
-        (
-            "hvs. hvb. hvr. dckr_pat_ lin_api_",
-            r"(?<![A-Za-z0-9])(?:hv[sbr]\.[A-Za-z0-9_-]{24,200}|dckr_pat_[A-Za-z0-9_-]{20,64}|lin_api_[A-Za-z0-9]{32,64})",
-        ),
-        (
-            "pypi- whsec_ NRAK-",
-            r"(?<![A-Za-z0-9])(?:pypi-[A-Za-z0-9_-]{50,250}|whsec_[A-Za-z0-9+/=]{24,100}|NRAK-[A-Z0-9]{20,40})",
-        ),
-        (
-            "SG. AGE-SECRET",
-            r"(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{30,60}|AGE-SECRET-KEY-1[A-Z0-9]{50,60}",
-        ),
-        ("ya29. ATATT3", r"(?<![A-Za-z0-9])ya29\.[A-Za-z0-9_-]{30,400}|(?<![A-Za-z0-9])ATATT3[A-Za-z0-9_=-]{50,250}"),
-        ("hooks.slack.com", r"hooks\.slack\.com/services/T[A-Z0-9]{6,14}/B[A-Z0-9]{6,14}/[A-Za-z0-9]{16,40}"),
-    )
+_SHAPES: Final = (
+    ("xox", r"(?<![A-Za-z0-9])xox[abeoprs](?:\.xox[abeoprs])?-[A-Za-z0-9-]{10,250}"),
+    ("xapp-", r"(?<![A-Za-z0-9])xapp-[0-9]-[A-Za-z0-9-]{10,250}"),
+    ("sk-", r"(?<![A-Za-z0-9-])sk-(?:ant-|proj-|svcacct-|lf-|or-)?[A-Za-z0-9_-]{16,250}"),
+    ("pk-lf-", r"(?<![A-Za-z0-9-])pk-lf-[A-Za-z0-9-]{16,64}"),
+    ("AKIA ASIA", r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("gho_ ghp_ ghs_ ghu_ ghr_", r"(?<![A-Za-z0-9])gh[opsur]_[A-Za-z0-9]{20,255}"),
+    ("github_pat_", r"(?<![A-Za-z0-9])github_pat_[A-Za-z0-9_]{22,255}"),
+    ("glpat-", r"(?<![A-Za-z0-9])glpat-[A-Za-z0-9_-]{20,64}"),
+    ("AIza", r"(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
+    ("sk_live_ rk_live_", r"(?<![A-Za-z0-9])(?:sk|rk)_live_[A-Za-z0-9]{16,250}"),
+    ("npm_", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
+    ("eyJ", r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,4000}"),
+    ("-----BEGIN", r"-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----\s{0,4}[A-Za-z0-9+/=:]{16}"),
+    (
+        "_v1_ hf_ glsa_",
+        r"(?<![A-Za-z0-9])(?:do[opr]_v1_[a-f0-9]{64}|hf_[A-Za-z0-9]{30,64}|glsa_[A-Za-z0-9_]{32,64})",
+    ),
+    ("shp", r"(?<![A-Za-z0-9])shp(?:at|ca|pa|ss)_[a-f0-9]{32}"),
+    (
+        "hvs. hvb. hvr. dckr_pat_ lin_api_",
+        r"(?<![A-Za-z0-9])(?:hv[sbr]\.[A-Za-z0-9_-]{24,200}|dckr_pat_[A-Za-z0-9_-]{20,64}|lin_api_[A-Za-z0-9]{32,64})",
+    ),
+    (
+        "pypi- whsec_ NRAK-",
+        r"(?<![A-Za-z0-9])(?:pypi-[A-Za-z0-9_-]{50,250}|whsec_[A-Za-z0-9+/=]{24,100}|NRAK-[A-Z0-9]{20,40})",
+    ),
+    (
+        "SG. AGE-SECRET",
+        r"(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{30,60}|AGE-SECRET-KEY-1[A-Z0-9]{50,60}",
+    ),
+    ("ya29. ATATT3", r"(?<![A-Za-z0-9])ya29\.[A-Za-z0-9_-]{30,400}|(?<![A-Za-z0-9])ATATT3[A-Za-z0-9_=-]{50,250}"),
+    ("hooks.slack.com", r"hooks\.slack\.com/services/T[A-Z0-9]{6,14}/B[A-Z0-9]{6,14}/[A-Za-z0-9]{16,40}"),
 )
-"""Each with the letters one of which it cannot do without: to look for these first is fast."""
+"""Each with the letters one of which it cannot do without: most texts have none, and no pattern is compiled then."""
 _CALLED: Final = (
     r"(?:pass(?:word|wd|phrase|code)|passwort|kennwort|pwd|mot de passe|contraseña|kata sandi|密码|密碼|パスワード)"
 )
@@ -71,21 +68,15 @@ _GIVES: Final = r"\s{0,2}(?:[:=：]|(?:is|ist|lautet|est|es|adalah|ialah)\b|是|
 _VALUE: Final = r"(?![\"'(])((?:(?![\"'`,;<>])[!-~]){6,200})"
 _LONG: Final = r"([A-Za-z0-9+/_.=~-]{16,400})"
 _CALLED_SIGNS: Final = "pass kennwort pwd passe contraseña sandi 密 パスワード"
-_ASSIGNED: Final = tuple(
-    (tuple(signs.split()), re.compile(shape, re.IGNORECASE))
-    for signs, shape in (
-        (_CALLED_SIGNS, rf"(?<![A-Za-z0-9]){_CALLED}{_OF}[\"']{{0,2}}{_GIVES}{_OPEN}{_VALUE}"),
-        ("secret key token", rf"(?<![A-Za-z0-9]){_SMALL_KEY}[\"']{{0,2}}\s{{0,2}}[:=：]\s{{0,2}}{_OPEN}{_VALUE}"),
-        ("@", r"://[^\s/:@<>`]{1,80}:([^\s/:@<>`]{6,120})@"),
-    )
+_ASSIGNED: Final = (
+    (_CALLED_SIGNS, rf"(?<![A-Za-z0-9]){_CALLED}{_OF}[\"']{{0,2}}{_GIVES}{_OPEN}{_VALUE}"),
+    ("secret key token", rf"(?<![A-Za-z0-9]){_SMALL_KEY}[\"']{{0,2}}\s{{0,2}}[:=：]\s{{0,2}}{_OPEN}{_VALUE}"),
+    ("@", r"://[^\s/:@<>`]{1,80}:([^\s/:@<>`]{6,120})@"),
 )
 # A key or a token is long and without sense; its name alone is in many a text about keys.
-_ISSUED: Final = tuple(
-    (tuple(signs.split()), re.compile(shape, re.IGNORECASE))
-    for signs, shape in (
-        ("secret token credential key", rf"(?<![A-Za-z0-9]){_KEY}{_OF}[\"']{{0,2}}{_GIVES}{_OPEN}{_LONG}"),
-        ("bearer authorization", rf"\b(?:bearer|authorization:\s{{0,2}}(?:basic|token|apikey))\s{{1,2}}{_LONG}"),
-    )
+_ISSUED: Final = (
+    ("secret token credential key", rf"(?<![A-Za-z0-9]){_KEY}{_OF}[\"']{{0,2}}{_GIVES}{_OPEN}{_LONG}"),
+    ("bearer authorization", rf"\b(?:bearer|authorization:\s{{0,2}}(?:basic|token|apikey))\s{{1,2}}{_LONG}"),
 )
 _SECRET_COLUMN: Final = re.compile(rf"\W*(?:\w+ )?(?:{_CALLED}|{_KEY}|secret|token)s?\W*", re.IGNORECASE)
 _PASSWORD_COLUMN: Final = re.compile(rf".*{_CALLED}.*", re.IGNORECASE)
@@ -139,7 +130,7 @@ def _places(text: str) -> Sequence[int]:
 
 def _shapes(text: str) -> Iterator[tuple[int, int]]:
     for signs, shape in _SHAPES:
-        for match in shape.finditer(text) if _any(signs, text) else ():
+        for match in re.finditer(shape, text) if _any(signs.split(), text) else ():
             if not _PLACEHOLDER.search(match[0]) and _varied(match[0]):
                 yield match.span()
 
@@ -150,7 +141,7 @@ def _folded(text: str) -> str:
     return folded if text.isascii() else folded.replace("\u0131", "i").replace("i\u0307", "i")
 
 
-def _any(signs: tuple[str, ...], text: str) -> bool:
+def _any(signs: Iterable[str], text: str) -> bool:
     return any(sign in text for sign in signs)
 
 
@@ -177,8 +168,9 @@ def _split(text: str) -> Iterator[tuple[int, int]]:
 def _assigned(text: str, folded: str) -> Iterator[tuple[int, int]]:
     """Values given to a password or key: only those that mix letters with digits, as a made-up word does not."""
     for signs, pattern in _ASSIGNED:
-        if _any(signs, folded):
-            yield from (match.span(1) for match in pattern.finditer(text) if _is_password(match[1]))
+        if _any(signs.split(), folded):
+            found = re.finditer(pattern, text, re.IGNORECASE)
+            yield from (match.span(1) for match in found if _is_password(match[1]))
 
 
 def _is_password(written: str) -> bool:
@@ -189,8 +181,9 @@ def _is_password(written: str) -> bool:
 def _issued(text: str, folded: str) -> Iterator[tuple[int, int]]:
     """Long values without sense, given to something that is called a key or a token."""
     for signs, pattern in _ISSUED:
-        if _any(signs, folded):
-            yield from (match.span(1) for match in pattern.finditer(text) if _is_key(match[1]))
+        if _any(signs.split(), folded):
+            found = re.finditer(pattern, text, re.IGNORECASE)
+            yield from (match.span(1) for match in found if _is_key(match[1]))
 
 
 def _is_key(written: str) -> bool:

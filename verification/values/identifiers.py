@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from rapidfuzz import fuzz, process
-
 from verification.text.windows import around
 from verification.text.words import normalised
 
@@ -59,16 +57,11 @@ class Identifier:
 
 def identifiers(text: str) -> tuple[Identifier, ...]:
     """The identifiers of ``text`` in order."""
-    code = code_spans(text)
-    if not code:
+    if "`" not in text:
         return tuple(_written(text))
+    code = map(_code, _CODE.finditer(text))
     others = _written(_CODE.sub(lambda match: " " * len(match.group()), text))
     return tuple(sorted([*code, *others], key=lambda identifier: identifier.start))
-
-
-def code_spans(text: str) -> tuple[Identifier, ...]:
-    """Only those in back-ticks, in order."""
-    return tuple(map(_code, _CODE.finditer(text))) if "`" in text else ()
 
 
 def within(text: str, code: Identifier) -> Iterator[tuple[int, int]]:
@@ -95,9 +88,8 @@ def _found(text: str, begin: int, stop: int) -> Iterator[Identifier]:
         start = match.start()
         if kind == "version" and _THOUSANDS.fullmatch(written):
             continue
-        else:
-            kept = _trimmed(written) if kind in {"url", "path"} else written
-            yield Identifier(kind=kind, text=kept, start=start, end=start + len(kept))
+        kept = _trimmed(written) if kind in {"url", "path"} else written
+        yield Identifier(kind=kind, text=kept, start=start, end=start + len(kept))
 
 
 def _trimmed(written: str) -> str:
@@ -157,6 +149,8 @@ def missing_words(identifier: Identifier, haystack: str) -> tuple[str, ...]:
 
 def nearest(written: str, known: Iterable[Identifier]) -> str:
     """The known identifier that looks most like ``written``; empty if none comes close."""
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - a twentieth of each start, for what is wrong only
+
     choices = sorted({identifier.text for identifier in known})
     best = process.extractOne(written, choices, scorer=fuzz.ratio, score_cutoff=_CLOSE_ENOUGH)
     return best[0] if best else ""

@@ -17,20 +17,6 @@ def errors(text: str, page: str = PAGE) -> tuple[Violation, ...]:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("| what |\n|---|\n| Rotate the secret with vaultctl-cli rotate first [1]. |", "vaultctl-cli"),
-        ("Rotate the secret with vaultctl2 rotate first [1].", "vaultctl2"),
-        ("Then run rota2 swap [1].", "rota2"),
-    ],
-)
-def test_f1_another_head_before_the_same_word_is_an_error(text: str, words: str) -> None:
-    (violation,) = errors(text)
-    assert violation.words == words
-    assert f"not {words}" in violation.detail
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "| what |\n|---|\n| Rotate the secret with vaultctl rotate first [1]. |",
