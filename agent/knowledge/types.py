@@ -15,6 +15,23 @@ class KnowledgeAwayError(Exception):
     """The index cannot be reached now, and may be again. The text is the kind of failure, fit for a log."""
 
 
+class ReadError(Exception):
+    """A document that cannot be read; ``reason`` is for people. ``passing``: what was read before stands for now."""
+
+    def __init__(self, reason: str, *, passing: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.passing = passing
+
+
+class NotModifiedError(Exception):
+    """The document stands as the index has it, and need not be read. ``size`` is in bytes."""
+
+    def __init__(self, size: int = 0) -> None:
+        super().__init__()
+        self.size = size
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """One document. ``id`` is its path inside its root, with ``/``; ``text`` is empty in lists.

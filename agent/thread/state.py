@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, TypeVar, get_args
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from agent.thread.conversation import Message
-from agent.thread.plan import Plan, Step, StepStatus, close
+from agent.thread.plan import Plan, close
 from verification.types import Source
 
 SCHEMA = 1
@@ -203,72 +205,14 @@ def from_json(text: str | bytes) -> ThreadState:
         return ThreadState()
     if not isinstance(raw, dict):
         return ThreadState()
-    version = raw.get("version")
-    return ThreadState(
-        version=version if isinstance(version, int) else 0,
-        mission=_text(raw.get("mission")),
-        todolist_id=_text(raw.get("todolist_id")) or None,
-        plan=_plan(raw.get("plan")),
-        history=_each(Message, raw.get("history")),
-        answers=_strings(raw.get("answers")),
-        pending_question=_one(PendingQuestion, raw.get("pending_question")),
-        sources=_each(Source, raw.get("sources")),
-        preferences=_strings(raw.get("preferences")),
-        undo=_text(raw.get("undo")),
-        opened_with_files=raw.get("opened_with_files") is True,
-        found=_found(raw.get("found")),
-    )
-
-
-Record = TypeVar("Record", Message, Source, Step, PendingQuestion, Finding)
-
-_FORMS: dict[str, type] = {"str": str, "int": int, "bool": bool}
-
-
-def _one(kind: type[Record], raw: Any) -> Record | None:
-    """One flat record, its unknown fields left out; None when a field is missing or has another type."""
-    if not isinstance(raw, Mapping):
-        return None
     known: dict[str, Any] = {}
-    for spec in fields(kind):
-        if spec.name in raw:
-            expected = _FORMS.get(str(spec.type), str)
-            if not isinstance(raw[spec.name], expected):
-                return None
-            known[spec.name] = raw[spec.name]
-    try:
-        return kind(**known)
-    except TypeError:
-        return None
+    for name, kind in _KINDS.items():
+        # A field that is not of its kind gets its default: the others of the thread are worth more than an error.
+        with suppress(ValidationError):
+            known |= {name: kind.validate_python(raw[name])} if name in raw else {}
+    return ThreadState(**known)
 
 
-def _each(kind: type[Record], raw: Any) -> tuple[Record, ...]:
-    if not isinstance(raw, list):
-        return ()
-    read = (_one(kind, item) for item in raw)
-    return tuple(item for item in read if item is not None)
-
-
-def _plan(raw: Any) -> Plan | None:
-    if not isinstance(raw, Mapping) or not _text(raw.get("id")):
-        return None
-    steps = _each(Step, raw.get("steps"))
-    known = get_args(StepStatus)
-    return Plan(id=raw["id"], steps=tuple(s if s.status in known else replace(s, status="skipped") for s in steps))
-
-
-def _found(raw: Any) -> Found | None:
-    if not isinstance(raw, Mapping):
-        return None
-    results, sources = _each(Finding, raw.get("results")), _each(Source, raw.get("sources"))
-    return Found(ts=_text(raw.get("ts")), results=results, sources=sources)
-
-
-def _text(raw: Any) -> str:
-    return raw if isinstance(raw, str) else ""
-
-
-def _strings(raw: Any) -> dict[str, str]:
-    if not isinstance(raw, Mapping):
-        return {}
-    return {str(key): value for key, value in raw.items() if isinstance(value, str)}
+_KINDS: Final[dict[str, TypeAdapter[Any]]] = {
+    name: TypeAdapter(kind) for name, kind in get_type_hints(ThreadState).items() if name != "schema"
+}

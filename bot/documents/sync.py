@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import random
 import sys
 import time
@@ -74,7 +75,7 @@ class Syncing:
         try:
             order = Order(corpus=self.corpus, every_s=self.every_s, json=self.json, debug=self.debug)
             if process.stdin is not None:  # it was asked for
-                process.stdin.write(order.to_bytes())
+                process.stdin.write(pickle.dumps(order))
             code = await process.wait()
         finally:
             if process.returncode is None:

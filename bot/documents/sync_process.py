@@ -11,7 +11,6 @@ import sqlite3
 import sys
 import threading
 from dataclasses import dataclass
-from io import RawIOBase
 from types import TracebackType
 
 import structlog
@@ -26,43 +25,29 @@ log = structlog.get_logger()
 FAILED = 1
 ELSEWHERE = 3
 _NICE = 10
-_HEAD_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What to bring up to date, unless it was within the last ``every_s`` seconds; and how to log."""
+    """What to bring up to date, unless it was within the last ``every_s`` seconds; and how to log.
+
+    The process reads it pickled from its standard input, which then stays open.
+    """
 
     corpus: Corpus
     every_s: float
     json: bool
     debug: bool
 
-    def to_bytes(self) -> bytes:
-        """What the process reads from its standard input, which then stays open."""
-        body = pickle.dumps(self)
-        return len(body).to_bytes(_HEAD_BYTES, "big") + body
 
-
-def main(orders: RawIOBase) -> int:
+def main() -> int:
     """Do what the starting process wrote, beside everything else this machine does. Returns the exit code."""
-    order: Order = pickle.loads(_exactly(orders, int.from_bytes(_exactly(orders, _HEAD_BYTES), "big")))  # noqa: S301 - from the process that started this one, over a pipe of its own
+    order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one, over its own pipe
     configure(json=order.json, debug=order.debug)
     sys.excepthook = _told
-    threading.Thread(target=_end_with_parent, args=(orders,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(_NICE)
     return carry_out(order)
-
-
-def _exactly(orders: RawIOBase, size: int) -> bytes:
-    """So many bytes; whoever writes them dies early ends this too."""
-    found = bytearray()
-    while len(found) < size:
-        part = orders.read(size - len(found))
-        if not part:
-            sys.exit(FAILED)
-        found += part
-    return bytes(found)
 
 
 def carry_out(order: Order) -> int:
@@ -75,9 +60,10 @@ def carry_out(order: Order) -> int:
     return ELSEWHERE if report is None else 0
 
 
-def _end_with_parent(orders: RawIOBase) -> None:
+def _end_with_parent() -> None:
     """Standard input ends when the process that holds its other end does."""
-    orders.read(1)
+    # Past Python's own buffer, whose lock would be held to the end.
+    os.read(sys.stdin.fileno(), 1)
     os._exit(FAILED)
 
 
@@ -87,7 +73,4 @@ def _told(kind: type[BaseException], error: BaseException, trace: TracebackType 
 
 
 if __name__ == "__main__":
-    with open(
-        sys.stdin.fileno(), "rb", buffering=0, closefd=False
-    ) as standard_input:  # unbuffered: a thread waits on it to the end
-        sys.exit(main(standard_input))
+    sys.exit(main())

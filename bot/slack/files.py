@@ -16,7 +16,8 @@ import aiohttp
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.knowledge.readers.reading import SUFFIXES, ReadError, parse_document
+from agent.knowledge.readers.reading import SUFFIXES, parse_document
+from agent.knowledge.types import ReadError
 from agent.thread.conversation import AttachedFile, FileTrouble, ThreadKey
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming

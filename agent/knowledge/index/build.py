@@ -16,15 +16,17 @@ import structlog
 
 from agent.knowledge.index.tables import MOST_PASSAGES, Parsed, Shelf
 from agent.knowledge.readers.chunking import chunk_document
-from agent.knowledge.readers.reading import NotModifiedError, ReadError, digest_of, parse_document
+from agent.knowledge.readers.reading import digest_of, parse_document
 from agent.knowledge.sources.folders import Folders
 from agent.knowledge.types import (
     FETCHED,
     PREFIX,
     Ground,
     IndexReport,
+    NotModifiedError,
     PutOff,
     Readable,
+    ReadError,
     Source,
     SourceState,
     shortened,

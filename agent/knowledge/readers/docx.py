@@ -1,6 +1,6 @@
-"""The text of a Word document as Markdown. The only importer of docx.
+"""The text of a Word document as Markdown. The only importer of docx, loaded for the first such document.
 
-How much a package would unpack to is checked before anything is unpacked. Raises ``DocxUnreadableError`` only.
+How much a package would unpack to is checked before anything is unpacked. Raises ``ReadError`` only.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from docx.document import Document as Opened
 from docx.opc.exceptions import OpcError
 from docx.table import Table
 from docx.text.paragraph import Paragraph
+
+from agent.knowledge.types import ReadError
 
 MAX_ENTRIES: Final = 5_000
 MAX_UNPACKED: Final = 200_000_000
@@ -46,22 +48,18 @@ _PARSER_ERRORS: Final = (
 """What zip, XML and Word's own rules make the parser raise on damaged input."""
 
 
-class DocxUnreadableError(Exception):
-    """Not a document that can be read; the message says why."""
-
-
 def docx_markdown(data: bytes) -> tuple[str, str]:
     """The title of the properties (or nothing) and the text as Markdown."""
     if data.startswith(_LOCKED):
         msg = "is locked with a password, or of the form before 2007 (.doc)"
-        raise DocxUnreadableError(msg)
+        raise ReadError(msg)
     try:
         _bearable(data)
         document = Document(io.BytesIO(data))
         return (document.core_properties.title or "").strip(), "\n\n".join(_blocks(document)) + "\n"
     except _PARSER_ERRORS as error:
         msg = "is a damaged Word document"
-        raise DocxUnreadableError(msg) from error
+        raise ReadError(msg) from error
 
 
 def _bearable(data: bytes) -> None:
@@ -70,12 +68,12 @@ def _bearable(data: bytes) -> None:
         entries = package.infolist()
     if any(entry.flag_bits & _ENCRYPTED_ENTRY for entry in entries):
         msg = "is locked with a password"
-        raise DocxUnreadableError(msg)
+        raise ReadError(msg)
     largest = max((entry.file_size for entry in entries if entry.filename.endswith((".xml", ".rels"))), default=0)
     unpacked = sum(entry.file_size for entry in entries)
     if len(entries) > MAX_ENTRIES or unpacked > MAX_UNPACKED or largest > MAX_XML:
         msg = f"would unpack to {unpacked // 1_000_000} MB in {len(entries)} files, which is more than is read"
-        raise DocxUnreadableError(msg)
+        raise ReadError(msg)
 
 
 def _blocks(document: Opened) -> Iterator[str]:

@@ -18,8 +18,7 @@ from typing import Final, Literal
 from html_to_markdown import ConversionOptions, convert
 from html_to_markdown.exceptions import ConversionError
 
-from agent.knowledge.readers.docx import DocxUnreadableError, docx_markdown
-from agent.knowledge.readers.pdf import PdfUnreadableError, pdf_pages
+from agent.knowledge.types import ReadError
 from verification.values.dates import moments
 
 Form = Literal["markdown", "text", "pdf"]
@@ -77,23 +76,6 @@ _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe
 _CONTROL: Final = {n: None for n in range(32) if n not in {9, 10}} | {127: None}
 _FOREIGN_SHARE: Final = 0.15
 """Western text has few letters beyond ASCII; more than this share means another, unknown encoding."""
-
-
-class ReadError(Exception):
-    """A document that cannot be read; ``reason`` is for people. ``passing``: what was read before stands for now."""
-
-    def __init__(self, reason: str, *, passing: bool = False) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.passing = passing
-
-
-class NotModifiedError(Exception):
-    """The document stands as the index has it, and need not be read. ``size`` is in bytes."""
-
-    def __init__(self, size: int = 0) -> None:
-        super().__init__()
-        self.size = size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,18 +175,16 @@ def parse_document(name: str, data: bytes, *, changed: float) -> ReadDocument:
 
 
 def _docx(data: bytes, fallback: str, changed: float) -> ReadDocument:
-    try:
-        title, text = docx_markdown(data)
-    except DocxUnreadableError as error:
-        raise ReadError(str(error)) from error
+    from agent.knowledge.readers.docx import docx_markdown  # noqa: PLC0415 - slow to load, and few have Word documents
+
+    title, text = docx_markdown(data)
     return _plain(_clean(text), data, form="markdown", title=_one_line(_clean(title)) or fallback, changed=changed)
 
 
 def _pdf(data: bytes, fallback: str, changed: float) -> ReadDocument:
-    try:
-        title, pages = pdf_pages(data)
-    except PdfUnreadableError as error:
-        raise ReadError(str(error)) from error
+    from agent.knowledge.readers.pdf import pdf_pages  # noqa: PLC0415 - slow to load, and few have PDFs
+
+    title, pages = pdf_pages(data)
     parts: list[Part] = []
     line = 1
     for number, raw in enumerate(pages, 1):

@@ -68,13 +68,6 @@ class SemanticRanks:
         near.update(zip(found[placed].tolist(), cosines[rows[placed]].tolist(), strict=True))
         return fused(by_words, near)[:most]
 
-    def nearest(self, query: str, most: int) -> Sequence[Ranked]:
-        """The passages nearest in meaning, nearest first, each with its cosine."""
-        known = self._current()
-        if not len(known.numbers) or not query.strip():
-            return ()
-        return _nearest(known, known.vectors @ self._encoder.question(query), most)
-
     def make(self, *, progress: Callable[[int, int], None] | None = None, stop: threading.Event | None = None) -> int:
         """Make the vectors that are missing; how many passages got one. Nothing while another process is at it.
 

@@ -15,10 +15,10 @@ from shutil import which
 from typing import IO, Final
 from urllib.parse import quote
 
-from agent.knowledge.readers.reading import MAX_BYTES, MAX_PDF_BYTES, PACKED, SUFFIXES, ReadError
+from agent.knowledge.readers.reading import MAX_BYTES, MAX_PDF_BYTES, PACKED, SUFFIXES
 from agent.knowledge.sources.audience_file import FILE_NAME, Audiences
 from agent.knowledge.sources.folders import LEFT_OUT, storable
-from agent.knowledge.types import Ground, Readable
+from agent.knowledge.types import Ground, Readable, ReadError
 from agent.thread.audience import PUBLIC
 
 _WAIT_S: Final = 120.0

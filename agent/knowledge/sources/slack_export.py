@@ -16,8 +16,7 @@ from typing import Any, Final
 
 import orjson
 
-from agent.knowledge.readers.reading import ReadError
-from agent.knowledge.types import Ground, Readable
+from agent.knowledge.types import Ground, Readable, ReadError
 from agent.thread.audience import PUBLIC
 
 _MOST_BYTES: Final = 50_000_000

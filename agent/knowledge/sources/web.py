@@ -15,19 +15,11 @@ from pathlib import PurePosixPath
 from typing import Final, NoReturn
 from urllib.parse import unquote, urlsplit
 
-from agent.knowledge.readers.reading import (
-    MAX_BYTES,
-    MAX_PDF_BYTES,
-    PACKED,
-    SUFFIXES,
-    NotModifiedError,
-    ReadError,
-    digest_of,
-)
+from agent.knowledge.readers.reading import MAX_BYTES, MAX_PDF_BYTES, PACKED, SUFFIXES, digest_of
 from agent.knowledge.sources.fetch import FetchedPage, Fetcher, FetchError, Manners
 from agent.knowledge.sources.public_address import Resolve, resolved
 from agent.knowledge.sources.sitemap import MOST_BYTES, SitemapError, looks_like_sitemap, read_sitemap
-from agent.knowledge.types import FETCHED, Ground, Readable
+from agent.knowledge.types import FETCHED, Ground, NotModifiedError, Readable, ReadError
 from agent.thread.audience import PUBLIC
 
 MOST_PAGES: Final = 1_000

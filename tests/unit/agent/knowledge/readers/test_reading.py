@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
 from agent.knowledge.readers import reading
-from agent.knowledge.readers.reading import ReadDocument, ReadError, parse_document, read_bytes, read_document
+from agent.knowledge.readers.reading import ReadDocument, parse_document, read_bytes, read_document
+from agent.knowledge.types import ReadError
 
 DAY = 86_400.0
 

@@ -14,7 +14,7 @@ from agent.knowledge.index.index import KnowledgeIndex, Ranked
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.encoder import SentenceEncoder, Vectors
-from agent.knowledge.semantic.ranking import SemanticRanks
+from agent.knowledge.semantic.ranking import MEANING_SHARE, SemanticRanks
 from agent.knowledge.semantic.vectors import Unplaced, VectorTables
 from agent.knowledge.types import KnowledgeAwayError
 from tests.support.tiny_bert import write_model
@@ -69,6 +69,11 @@ def ranks_of(index: KnowledgeIndex, encoder: SentenceEncoder) -> SemanticRanks:
     return SemanticRanks(encoder, VectorTables(index))
 
 
+def nearest(ranks: SemanticRanks, query: str, most: int) -> Sequence[Ranked]:
+    """The passages nearest in meaning, nearest first, each with its cosine."""
+    return [(number, score / MEANING_SHARE) for number, score in ranks.ranked(query, (), most)]
+
+
 def texts_of(index: KnowledgeIndex, ranked: Sequence[Ranked]) -> list[str]:
     return [passage.text for passage in index.passages(ranked, 100)]
 
@@ -100,17 +105,17 @@ def test_d2_what_is_encoded_says_title_and_heading_once(title: str, heading: str
 def test_d2_the_nearest_are_the_nearest(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     ranks = ranks_of(index, encoder)
     assert ranks.make() == 4
-    near = ranks.nearest("how much is a night", 10)
+    near = nearest(ranks, "how much is a night", 10)
     expected = [(text, cosine) for text, cosine in by_hand(index, encoder, "how much is a night") if cosine > 0.2]
     assert texts_of(index, near) == [text for text, _ in expected]
     assert np.allclose([cosine for _, cosine in near], [cosine for _, cosine in expected], atol=2e-3)
-    assert ranks.nearest("how much is a night", 2) == near[:2]
+    assert nearest(ranks, "how much is a night", 2) == near[:2]
 
 
 def test_d2_nothing_is_near_to_nothing(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     ranks = ranks_of(index, encoder)
     ranks.make()
-    assert ranks.nearest("  \n", 10) == ()
+    assert nearest(ranks, "  \n", 10) == []
     index.meaning = ranks
     assert index.search("hotel", limit=0) == ()
 
@@ -146,7 +151,7 @@ def test_d2_what_the_words_found_counts_by_its_nearness_too(
     index.meaning = ranks = ranks_of(index, encoder)
     ranks.make()
     query = "canteen of the office"
-    words, near = index.by_words(query, 80), dict(ranks.nearest(query, 1_000))
+    words, near = index.by_words(query, 80), dict(nearest(ranks, query, 1_000))
     best = words[0][1]
     expected = {n: 0.6 * near[n] + 0.4 * dict(words).get(n, 0.0) / best for n in near}
     found = ranks.ranked(query, words, 10)
@@ -175,9 +180,9 @@ def test_d2_what_is_gone_is_not_near_any_more(index: KnowledgeIndex, docs: Path,
     (docs / "door.md").unlink()
     index.index([docs])
     assert all(passage.document != "door.md" for passage in index.search("badge"))
-    assert len(ranks.nearest("badge", 10)) == 4  # its vector is still in memory, its passage is not
+    assert len(nearest(ranks, "badge", 10)) == 4  # its vector is still in memory, its passage is not
     ranks.make()
-    assert len(ranks.nearest("badge", 10)) == 3
+    assert len(nearest(ranks, "badge", 10)) == 3
     assert ranks.counts() == (3, 3)
 
 
@@ -186,11 +191,11 @@ async def test_d2_two_processes_see_what_either_made(
 ) -> None:
     one, other = ranks_of(index, encoder), ranks_of(index, encoder)
     one.make()
-    assert len(other.nearest("badge", 10)) == 4
+    assert len(nearest(other, "badge", 10)) == 4
     (docs / "new.md").write_text("# Sick\n\nA note of the doctor.\n")
     index.index([docs])
     one.make()
-    await wait_until(lambda: len(other.nearest("badge", 10)) == 5, "the other has read the new one")
+    await wait_until(lambda: len(nearest(other, "badge", 10)) == 5, "the other has read the new one")
 
 
 def test_d2_one_makes_vectors_at_a_time(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
@@ -218,10 +223,10 @@ async def test_d2_vectors_of_another_model_are_not_compared(
     ranks = ranks_of(index, encoder)
     ranks.make()
     other = ranks_of(index, CountingEncoder(write_model(tmp_path / "other", seed=8)))
-    assert other.nearest("badge", 10) == ()
+    assert nearest(other, "badge", 10) == []
     assert other.make() == 4
-    assert len(other.nearest("badge", 10)) == 4
-    await wait_until(lambda: ranks.nearest("badge", 10) == (), "the first has seen that they are none of its own")
+    assert len(nearest(other, "badge", 10)) == 4
+    await wait_until(lambda: nearest(ranks, "badge", 10) == [], "the first has seen that they are none of its own")
 
 
 def test_d2_a_changed_document_is_never_taken_for_what_it_was(
@@ -231,7 +236,7 @@ def test_d2_a_changed_document_is_never_taken_for_what_it_was(
     ranks.make()
     (docs / "hotel.md").write_text("# Hotel\n\nThe limit is 90 euros.\n")
     index.index([docs])
-    assert len(texts_of(index, ranks.nearest("limit", 10))) == 3  # numbers never come back, so the old one is nobody's
+    assert len(texts_of(index, nearest(ranks, "limit", 10))) == 3  # numbers never come back, so the old one is nobody's
 
 
 def test_d2_an_index_made_anew_by_a_newer_orion_keeps_its_vectors(tmp_path: Path, encoder: CountingEncoder) -> None:
@@ -285,12 +290,12 @@ def test_d2_a_maker_that_is_killed_leaves_what_it_made_and_no_lock(
     while not made:  # the server may need a moment to see that it is gone
         made = ranks.make()
     assert made == 84 - held
-    assert len(ranks.nearest("days", 100)) == 84
+    assert len(nearest(ranks, "days", 100)) == 84
 
 
 def test_h5_a_database_that_is_away_is_said_so(encoder: CountingEncoder) -> None:
     with closing(PostgresIndex("postgresql://nobody@127.0.0.1:1/none")) as index:
         ranks = ranks_of(index, encoder)
-        for call in (ranks.make, ranks.counts, lambda: ranks.nearest("badge", 3)):
+        for call in (ranks.make, ranks.counts, lambda: nearest(ranks, "badge", 3)):
             with pytest.raises(KnowledgeAwayError):
                 call()

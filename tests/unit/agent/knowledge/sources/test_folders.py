@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.knowledge.readers.reading import ReadError
 from agent.knowledge.sources.folders import Folders
-from agent.knowledge.types import Ground, Readable
+from agent.knowledge.types import Ground, Readable, ReadError
 
 
 def files(ground: Ground, *roots: Path) -> list[Readable]:

@@ -12,10 +12,9 @@ from docx import Document as WordDocument
 from fpdf import FPDF
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.readers.reading import ReadError
 from agent.knowledge.sources.fetch import Manners
 from agent.knowledge.sources.web import WebSource
-from agent.knowledge.types import PREFIX, Ground, IndexReport, PutOff, Readable, SourceState, states_of
+from agent.knowledge.types import PREFIX, Ground, IndexReport, PutOff, Readable, ReadError, SourceState, states_of
 from tests.support.web_site import LocalSite, Reply, html
 
 HASTE = Manners(pause_s=0.0, page_s=1.0, step_s=0.5, failures=3)
