@@ -200,6 +200,7 @@ class Stats:
     async def record(self, turn: TurnFigures, *, now: datetime | None = None) -> None:
         """Add one turn to its day. Raises ``redis.exceptions.RedisError``."""
         key = self.key(now or datetime.now(UTC))
+        # Counters of one hash: each alone is right, so no transaction is worth its cost.
         async with self._redis.pipeline(transaction=False) as pipe:
             for name, amount in increments(turn).items():
                 pipe.hincrby(key, name, amount)

@@ -105,6 +105,7 @@ class Forgetting:
 
     async def person(self, user: str) -> Forgotten:
         """What is kept of a person: their questions, what was said to them, what they pressed, what they spent."""
+        # The borders keep U12 from being found in U123.
         found, named = Forgotten(), re.compile(rf"(?<![A-Z0-9]){re.escape(user)}(?![A-Z0-9])")
         await self._messages(found, lambda incoming, _: incoming.user == user)
         chats: set[str] = set()

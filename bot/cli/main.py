@@ -258,6 +258,7 @@ def _print_verdict(verdict: Verdict) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: sentences instead of stack traces for what a person can mend. Exits."""
     gc.set_threshold(OBJECTS_OF_A_START)
+    # A terminal that lacks a character shows a question mark; the command goes on.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

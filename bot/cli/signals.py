@@ -29,6 +29,7 @@ class Stopping:
 
     def heard(self) -> None:
         """One signal came."""
+        # Before it runs there is nothing to drain, and who asks twice does not want to wait: both end at once.
         if self.asked.is_set() or not self.running:
             self.whole.cancel()
         self.asked.set()
@@ -53,6 +54,7 @@ def heeding_signals() -> Iterator[Stopping]:
     except asyncio.CancelledError:
         if not stopping.asked.is_set():
             raise
+        # The cancelling was ours: whoever waits for this task must not take it for theirs.
         whole.uncancel()
         if stopping.running:
             raise EndedAtOnce from None

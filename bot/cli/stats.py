@@ -91,6 +91,7 @@ async def _read(settings: Settings, days: int, port: int | None) -> tuple[int | 
     from bot.redis.connect import open_redis
 
     async with open_redis(settings) as redis:
+        # What serves Slack comes first; where it has no figures, a local workspace may have some.
         summary = await _summary(redis, days, port)
         if summary.turns or port is not None:
             return port, summary, []

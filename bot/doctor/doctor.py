@@ -91,6 +91,7 @@ async def _bot_token(settings: Settings, within_s: float) -> list[Check]:
     if tried.state != "accepted":
         remedy = "Reinstall the app and copy its bot token (xoxb-…)."
         return [_not_accepted("Slack", "SLACK_BOT_TOKEN", tried, settings, remedy)]
+    # Some Slack-compatible servers name no scopes: that is no fault.
     missing = sorted(set(BOT_SCOPES) - tried.scopes) if tried.scopes else []
     if missing:
         remedy = "Update the app from `orion manifest` and reinstall it."
@@ -130,6 +131,7 @@ async def _events(settings: Settings, within_s: float) -> list[Check]:
     if not settings.slack_bot_token.get_secret_value() and not settings.many_workspaces:
         return []
     token = settings.slack_app_token.get_secret_value()
+    # Socket Mode is for one workspace: many send their events over HTTP.
     if token and not settings.many_workspaces:
         async with open_client("", api_url=settings.slack_api_url) as client:
             tried = await try_app_token(client, token, within_s=within_s)
@@ -172,6 +174,7 @@ async def _durable(redis: Redis, where: str) -> Check:
     """A question must be on disk before Slack is told that it arrived, and stay until it is answered (H3)."""
     await redis.ping()
     try:
+        # Hosted servers often forbid CONFIG: then nothing can be said, and nothing is.
         found = await redis.config_get("appendonly", "appendfsync")
         stands = {**await redis.info("replication"), **await redis.info("cluster")}
     except RedisError:
@@ -203,6 +206,7 @@ async def _paused(redis: Redis) -> list[Check]:
 
 async def _knowledge(settings: Settings, within_s: float) -> list[Check]:
     try:
+        # Vectors have a check of their own, which may wait for a model to be loaded.
         corpus = replace(corpus_of(settings), semantic="")
         async with open_index(corpus, wait_s=within_s) as (index, _):
             known = await asyncio.to_thread(figures_of, index, corpus.names)
@@ -304,6 +308,7 @@ async def _langfuse(settings: Settings, within_s: float) -> list[Check]:
     if missing := next((key for key, value in keys.items() if not value), None):
         detail, remedy = f"{missing} is not set: no traces are sent", "Set both keys, or neither."
         return [Check(name="Langfuse", ok=False, detail=detail, remedy=remedy)]
+    # By plain HTTP: the SDK takes half a second to import and tries again for longer than anybody waits.
     url = f"{settings.langfuse_host.rstrip('/')}/api/public/projects"
     headers = {"Authorization": aiohttp.encode_basic_auth(settings.langfuse_public_key, secret)}
     timeout = aiohttp.ClientTimeout(total=within_s)

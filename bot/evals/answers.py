@@ -141,6 +141,7 @@ async def _asked(
     states: dict[str, ThreadState] = {}
     replies: list[Replied] = []
     for number, asked in enumerate(questions):
+        # Rows of one thread go on with each other; a row alone begins anew.
         state = states.get(asked.conversation, ThreadState())
         reply, states[asked.conversation] = await _ask(engine, asked, state, tracer, _turn_id(run, number))
         replies.append(reply)

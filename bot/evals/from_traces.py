@@ -43,6 +43,7 @@ async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad
 
     In order of time, each conversation's together. Raises ``RedisError``.
     """
+    # Records carry no time; each is kept equally long, so what is left of that gives their order.
     conversations: dict[str, list[Turn]] = {}
     for turn in sorted([turn async for turn in _turns(redis, prefix)], key=lambda turn: turn.left_ms):
         conversations.setdefault(turn.conversation, []).append(turn)

@@ -58,6 +58,7 @@ def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, 
     lines: list[str] = []
     for index, path in enumerate(paths):
         others = [group for other, group in enumerate(groups) if other != index and group]
+        # On the other files: none may choose the threshold by which it is judged itself.
         threshold = fitted(others)
         reports.append(_report(path, files[index], groups[index], threshold, fitted_on=len(others)))
         lines += [_prediction(judged, threshold) for judged in files[index]]

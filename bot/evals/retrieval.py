@@ -108,6 +108,7 @@ def _searched(
 ) -> tuple[dict[str, tuple[str, ...]], list[float]]:
     """The ranked document ids of each query, and the milliseconds that each search took."""
     names = _written(collection.docs, folder / "docs")
+    # Written to files and read back: the measurement goes through the readers as documents do.
     rankings: dict[str, tuple[str, ...]] = {}
     times: list[float] = []
     index.index([folder / "docs"])

@@ -61,6 +61,7 @@ async def verify_file(file: str, *, question: str, sources: Path | None, terms: 
 async def verdict_on(text: str, *, question: str, sources: tuple[Source, ...], terms: Terms) -> Verdict:
     """One text against its sources. A judge is asked about every claim that the rules leave open (F5, F6)."""
     draft = Draft(text=text, question=question, sources=sources, dialect=terms.dialect, repair=terms.repair)
+    # Without sources there is nothing that a judge could look into.
     judge = terms.judge if sources else None
     verdict = check(replace(draft, judged=judge is not None))
     claims = open_claims(verdict)

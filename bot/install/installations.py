@@ -150,6 +150,7 @@ class Installations:
         opens goes as well.
         """
         kept = await self.find(team)
+        # Slack's event times are whole seconds: one more lets an event of the same second count.
         if kept is not None and as_of is not None and kept.installation.installed_at > as_of + 1:
             return False
         gone = await self._redis.delete(self.key(team))

@@ -81,6 +81,7 @@ class OAuthCalls:
         """What a code that a browser brought stands for. Raises ``OAuthFailed``."""
         reply = await self._call("oauth.v2.access", code=code)
         granted = _granted(reply)
+        # The grant does not name the bot's own ids, by which its own messages are known.
         identity = await self._call("auth.test", token=granted.bot_token)
         return replace(granted, bot_id=string(identity, "bot_id"), bot_user=string(identity, "user_id"))
 
@@ -169,6 +170,7 @@ class States:
 
     async def finish(self, state: str, browser: str) -> bool:
         """Whether the state was given to this browser. Whatever the answer, it is used up."""
+        # Read and gone in one step: of two tabs with one state only one gets through.
         expected = await self._redis.getdel(self.key(state))
         return bool(expected) and hmac.compare_digest(str(expected), _digest(browser))
 
@@ -230,6 +232,7 @@ class InstallPages:
             return _CANCELLED, 400
         found = await self.calls.exchange(query["code"])
         if self.teams and found.team not in self.teams:
+            # The token exists by now: a workspace that is not served must not be left with one that works.
             await self.calls.revoke(found.bot_token)
             _log.warning("install_not_allowed", team=found.team)
             return _NOT_ALLOWED, 403

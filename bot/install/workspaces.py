@@ -100,6 +100,7 @@ class InstalledWorkspaces:
         """
         kept = await self._installations.find(team) if team else None
         if kept is None:
+            # What served a workspace that is gone must not live on with its token.
             self._team_bots.pop(team, None)
             raise DeliveryFailed(NOT_INSTALLED, permanent=True)
         found = (await self._fresh(kept)).installation
@@ -122,6 +123,7 @@ class InstalledWorkspaces:
 
     def _client_for(self, found: Installation) -> AsyncWebClient:
         shared = self._client
+        # Without the SDK's retries: ours count every try, and two kinds of them would multiply.
         client = AsyncWebClient(
             token=found.bot_token,
             base_url=shared.base_url,

@@ -37,6 +37,7 @@ class DocsFolder:
     def find(self, path: str) -> Path | None:
         """The file at this path inside one of the roots, symbolic links resolved; nothing outside them."""
         for candidate, root in self._candidates(path):
+            # Resolved first: a link inside a folder must not lead out of it.
             real = candidate.resolve()
             inside = real == root or real.is_relative_to(root)
             hidden = any(part.startswith(".") for part in Path(path).parts)

@@ -23,6 +23,7 @@ def save(workspace: Workspace, file: Path) -> None:
     messages = [asdict(one) for channel in workspace.roster.channels for one in workspace.log.everything_in(channel)]
     files = {key: {"payload": one.payload, "content": _text(one.content)} for key, one in workspace.files.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
+    # Renamed when it is whole: a crash in the middle leaves the file of before.
     part = file.with_suffix(".part")
     kept = {"schema": _SCHEMA, "messages": messages, "files": files}
     if workspace.installed:  # the app knows this token and will use it again

@@ -50,6 +50,7 @@ def safe_html(source: str) -> str:
 
 def safe_link(address: str) -> str:
     """The address if a reader may follow it, else nothing. Relative ones may be followed."""
+    # Browsers skip white space inside an address: "java script:" is a scheme to them.
     bare = "".join(address.split())
     if bare.lower().startswith(_SAFE_LINKS):
         return bare

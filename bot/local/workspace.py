@@ -165,6 +165,7 @@ class Workspace:
         """Sends an event to the app if it subscribed to it and can see the channel."""
         if subscription not in self.setup.subscriptions or not self.installed:
             return
+        # Slack sends an app nothing from channels that it is no member of.
         if channel is not None and BOT_USER not in channel.members:
             return
         self.deliveries.event(events.envelope(event, channel, self.verification_token, self.setup.team))

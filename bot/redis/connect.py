@@ -27,6 +27,7 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
     async with AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(connect(settings.home, url or None))
+        # The URL may hold a password: its text goes into no message.
         except ValueError:
             raise WrongUse(NO_URL) from None
         except OSError as error:

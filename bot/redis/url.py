@@ -137,6 +137,7 @@ def impatient(client: Redis, *, timeout_s: float) -> Redis:
         return cast("Redis", Cluster(**{**client.made_of, **hasty}))
     pool = client.connection_pool
     settings: dict[str, Any] = {**pool.connection_kwargs, **hasty}
+    # This pool asks the Sentinels for the primary again and again; a plain one would keep to the first.
     if isinstance(pool, SentinelConnectionPool):
         settings.pop("connection_pool")
         again = SentinelConnectionPool(  # type: ignore[no-untyped-call]  # redis-py's own

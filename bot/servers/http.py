@@ -129,6 +129,7 @@ class _Front:
 
 async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Response:
     try:
+        # Who sends a byte a minute must not hold a connection for ever.
         async with asyncio.timeout(intake.body_s):
             body = await request.read()  # 413 above client_max_size
     except TimeoutError:

@@ -70,6 +70,7 @@ class PacedClient(SocketModeClient):
                     await self.closing.wait()
                 message = "Orion ends"
                 raise SocketClosingError(message)
+        # Counted before it is asked for: a socket that never says hello counts as well.
         self._ungreeted += 1
         try:
             url = await super().issue_new_wss_url()

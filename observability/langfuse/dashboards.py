@@ -78,6 +78,7 @@ def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: fl
         known = {widget["name"]: widget["id"] for widget in _all(client, "dashboard-widgets")}
         for chart in charts():
             wanted = _widget(chart)
+            # A chart that its owner changed stays as it is: it is known by its name.
             widget = known.get(wanted["name"]) or _asked(client, "POST", "dashboard-widgets", wanted)["id"]
             if widget in placed:
                 made.kept.append(chart["title"])

@@ -142,6 +142,7 @@ class SocketMode:
     def _next_connection(self) -> Connection | None:
         if not self.connections:
             return None
+        # Slack picks any connection; by turns, so that a test with two of them meets both.
         self._turn += 1
         return self.connections[self._turn % len(self.connections)]
 

@@ -129,6 +129,7 @@ class Page:
         socket = web.WebSocketResponse(heartbeat=20.0)
         await socket.prepare(request)
         me = self._me(request.query.get("user"))
+        # Watched before the past is read: an update in between would be lost otherwise.
         with self.workspace.feed.watching() as updates:
             missed = self.workspace.feed.since(request.query.get("run", ""), _number(request.query.get("since", "")))
             if missed is None:

@@ -44,6 +44,7 @@ def _with_mentions(escaped: str, names: Mapping[str, str]) -> str:
     signs = {("@" if key.startswith("U") else "#") + _escape(name): key for key, name in names.items()}
     if not signs:
         return escaped
+    # Else "@Ann" would be found in "@Ann Lee", and the longer name never.
     longest_first = sorted(signs, key=len, reverse=True)
     pattern = re.compile(r"(?<![\w@#])(" + "|".join(map(re.escape, longest_first)) + r")(?!\w)", re.IGNORECASE)
     folded = {sign.lower(): key for sign, key in signs.items()}
