@@ -6,16 +6,14 @@ import ast
 import json
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from typer.main import get_command
 
 from bot.cli.main import app
 from tests.support.configuration_page import PAGE, meanings, page, settings
-from tests.support.orion_command import Terminal, opened, variables
+from tests.support.orion_command import Terminal, variables
 from tests.support.paths import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,11 +23,6 @@ EXAMPLES = {"ORION_CSV"}
 COMMAND = re.compile(r"(?:`|\.venv/bin/|\| )orion ([a-z][a-z-]*)(?: (list|retry|drop|[a-z]+(?:-[a-z]+)*)\b)?")
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)")
 ARROW = re.compile(r"^  ([a-z.]+)(?:\[.*?\])? --> ([a-z.]+)", re.MULTILINE)
-
-
-@pytest.fixture
-def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    yield from opened(tmp_path, capsys, monkeypatch)
 
 
 def commands() -> dict[str, Any]:

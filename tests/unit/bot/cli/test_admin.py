@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import redis
 
 from bot.cli.forget import langfuse_user
-from tests.support.orion_command import Terminal, opened
+from tests.support.orion_command import Terminal
 
 
 @pytest.fixture
-def terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, redis_url: str
-) -> Iterator[Terminal]:
-    for found in opened(tmp_path, capsys, monkeypatch):
-        found.set(REDIS_URL=redis_url, ORION_HOME=str(tmp_path))
-        yield found
+def terminal(terminal: Terminal, redis_url: str, tmp_path: Path) -> Terminal:
+    terminal.set(REDIS_URL=redis_url, ORION_HOME=str(tmp_path))
+    return terminal
 
 
 def test_a12_pause_and_resume_say_what_holds(terminal: Terminal, redis_url: str) -> None:

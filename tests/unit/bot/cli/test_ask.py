@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from collections.abc import Iterator
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from structlog.testing import capture_logs
 from bot.cli.ask import ask, exit_code
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, calls, fails, says
-from tests.support.orion_command import LIMITS, QUESTION, Terminal, opened
+from tests.support.orion_command import LIMITS, QUESTION, Terminal
 from tests.support.orion_running import process, settings_in
 
 FIELDS = {
@@ -34,11 +33,6 @@ FIELDS = {
 }
 GOOD = "<answer>Each API key may make **600** requests a minute [1].</answer>"
 BAD = "<answer>Each API key may make 900 requests a minute [1].</answer>"
-
-
-@pytest.fixture
-def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    yield from opened(tmp_path, capsys, monkeypatch)
 
 
 def docs_in(folder: Path) -> Path:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
@@ -13,19 +11,16 @@ from redis.asyncio import Redis
 from agent.thread.conversation import ThreadKey
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
-from tests.support.orion_command import Terminal, opened
+from tests.support.orion_command import Terminal
 
 THREAD = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
 SECRET = "where do the diamonds lie?"
 
 
 @pytest.fixture
-def terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, redis_url: str
-) -> Iterator[Terminal]:
-    for terminal in opened(tmp_path, capsys, monkeypatch):
-        terminal.set(REDIS_URL=redis_url)
-        yield terminal
+def terminal(terminal: Terminal, redis_url: str) -> Terminal:
+    terminal.set(REDIS_URL=redis_url)
+    return terminal
 
 
 def in_redis(url: str, *, bury: int = 0) -> list[str]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.orion_command import QUESTION, Terminal, opened
+from tests.support.orion_command import QUESTION, Terminal
 
 CLAIMS = (
     '{"id": 1, "source": "Backups are kept for 30 days.", "claim": "Backups are kept for 31 days.", "supported": 0}\n'
@@ -20,11 +18,6 @@ TEXTS = """{"id": "a", "text": "Hello!", "passes": true, "kind": "greeting"}
 """
 COLLECTION = {"docs": {"a": {"title": "Kiln", "text": "It cools."}}, "queries": {"q": "kiln"}, "qrels": {"q": {"a": 1}}}
 QUESTIONS = f'{{"id": "a", "question": "{QUESTION}", "expect": ["600 requests"]}}\n'
-
-
-@pytest.fixture
-def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    yield from opened(tmp_path, capsys, monkeypatch)
 
 
 def test_f8_eval_grounding_prints_a_report_a_file_and_writes_predictions(terminal: Terminal) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,7 @@ from bot.cli.main import app
 from bot.cli.output import run
 from bot.cli.signals import EndedAtOnce
 from bot.redis.embedded import EmbeddedRedisError
-from tests.support.orion_command import LIMITS, QUESTION, Terminal, opened
-
-
-@pytest.fixture
-def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    yield from opened(tmp_path, capsys, monkeypatch)
+from tests.support.orion_command import LIMITS, QUESTION, Terminal
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
@@ -13,16 +11,13 @@ from redis.asyncio import Redis
 from bot.cli.output import prefix_of
 from bot.stores.turn_records import TurnRecords
 from observability.stats import Stats, TurnFigures
-from tests.support.orion_command import Terminal, opened
+from tests.support.orion_command import Terminal
 
 
 @pytest.fixture
-def terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, redis_url: str
-) -> Iterator[Terminal]:
-    for found in opened(tmp_path, capsys, monkeypatch):
-        found.set(REDIS_URL=redis_url)
-        yield found
+def terminal(terminal: Terminal, redis_url: str) -> Terminal:
+    terminal.set(REDIS_URL=redis_url)
+    return terminal
 
 
 def turns(url: str, port: int | None, count: int) -> None:

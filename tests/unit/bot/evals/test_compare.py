@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.errors import WrongUse
 from bot.evals.compare import Change, compare
-from tests.support.orion_command import Terminal, opened
+from tests.support.orion_command import Terminal
 
 ANSWERS: dict[str, Any] = {
     "file": "q.jsonl",
@@ -33,11 +31,6 @@ VERIFIER: dict[str, Any] = {
     "kinds": {},
 }
 RANKING: dict[str, Any] = {"file": "s.json", "docs": 9, "queries": 3, "ndcg_at_10": 0.7, "p50_ms": 1.0}
-
-
-@pytest.fixture
-def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    yield from opened(tmp_path, capsys, monkeypatch)
 
 
 def test_g5_rows_that_went_over_are_named_with_what_became_of_them() -> None:

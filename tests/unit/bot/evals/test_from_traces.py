@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
-from tests.support.orion_command import QUESTION, Terminal, opened
+from tests.support.orion_command import QUESTION, Terminal
 
 USER = "U0SECRET"
 
 
 @pytest.fixture
-def terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, redis_url: str
-) -> Iterator[Terminal]:
-    for found in opened(tmp_path, capsys, monkeypatch):
-        found.set(REDIS_URL=redis_url)
-        yield found
+def terminal(terminal: Terminal, redis_url: str) -> Terminal:
+    terminal.set(REDIS_URL=redis_url)
+    return terminal
 
 
 def turn(

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from observability.langfuse import tracing, turn_trace
 from observability.langfuse.dashboards import DashboardsError, Made, charts, make_dashboard
 from tests.support.langfuse_dashboards import LangfuseDashboards
-from tests.support.orion_command import Terminal, opened
+from tests.support.orion_command import Terminal
 
 CHARTS = charts()
-
-
-@pytest.fixture
-def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    yield from opened(tmp_path, capsys, monkeypatch)
 
 
 @pytest.fixture
