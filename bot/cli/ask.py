@@ -29,7 +29,7 @@ from bot.stores.turn_records import Recorder, repairs_json, sources_json, violat
 from bot.turn.engine import open_engine
 
 if TYPE_CHECKING:  # importing it is worth half a second
-    from observability.langfuse.turn_trace import TurnTrace
+    from observability.langfuse.tracing import TurnTrace
 
 log = structlog.get_logger()
 

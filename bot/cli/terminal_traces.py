@@ -12,7 +12,7 @@ from typing import Final
 from agent.thread.conversation import Question
 from bot.settings import Settings
 from bot.turn.observer import open_tracer
-from observability.langfuse.turn_trace import TurnTrace
+from observability.langfuse.tracing import TurnTrace
 
 # A person waits for the prompt: what a dead host did not take by then is dropped.
 SENT_WITHIN_S: Final = 2.0

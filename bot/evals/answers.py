@@ -28,8 +28,8 @@ from bot.settings import Settings
 from bot.stores.turn_records import Recorder
 from bot.turn.engine import Engine, open_engine
 from bot.turn.observer import end_trace, open_tracer, reason_of, trace_event
+from observability.langfuse.connection import Tracer, trace_id_of
 from observability.langfuse.experiments import Experiment, Item, push
-from observability.langfuse.tracing import Tracer, trace_id_of
 from verification.types import Source
 
 # What a label cannot foresee: where the model cites, and what it makes bold.

@@ -37,8 +37,8 @@ from bot.settings import Settings
 from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
 from bot.turn.status import WorkingStatus
-from observability.langfuse.tracing import Tracer
-from observability.langfuse.turn_trace import TurnTrace
+from observability.langfuse.connection import Tracer
+from observability.langfuse.tracing import TurnTrace
 from observability.langfuse.types import Attempt, Generation
 from observability.metrics import Metrics
 from observability.stats import Stats, TurnFigures

@@ -12,8 +12,8 @@ from typing import Any, Final
 from langfuse import Evaluation, Langfuse
 
 from observability.langfuse.client import API_ERRORS
-from observability.langfuse.tracing import Tracer, in_daemon
-from observability.langfuse.turn_trace import content_of
+from observability.langfuse.connection import Tracer, in_daemon
+from observability.langfuse.tracing import content_of
 
 PUSHED_WITHIN_S: Final = 60.0
 """The longest that the end of a run waits, in seconds; one request to a host that is away fails much sooner."""

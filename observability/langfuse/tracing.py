@@ -1,143 +1,291 @@
-"""The connection to Langfuse: a trace for each turn, people's feedback, and an end that keeps its deadline (G2).
+"""The trace of one turn in Langfuse, and the scores on it (G2, F7).
 
-Its SDK, with OpenTelemetry and numpy, takes half a second and 50 MB: only who has keys loads it.
+Nothing in here fails or slows a turn: every public call stands behind a wall, spans and scores leave through the SDK's
+own threads. Without keys each call is a no-op.
 """
 
 from __future__ import annotations
 
-import asyncio
-import atexit
 import hashlib
-import re
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
-from threading import Thread
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
 import structlog
 
-from observability.langfuse.turn_trace import TurnTrace, send_score, walled
+from observability.langfuse.types import Attempt, Generation, Issue
+from observability.redaction import redact
 
 if TYPE_CHECKING:
     from langfuse import Langfuse
 
 log = structlog.get_logger()
 
-_TRACE_ID: Final = re.compile("[0-9a-f]{32}")
-Result = TypeVar("Result")
+P = ParamSpec("P")
+NAME: Final = "turn"
+"""What a trace and its root are called; charts read it."""
+# The longest text sent; what a person wants to read in a trace is shorter.
+MAX_TEXT: Final = 50_000
+# Langfuse takes no more, and only ASCII, for session and user.
+MAX_ID: Final = 200
+KINDS: Final = {
+    **dict.fromkeys(("search", "list_documents", "get_document", "web_search", "slack_search"), "retriever"),
+    "llm_generate": "generation",
+}
+"""Langfuse's type of a tool that is more than a tool."""
+DISCARDED: Final = "discarded"
+"""The ``error`` of a draft that nobody wanted yet: no fault of anybody's."""
+NOT_KEPT: Final = frozenset({"slack_search"})
+"""What these bring may be kept nowhere: of a turn that asked them, what the model was shown leaves as lengths (D3)."""
+# Which outcomes say whether verification passed; a failed one does only when verification was the reason.
+_PASSED: Final = {"answered": True, "partial": False}
 
 
-def trace_id_of(turn_id: str) -> str:
-    """The trace of a turn: the same whoever asks, so a click days later and a turn begun anew both find it.
-
-    A turn id that can be a trace id is one: what the log and the record call the turn finds its trace too.
-    """
-    if _TRACE_ID.fullmatch(turn_id) and turn_id.strip("0"):
-        return turn_id
-    return hashlib.sha256(turn_id.encode("utf-8", "replace")).hexdigest()[:32]
+class _Connected(Protocol):
+    _client: Langfuse | None
 
 
-class Tracer:
-    """The process's connection to Langfuse; without keys, a null tracer. ``version`` is that of the prompts."""
+S = TypeVar("S", bound=_Connected)
 
-    def __init__(  # noqa: PLR0913 (what a connection needs, each named at the call)
-        self,
-        *,
-        public_key: str,
-        secret_key: str,
-        host: str,
-        send_content: bool = True,
-        version: str = "",
-        environment: str | None = None,
-    ) -> None:
-        """``environment`` is kept apart from people's questions in Slack, which stand in Langfuse's default one."""
-        self.host = host.rstrip("/")
-        self.send_content = send_content
-        self._version = version
-        self._tags = (environment or "slack",)
-        self._client: Langfuse | None = None
-        if public_key and secret_key:
-            from observability.langfuse.client import open_client  # noqa: PLC0415 (see above)
 
-            self._client = open_client(public_key, secret_key, self.host, environment)
+def walled(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    """One of the four walls: a fault of tracing is an event in the log and the turn goes on. Without keys, a no-op."""
 
-    @property
-    def client(self) -> Langfuse | None:
-        """The SDK's client, for what is no trace."""
-        return self._client
-
-    @property
-    def enabled(self) -> bool:
-        """Traces are sent somewhere."""
-        return self._client is not None
-
-    def turn(self, turn_id: str, *, thread: str, user: str, question: str) -> TurnTrace:
-        """The trace of a turn, begun."""
-        trace = TurnTrace(
-            self._client,
-            trace_id=trace_id_of(turn_id),
-            send_content=self.send_content,
-            version=self._version,
-            tags=self._tags,
-        )
-        trace.begin(thread=thread, user=user, question=question)
-        return trace
-
-    @walled
-    def feedback(self, turn_id: str, *, user: str, good: bool, reasons: Sequence[str] = (), said: str = "") -> None:
-        """A person's judgement of an answer, on the same trace; a second click of theirs replaces the first.
-
-        ``said`` is sent only where texts may be.
-        """
-        part = hashlib.sha256(user.encode()).hexdigest()[:16]
-        client = cast("Langfuse", self._client)
-        comment = ": ".join(filter(None, (", ".join(reasons), said if self.send_content else "")))
-        trace_id = trace_id_of(turn_id)
-        send_score(client, "user_feedback", float(good), kind="BOOLEAN", trace_id=trace_id, part=part, comment=comment)
-
-    @walled
-    def verifier(self, *, false_accept_rate: float, false_reject_rate: float) -> None:
-        """How often the verifier was wrong on labelled texts; they belong to no turn, so to a session of their own."""
-        client = cast("Langfuse", self._client)
-        rates = {"verifier_false_accept_rate": false_accept_rate, "verifier_false_reject_rate": false_reject_rate}
-        for name, rate in rates.items():
-            client.create_score(name=name, value=rate, data_type="NUMERIC", session_id="verifier")
-
-    async def aclose(self, *, deadline_s: float = 3.0) -> None:
-        """Send what is left, within ``deadline_s`` seconds; what a dead host did not take by then is dropped."""
-        client, self._client = self._client, None
-        if client is None:
+    @wraps(method)
+    def behind(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        if self._client is None:
             return
-        if client._resources is not None:  # noqa: SLF001 (there is no public way to keep the SDK from blocking the exit)
-            atexit.unregister(client._resources.shutdown)  # noqa: SLF001 (as above)
-
-        def close() -> None:
-            with suppress(Exception):
-                client.shutdown()
-
         try:
-            await in_daemon(close, "langfuse-shutdown", deadline_s)
-        except TimeoutError:
-            log.warning("trace_shutdown_cut_short", deadline_s=deadline_s)
+            method(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 (one of the four walls: tracing never ends a turn)
+            log.warning("trace_failed", part=method.__name__, error_type=type(error).__name__)
+
+    return behind
 
 
-async def in_daemon(work: Callable[[], Result], name: str, deadline_s: float) -> Result:
-    """What ``work`` gives, in a daemon's thread: the end of the process would wait for the loop's own threads.
+class TurnTrace:
+    """The trace of one turn. Made by ``Tracer.turn``; every call returns at once and never raises."""
 
-    Raises ``API_ERRORS`` and ``LookupError`` as ``work`` does, ``TimeoutError`` after ``deadline_s`` seconds.
-    """
-    from observability.langfuse.client import API_ERRORS  # noqa: PLC0415 (see above)
+    def __init__(
+        self,
+        client: Langfuse | None,
+        *,
+        trace_id: str,
+        send_content: bool,
+        version: str = "",
+        tags: Sequence[str] = (),
+    ) -> None:
+        self.trace_id = trace_id
+        self._version = version or None
+        self._tags = list(tags) or None
+        self._client = client
+        self._send_content = send_content
+        self._root: Any = None
+        self._generations: dict[tuple[str, str], Any] = {}
+        self._spoke = False
+        self._tools: dict[str, Any] = {}
+        self._keeps_found = True
+        self._session = ""
+        self._user = ""
+        self._attempts: list[Attempt] = []
 
-    loop, done = asyncio.get_running_loop(), Future[Result]()
-    done.set_running_or_notify_cancel()  # whoever stops waiting must not cancel it: the thread ends it by itself
+    @walled
+    def begin(self, *, thread: str, user: str, question: str) -> None:
+        """The turn starts. ``user`` is hashed; ``thread`` becomes the session."""
+        self._session, self._user = _ascii(thread), hashlib.sha256(user.encode()).hexdigest()
+        with self._propagated():
+            self._root = self._langfuse.start_observation(
+                trace_context={"trace_id": self.trace_id},
+                name=NAME,
+                as_type="agent",
+                input=self._content(question),
+            )
 
-    def run() -> None:
-        try:
-            done.set_result(work())
-        except (*API_ERRORS, LookupError) as error:
-            done.set_exception(error)
+    @walled
+    def model_start(self, *, phase: str, model: str, attempt: int = 0, call_id: str = "") -> None:
+        """A model call begins; ``phase`` is ``decide``, ``write`` or ``judge``."""
+        self._spoke = self._spoke and phase != "write"
+        self._generations[phase, call_id] = self._child(
+            name=phase, as_type="generation", model=model, metadata={"attempt": attempt}
+        )
 
-    Thread(target=run, name=name, daemon=True).start()
-    async with asyncio.timeout(deadline_s):
-        return await asyncio.wrap_future(done, loop=loop)
+    @walled
+    def first_token(self) -> None:
+        """Text of the draft that is being written arrived; only the first time counts."""
+        generation = self._generations.get(("write", ""))
+        if generation is not None and not self._spoke:
+            self._spoke = True
+            generation.update(completion_start_time=datetime.now(UTC))
+
+    @walled
+    def model_end(self, *, phase: str, output: str, asked: Generation, error: str = "", call_id: str = "") -> None:
+        """A model call ended; ``error`` is the kind of failure, ``discarded``, or empty."""
+        generation = self._generations.pop((phase, call_id), None)
+        if generation is None:
+            return
+        level = {"level": "DEFAULT" if error == DISCARDED else "ERROR", "status_message": error} if error else {}
+        generation.update(output=self._content(output), **self._asked(asked), **level)
+        generation.end()
+
+    @walled
+    def tool_start(self, call_id: str, *, tool: str, arguments: Mapping[str, Any]) -> None:
+        """A tool call begins."""
+        self._tools[call_id] = self._child(
+            name=tool, as_type=KINDS.get(tool, "tool"), input=self._found(dict(arguments))
+        )
+        self._keeps_found = self._keeps_found and tool not in NOT_KEPT
+
+    @walled
+    def tool_end(
+        self, call_id: str, *, ok: bool, content: str, error: str = "", asked: Generation | None = None
+    ) -> None:
+        """A tool call ended. ``asked`` is what the tool asked a model, if it is one of those that do."""
+        observation = self._tools.pop(call_id, None)
+        if observation is None:
+            return
+        level = {} if ok else {"level": "WARNING", "status_message": "failed"}
+        observation.update(output=self._found(content or error), **(self._asked(asked) if asked else {}), **level)
+        observation.end()
+
+    @walled
+    def attempt(self, attempt: Attempt) -> None:
+        """A draft was judged: one guardrail observation, with its own score."""
+        guardrail = self._child(
+            name="verify",
+            as_type="guardrail",
+            input=self._content(attempt.draft),
+            output=self._content(attempt.text),
+            metadata={
+                "attempt": attempt.number,
+                "passed": attempt.passed,
+                "repairs": dict(attempt.repairs or {}),
+                "issues": [self._issue(issue) for issue in attempt.issues],
+            },
+            level="DEFAULT" if attempt.passed else "WARNING",
+        )
+        if guardrail is None:
+            return
+        guardrail.end()
+        self._attempts.append(attempt)
+        self._score(
+            "verify_attempt_pass", float(attempt.passed), "BOOLEAN", part=str(attempt.number), observation=guardrail.id
+        )
+        for rule in sorted({issue.rule for issue in attempt.issues if issue.severity == "error"}):
+            self._score("verify_failure", rule, "CATEGORICAL", part=f"{attempt.number}-{rule}")
+
+    @walled
+    def end(self, *, outcome: str, reason: str = "", answer: str = "") -> None:
+        """The turn is over; what is still open is closed. ``verify_pass`` stays unset where nothing was judged.
+
+        Only the first end counts.
+        """
+        root, self._root = self._root, None
+        if root is None:
+            return
+        for observation in (*self._tools.values(), *filter(None, self._generations.values())):
+            observation.end()
+        failed = {"level": "ERROR", "status_message": reason} if outcome == "failed" else {}
+        metadata = {"outcome": outcome, "reason": reason, "attempts": len(self._attempts)}
+        root.update(output=self._content(answer), metadata=metadata, **failed)
+        root.end()
+        # Scores by outcome and by first draft exist for the dashboard: Langfuse cannot count what metadata says.
+        self._score("turn_outcome", outcome, "CATEGORICAL")
+        passed = False if (outcome, reason) == ("failed", "verification") else _PASSED.get(outcome)
+        if passed is not None:
+            self._score("verify_pass", float(passed), "BOOLEAN")
+            self._score("verify_attempts", float(len(self._attempts)), "NUMERIC")
+        if passed is not None and self._attempts:
+            self._score("verify_first_pass", float(self._attempts[0].passed), "BOOLEAN")
+
+    @property
+    def _langfuse(self) -> Langfuse:
+        """The client; the wall lets nothing through without one."""
+        return cast("Langfuse", self._client)
+
+    def _child(self, **facts: Any) -> Any:
+        if self._root is None:
+            return None
+        with self._propagated():
+            return self._root.start_observation(**facts)
+
+    @contextmanager
+    def _propagated(self) -> Iterator[None]:
+        from langfuse import propagate_attributes  # noqa: PLC0415 (loaded by whoever opened the client)
+
+        with propagate_attributes(
+            session_id=self._session, user_id=self._user, trace_name=NAME, version=self._version, tags=self._tags
+        ):
+            yield
+
+    def _score(
+        self, name: str, value: float | str, kind: str, *, part: str = "", observation: str | None = None
+    ) -> None:
+        """One score; its id is fixed, so that a turn begun anew replaces it."""
+        send_score(self._langfuse, name, value, kind=kind, trace_id=self.trace_id, part=part, observation=observation)
+
+    def _issue(self, issue: Issue) -> dict[str, str]:
+        told = self._send_content and self._keeps_found  # a detail may say what stands in a source
+        words = {"words": _clipped(issue.words), "detail": _clipped(issue.detail)} if told else {}
+        return {"rule": issue.rule, "severity": issue.severity, **words}
+
+    def _content(self, value: Any) -> Any:
+        return content_of(value, send=self._send_content)
+
+    def _asked(self, asked: Generation) -> dict[str, Any]:
+        """A model call as a generation has it: chat messages as they are, with the tools beside them if there are."""
+        facts: dict[str, Any] = {"usage_details": asked.usage}
+        if asked.model:
+            messages = [{**message, "content": self._found(message["content"])} for message in asked.messages]
+            tools = {"tools": list(asked.tools), "messages": messages} if asked.tools else messages
+            facts |= {"model": asked.model, "model_parameters": _flat(asked.parameters), "input": tools}
+        return facts
+
+    def _found(self, value: Any) -> Any:
+        """The same for what may hold the words of what was found."""
+        return content_of(value, send=self._send_content and self._keeps_found)
+
+
+def _flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as Langfuse shows them: single values, anything else as JSON."""
+    return {
+        name: value if isinstance(value, str | int | float | bool) else json.dumps(value)
+        for name, value in parameters.items()
+    }
+
+
+def content_of(value: Any, *, send: bool) -> Any:
+    """A text, or arguments, as they may leave: redacted, or only how long they are."""
+    if not send:
+        return {"length": len(value if isinstance(value, str) else str(value))}
+    return redact(_clipped(value) if isinstance(value, str) else value)
+
+
+def send_score(  # noqa: PLR0913 (a score has this many facts, each named at the call)
+    client: Langfuse,
+    name: str,
+    value: float | str,
+    *,
+    kind: str,
+    trace_id: str,
+    part: str = "",
+    observation: str | None = None,
+    comment: str = "",
+) -> None:
+    """Queue one score; its id follows from what it is about."""
+    facts: dict[str, Any] = {"name": name, "value": value, "data_type": kind, "trace_id": trace_id}
+    facts |= {"comment": comment} if comment else {}
+    score_id = "-".join(filter(None, (trace_id, name, part)))
+    client.create_score(score_id=score_id, observation_id=observation, **facts)
+
+
+def _ascii(text: str) -> str:
+    """``text`` where Langfuse takes it as an id, else a hash of it."""
+    fits = text.isascii() and len(text) <= MAX_ID
+    return text if fits else hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"

@@ -14,7 +14,7 @@ from agent.thread.state import ThreadState
 from agent.tools.builtin.llm_generate import LlmGenerate
 from agent.turn.loop import run_turn
 from bot.turn.observer import trace_event
-from observability.langfuse.tracing import Tracer
+from observability.langfuse.connection import Tracer
 from tests.support.fakes import LIMITS, PassageTool, question
 from tests.support.langfuse_receiver import LangfuseReceiver, ReceivedSpan
 from tests.support.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says

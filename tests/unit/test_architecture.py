@@ -13,7 +13,7 @@ from tests.support.paths import ROOT
 
 PACKAGES = ("bot", "agent", "verification", "observability")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-WALLS = {"bot/queue/worker.py", "agent/tools/tool.py", "verification/check.py", "observability/langfuse/turn_trace.py"}
+WALLS = {"bot/queue/worker.py", "agent/tools/tool.py", "verification/check.py", "observability/langfuse/tracing.py"}
 PURE = (
     "verification/",
     "agent/model/tag_stream.py",

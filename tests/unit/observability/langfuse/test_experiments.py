@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from observability.langfuse import experiments
+from observability.langfuse.connection import Tracer
 from observability.langfuse.experiments import TO_BE_REFUSED, Experiment, Item
-from observability.langfuse.tracing import Tracer
 from tests.support.langfuse_receiver import LangfuseReceiver
 
 KEYS = itertools.count()

@@ -14,8 +14,8 @@ from contextlib import asynccontextmanager
 import pytest
 from structlog.testing import capture_logs
 
-from observability.langfuse.tracing import Tracer, trace_id_of
-from observability.langfuse.turn_trace import TurnTrace
+from observability.langfuse.connection import Tracer, trace_id_of
+from observability.langfuse.tracing import TurnTrace
 from observability.langfuse.types import Attempt, Generation
 from tests.support.langfuse_receiver import LangfuseReceiver
 from verification.types import Violation
@@ -297,7 +297,7 @@ async def test_g2_a_dead_or_hanging_host_delays_neither_the_turn_nor_the_end(hos
 
 EXITING = """
 import asyncio, sys, time
-from observability.langfuse.tracing import Tracer
+from observability.langfuse.connection import Tracer
 async def main():
     tracer = Tracer(public_key="pk", secret_key="sk", host=sys.argv[1])
     tracer.turn("t", thread="x", user="u", question="q").end(outcome="answered", answer="a")

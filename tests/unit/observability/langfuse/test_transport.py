@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from observability.langfuse.connection import Tracer
 from observability.langfuse.dashboards import DashboardsError, make_dashboard
-from observability.langfuse.tracing import Tracer
 from observability.langfuse.transport import TrustingAdapter
 from tests.support.tls_server import behind_tls, certificate
 from tests.support.waiting import wait_until
