@@ -186,12 +186,20 @@ class Summary(Tally):
         return {"target": TARGET, **Tally(counts=self.counts).to_json(), "verifier": verifier, "days": days}
 
 
+# KEYS day  ARGV kept for s, (counter, amount)...
+_ADD = """
+for i = 2, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+"""
+
+
 class Stats:
     """The counters behind one Redis. ``prefix`` keeps one Orion's figures apart from another's in the same Redis."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
         self._redis = redis
         self._prefix = prefix
+        self._add = redis.register_script(_ADD)
 
     def key(self, moment: datetime) -> str:
         """Where the counters of that UTC day lie."""
@@ -200,12 +208,8 @@ class Stats:
     async def record(self, turn: TurnFigures, *, now: datetime | None = None) -> None:
         """Add one turn to its day. Raises ``redis.exceptions.RedisError``."""
         key = self.key(now or datetime.now(UTC))
-        # Counters of one hash: each alone is right, so no transaction is worth its cost.
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for name, amount in increments(turn).items():
-                pipe.hincrby(key, name, amount)
-            pipe.expire(key, KEPT)
-            await pipe.execute()
+        counts = [word for count in increments(turn).items() for word in count]
+        await self._add(keys=[key], args=[int(KEPT.total_seconds()), *counts])
 
     async def read(self, days: int, *, now: datetime | None = None) -> Summary:
         """The last ``days`` days, today included. Raises ``redis.exceptions.RedisError``."""

@@ -20,6 +20,7 @@ SCHEMA = 1
 HISTORY_KEPT = 40
 """Messages kept in a state: twenty turns. Phase two sees the last five, the rest serves follow-ups."""
 SOURCES_KEPT = 8
+POSTED_KEPT = 20
 
 
 class StateNotSaved(Exception):  # noqa: N818 - it states a fact; the turn goes on (E4)
@@ -58,7 +59,8 @@ class ThreadState:
 
     ``undo`` is the state before the latest question as JSON, less what the rest of the state still holds.
     ``opened_with_files`` says that the thread's first message has files to be read again for the next question.
-    ``found`` is there as long as a question back waits for its answer.
+    ``found`` is there as long as a question back waits for its answer. ``posted`` tells, for the latest questions (by
+    their ts), in which messages (by theirs) the answer stands.
     """
 
     schema: int = SCHEMA
@@ -74,11 +76,18 @@ class ThreadState:
     undo: str = ""
     opened_with_files: bool = False
     found: Found | None = None
+    posted: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def with_posted(state: ThreadState, ts: str, messages: tuple[str, ...]) -> ThreadState:
+    """The state, remembering where the answer to the message ``ts`` stands."""
+    posted = {**state.posted, ts: messages}
+    return replace(state, posted=dict(list(posted.items())[-POSTED_KEPT:]))
 
 
 def with_undo(state: ThreadState, before: ThreadState) -> ThreadState:
     """The state, remembering what the latest question found: an edit of that question starts from there (A3)."""
-    kept = replace(before, history=(), sources=(), undo="")
+    kept = replace(before, version=0, history=(), sources=(), undo="", posted={})
     return replace(state, undo=to_json(kept))
 
 
@@ -88,7 +97,8 @@ def before_latest(state: ThreadState, ts: str) -> ThreadState | None:
     if not asked or state.history[asked[-1]].ts != ts:
         return None
     found = from_json(state.undo) if state.undo else ThreadState()
-    return replace(found, version=state.version, history=state.history[: asked[-1]], sources=state.sources)
+    history = state.history[: asked[-1]]
+    return replace(found, version=state.version, history=history, sources=state.sources, posted=state.posted)
 
 
 def unsaid(state: ThreadState, ts: str) -> ThreadState:
@@ -193,8 +203,9 @@ def taken_up(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
 
 
 def to_json(state: ThreadState) -> str:
-    """One line of JSON; ``from_json`` gives the same state back."""
-    return json.dumps(asdict(state), ensure_ascii=False, separators=(",", ":"))
+    """One line of JSON; ``from_json`` gives the same state back. What is as in a fresh state is left out."""
+    told = {name: value for name, value in asdict(state).items() if value != _FRESH[name]}
+    return json.dumps({"schema": state.schema, **told}, ensure_ascii=False, separators=(",", ":"))
 
 
 def from_json(text: str | bytes) -> ThreadState:
@@ -216,3 +227,4 @@ def from_json(text: str | bytes) -> ThreadState:
 _KINDS: Final[dict[str, TypeAdapter[Any]]] = {
     name: TypeAdapter(kind) for name, kind in get_type_hints(ThreadState).items() if name != "schema"
 }
+_FRESH: Final = asdict(ThreadState())

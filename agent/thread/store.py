@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 
+from agent.packing import packed, unpacked
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import SCHEMA, StateNotSaved, ThreadState, from_json, to_json
 
@@ -88,7 +89,7 @@ def read_row(row: Sequence[Any]) -> tuple[ThreadState, int]:
     if version is None:
         return ThreadState(), written
     # The hash's own version is what the next save is checked against, whatever the text says.
-    return replace(from_json(text), version=int(version)), written
+    return replace(from_json(unpacked(str(text))), version=int(version)), written
 
 
 class ThreadStore:
@@ -124,7 +125,7 @@ class ThreadStore:
         """
         saved = replace(state, version=state.version + 1)
         # A lone surrogate (half an emoji, from a cut text) has no UTF-8 form: better a question mark than no state.
-        text = to_json(saved).encode("utf-8", "replace")
+        text = packed(to_json(saved)).encode("utf-8", "replace")
         keys = [self.key(key), fence.key if fence else self.key(key)]
         arguments: list[Any] = [state.version, saved.version, text, self._ttl_s, fence.token if fence else "", SCHEMA]
         try:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import structlog
 from redis.asyncio import Redis
 
+from agent.packing import unpacked
 from agent.thread.conversation import ThreadKey
 from bot.errors import WrongUse
 from bot.events.catch_up import Served
@@ -131,7 +132,7 @@ class Forgetting:
         for thread in await self._named(reference):
             await self._messages(found, lambda _, place, wanted=thread: place == wanted)  # type: ignore[misc]  # bound now
             await self._notes(thread, found)
-            quoted = f'"thread": "{thread}"'
+            quoted = f'"thread":"{thread}"'
             async for key in self._keys():
                 if key.kind == "turn" and quoted in await self._text(key):
                     await self._forget(key, found)
@@ -213,8 +214,8 @@ class Forgetting:
 
     async def _text(self, key: Key) -> str:
         if key.kind == "state":
-            return str(await self._redis.hget(key.name, "state") or "")
-        return str(await self._redis.get(key.name) or "")
+            return unpacked(str(await self._redis.hget(key.name, "state") or ""))
+        return unpacked(str(await self._redis.get(key.name) or ""))
 
     async def _keys(self) -> AsyncIterator[Key]:
         """Every key of this Orion; ``{prefix:shard}`` and ``prefix`` alike begin one."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, Final
@@ -17,7 +17,8 @@ import structlog
 
 from agent.texts.catalogue import SUGGESTED_PROMPTS, own_words
 from agent.thread.conversation import ThreadKey
-from bot.delivery.blocks import Block, Frame, Mark, Post, context, render, section, under_stream
+from bot.delivery.answer_key import AnswerKey
+from bot.delivery.blocks import Block, Frame, Post, context, render, section, under_stream
 from bot.delivery.feedback import feedback_modal
 from bot.delivery.home import HomeFigures, home_view
 from bot.delivery.slots import first_to_take, seats
@@ -40,27 +41,6 @@ ENDS_SESSION: Final = "session"
 """In place of a question's ts: what is to be done again is the end of the place's session."""
 
 Note = Callable[[ThreadKey, str], Awaitable[object]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerKey:
-    """Which question of which turn an answer belongs to: the identity that makes it unique in Slack.
-
-    ``may_exist`` is False only on the first try of a new question: then nothing can have been posted and the look is
-    saved. ``lease_check`` raises when the turn has lost its thread. ``language`` is the question's, None English.
-    ``stream`` is where the answer was shown while it grew; ``streamed`` the ts of a stream that was begun for it, by
-    this turn or one that died, empty where that is not known, None where there was none.
-    """
-
-    question_ts: str
-    turn_id: str = ""
-    may_exist: bool = True
-    lease_check: LeaseCheck = no_lease
-    marks: tuple[Mark, ...] = ()
-    language: str | None = None
-    ask_human: bool = False
-    stream: AnswerStream | None = None
-    streamed: str | None = None
 
 
 def today_utc() -> date:
@@ -100,8 +80,8 @@ class Delivery:
         """Reads the same workspace's conversations."""
         return self._reader
 
-    async def answer(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> str:
-        """Posts the answer, or brings what stands there already up to date. Returns the ts of its first message.
+    async def answer(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> tuple[str, ...]:
+        """Posts the answer, or brings what stands there already up to date. Returns the ts of its messages.
 
         Raises:
             DeliveryFailed: the thread or channel is gone, or Slack was away for longer than patience lasts.
@@ -117,13 +97,9 @@ class Delivery:
         if answer_key.stream and await self._closed(answer_key.stream, answer, frame, answer_key):
             for posted in _only(placeholder):
                 await self._delete(place.channel, posted.ts, answer_key.lease_check)
-            return answer_key.stream.ts
+            return (answer_key.stream.ts,)
         posts = render(answer, frame)
-        found = (
-            await self._reader.posted(place, answer_key.question_ts, answer_key.streamed)
-            if answer_key.may_exist
-            else ()
-        )
+        found = await self._found(place, answer_key)
         # A placeholder is taken over only where no answer stands yet; one that a dead worker left goes at the end.
         thread_mode = tuple(p for p in found if not p.placeholder) or first_to_take(found) or _only(placeholder)
         taken = seats(thread_mode, len(posts), answer_key.turn_id)
@@ -136,15 +112,30 @@ class Delivery:
             await self._remove(place, surplus, answer_key)
         answer_key.lease_check()  # what was posted without the thread is somebody else's to count, and to look at again
         _log.info("answer_delivered", messages=len(posts), updated=len(thread_mode), verified=answer.verified)
-        return stamps[0]
+        return tuple(stamps)
+
+    async def _found(self, place: ThreadKey, answer_key: AnswerKey) -> tuple[Posted, ...]:
+        """What stands there for the question: as Slack has it, and as it was noted when it was posted."""
+        if not answer_key.may_exist:
+            return ()
+        try:
+            found = await self._reader.posted(place, answer_key.question_ts, answer_key.streamed)
+        except DeliveryFailed as failure:
+            # Slack's limits are no reason to keep a person waiting where what is stored tells all but the unlikely.
+            if not failure.again_s or not (answer_key.unlikely or answer_key.posted):
+                raise
+            found = ()
+        return _with_noted(found, answer_key.posted)
 
     async def unposted(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> bool:
         """Whether this answer waits for its first turn under Slack's limits: no part of it can stand anywhere."""
         body = {**_address(place), "metadata": _metadata(answer_key, verified=answer.verified)}
         return await self._calls.unmade("chat.postMessage", body)
 
-    async def say(self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease) -> str:
-        """Posts one of Orion's own messages (help, muted, stopped), once for this question. Returns its ts."""
+    async def say(
+        self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease
+    ) -> tuple[str, ...]:
+        """Posts one of Orion's own messages (help, muted, stopped), once for this question."""
         return await self.answer(place, own_words(text), AnswerKey(question_ts=question_ts, lease_check=lease_check))
 
     async def notify(self, place: ThreadKey, text: str, about: str, lease_check: LeaseCheck = no_lease) -> None:
@@ -160,12 +151,15 @@ class Delivery:
             noted = partial(self._maybe_posted, place, about.partition(":")[0])
             await self._calls.write("chat.postMessage", body, lease_check=lease_check, look=look, maybe_posted=noted)
 
-    async def withdraw(self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease) -> int:
-        """Deletes the answer to a question that was deleted. Returns how many messages went."""
-        thread_mode = await self._reader.posted(place, question_ts)
-        for posted in thread_mode:
-            await self._delete(place.channel, posted.ts, lease_check)
-        return len(thread_mode)
+    async def withdraw(
+        self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease, *, posted: Sequence[str] = ()
+    ) -> int:
+        """Deletes the answer to a question that was deleted, also the messages ``posted``. Returns how many went."""
+        key = AnswerKey(question_ts=question_ts, posted=tuple(posted))
+        found = await self._found(place, key)
+        for one in found:
+            await self._delete(place.channel, one.ts, lease_check)
+        return len(found)
 
     async def take_away(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> bool:
         """Deletes one message. False where it is a stream that its turn, which lives, ended as an answer meanwhile."""
@@ -386,6 +380,13 @@ def _metadata(answer_key: AnswerKey, *, verified: bool, number: int = 1) -> dict
     payload = {"question_ts": answer_key.question_ts, "turn_id": answer_key.turn_id, "verified": verified}
     part = {"part": number} if number > 1 else {}
     return {"event_type": ANSWER_EVENT, "event_payload": {**payload, **part}}
+
+
+def _with_noted(found: tuple[Posted, ...], noted: Sequence[str]) -> tuple[Posted, ...]:
+    """What Slack has of an answer, and the messages noted for it that it does not tell from others."""
+    known = {posted.ts for posted in found}
+    more = [Posted(ts=ts, part=part) for part, ts in enumerate(noted, 1) if ts not in known]
+    return tuple(sorted((*found, *more), key=lambda posted: posted.part))
 
 
 def _shortened(text: str) -> str:

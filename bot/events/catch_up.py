@@ -60,10 +60,12 @@ class Served:
         """
         if thread.channel.startswith("D") and thread.thread_ts == ts:
             thread = replace(thread, thread_ts=thread.channel)
-        now = self._clock()
+        await self._redis.zadd(self.key, {str(thread): self._clock()})
+
+    async def tidy(self) -> None:
+        """Keep the latest, for thirty days."""
         async with self._redis.pipeline(transaction=False) as pipe:
-            pipe.zadd(self.key, {str(thread): now})
-            pipe.zremrangebyscore(self.key, 0, now - KEPT_S)
+            pipe.zremrangebyscore(self.key, 0, self._clock() - KEPT_S)
             pipe.zremrangebyrank(self.key, 0, -PLACES_KEPT - 1)
             pipe.expire(self.key, KEPT_S)
             await pipe.execute()
@@ -165,6 +167,7 @@ class CatchingUp:
 
     async def _listened(self, now: float) -> None:
         await self._redis.set(self.heartbeat_key, now, ex=KEPT_S)
+        await self._served.tidy()
 
     async def _catch_up(self, now: float, away_s: float) -> None:
         oldest = f"{now - min(away_s + OVERLAP_S, self._recent_s):.6f}"

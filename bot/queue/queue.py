@@ -40,8 +40,6 @@ SOLO_TRIES = 2
 SEEN_TTL_S = 24 * 3600
 # An effect may be repeated as long as its message can come again: until `done`, and while its event ids are known.
 MARK_TTL_S = SEEN_TTL_S
-SETTLED = "settled"
-"""What a mark becomes once the effect it prepared has happened for good."""
 DEAD_TTL_S = 30 * 24 * 3600
 DEAD_KEPT = 10_000
 
@@ -189,7 +187,8 @@ class Mailbox:
         ids = dict.fromkeys(event_ids)  # the same id twice in one call is no twin
         # Half an emoji in a cut text has no UTF-8 form; refusing it would have Slack send it for ever.
         text = body.encode("utf-8", "replace") if isinstance(body, str) else body
-        message_id = f"{said}/{uuid.uuid4().hex}" if _SAID.fullmatch(said) else uuid.uuid4().hex
+        anew = uuid.uuid4().hex
+        message_id = f"{said}/{anew[:12]}" if _SAID.fullmatch(said) else anew
         how = [SEEN_TTL_S, self._wakeup.ttl_in_scripts, round(hold_s * 1000), "1" if fuller else ""]
         arguments = [thread, message_id, text, *how, *ids]
         stored = await self._wakeup.answered(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
@@ -274,7 +273,7 @@ class Mailbox:
     ) -> bool:
         """End the turn; False when somebody took the thread over (nothing happens then).
 
-        ``settles`` names a mark of this thread that nobody needs any more: ``SETTLED`` takes its place.
+        ``settles`` names a mark of this thread that nobody needs any more: it goes.
 
         ``ok`` and ``dead`` take the message away (``dead`` keeps it with ``reason``); ``retry`` leaves it where it is
         for ``after_s``; ``giveback`` leaves it for anybody (after ``after_s``), and this try does not count.
@@ -288,7 +287,6 @@ class Mailbox:
             DEAD_TTL_S,
             self._wakeup.ttl_in_scripts,
             f"{claimed.thread}:{settles}" if settles else "",
-            SETTLED,
         ]
         return await self._wakeup.answered(await self._done(keys=[shard], args=[claimed.thread, token, *ending]))
 

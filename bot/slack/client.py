@@ -26,7 +26,7 @@ from observability.loopback import proxy_for
 
 SLACK_API_URL: Final = "https://slack.com/api/"
 _CALL_TIMEOUT_S: Final = 20.0
-_MOST_CONNECTIONS: Final = 100
+_MOST_CONNECTIONS: Final = 1_000  # of all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
 _log = structlog.get_logger()
 
 

@@ -34,6 +34,7 @@ _PASSING: Final = frozenset(
 _SERVER_ERROR: Final = 500
 _LIMITED: Final = frozenset({"ratelimited", "rate_limited"})
 _LONGEST_PAUSE_S: Final = 20.0
+AT_ONCE: Final = 20
 _LEFT_ALONE: Final = "left_alone"
 _log = structlog.get_logger()
 
@@ -81,7 +82,7 @@ class SlackCalls:
     ``patience_s`` bounds the time from the first attempt to the start of the last one, ``attempt_s`` each attempt.
     ``on_trouble`` hears the method and the reason of each attempt that failed. ``breaker`` stands before what changes
     something. ``limits`` are those of the workspace: a call whose turn comes later than ``turn_s`` from now fails, and
-    says when to try again.
+    says when to try again. No more than ``at_once`` calls are under way: a slow workspace leaves connections to others.
     """
 
     def __init__(  # noqa: PLR0913 - how patient to be, each named at the call
@@ -95,6 +96,7 @@ class SlackCalls:
         breaker: CircuitBreaker | None = None,
         limits: RateLimits | None = None,
         turn_s: float = 2.0,
+        at_once: int = AT_ONCE,
     ) -> None:
         self._client = client
         self._patience_s = patience_s
@@ -104,6 +106,7 @@ class SlackCalls:
         self._breaker = breaker or CircuitBreaker("slack")
         self._limits = limits
         self._turn_s = turn_s
+        self._places = asyncio.Semaphore(at_once)
 
     async def read(self, method: str, **params: Any) -> Reply:
         """Calls a reading method.
@@ -243,7 +246,7 @@ class SlackCalls:
 
     async def _attempt(self, method: str, attempt: Callable[[], Awaitable[Any]], timeout_s: float) -> Reply | _Trouble:
         try:
-            async with asyncio.timeout(timeout_s):
+            async with self._places, asyncio.timeout(timeout_s):
                 reply = await attempt()
         except SlackApiError as exc:
             trouble = _told(exc)

@@ -19,7 +19,7 @@ from bot.stores.cancellations import after
 from bot.stores.pause import Pause, read_pause
 from bot.stores.stores import Stores
 
-_MARKS: Final = ("outbox", "waits", "streams", "stream")
+_MARKS: Final = ("outbox", "waits", "streams", "stream", "thread")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,8 @@ class Facts:
 
     ``standing`` is where Orion stands in the thread, None where nobody addressed it. ``stopped`` is the ts of a stop
     that came after the message, empty where none did. ``resumed`` is when the last pause ended, in seconds since 1970.
-    ``used_up`` names the budget that is. ``outbox``, ``waits``, ``streams`` and ``stream`` are the marks that earlier
-    tries of the turn left.
+    ``used_up`` names the budget that is. ``outbox``, ``waits``, ``streams``, ``stream`` and ``thread`` are the marks
+    that earlier tries of the turn left.
     """
 
     state: ThreadState = field(default_factory=ThreadState)
@@ -47,6 +47,7 @@ class Facts:
     waits: str | None = None
     streams: str | None = None
     stream: str | None = None
+    thread: str | None = None
 
     @property
     def engaged(self) -> bool:

@@ -1,6 +1,7 @@
 """What a turn decided to say, written down before it is said: a crash in between repeats the delivery, not the turn.
 
-An entry of an older or newer version that cannot be read counts as none.
+It goes once the answer is delivered and its thread saved. An entry of another version that cannot be read counts as
+none.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 from agent.outcome import OutcomeName
 from agent.thread.state import ThreadState, from_json, to_json
 from agent.tools.builtin.slack_search import without_slack_text
-from bot.queue.queue import SETTLED
 from verification.types import Answer, Repair, Source, Violation
 
 
@@ -30,11 +30,6 @@ class Entry:
         answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)), claims=())
         fields = {"outcome": self.outcome, "answer": asdict(answer), "state": to_json(self.state)}
         return json.dumps(fields, separators=(",", ":"))
-
-
-def is_settled(stored: str | None) -> bool:
-    """Whether the entry was delivered and its thread saved: then ``SETTLED`` stands in its place."""
-    return stored == SETTLED
 
 
 def read_entry(stored: str | None) -> Entry | None:

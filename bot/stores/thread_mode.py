@@ -27,6 +27,7 @@ class ThreadModes:
         self._redis = redis
         self._prefix = prefix
         self._clock = clock
+        self._remembers = False
 
     def key(self, thread: ThreadKey) -> str:
         """Where one thread's standing lies."""
@@ -59,10 +60,10 @@ class ThreadModes:
 
     async def engage(self, thread: ThreadKey) -> None:
         """Orion was addressed here. The first time of all is when this Redis began to remember."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            pipe.set(self.key(thread), "engaged", ex=KEPT_S)
-            pipe.set(self.since_key(), self._clock(), nx=True)
-            await pipe.execute()
+        if not self._remembers:
+            await self._redis.set(self.since_key(), self._clock(), nx=True)
+            self._remembers = True
+        await self._redis.set(self.key(thread), "engaged", ex=KEPT_S)
 
     async def confirm(self, thread: ThreadKey) -> None:
         """Somebody who may addressed Orion here: that holds, whatever was taken back meanwhile of one who may not."""

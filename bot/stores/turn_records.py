@@ -11,6 +11,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from agent.outcome import Cancelled, TurnOutcome, outcome_name
+from agent.packing import packed, unpacked
 from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
@@ -165,7 +166,8 @@ class TurnRecords:
 
     async def save(self, record: dict[str, Any]) -> None:
         """Keep a record as long as its thread is remembered."""
-        await self._redis.set(self.key(record["turn_id"]), json.dumps(record, ensure_ascii=False), ex=KEPT_S)
+        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        await self._redis.set(self.key(record["turn_id"]), packed(text), ex=KEPT_S)
         if record.get("outcome") in _FAILED:
             await self._note("failed", record["turn_id"])
         if record.get("outcome") == "refused":
@@ -227,7 +229,7 @@ class TurnRecords:
     async def load(self, turn_id: str) -> dict[str, Any] | None:
         """A record, or None when there is none (any more)."""
         stored = await self._redis.get(self.key(turn_id))
-        return json.loads(stored) if stored else None
+        return json.loads(unpacked(str(stored))) if stored else None
 
 
 async def _hash(redis: Redis, key: str) -> list[str]:

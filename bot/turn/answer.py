@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from agent.outcome import Cancelled, outcome_name
 from agent.texts.catalogue import help_text, own_words, say
 from agent.thread.conversation import Question
-from agent.thread.state import ThreadState, before_latest, retold
+from agent.thread.state import ThreadState, before_latest, retold, with_posted
 from agent.turn.loop import stopped
 from agent.turn.progress import Save
 from bot.delivery.blocks import Mark, short_id
@@ -29,7 +29,7 @@ from bot.slack.files import opened_with
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.outbox import Entry, is_settled, read_entry
+from bot.stores.outbox import Entry, read_entry
 from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
 from bot.turn.delete_answer import take_back
@@ -122,7 +122,7 @@ class Answering:
                 await self._look_again(job)
             raise
         finally:
-            if claimed.tries > 1:  # whoever died over it may have said the same
+            if claimed.tries > 1 and job.begun:  # whoever died over it may have said the same
                 await self._look_again(job)
 
     async def settle(self, pending_check: PendingCheck, claimed: Claimed, lease: Lease) -> Ending:
@@ -151,8 +151,6 @@ class Answering:
             entry = await self._decided(job)
             if entry is not None:
                 await self._deliver(job, entry)
-            elif is_settled(job.facts.outbox):
-                return
             elif not any(posted.turn_id for posted in await self._delivery.reader.posted(job.place, incoming.ts)):
                 text = say("internal", job.language, id=short_id(job.turn_id))
                 answer_key = replace(job.answer_key(), turn_id="", streamed=await self._streamed.ts_of(job))
@@ -195,9 +193,7 @@ class Answering:
         try:
             entry = read_entry(job.facts.outbox)
             if entry is not None:
-                await self._finish(job, entry)
-            elif is_settled(job.facts.outbox):
-                return OK
+                entry = await self._finish(job, entry)
             elif not job.facts.wanted:
                 await self._let_go(job)
                 return OK
@@ -217,15 +213,16 @@ class Answering:
         await self._save(job, entry.state)
         return replace(OK, settles=job.outbox)
 
-    async def _finish(self, job: Job, entry: Entry) -> None:
+    async def _finish(self, job: Job, entry: Entry) -> Entry:
         """Deliver what an earlier try decided, and take away the status that it may have left."""
-        if job.claimed.tries == 1 and await self._delivery.unposted(job.place, entry.answer, job.answer_key()):
-            await self._deliver(job, entry, may_exist=False)  # it only waited for its turn
+        if await self._delivery.unposted(job.place, entry.answer, job.answer_key()):
+            entry = await self._deliver(job, entry, may_exist=False)  # it only waited for its turn
             await self._delivery.sessions.end(job.place, lease_check=job.lease.require)
-            return
-        await self._deliver(job, entry)
+            return entry
+        entry = await self._deliver(job, entry)
         await self._clear(job)
         await self._look_again(job)
+        return entry
 
     async def _clear(self, job: Job) -> None:
         """Take away what a worker that died over this question may have left on show."""
@@ -237,8 +234,7 @@ class Answering:
         """A person took the question back. What was decided by then is finished; else nothing is said but "stopped"."""
         entry = await self._decided(job)
         if entry is not None:
-            await self._deliver(job, entry)
-            return await self._saved(job, entry)
+            return await self._saved(job, await self._deliver(job, entry))
         state = await self._threads.load(job.place)
         await self._save(job, stopped(job.incoming.question(), state))
         await self._streamed.end(job)
@@ -282,6 +278,7 @@ class Answering:
         ) as status:
             job = replace(job, context=await said_before_in_chat(job.incoming, self._stores))
             earlier = await with_earlier(job, state, self._delivery.reader)
+            job = replace(job, read=earlier.read)
             files = await self._lookups.files(job.incoming, earlier)
             brought = any(not (file.opening or file.trouble == "unseen") for file in files)
             text = job.incoming.text or (say("file_summarise", await self._spoken(job)) if brought else "")
@@ -329,7 +326,7 @@ class Answering:
             with observer.timed("deliver"):
                 known = entry is not decided or job.may_be_answered
                 try:
-                    await self._deliver(job, entry, may_exist=known, live_view=live_view)
+                    entry = await self._deliver(job, entry, may_exist=known, live_view=live_view)
                 except DeliveryFailed as failure:
                     if failure.again_s:
                         status.stand()
@@ -347,7 +344,8 @@ class Answering:
 
     async def _deliver(
         self, job: Job, entry: Entry, *, may_exist: bool = True, live_view: LiveView | None = None
-    ) -> None:
+    ) -> Entry:
+        """Say what was decided. Returns the entry with where it stands now."""
         marks: list[Mark] = ["partial"] if entry.outcome == "partial" else []
         if self._engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
             marks.append("quotes")
@@ -359,7 +357,8 @@ class Answering:
         answer_key = replace(
             answer_key, ask_human=ask_human, stream=live_view.stream if live_view else None, streamed=streamed
         )
-        await self._delivery.answer(job.place, entry.answer, answer_key)
+        messages = await self._delivery.answer(job.place, entry.answer, answer_key)
+        return replace(entry, state=with_posted(entry.state, job.incoming.ts, messages))
 
     async def _known_state(self, job: Job, state: ThreadState) -> ThreadState | None:
         """The thread as the turn meets it; None when an edit is of no interest any more (A3)."""

@@ -16,7 +16,8 @@ async def take_back(job: Job, delivery: Delivery, stores: Stores) -> None:
     if after != state:
         await stores.save(job.claimed, job.place, after)
     try:
-        await delivery.withdraw(job.place, job.incoming.ts, job.lease.require)
+        posted = state.posted.get(job.incoming.ts, ())
+        await delivery.withdraw(job.place, job.incoming.ts, job.lease.require, posted=posted)
     except DeliveryFailed as failure:
         if failure.reason != "thread_not_found":  # it would have opened the thread: nothing was answered yet
             raise

@@ -22,7 +22,8 @@ import structlog
 from redis.exceptions import RedisError
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import ENDS_SESSION, AnswerKey, Delivery
+from bot.delivery.answer_key import AnswerKey
+from bot.delivery.delivery import ENDS_SESSION, Delivery
 from bot.delivery.slots import left_blank, seconds
 from bot.queue.ending import OK, Ending, later
 from bot.queue.lease import Lease, heed_cancellation, now

@@ -5,12 +5,14 @@ Whoever mentions Orion is understood by all that stands in the thread. What Slac
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import structlog
 
+from agent.packing import packed, unpacked
 from agent.thread.conversation import Message
 from agent.thread.state import ThreadState
 from bot.slack.history import Conversation, ThreadReader, sort_key
@@ -30,12 +32,14 @@ class Earlier:
 
     It is empty where the thread was not read, and None where it was not but has files that a question may be about.
     ``asked`` is the question's own message, if it was read along. ``limited``: Slack's limits kept it from being read.
+    ``read`` is what was read, as ``kept_reading`` reads it back.
     """
 
     state: ThreadState
     first: Mapping[str, Any] | None
     asked: Mapping[str, Any] | None = None
     limited: bool = False
+    read: str = ""
 
 
 async def with_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Earlier:
@@ -55,14 +59,31 @@ async def with_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Ea
         return Earlier(state=replace(state, history=known), first=unread)
     last = max((message.ts for message in known if remembered), key=sort_key, default="")
     stamps = {message.ts for message in known}
-    read = await _read(job, reader, after=last)
+    read = kept_reading(job.facts.thread) or await _read(job, reader, after=last)
     # What was asked of Orion has a turn of its own; what Orion said, it remembers.
     missed = [m for m in read.messages if m.role == "user" and not m.addressed and m.ts not in stamps]
     # ... of which "Stopped." would count as an answer that said what it had not read.
     heard = tuple(m for m in read.messages if m.role == "user" or not known)
     history = (*known, *missed) if remembered else heard or known
     limited = read is _LIMITED
-    return Earlier(state=replace(state, history=history), first=read.first, asked=read.asked, limited=limited)
+    kept = "" if limited else _to_keep(read)
+    found = replace(state, history=history)
+    return Earlier(state=found, first=read.first, asked=read.asked, limited=limited, read=kept)
+
+
+def _to_keep(read: Conversation) -> str:
+    """A reading, for a next try of the same turn: some apps may read one thread a minute."""
+    ends = [{"ts": one.get("ts", ""), "files": one.get("files", [])} if one else {} for one in (read.first, read.asked)]
+    return packed(json.dumps([[asdict(message) for message in read.messages], *ends]))
+
+
+def kept_reading(stored: str | None) -> Conversation | None:
+    """What an earlier try read of the thread, if it was kept and can be read."""
+    try:
+        messages, first, asked = json.loads(unpacked(stored or ""))
+        return Conversation(messages=tuple(Message(**one) for one in messages), first=first, asked=asked)
+    except (ValueError, TypeError):
+        return None
 
 
 async def said_before_in_chat(incoming: Incoming, stores: Stores) -> tuple[Message, ...]:

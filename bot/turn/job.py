@@ -9,8 +9,8 @@ from typing import Final
 
 from agent.thread.conversation import Message, ThreadKey
 from agent.thread.state import ThreadState
+from bot.delivery.answer_key import AnswerKey
 from bot.delivery.blocks import Mark
-from bot.delivery.delivery import AnswerKey
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
 from bot.slack.history import sort_key
@@ -28,7 +28,8 @@ GATE_MOST_S: Final = 15.0
 class Job:
     """One message in our hands. ``facts`` are what Redis knew when it was claimed, ``schema`` is the stored one.
 
-    ``context`` is what was said last in the same direct chat before this message opened a thread of its own.
+    ``context`` is what was said last in the same direct chat before this message opened a thread of its own. ``read``
+    is what was read of the thread, to be kept if the message has to be given back.
     """
 
     claimed: Claimed
@@ -38,6 +39,7 @@ class Job:
     facts: Facts = field(default_factory=Facts)
     schema: int = 1
     context: tuple[Message, ...] = ()
+    read: str = ""
 
     def kept(self, state: ThreadState) -> ThreadState:
         """What is saved of the thread: what was said elsewhere in the chat is kept where it was said."""
@@ -69,6 +71,11 @@ class Job:
         return f"stream:{self.turn_id}"
 
     @property
+    def thread_read(self) -> str:
+        """The name of the mark under which stands what was read of the thread."""
+        return f"thread:{self.turn_id}"
+
+    @property
     def language(self) -> str | None:
         """What the person wrote in; None for English or unsure."""
         return detect(self.incoming.text)
@@ -81,7 +88,17 @@ class Job:
     @property
     def may_be_answered(self) -> bool:
         """Whether Slack may show something of ours for this question: tried before, edited, or asked long ago."""
-        return self.claimed.tries > 1 or bool(self.incoming.edited_ts) or asked_s_ago(self.incoming) > FRESH_S
+        return self.claimed.tries > 1 or self._answered_before
+
+    @property
+    def begun(self) -> bool:
+        """Whether an earlier try may have said something: an answer is decided, and a stream noted, before it shows."""
+        asks_nothing = self.incoming.kind not in {"question", "edit"}
+        return bool(asks_nothing or self.facts.outbox or self.facts.streams)
+
+    @property
+    def _answered_before(self) -> bool:
+        return bool(self.incoming.edited_ts) or asked_s_ago(self.incoming) > FRESH_S
 
     def answer_key(self, *marks: Mark, may_exist: bool = True) -> AnswerKey:
         """The identity that makes the answer unique in Slack."""
@@ -92,6 +109,8 @@ class Job:
             lease_check=self.lease.require,
             marks=marks,
             language=self.language,
+            posted=self.facts.state.posted.get(self.incoming.ts, ()),
+            unlikely=not (self.begun or self._answered_before),
         )
 
 

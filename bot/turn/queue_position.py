@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import structlog
 
 from agent.texts.catalogue import status_in
-from bot.delivery.delivery import AnswerKey, Delivery
+from bot.delivery.answer_key import AnswerKey
+from bot.delivery.delivery import Delivery
 from bot.queue.queue import Mailbox, Waiting
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed

@@ -19,6 +19,7 @@ from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, WorkingStatus
 
 log = structlog.get_logger()
 
+READ_KEPT_S = 3_600
 _EARLIEST = 1e9
 """Below this a mark holds no time: an older version wrote that the question waits, not since when."""
 
@@ -44,6 +45,8 @@ class WaitingOut:
         documents = isinstance(outcome, Failed) and outcome.reason == "KnowledgeAwayError"
         log.info("turn_waits_for_documents" if documents else "turn_waits_for_model", wait_s=round(wait_s, 1))
         await self._mailbox.mark(job.claimed, job.waits, f"{time.time():.3f}")
+        if job.read:
+            await self._mailbox.mark(job.claimed, job.thread_read, job.read, ttl_s=READ_KEPT_S)
         await status.leave(DOCUMENTS_AWAY if documents else MODEL_AWAY)
         return later(wait_s)
 

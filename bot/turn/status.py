@@ -17,7 +17,8 @@ import structlog
 from agent.tasks import beside
 from agent.texts.catalogue import LOADING, status_in
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import AnswerKey, Delivery
+from bot.delivery.answer_key import AnswerKey
+from bot.delivery.delivery import Delivery
 from bot.queue.lease import LeaseLost
 from bot.slack.web_api import DeliveryFailed
 

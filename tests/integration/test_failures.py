@@ -263,7 +263,10 @@ FAILURES: Mapping[str, Failure] = {
         slack=lambda faults: faults.fail("chat.postMessage", status=503, times=4),
         timeouts=replace(QUICK, call_s=0.03, failures=2),
     ),
-    "slack: no `assistant.threads.setStatus`": Failure(slack=lambda f: f.missing.add("assistant.threads.setStatus")),
+    "slack: no `assistant.threads.setStatus`": Failure(
+        slack=lambda f: f.missing.add("assistant.threads.setStatus"),
+        decisions=(replace(RESPOND, wait_s=0.5),),  # what is answered at once needs no status
+    ),
     "slack: blocks refused": Failure(slack=lambda faults: faults.fail("chat.postMessage", "invalid_blocks", times=2)),
     "slack: socket is recycled (`warning`, `refresh_requested`)": Failure(before=recycled),
     "slack: socket breaks without a word": Failure(before=broken),

@@ -23,7 +23,7 @@ from bot.turn.status import MODEL_AWAY
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.integration.test_failures import QUICK
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
 from tests.support.waiting import wait_until
 
 Worker = Callable[..., AbstractAsyncContextManager[Setting]]
@@ -260,6 +260,28 @@ async def test_a3_a_deleted_question_takes_every_message_of_its_answer_along(tmp
         assert len(parts) > 1
         setting.workspace.delete(CHANNEL, ts)
         await wait_until(lambda: shown_in(setting, ts) == [], "all of it is gone")
+
+
+async def test_a3_an_answer_is_found_by_what_orion_stored_where_slack_gives_no_metadata_back(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with running(settings_in(tmp_path, redis_url)) as setting:
+        workspace, ts = setting.workspace, setting.ask(f"{MENTION} {LIMIT}")
+        first = await setting.answer_to(ts)
+        await wait_until(lambda: done(setting), "the answer is saved", 5)
+
+        def strip() -> None:
+            for message in workspace.workspace.log.replies(CHANNEL, ts):
+                message.metadata = None
+
+        strip()
+        workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
+        await workspace.wait_for(lambda: [m for m in posts(workspace, CHANNEL) if "FH-2002" in shown(m)], 20)
+        assert [message["ts"] for message in posts(workspace, CHANNEL)] == [first["ts"]], "it is updated in place"
+        await wait_until(lambda: done(setting), "the edit is saved", 5)
+        strip()
+        workspace.delete(CHANNEL, ts)
+        await workspace.wait_for(lambda: not posts(workspace, CHANNEL), 20)
 
 
 async def test_a3_whoever_deletes_a_question_before_its_answer_hears_nothing_of_it(

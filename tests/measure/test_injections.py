@@ -30,7 +30,7 @@ from agent.thread.state import ThreadState
 from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
 from agent.tools.tool import Tool
 from agent.turn.loop import run_turn
-from bot.delivery.delivery import AnswerKey
+from bot.delivery.answer_key import AnswerKey
 from tests.support.fakes import Listener, PassageTool, ScriptedModel
 from tests.support.local_slack import Slack, local_slack
 from tests.support.paths import ROOT

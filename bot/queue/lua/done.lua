@@ -1,13 +1,12 @@
 -- End the turn that `token` stands for. Accepted as long as nobody took over, for what it reports has already happened.
 -- KEYS prefix  ARGV thread, token, ok|retry|dead|giveback, backoff ms, reason, dead letters kept, their TTL s, bell's TTL s,
--- mark to settle or '', what it becomes
+-- mark that nobody needs any more, or ''
 -- -> 0 refused | 1 accepted | 2 accepted, and somebody should be woken
 local thread, verb, after = ARGV[1], ARGV[3], tonumber(ARGV[4])
 local mailbox, head = p .. ':mb:' .. thread, p .. ':head:' .. thread
 if redis.call('HGET', head, 'token') ~= ARGV[2] then return 0 end
 
-local settles = ARGV[9] ~= '' and p .. ':mark:' .. ARGV[9]
-if settles and redis.call('EXISTS', settles) == 1 then redis.call('SET', settles, ARGV[10], 'KEEPTTL') end
+if ARGV[9] ~= '' then redis.call('DEL', p .. ':mark:' .. ARGV[9]) end
 redis.call('ZREM', lease, thread)
 redis.call('HDEL', head, 'token', 'until', 'worker')
 if verb == 'giveback' then redis.call('HINCRBY', head, 'tries', -1) end

@@ -40,10 +40,10 @@ async def test_one_easy_mention_costs_few_round_trips_bytes_and_log_lines(
         before = await memory(redis_client)
         informed = await answered(setting)
         assert [call.method for call in setting.workspace.calls] == ["chat.postMessage"]
-        assert len(tap.trips) <= 18, tap.trips
-        assert tap.commands() <= 36, tap.trips
+        assert len(tap.trips) <= 16, tap.trips
+        assert tap.commands() <= 20, tap.trips
         assert len(informed) <= 5, informed
-        assert await memory(redis_client) - before <= 5_500
+        assert await memory(redis_client) - before <= 3_000
 
 
 async def answered(setting: Setting) -> list[str]:

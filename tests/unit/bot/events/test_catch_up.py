@@ -248,6 +248,7 @@ async def test_h3_the_list_of_served_places_is_bounded_and_ends(redis_client: Re
     served = Served(redis_client, clock=clock)
     await redis_client.zadd(served.key, {f"T:C:{n}": clock() - n for n in range(1, PLACES_KEPT + 50)})
     await served.note(PLACE)
+    await served.tidy()
     assert await redis_client.zcard(served.key) == PLACES_KEPT
     assert (await served.latest(2))[0] == PLACE
     assert await redis_client.ttl(served.key) > 0

@@ -16,8 +16,9 @@ from structlog.testing import capture_logs
 
 from agent.tasks import beside
 from agent.texts.catalogue import help_text, say
+from bot.delivery.answer_key import AnswerKey
 from bot.delivery.blocks import HELPFUL_ACTION
-from bot.delivery.delivery import AnswerKey, Delivery
+from bot.delivery.delivery import Delivery
 from bot.delivery.home import HomeFigures, Known
 from bot.events.interactions import Complaint, Feedback
 from bot.events.listeners import Services, register
@@ -309,7 +310,7 @@ async def test_a12_a_refused_channel_is_acknowledged_and_only_told_so(opened: Op
 async def test_a8_not_helpful_asks_what_was_wrong_in_the_language_of_the_question(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
-        posted = await running.slack.delivery.answer(
+        (posted,) = await running.slack.delivery.answer(
             place, answer("So [1]."), AnswerKey(question_ts=ts, turn_id="turn-1")
         )
         server = running.slack.server
@@ -345,7 +346,9 @@ async def test_a10_a_question_on_app_home_is_asked_in_the_direct_chat(opened: Op
 async def test_a8_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
-        posted = await running.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
+        (posted,) = await running.slack.delivery.answer(
+            place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1")
+        )
         running.slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
         await running.slack.server.click(CHANNEL, posted, "orion_feedback", value="good:turn-1")
         assert [feedback.good for feedback in running.ledger.feedback] == [True]
@@ -365,7 +368,9 @@ async def test_f9_why_trust_this_speaks_as_the_question_did_else_as_the_person(
     async with opened() as running:
         speaking(running, locale)
         place, ts = running.slack.ask()
-        posted = await running.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id=turn_id))
+        (posted,) = await running.slack.delivery.answer(
+            place, answer("So."), AnswerKey(question_ts=ts, turn_id=turn_id)
+        )
         await running.slack.server.click(CHANNEL, posted, "orion_trust")
         (call,) = await running.slack.server.wait_for(lambda: opened_views(running))
         assert call.error == ""
@@ -409,7 +414,7 @@ async def test_a9_a_click_is_answered_in_time_also_when_slack_is_slow_to_say_who
         server = running.slack.server
         place, ts = running.slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-9")
-        posted = await running.slack.delivery.answer(place, answer("So."), answer_key)
+        (posted,) = await running.slack.delivery.answer(place, answer("So."), answer_key)
         server.faults.hang("users.info")
         await server.click(CHANNEL, posted, "orion_trust")  # raises where nobody acknowledges
         assert [call.error for call in await server.wait_for(lambda: opened_views(running))] == [""]
@@ -425,7 +430,7 @@ async def test_h3_a_click_is_acknowledged_before_anything_slow(opened: Opened) -
         server = running.slack.server
         place, ts = running.slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
-        posted = await running.slack.delivery.answer(place, answer("So."), answer_key)
+        (posted,) = await running.slack.delivery.answer(place, answer("So."), answer_key)
         server.faults.hang("chat.postEphemeral")
         await server.click(CHANNEL, posted, HELPFUL_ACTION)  # raises where nobody acknowledges
         assert [feedback.good for feedback in running.ledger.feedback] == [True], "it is stored by then"

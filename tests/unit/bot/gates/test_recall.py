@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import AnswerKey
+from bot.delivery.answer_key import AnswerKey
 from bot.gates.recall import AGAIN_S
 from bot.local.model.roster import VISITOR
 from bot.queue.ending import OK, Ending, later

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.delivery.delivery import AnswerKey
+from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
 from bot.slack.agent_session import LONGEST_TITLE, SESSION_METHOD, STATUS_METHOD
 from bot.turn.status import MODEL_AWAY, Pace, working

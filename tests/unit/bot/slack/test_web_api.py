@@ -267,3 +267,16 @@ async def test_e5_a_slack_that_cannot_be_reached_carries_nothing_out() -> None:
         calls = SlackCalls(client, patience_s=0.0, first_pause_s=0.01)
         with pytest.raises(DeliveryFailed):
             await calls.write("chat.postMessage", post(), maybe_posted=maybe_posted)
+
+
+async def test_h2_a_workspace_that_hangs_leaves_connections_to_others() -> None:
+    async with local_slack() as slack:
+        slow, other = SlackCalls(slack.client, at_once=2), SlackCalls(slack.client, at_once=2)
+        slack.server.faults.hang("users.info", times=2)
+        async with asyncio.TaskGroup() as group:
+            hanging = [group.create_task(slow.read("users.info", user="U0YOU")) for _ in range(3)]
+            await slack.server.wait_for(lambda: slack.made("users.info") == 2)
+            assert await other.read("users.info", user="U0YOU"), "its own calls go through"
+            assert not any(task.done() for task in hanging), "the third waits for one of the two"
+            slack.server.faults.release()
+        assert slack.made("users.info") == 4

@@ -25,7 +25,7 @@ from agent.model.protocol import ModelError
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from agent.turn.progress import Policy
-from bot.delivery.delivery import AnswerKey
+from bot.delivery.answer_key import AnswerKey
 from bot.events.catch_up import Served
 from bot.events.enqueue import Enqueuer
 from bot.gates.flow import Flow, read_body

@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 from agent.model.protocol import ModelError
 from agent.texts.catalogue import own_words
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import AnswerKey
+from bot.delivery.answer_key import AnswerKey
 from bot.gates.flow import read_body
 from bot.queue.ending import OK
 from bot.queue.lease import Lease
@@ -219,7 +219,7 @@ async def test_a3_of_two_versions_the_answer_to_the_latest_stays() -> None:
         edited_ts = slack.server.messages(CHANNEL, ts)[0]["edited"]["ts"]
         incoming = Incoming(kind="edit", thread=place, user="U", ts=ts, addressed="mention", edited_ts=edited_ts)
         answer_key = AnswerKey(question_ts=ts, turn_id=turn_id_of(incoming), may_exist=False)
-        latest = await slack.delivery.answer(place, answer("Not at all."), answer_key)
+        (latest,) = await slack.delivery.answer(place, answer("Not at all."), answer_key)
         await put_in_order(slack.delivery, place, ts)
         assert stamps(slack, place) == [latest]
 

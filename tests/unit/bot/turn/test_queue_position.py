@@ -11,7 +11,8 @@ import pytest
 from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import AnswerKey, Delivery
+from bot.delivery.answer_key import AnswerKey
+from bot.delivery.delivery import Delivery
 from bot.local.model.roster import TEAM_ID
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming

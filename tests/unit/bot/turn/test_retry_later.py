@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from agent.outcome import Failed, OutOfBudget
 from agent.turn.replies import plain_answer
-from bot.delivery.delivery import AnswerKey
+from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import Lease
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
@@ -131,6 +131,20 @@ async def test_a5_a_silent_model_is_shown_while_it_is_silent_and_after(tmp_path:
         assert "600 requests" in shown(await setting.answer_to(ts))
         after = statuses(setting)[statuses(setting).index(MODEL_AWAY) :]
         assert "is thinking…" not in after
+
+
+async def test_a2_a_thread_is_read_once_however_often_its_question_is_tried(tmp_path: Path, redis_url: str) -> None:
+    failing = [fails(500)] * 4
+    async with (
+        ScriptedOpenAI(decisions=[*failing, RESPOND], drafts=lambda _: says(DRAFTS["good"])) as server,
+        running(with_server(tmp_path, redis_url, server), timeouts=QUICK) as setting,
+    ):
+        root = setting.workspace.post("U0ONCALL", CHANNEL, "We talk of the walrus key here.")
+        ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
+        assert "600 requests" in shown(await setting.answer_to(ts, thread=root))
+        assert MODEL_AWAY in statuses(setting), "it was given back meanwhile"
+        assert all("walrus" in str(request) for request in server.requests), "each try knew the thread"
+        assert sum(call.method == "conversations.replies" for call in setting.workspace.calls) == 1
 
 
 async def test_a5_a_status_is_shown_while_the_thread_is_read(tmp_path: Path, redis_url: str) -> None:

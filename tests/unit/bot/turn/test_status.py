@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.delivery.delivery import AnswerKey
+from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
 from bot.turn.status import LATE, MODEL_AWAY, Pace, working
 from tests.support.local_slack import CHANNEL, Slack, local_slack

@@ -14,7 +14,7 @@ import pytest
 from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import AnswerKey
+from bot.delivery.answer_key import AnswerKey
 from bot.delivery.stream import AnswerStream, Audience, Streams, streaming
 from bot.local.model.messages import MessageLog
 from bot.local.model.roster import TEAM_ID
@@ -59,7 +59,7 @@ async def test_h3_the_next_answer_takes_a_stream_over(text: str, *, known: bool,
         if ended:
             await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
         answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=ts if known else "")
-        answered = await slack.delivery.answer(place, ANSWER, answer_key)
+        (answered,) = await slack.delivery.answer(place, ANSWER, answer_key)
         found = {message["ts"]: message["text"] for message in own(slack, place)}
         if text and ended and not known:
             assert found == {ts: text, answered: ANSWER.text}  # nothing tells it from an answer any more
@@ -70,7 +70,7 @@ async def test_h3_the_next_answer_takes_a_stream_over(text: str, *, known: bool,
 async def test_h3_a_stream_beside_an_answer_goes() -> None:
     async with local_slack() as slack:
         place, asked = slack.ask()
-        first = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
+        (first,) = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
         await begun(slack, place, "Each")
         await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=""))
         assert [message["ts"] for message in own(slack, place)] == [first]
@@ -82,7 +82,7 @@ async def test_h3_what_a_frozen_worker_began_late_is_found_when_the_thread_is_lo
         slack.server.workspace.log = MessageLog(clock)
         clock.now = time.time() - 60
         place, asked = slack.ask()
-        first = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
+        (first,) = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
         await begun(slack, place)
         clock.now = time.time()
         others = {await begun(slack, place, "Another turn of the thread"), await begun(slack, place)}
