@@ -141,9 +141,9 @@ def _print_answer(result: dict[str, Any]) -> None:
     from datetime import UTC, datetime
 
     from bot.delivery.links import age
-    from bot.slack.text import plain_text
+    from verification.markup.mrkdwn import plain
 
-    print_text(plain_text(result["answer"]))
+    print_text(plain(result["answer"]))
     cited = [source for source in result["sources"] if f"[{source['id']}]" in result["answer"]]
     if cited:
         print_text("")

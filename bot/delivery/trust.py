@@ -7,10 +7,12 @@ from datetime import date
 from itertools import chain, groupby
 from typing import Any, Final
 
+from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say
 from bot.delivery.blocks import Block, clipped, context, section, short_id
 from bot.delivery.links import escape, source_line
 from bot.slack.payload import objects, string
+from verification.markup.mrkdwn import plain
 from verification.types import Source
 
 _MOST_CLAIMS: Final = 30
@@ -24,6 +26,8 @@ _WHY: Final = {
     "cites_sources": "reason_citation",
     "citation_resolves": "reason_citation",
 }
+_QUOTING: Final = frozenset({"", ExtractiveModel.name})
+"""Models that write nothing; a language model may also say no more than its sources, and is named all the same."""
 _CHECKERS: Final = frozenset({"quotation", "rule", "judge"})
 
 
@@ -65,12 +69,13 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
     checkers = {string(claim, "settled_by") for claim in claims}
     if "nobody" in checkers:
         return say("trust_is_ruled", language)
-    return say("trust_is_quoted" if checkers == {"quotation"} else "trust_is_verified", language)
+    quoted = checkers == {"quotation"} and string(record, "model") in _QUOTING
+    return say("trust_is_quoted" if quoted else "trust_is_verified", language)
 
 
 def _claim(claim: Mapping[str, Any]) -> Iterable[Block]:
     """The claim, and the passage with the words marked that both have."""
-    text = _shortened(string(claim, "text"), _LONGEST_CLAIM)
+    text = _shortened(plain(string(claim, "text")), _LONGEST_CLAIM)
     if not text:
         return
     passage = string(claim, "passage")[:_LONGEST_PASSAGE]

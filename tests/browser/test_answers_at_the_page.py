@@ -247,6 +247,27 @@ async def test_h1_the_keyboard_alone_asks_deletes_and_takes_the_tour(place: Plac
         await expect(page.locator("#tour")).to_be_hidden()
 
 
+async def test_h1_the_focus_stays_where_a_person_left_it(place: Place) -> None:
+    async with place.page() as page:
+        await ask(page, LIMIT)
+        button = page.get_by_role("button", name="Why trust this?")
+        await button.focus()
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#modal-form")).to_be_focused()
+        place.setting.workspace.post("U0RELEASE", "C0GENERAL", "meanwhile")
+        await page.keyboard.press("Escape")
+        await expect(button).to_be_focused()
+        await page.get_by_role("button", name="Not helpful").click()
+        await expect(page.get_by_label("Something in it is wrong")).to_be_focused()
+        await page.keyboard.press("Escape")
+        await page.locator("#try-panel summary").click()
+        await page.locator("#who").focus()
+        for person in ("Release manager", "On-call engineer"):
+            await page.keyboard.press("ArrowDown")
+            await expect(page.locator("#who option:checked")).to_have_text(person)
+            await page.wait_for_function("() => document.activeElement.id === 'who'")
+
+
 async def test_h1_a_guest_is_refused_and_a_busy_slack_is_waited_for(place: Place) -> None:
     async with place.page("/#/C0HELP", user="U0GUEST") as page:
         await ask(page, f"@Orion {LIMIT}")

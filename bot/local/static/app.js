@@ -9,6 +9,7 @@ import { act, get, Live } from "./net.js";
 import { drawFaults, drawTeams, drawWho, watchTry } from "./try.js";
 
 const ROTATE_MS = 2600;
+const FOCUSABLE = "a[href], button, summary";
 const state = {
   boot: null, channel: "", tab: "messages", thread: "", inspecting: "",
   messages: new Map(), loaded: new Set(), unread: new Map(), statuses: new Map(), sessions: new Map(), told: new Map(), turn: 0,
@@ -83,11 +84,11 @@ function fill(box, messages, { inThread, empty }) {
     const signature = JSON.stringify([message, compact, status, state.turn * Boolean(status.length)]);
     let node = old.get(message.ts);
     if (!node || (node.dataset.signature !== signature && !node.dataset.editing)) {
-      const focused = node?.contains(document.activeElement) && node !== document.activeElement ? null : node === document.activeElement;
+      const within = node?.contains(document.activeElement) ? [node, ...node.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement) : -1;
       const fresh = renderMessage(message, { compact, inThread, actions });
       fresh.dataset.signature = signature;
       if (!isDirect(channelOf(message.channel)) || message.reply_count) for (const one of status) fresh.children[1].append(statusNode(one, () => showThread(message.ts, true)));
-      if (node && focused) queueMicrotask(() => fresh.focus());
+      if (within >= 0) queueMicrotask(() => [fresh, ...fresh.querySelectorAll(FOCUSABLE)][within]?.focus());
       node = fresh;
     }
     nodes.push(node);
@@ -98,12 +99,13 @@ function fill(box, messages, { inThread, empty }) {
   return stick;
 }
 
-// Puts nodes in order without moving those that already stand right: focus and open details survive.
+// Puts nodes in order without moving those that stay: a node that is moved loses focus and selection.
 function place(box, nodes) {
+  const staying = new Set(nodes);
+  for (const child of [...box.children]) if (!staying.has(child)) child.remove();
   nodes.forEach((node, index) => {
     if (box.children[index] !== node) box.insertBefore(node, box.children[index] ?? null);
   });
-  while (box.children.length > nodes.length) box.lastElementChild.remove();
 }
 
 function welcome(channel) {
@@ -181,6 +183,7 @@ function drawHome() {
   const click = (element, block) => act("click", { view_id: home.id, action_id: element.action_id, block_id: block.block_id });
   const inner = home ? home.blocks.map((block) => renderBlock(block, click)) : [el("p", { class: "empty" }, "Orion has not set up this page yet.")];
   byId("home").replaceChildren(el("div", { class: "inner" }, ...inner));
+  for (const head of byId("home").querySelectorAll("[aria-level]")) head.setAttribute("aria-level", "2");
 }
 
 function draw() {
@@ -516,7 +519,7 @@ function watch() {
     other.focus();
   });
   watchModal();
-  watchTry(() => start().catch((failure) => toast(failure.message)));
+  watchTry(() => start({ focus: false }).catch((failure) => toast(failure.message)));
   addEventListener("hashchange", () => {
     const wanted = target();
     if (channelOf(wanted.channel)) go(wanted.channel, { thread: wanted.thread, tab: wanted.tab });
@@ -539,7 +542,7 @@ function target() {
   return { channel: found?.[1] ?? "", thread: found?.[2] ?? "", tab: found?.[3] ? "home" : "messages" };
 }
 
-async function start() {
+async function start({ focus = true } = {}) {
   forgetViews();
   state.boot = await get("/ui/boot");
   state.boot.members.forEach((one, index) => (one.tint = index));
@@ -555,7 +558,7 @@ async function start() {
   live.start(state.boot.run, state.boot.seq);
   const wanted = target();
   const first = state.boot.channels.find((one) => one.user === state.boot.bot) ?? state.boot.channels[0];
-  await go(channelOf(wanted.channel) ? wanted.channel : first.id, { thread: wanted.thread, tab: wanted.tab });
+  await go(channelOf(wanted.channel) ? wanted.channel : first.id, { thread: wanted.thread, tab: wanted.tab, focus });
   const cited = wanted.message && document.querySelector(`[data-ts="${wanted.message}"]`);
   cited?.classList.add("flash");
   cited?.scrollIntoView({ block: "center" });

@@ -64,6 +64,7 @@ export async function openView(id) {
     shown = id;
   }
   if (!dialog.open) dialog.showModal();
+  (form.querySelector("input, textarea, select") ?? form).focus();
 }
 
 export function viewClosed(id) {

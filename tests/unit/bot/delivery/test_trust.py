@@ -30,6 +30,7 @@ DRAFT = {
         {"rule": "no_secrets", "text": "The key is sk-12345."},
     ],
 }
+QUOTATION = {**CLAIM, "settled_by": "quotation"}
 RECORD: dict[str, Any] = {
     "turn_id": "turn-7-and-much-more",
     "outcome": "answered",
@@ -57,7 +58,7 @@ def test_a9_each_claim_stands_beside_its_passage_with_the_words_marked() -> None
     headline, claim, checked, origin = view["blocks"]
     assert headline["text"]["text"].startswith("*✓ Verified.*")
     said, quote = claim["elements"]
-    assert texts(said) == [CLAIM["text"]]
+    assert texts(said) == ["A key may send 600 requests & more."]
     marked = [each["text"] for each in quote["elements"] if "style" in each]
     assert (quote["type"], texts(quote), marked) == (
         "rich_text_quote",
@@ -84,13 +85,20 @@ def test_a9_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:
     [
         ({"outcome": "partial"}, "*◐ Partly verified.*"),
         ({"verified": False}, "*Not verified.*"),
-        ({"claims": [{**CLAIM, "settled_by": "quotation"}]}, "*❝ Quoted.*"),
+        ({"claims": [QUOTATION], "model": "extractive"}, "*❝ Quoted.*"),
+        ({"claims": [QUOTATION]}, "*✓ Verified.*"),
         ({"claims": [CLAIM, {**CLAIM, "settled_by": "nobody"}]}, "*Checked by rules only.*"),
         ({"claims": []}, "*✓ Verified.*"),
     ],
 )
 def test_a9_the_headline_tells_how_far_it_was_checked(change: dict[str, Any], start: str) -> None:
     assert texts(trust_modal({**RECORD, **change}, TODAY)["blocks"])[0].startswith(start)
+
+
+def test_a9_a_claim_is_shown_without_its_markup() -> None:
+    claim = {**CLAIM, "text": "Each API key may make *600* requests a minute."}
+    (shown,) = trust_modal({**RECORD, "claims": [claim]}, TODAY)["blocks"][1]["elements"]
+    assert "".join(texts(shown)) == PASSAGE
 
 
 def test_a9_a_record_that_is_gone_or_older_shows_what_there_is() -> None:
