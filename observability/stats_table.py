@@ -67,7 +67,13 @@ def stats_table(summary: Summary, by: By = "day", *, of: str = "", prices: Price
     heads, rows = _TABLES[by](summary, prices or {})
     title = f"Pass rate {percent(summary.pass_rate)} {sparkline(summary)} (target {percent(TARGET)})"
     # Nothing between columns but a space: ten of them fit into a terminal of 80.
-    table = Table(title=f"{title}, {of}" if of else title, caption=Text(_caption(summary)), box=SIMPLE_HEAD, padding=0)
+    table = Table(
+        title=f"{title}, {of}" if of else title,
+        caption=Text(_caption(summary)),
+        box=SIMPLE_HEAD,
+        padding=0,
+        min_width=60,  # else title and caption wrap to the width of two narrow columns
+    )
     for column in heads:
         table.add_column(column, justify="left" if column == by else "right", no_wrap=column != "pass rate")
     for row in rows[:-1]:

@@ -202,7 +202,8 @@ class Workspace:
             return
         channel = self.roster.channels[message.channel]
         now = self.log.shown(message, metadata=True)
-        event = events.changed_event(now, before, channel, self.log.next_ts())
+        facts = {"message": now, "previous_message": before}
+        event = events.hidden_event("message_changed", channel, self.log.next_ts(), **facts)
         self.emit(event, channel, events.subscription_of(channel))
 
     def removed(self, message: Message) -> None:
@@ -218,7 +219,8 @@ class Workspace:
         self.threads.forget((message.channel, message.ts))
         self.feed.publish("message_deleted", channel=message.channel, ts=message.ts, thread_ts=message.thread_ts)
         if not message.ephemeral_for:
-            event = events.deleted_event(before, channel, self.log.next_ts())
+            facts = {"deleted_ts": message.ts, "previous_message": before}
+            event = events.hidden_event("message_deleted", channel, self.log.next_ts(), **facts)
             self.emit(event, channel, events.subscription_of(channel))
 
 

@@ -246,11 +246,6 @@ def taken(lock: BinaryIO, kind: int) -> bool:
     return True
 
 
-async def answers(socket: Path) -> bool:
-    """Whether a server that has read its files answers there."""
-    return await state_of(socket) == "ready"
-
-
 async def state_of(socket: Path) -> Literal["ready", "loading", "silent"]:
     """What is heard of the server there. One with a long log is loading for as long as that takes."""
     try:

@@ -75,9 +75,8 @@ def build(pages: Pages, intake: SlackEndpoint | None = None) -> web.Application:
 
 def page_routes(pages: Pages) -> list[web.RouteDef]:
     """The three pages, for whichever server shows them."""
-    front = _Front(pages)
-    named = {"/healthz": front.healthz, "/readyz": front.readyz, "/metrics": front.metrics}
-    return [web.get(path, show) for path, show in named.items()]
+    named = {"/healthz": _healthz, "/readyz": _readyz, "/metrics": _metrics}
+    return [web.get(path, partial(show, pages)) for path, show in named.items()]
 
 
 @asynccontextmanager
@@ -108,23 +107,20 @@ def signed(intake: SlackEndpoint, headers: Mapping[str, str], body: bytes) -> bo
     return hmac.compare_digest(b"v0=" + expected.hexdigest().encode(), given)
 
 
-class _Front:
-    def __init__(self, pages: Pages) -> None:
-        self._pages = pages
+async def _healthz(_pages: Pages, _: web.Request) -> web.Response:
+    return web.json_response({"alive": True})
 
-    async def healthz(self, _: web.Request) -> web.Response:
-        return web.json_response({"alive": True})
 
-    async def readyz(self, _: web.Request) -> web.Response:
-        checks = dict(await self._pages.checks())
-        ready = all(checks.values())
-        paused = {"paused": await self._pages.paused()} if self._pages.paused else {}
-        alone = list(self._pages.left_alone())
-        shown = {"ready": ready, "checks": checks, "left_alone": alone, **paused}
-        return web.json_response(shown, status=200 if ready else 503)
+async def _readyz(pages: Pages, _: web.Request) -> web.Response:
+    checks = dict(await pages.checks())
+    ready = all(checks.values())
+    paused = {"paused": await pages.paused()} if pages.paused else {}
+    shown = {"ready": ready, "checks": checks, "left_alone": list(pages.left_alone()), **paused}
+    return web.json_response(shown, status=200 if ready else 503)
 
-    async def metrics(self, _: web.Request) -> web.Response:
-        return web.Response(body=await self._pages.metrics(), headers={"Content-Type": _METRICS_TYPE})
+
+async def _metrics(pages: Pages, _: web.Request) -> web.Response:
+    return web.Response(body=await pages.metrics(), headers={"Content-Type": _METRICS_TYPE})
 
 
 async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Response:

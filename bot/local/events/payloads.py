@@ -80,34 +80,16 @@ def mention_event(shown: Json, channel: Channel) -> Json:
     return {**kept, "type": "app_mention", "channel": channel.id, "event_ts": shown["ts"]}
 
 
-def changed_event(now: Json, before: Json, channel: Channel, ts: str) -> Json:
-    """``message_changed``: an edit by a person, an update by an app, a tombstone."""
-    return {
+def hidden_event(subtype: str, channel: Channel, ts: str, **facts: object) -> Json:
+    """``message_changed`` (an edit, an update, a tombstone) or ``message_deleted``, with what each of them tells."""
+    common = {
         "type": "message",
-        "subtype": "message_changed",
+        "subtype": subtype,
         "hidden": True,
-        "message": now,
-        "previous_message": before,
         "channel": channel.id,
-        "ts": ts,
-        "event_ts": ts,
         "channel_type": channel.kind,
     }
-
-
-def deleted_event(before: Json, channel: Channel, ts: str) -> Json:
-    """``message_deleted``."""
-    return {
-        "type": "message",
-        "subtype": "message_deleted",
-        "hidden": True,
-        "deleted_ts": before["ts"],
-        "previous_message": before,
-        "channel": channel.id,
-        "ts": ts,
-        "event_ts": ts,
-        "channel_type": channel.kind,
-    }
+    return {**common, **facts, "ts": ts, "event_ts": ts}
 
 
 def joined_event(user: str, channel: Channel, inviter: str, ts: str) -> Json:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-from bot.redis.embedded import answers, find_server
+from bot.redis.embedded import find_server, state_of
 from tests.support.waiting import wait_until
 
 AWAY_S = 0.7
@@ -44,7 +44,10 @@ class RedisProcess:
         command = [str(find_server()), "--port", "0", "--save", "", "--unixsocket", str(self._socket)]
         command += ["--dir", str(self._folder), "--appendonly", "yes", "--appendfsync", "always"]
         self._process = await asyncio.to_thread(self._popen, command)
-        await wait_until(lambda: answers(self._socket), "Redis answers", 30)
+        await wait_until(self._ready, "Redis answers", 30)
+
+    async def _ready(self) -> bool:
+        return await state_of(self._socket) == "ready"
 
     def _popen(self, command: list[str]) -> subprocess.Popen[bytes]:
         with (self._folder / "log").open("ab") as log:

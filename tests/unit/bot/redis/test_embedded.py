@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
 from bot.queue.queue import Mailbox
-from bot.redis.embedded import EmbeddedRedisError, answers, connect, find_server, runs, server_binaries
+from bot.redis.embedded import EmbeddedRedisError, connect, find_server, runs, server_binaries, state_of
 from bot.redis.url import impatient
 from tests.support.waiting import wait_until
 
@@ -240,7 +240,7 @@ async def test_a_named_redis_that_is_away_is_no_error_yet(tmp_path: Path) -> Non
         with pytest.raises(RedisError):
             await hasty.ping()
         await hasty.aclose()
-    assert not await answers(tmp_path / "nobody.sock")
+    assert await state_of(tmp_path / "nobody.sock") == "silent"
 
 
 def test_the_bundled_server_comes_first_and_one_on_path_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
