@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, compress, pairwise
-from string import ascii_letters
 
 import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
@@ -34,9 +33,6 @@ _UNPARTED = re.compile(r"[\w ,()\[\]*•`/'\"=+@#$%&|<>{}~^\\–-]*+[.!?]?")
 _ABBREVIATED = re.compile(
     r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx)\.\s*$"
 )
-# The last word of each.
-_LAST_WORDS = "Nr No B h bzw ca etc vs Dr St Mr Mrs Ms Prof Inc g e p pp Art Abs approx"
-_ABBREVIATED_SO = frozenset(_LAST_WORDS.split())
 _DAY_ENDS = re.compile(r"(?<![\d.,:])\d{1,2}\.\s*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
 
@@ -232,12 +228,7 @@ def _pieces(line: str, language: str) -> list[str]:
 def is_broken(text: str, start: int, position: int) -> bool:
     """True if the cut at ``position`` falls behind an abbreviation or inside a date ("am 3. Mai")."""
     tail = max(start, position - 12)
-    ending = text[tail:position].rstrip()
-    if not ending.endswith("."):
-        return False
-    before = ending[:-1]
-    word = before[len(before.rstrip(ascii_letters)) :]
-    if word not in _ABBREVIATED_SO and not before[-1:].isdecimal():
+    if not text[tail:position].rstrip().endswith("."):
         return False
     if _ABBREVIATED.search(text, tail, position):
         return True

@@ -23,9 +23,6 @@ _KANA: Final = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f"
 _HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005\U00020000-\U0002fa1f"
 _KANA_LETTER: Final = re.compile(f"[{_KANA}]+")
 _HAN_LETTER: Final = re.compile(f"[{_HAN}]+")
-_NO_LETTERS: Final = re.sub(rb"[A-Za-z]", b"", bytes(range(128)))
-# For the bytes of ASCII text: every sign becomes a blank.
-_GAPS: Final = re.sub(rb"[^A-Za-z0-9]", b" ", bytes(range(128))).ljust(256)
 _LETTER: Final = re.compile(r"[^\W\d_]+")
 _WORD: Final = re.compile(r"[^\W_]+")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
@@ -59,7 +56,7 @@ def _told(text: str, *, sure: bool) -> str | None:
     sample = _NOISE.sub(" ", text)
     if "@" in sample:
         sample = _MAIL.sub(" ", sample)
-    letters = len(sample.encode().translate(None, _NO_LETTERS)) if sample.isascii() else _count(_LETTER, sample)
+    letters = _count(_LETTER, sample)
     if not letters:
         return None
     latin = letters
@@ -107,7 +104,7 @@ def _by_words(sample: str, *, short: bool, margin: float) -> str | None:
 
     A short text must consist of them by half, and no other language may have half as many.
     """
-    said = sample.encode().translate(_GAPS).decode().split() if sample.isascii() else _WORD.findall(sample)
+    said = _WORD.findall(sample)
     scores = _scores(said, sample)
     best = max(scores, key=scores.__getitem__)
     led, second = scores.pop(best), max(scores.values())

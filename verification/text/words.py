@@ -17,9 +17,6 @@ _ALGORITHMS = {"en": "english", "de": "german", "fr": "french", "es": "spanish",
 _TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")
 _CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _SUBJECT_CJK = re.compile("[\u3400-\u9fff\uf900-\ufaff々]+|[\u30a1-\u30ff]+")
-# Tables for the bytes of ASCII text, many times faster than those for str: every sign but "'" becomes a blank.
-_GAPS = re.sub(rb"[^A-Za-z0-9']", b" ", bytes(range(128))).ljust(256)
-_FOLDED_GAPS = _GAPS.lower()
 _MOST_KEPT = 50_000
 _EVEN = str.maketrans("’‘“”„«»\u00a0\u2010\u2011\u2012\u2013\u2014\u2212", '\'\'""""" ------')
 
@@ -61,12 +58,8 @@ def _pairs(word: str, offset: int) -> Iterator[Term]:
 
 
 def word_lists(text: str, spans: Iterable[tuple[int, int]]) -> list[list[str]]:
-    """The case-folded words within each of the spans, in order; where they part is looked up for the whole text."""
-    if not text.isascii():
-        return [list(_folded(text[start:end])) for start, end in spans]
-    parted = text.encode().translate(_FOLDED_GAPS).decode()  # each sign becomes one blank: places stay
-    lists = [parted[start:end].split() for start, end in spans]
-    return [_without_quotes(pieces) for pieces in lists] if "'" in text else lists
+    """The case-folded words within each of the spans, in order; pairs of letters for Chinese and Japanese."""
+    return [list(_folded(text[start:end])) for start, end in spans]
 
 
 def stem_sets(lists: Iterable[list[str]], language: str | None) -> list[frozenset[str]]:
@@ -82,15 +75,7 @@ def stem_list(words: Iterable[str], language: str | None) -> list[str]:
 
 def written(text: str) -> list[str]:
     """The words as they are written, in order."""
-    if not text.isascii():
-        return _TOKEN.findall(text)
-    pieces = text.encode().translate(_GAPS).decode().split()
-    return _without_quotes(pieces) if "'" in text else pieces
-
-
-def _without_quotes(pieces: list[str]) -> list[str]:
-    """The words in pieces that may have marks of quotation at their ends."""
-    return [word for piece in pieces for word in (_TOKEN.findall(piece) if "'" in piece else (piece,))]
+    return _TOKEN.findall(text)
 
 
 def _folded(text: str) -> Iterator[str]:

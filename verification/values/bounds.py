@@ -35,7 +35,6 @@ _AFTER_PATTERN = re.compile(
     r"\s?(?:[^\W\d_]{1,12}\s?)?(?:" + "|".join(rf"(?P<a{i}>{words})" for i, (_, words) in enumerate(_AFTER)) + r")",
     re.IGNORECASE,
 )
-_AFTER_SIGNS = re.compile(r"\b(?:or|oder|ou|o|atau|and)\b|[以+未を]", re.IGNORECASE)
 _ARTICLES = frozenset({"the", "a", "an", "der", "die", "das", "den", "les", "los", "las", "des", "total"})
 _LONGEST_PHRASE = 4
 _REACH = 24
@@ -60,7 +59,5 @@ def _before(lead: str) -> Bound:
 
 
 def _after(text: str, end: int) -> Bound:
-    if not _AFTER_SIGNS.search(text, end, end + _REACH):
-        return ""
     match = _AFTER_PATTERN.match(text, end)
     return _AFTER[int(match.lastgroup[1:])][0] if match and match.lastgroup else ""

@@ -44,7 +44,6 @@ _CENTURY = re.compile(
     r"(?:st|nd|rd|th|\.|e|er|ème)?[ -](?:century|centuries|Jahrhunderts?|siècles?|siglos?)\b|世紀|世纪", re.IGNORECASE
 )
 _CURRENCY_BEFORE = re.compile(r"(?:([$€£¥₹])|\b(USD|EUR|GBP|CHF|IDR|Rp)\.?)\s?$")
-_CURRENCY_ENDS = frozenset("$€£¥₹DRPFp.")
 _OF = re.compile(r"\s(?:of|de|d[’'])\s?")
 _A_THIRD = re.compile(r"(?<=\ba )third(?= of\b)|(?<=\bone )third(?= of\b)", re.IGNORECASE)
 # "30 calendar days", "5 working days": the unit may stand behind an adjective.
@@ -205,8 +204,7 @@ def _grouped(written: str, separator: str) -> tuple[float, ...]:
 
 
 def _currency_before(text: str, start: int) -> Unit | None:
-    last = text[max(0, start - 2) : start].rstrip()[-1:]
-    match = _CURRENCY_BEFORE.search(text, max(0, start - 5), start) if last in _CURRENCY_ENDS else None
+    match = _CURRENCY_BEFORE.search(text, max(0, start - 5), start)
     return UNITS[(match[1] or match[2]).casefold()] if match else None
 
 

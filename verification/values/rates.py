@@ -38,7 +38,6 @@ _ADVERBS = {
     "quarter": "quarters",
 }
 _ADVERB_BEFORE = re.compile(rf"\b({_ADVERB})\s$", re.IGNORECASE)
-_ENDS = frozenset({"ly ", "ch "})  # of each of them: looked for first, for that is many times faster
 _LEAD = 13  # the longest of them, the blank behind it, and the sign before it
 _MONTH = 30.4375 * 86_400
 
@@ -55,7 +54,7 @@ def seconds(period: Unit) -> float:
 
 def period_before(text: str, start: int) -> Unit | None:
     """The span of time right before an amount: "monatlich 25 Euro"."""
-    match = _ADVERB_BEFORE.search(text, max(0, start - _LEAD), start) if text[start - 3 : start] in _ENDS else None
+    match = _ADVERB_BEFORE.search(text, max(0, start - _LEAD), start)
     return UNITS[_ADVERBS[match[1].casefold()]] if match else None
 
 
