@@ -28,10 +28,10 @@ _BETWEEN = re.compile(r"\b(?:between|zwischen|entre|antara)\s\D{0,3}$", re.IGNOR
 _REST = re.compile(r"\b(?:not|nicht)\b", re.IGNORECASE)  # of 400 days kept, 90 searchable, "310 are not"
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*•◦]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _SERIES = re.compile(r"(?:,|、|，|;)?\s*\b(?:and|or|und|oder|et|ou|y|o|dan|atau)\b\s+|[、，,;]\s*|と|和|及び|および")
-_REACH = 16
-_NEAR = 3
-_MOST, _FEW = 24, 8
-_SMALL_COUNT, _LARGEST_COUNT = 12, 100_000
+_REACH = 16  # letters: "zwischen den " and the like
+_NEAR = 3  # sentences: with more, any small number follows from something
+_MOST, _FEW = 24, 8  # pairs of these are tried: the work stays bounded, and chance results rare
+_SMALL_COUNT, _LARGEST_COUNT = 12, 100_000  # what people count in a list; what they multiply by
 
 
 def follows(quantity: Quantity, evidence: Evidence) -> bool:

@@ -36,9 +36,9 @@ _COMMON = (
 _PLAIN = frozenset(_COMMON.split())
 _FILLABLE = re.compile(r"<[\w .-]{1,40}>|\{[\w .-]{1,40}\}|\$\{?[A-Z][A-Z0-9_]{1,40}\}?|\[[A-Z][A-Z0-9_ -]{1,40}\]")
 _SPAN = re.compile(r"`([^`\n]{3,300})`|^[ \t]*([^\n`]{3,300})$", re.MULTILINE)
-_LEAST_WORDS = 3
+_LEAST_WORDS = 3  # of two words nobody can tell which one was altered
 _SHOWN = 3
-_MOST = 40
+_MOST = 40  # commands and findings: a bound on the work
 
 
 def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]) -> Iterator[Finding]:

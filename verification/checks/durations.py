@@ -14,11 +14,11 @@ from verification.values.dates import Moment
 from verification.values.numbers import Quantity
 from verification.values.rates import is_span
 
-_NEAR, _FARTHER = 3, 5
-_MOST = 24
-_LONGEST_LINK = 7
-_ROUGHLY = 0.1
-_SOME_YEAR = 2001
+_NEAR, _FARTHER = 3, 5  # sentences; the two times of an event stand farther apart than two dates
+_MOST = 24  # every two of them are compared
+_LONGEST_LINK = 7  # letters between the ends of a range: " until "
+_ROUGHLY = 0.1  # "about two hours" may be 1:48
+_SOME_YEAR = 2001  # any that is no leap year
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 

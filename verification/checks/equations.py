@@ -26,10 +26,10 @@ _EQUAL = frozenset("=≈")
 _UNCERTAIN = frozenset("():")  # a colon may as well introduce the calculation
 _CONSTANTS = frozenset({2, 7, 12, 24, 52, 60, 100, 365, 1000})
 """Numbers that nobody cites: both of two, days of a week, months of a year, and the like."""
-_MOST_OPERANDS = 12
+_MOST_OPERANDS = 12  # a sum over the months of a year
 _THREE_DECIMALS = re.compile(r"(?<![\d.,])\d{1,3}[.,]\d{3}(?![\d.,])")
 _MOST = 200
-_ROUGHLY = 0.1
+_ROUGHLY = 0.1  # what "about" allows
 
 
 class Equation(NamedTuple):

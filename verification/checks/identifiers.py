@@ -15,7 +15,7 @@ from verification.markup.link_targets import normal
 from verification.types import Severity
 from verification.values.identifiers import Identifier, missing_words, nearest
 
-_CODE_DIGITS = 3
+_CODE_DIGITS = 3  # E4012 is a code, COVID-19 a name
 # How a known address or file is called with an everyday command is for the writer to say, and for a judge to see.
 _EVERYDAY = re.compile(r"curl|wget|http|bash|python3?|cat|cd|ls|grep|echo|export|-[A-Za-z]")
 _MACHINE_WORD = re.compile(r".*[\d_./=:-].*|--?\w.*")

@@ -12,9 +12,9 @@ from verification.evidence.evidence import MOST, Evidence, Finding, Hit
 from verification.evidence.passages import joined
 from verification.text.words import Term
 
-_NEAR_ENOUGH = 0.5
+_NEAR_ENOUGH = 0.5  # of the claim's words, where nobody has the name
+_NEARLY_ALL = 0.8  # of all but the name, where the sources have it for somebody else: there chance is more likely
 _FEWEST = 2
-_NEARLY_ALL = 0.8
 _ARTICLES = frozenset({"the", "a", "an", "le", "la", "les", "un", "une", "el", "los", "las", "una"})
 
 Run = tuple[int, int]

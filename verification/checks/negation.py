@@ -17,11 +17,11 @@ from verification.text.lexicon import UNPARTED, all_words, compiled, values, wor
 from verification.text.words import Term
 from verification.values.amounts import matches
 
-_NEAR = 0.5
-_VERY_CLOSE = 0.8
-_MOSTLY = 0.6
-_TIED = 3
-_LOOK_AHEAD, _REACH = 8, 3
+_NEAR = 0.5  # of the claim's words: below it no clause of a sentence can say nearly the same
+_VERY_CLOSE = 0.8  # of a clause's words but for what turns it: below it the two speak of different things
+_MOSTLY = 0.6  # of the source's clause: what a claim leaves out may be what is denied
+_TIED = 3  # sentences that share as many words: which of them is meant, only the turn shows
+_LOOK_AHEAD, _REACH = 8, 3  # words to the next comma; of them those with a subject that a "not" bears on
 _CLAUSE_ENDS = re.compile(r"[.;:!?()\n]")
 _BREAK = re.compile(r"[.,;:!?()\n]")
 # Bounds that are written with a negation: "no more than three" negates nothing.

@@ -16,9 +16,9 @@ from verification.values.amounts import matches, same_kind
 from verification.values.numbers import Quantity, with_period
 from verification.values.units import UNITS
 
-_COUNTED = 5
-_SAME_SENTENCE = 0.75
-_SPEAKS_OF_IT = 0.5
+_COUNTED = 5  # "the two", "three ways": the source lists what is counted and names no number
+_SAME_SENTENCE = 0.75  # of the words, digits among them: without these it failed right answers
+_SPEAKS_OF_IT = 0.5  # below it the next draft would copy the number of something else
 _AT_HOUR = (
     r"\b(?:{at_hour})\s$|\b(?:from \w{1,6} to|between \w{1,6} and|zwischen \w{1,6} und)\s$|\b(?P<beside>{past_hour})\s$"
 )

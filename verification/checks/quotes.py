@@ -13,6 +13,7 @@ from itertools import islice
 from verification.evidence.evidence import MOST, Evidence, Finding
 from verification.text.lexicon import words as listed
 from verification.text.words import normalised, terms
+from verification.values.identifiers import stands_in
 
 _QUOTED = re.compile(
     r"“([^“”\n]{2,600})”|„([^„“”\n]{2,600})[“”]|«\s?([^«»\n]{2,600}?)\s?»|»([^«»\n]{2,600}?)«|「([^「」\n]{2,600})」|"
@@ -24,9 +25,8 @@ _OPENING = re.compile("[“„«»「『\"'‘]")
 _OMITTED = re.compile(r"\s*(?:\[\s*(?:\.{3}|…)\s*\]|\(\s*(?:\.{3}|…)\s*\)|\.{3}|…)\s*")
 _MARKS = re.compile(r"[*_~`]|\[\w{1,20}\]")
 _EDGE = " .,;:!?。、，！？\"'"
-_SHORTEST = 3
-_SHORTEST_CJK = 6
-_ALTERED = 75.0
+_SHORTEST, _SHORTEST_CJK = 3, 6  # words, letters: less in quotation marks is a name or a label
+_ALTERED = 75.0  # percent of the letters: below it the nearest passage is not what was quoted
 
 
 def quotations(text: str) -> Iterator[tuple[int, int, str]]:
@@ -50,19 +50,9 @@ def quote_findings(evidence: Evidence) -> Iterator[Finding]:
     haystacks = [normalised(_MARKS.sub("", passage.text)) for passage in passages]
     for start, end, words in found:
         parts = [normalised(part).strip(_EDGE) for part in _OMITTED.split(_MARKS.sub("", words))]
-        if all(any(_holds(part, haystack) for haystack in haystacks) for part in parts if part):
+        if all(any(stands_in(part, haystack) for haystack in haystacks) for part in parts if part):
             continue
         yield _finding(evidence, start, end, words)
-
-
-def _holds(part: str, haystack: str) -> bool:
-    position = haystack.find(part)
-    while position >= 0:
-        before, after = haystack[position - 1 : position], haystack[position + len(part) : position + len(part) + 1]
-        if not ((before.isalnum() and before.isascii()) or (after.isalnum() and after.isascii())):
-            return True
-        position = haystack.find(part, position + 1)
-    return False
 
 
 def _finding(evidence: Evidence, start: int, end: int, words: str) -> Finding:

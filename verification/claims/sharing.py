@@ -13,7 +13,7 @@ others, in a row or the head of a table."""
 
 LISTED: frozenset[Kind] = frozenset({"item", "lead", "row", "head"})
 _NO_GROUP = -1
-_LONGEST_SECTION = 60
+_LONGEST_SECTION = 60  # sentences: a longer section would make this quadratic
 _VALUE = re.compile(r"[\d`\"“”„«»「」『』]|://")
 
 

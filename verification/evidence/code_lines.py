@@ -6,15 +6,9 @@ import re
 from collections.abc import Iterator
 
 _LINE = re.compile(r"[^\n]+")
-
-
 _CODE_SIGN = re.compile(r"[={}();$|<>\\&`\[\]#@]|(?<!\S)--?[A-Za-z]|://|/\w+/")
-
-
 _WORD = re.compile(r"[^\W\d_]{2,}")
-
-
-_PROSE_WORDS = 3
+_PROSE_WORDS = 3  # "make test" is a command, "then restart the service" is not
 
 
 def pieces(body: str, offset: int) -> Iterator[tuple[int, int, bool]]:

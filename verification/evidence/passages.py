@@ -26,8 +26,8 @@ _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 
 _FULLWIDTH_SIGN = re.compile("[\uff05\uff10-\uff1a]")
 _CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
 PREFIX, WINDOW = 5, 3
-_FEW = 100
-_STRETCH = 2_000
+_FEW = 100  # sentences: up to here counting in each is faster than an index
+_STRETCH = 2_000  # letters: the splitter takes quadratic time in some lines
 # Nothing but words and signs that end no sentence, and at most one mark that does, at the end.
 _UNPARTED = re.compile(r"[\w ,()\[\]*•`/'\"=+@#$%&|<>{}~^\\–-]*+[.!?]?")
 _ABBREVIATED = re.compile(

@@ -14,9 +14,9 @@ from verification.evidence.passages import PREFIX, WINDOW, prefixes
 SUPPORTED = 0.43
 """The score from which a claim counts as supported when nothing better was fitted (balanced accuracy, no judge)."""
 
-_ACROSS_LANGUAGES = 0.75
-_LIKE = 0.8
-_CLOSELY = 2
+_ACROSS_LANGUAGES = 0.75  # words tell nothing there: neither supported for sure nor in doubt
+_LIKE = 0.8  # what a word counts that only begins like one of the source
+_CLOSELY = 2  # sentences round which the words are looked for in one place
 _CLOSE_READING, _SHORT_SOURCE = 0.35, 20
 _PER_NAME, _MOST_NAMES = 0.15, 2
 _REFUTED, _TURNED, _DOUBTED, _SPEAKS_OF_ITSELF, _ASKS = 0.15, 0.4, 0.8, 0.5, 0.4

@@ -22,8 +22,8 @@ from verification.rules.injection import orders_in, without_orders
 from verification.text.language import detect
 from verification.types import Claim, Draft, Source
 
-_BORNE_OUT = 0.75
-_FEWEST_STEMS = 2
+_BORNE_OUT = 0.75  # of the words: a source that has fewer is not named as the right one
+_FEWEST_STEMS = 2  # a single word stands in many sources
 _DAY = len("2026-11-23")
 
 _Check = Callable[[Evidence], Iterator[Finding]]

@@ -21,7 +21,7 @@ _TARGET_SIGN = re.compile(r"[:/.#]")
 _LINE_END_OR_PIPE = re.compile(r"[ \t]*\n[ \t]*|\|")
 _RAW_ANGLE_OR_AMPERSAND = re.compile(r"[<>]|&(?!(?:amp|lt|gt);)")
 _ESCAPES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
-_LABEL_LIMIT = 2000
+_LABEL_LIMIT = 2000  # letters: what is longer in brackets is no label, and noise stays linear
 _PIPE = "\u2223"
 
 

@@ -26,8 +26,8 @@ _ATOM = re.compile(r"https?://[^\s<>|]+|&(?:amp|lt|gt);|\[\d[\d, ]{0,60}\]")
 _PARAGRAPH = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*[ \t]+|[。！？][」』）]*")
 _RISKY_START = frozenset("#>|-*+=_~`[{&")
-_BLOCKS_PER_MESSAGE = 45
-_CHARACTERS_PER_MESSAGE = 12_000
+_BLOCKS_PER_MESSAGE = 45  # Slack takes 50; buttons and labels need some
+_CHARACTERS_PER_MESSAGE = 12_000  # Slack answers msg_blocks_too_long from about 13,200 on
 
 
 class ChunkUnit(NamedTuple):

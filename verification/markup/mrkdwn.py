@@ -21,7 +21,7 @@ from verification.markup.scanner import segments
 from verification.markup.tables import unmarked
 from verification.types import Dialect, Repair
 
-_PASSES = 8
+_PASSES = 8  # a bound for hostile texts
 _UNWANTED = re.compile("\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 _SPACES = frozenset("\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029")
 _CODE_HERE = "\x00"  # never in a repaired text

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from verification.markup.scanner import segments
 
-_WIDEST = 60
+_WIDEST = 60  # columns: one long cell must not push all others out of sight
 _DRAWN_RULE = re.compile(r"-+(?:-\+-+)+|-{3,}")
 _MARKS = re.compile(r"(?<![\w*_~])([*_~])(?=[^\s*_~])([^\n]*?)(?<=[^\s*_~])\1(?![\w*_~])")
 _TOKEN = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")

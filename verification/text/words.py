@@ -17,7 +17,7 @@ _ALGORITHMS = {"en": "english", "de": "german", "fr": "french", "es": "spanish",
 _TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")
 _CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _SUBJECT_CJK = re.compile("[\u3400-\u9fff\uf900-\ufaff々]+|[\u30a1-\u30ff]+")
-_MOST_KEPT = 50_000
+_MOST_KEPT = 50_000  # words: some megabytes
 _EVEN = str.maketrans("’‘“”„«»\u00a0\u2010\u2011\u2012\u2013\u2014\u2212", '\'\'""""" ------')
 
 

@@ -13,13 +13,13 @@ from verification.values.numbers import Quantity
 from verification.values.rates import is_span, seconds
 from verification.values.units import CURRENCIES, OTHER_COINS, UNITS, Unit
 
-_APPROXIMATE = 0.1
+_APPROXIMATE = 0.1  # "about 10,000" for 10,432
 # Converting miles to kilometres or pounds to kilograms rounds; days to hours does not.
 _MEASURED = frozenset({"length", "length 2", "length 3", "mass", "volume"})
 _DEGREES = frozenset({"celsius", "fahrenheit"})
 _TELLING_LETTERS = 3  # a shorter unit stands at the end of many a word
 _DAY = UNITS["day"].factor
-_ROUND_RATE = 0.02
+_ROUND_RATE = 0.02  # 1,200 a year are 23 a week
 _MONTH_DAYS = (28, 30, 31)
 
 

@@ -42,7 +42,7 @@ _NAMED_HOST = "localhost"
 _THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 _TRAILING = ".,;:!?)]}*_~'\""
 _PLACEHOLDER = re.compile(r"[<{\[$].*|\.{3}|…|[xX]{2,}|N")
-_CLOSE_ENOUGH = 60
+_CLOSE_ENOUGH = 60  # percent alike: "the source has X, not Y" names no unrelated X
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ _BINDING_WORDS = (
 _BINDING = frozenset(_BINDING_WORDS.split())
 _TWO_WORDS = {"pour": "cent", "por": "ciento", "per": "cent"}
 _SPACES = frozenset(" -\u00a0")
-_MAX_DIGITS, _TWO = 18, 2
+_MAX_DIGITS, _TWO = 18, 2  # longer ones are account numbers and keys
 _DIGITS_BEHIND = 12  # 百分之 may be followed by digits, which are a token of their own
 _LONGEST_CJK_UNIT = 4
 

@@ -39,7 +39,7 @@ _ADVERBS = {
 }
 _ADVERB_BEFORE = re.compile(rf"\b({_ADVERB})\s$", re.IGNORECASE)
 _LEAD = 13  # the longest of them, the blank behind it, and the sign before it
-_MONTH = 30.4375 * 86_400
+_MONTH = 30.4375 * 86_400  # seconds: a twelfth of a year with its leap days
 
 
 def is_span(unit: Unit) -> bool:
