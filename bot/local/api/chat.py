@@ -73,15 +73,20 @@ def bot_message(workspace: Workspace, channel: Channel, content: Content, thread
     )
 
 
-def post_message(workspace: Workspace, arguments: Arguments) -> Json:
-    """``chat.postMessage``."""
-    channel = own_channel(workspace, arguments)
+def _drafted(workspace: Workspace, channel: Channel, arguments: Arguments) -> tuple[Message, Content]:
+    """The message that a posting method asks for, not kept yet, and its content."""
     content = read_content(workspace, arguments)
     if content.is_empty:
         raise ApiError(error="no_text")
     given = arguments.text("thread_ts")
-    message = bot_message(workspace, channel, content, thread_root(workspace, channel, given) if given else "")
-    if given and arguments.flag("reply_broadcast"):
+    return bot_message(workspace, channel, content, thread_root(workspace, channel, given) if given else ""), content
+
+
+def post_message(workspace: Workspace, arguments: Arguments) -> Json:
+    """``chat.postMessage``."""
+    channel = own_channel(workspace, arguments)
+    message, content = _drafted(workspace, channel, arguments)
+    if message.is_reply and arguments.flag("reply_broadcast"):
         message.subtype = "thread_broadcast"
     workspace.added(message)
     answer: Json = {
@@ -144,11 +149,7 @@ def post_ephemeral(workspace: Workspace, arguments: Arguments) -> Json:
     member = member_of(workspace, arguments.required("user"))
     if member.id not in channel.members:
         raise ApiError(error="user_not_in_channel")
-    content = read_content(workspace, arguments)
-    if content.is_empty:
-        raise ApiError(error="no_text")
-    given = arguments.text("thread_ts")
-    message = bot_message(workspace, channel, content, thread_root(workspace, channel, given) if given else "")
+    message, _ = _drafted(workspace, channel, arguments)
     message.ephemeral_for = member.id
     workspace.added(message)
     return {"message_ts": message.ts}
