@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.reading import ReadDocument
 from agent.knowledge.search.index_terms import impacts
-from agent.knowledge.search.postings import BLOCK, Changes
+from agent.knowledge.search.postings import BLOCK, Changes, Found
 from agent.knowledge.types import Readable
 
 VERSION: Final = 8
@@ -62,8 +62,6 @@ SELECT column1, (SELECT max(number) FROM documents WHERE number <= column1) FROM
 
 Known = tuple[str, str, str, str]
 """What the index has of a document: digest, id, audience, link."""
-Posting = tuple[str, int, bytes]
-"""A word, a block, and what ``postings`` has of the word there."""
 
 
 class Session(Protocol):
@@ -126,7 +124,7 @@ def notes(session: Session, prefix: str) -> dict[str, str]:
     return dict(sorted((name.removeprefix(_NOTE), value) for name, value in rows))
 
 
-def postings(session: Session, words: Sequence[str]) -> tuple[int, Iterator[Posting]]:
+def postings(session: Session, words: Sequence[str]) -> tuple[int, Iterator[Found]]:
     """How many passages there are, and what stands of these words in any block."""
     passages, first, place = session.execute(
         "SELECT passages, (SELECT min(number) FROM documents), place FROM totals"
@@ -135,7 +133,7 @@ def postings(session: Session, words: Sequence[str]) -> tuple[int, Iterator[Post
     return passages, _in_blocks(session, blocks, words)
 
 
-def _in_blocks(session: Session, blocks: Sequence[int], words: Sequence[str]) -> Iterator[Posting]:
+def _in_blocks(session: Session, blocks: Sequence[int], words: Sequence[str]) -> Iterator[Found]:
     for some in parts(blocks):
         for these in parts(words):
             yield from session.execute(_POSTINGS.format(marks(some), marks(these)), (*some, *these))

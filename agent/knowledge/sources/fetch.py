@@ -70,30 +70,28 @@ class Manners:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedPage:
-    """What came. ``body`` is None where the page is as it was; ``kind`` is the content type in lower case.
-
-    ``etag`` and ``modified`` are headers as they were sent, empty where they were not.
-    """
-
-    kind: str
-    charset: str
-    etag: str
-    modified: str
-    body: bytes | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reply:
-    """One exchange."""
+class Reply:
+    """What a server answered. Names of headers are in lower case; ``body`` is empty unless the status is 200."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     @property
+    def unchanged(self) -> bool:
+        """The page is as it was."""
+        return self.status == _NOT_MODIFIED
+
+    @property
     def kind(self) -> str:
+        """The content type in lower case."""
         return _kind(self.headers)
+
+    @property
+    def charset(self) -> str:
+        """The encoding that the server names, or nothing."""
+        found = _CHARSET.search(self.headers.get("content-type", ""))
+        return found["name"] if found else ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -140,25 +138,18 @@ class Fetcher:
             return False
         return True
 
-    def get(self, url: str, *, limit_of: LimitOf, etag: str = "", modified: str = "") -> FetchedPage:
+    def get(self, url: str, *, limit_of: LimitOf, etag: str = "", modified: str = "") -> Reply:
         """A page, or only that it is as it was when it came with these two. Raises ``FetchError``."""
         asked = {"If-None-Match": etag, "If-Modified-Since": modified}
         reply = self._follow(url, limit_of, {name: value for name, value in asked.items() if value}, self._admitted)
         if reply.status not in {_OK, _NOT_MODIFIED}:
             passing = reply.status >= _BROKEN or reply.status in _COME_BACK
             raise FetchError(_answered(reply.status), passing=passing)
-        charset = _CHARSET.search(reply.headers.get("content-type", ""))
-        return FetchedPage(
-            kind=reply.kind,
-            charset=charset["name"] if charset else "",
-            etag=reply.headers.get("etag", ""),
-            modified=reply.headers.get("last-modified", ""),
-            body=None if reply.status == _NOT_MODIFIED else reply.body,
-        )
+        return reply
 
     def _follow(
         self, url: str, limit_of: LimitOf, headers: Mapping[str, str], admitted: Callable[[httpx2.URL], None]
-    ) -> _Reply:
+    ) -> Reply:
         """The reply at the end of all redirects."""
         passing = False
         place = self._placed(url, passing=passing)
@@ -226,7 +217,7 @@ class Fetcher:
             return Protego.parse("")
         raise FetchError(_answered(reply.status), passing=True)
 
-    def _exchange(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> _Reply:
+    def _exchange(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> Reply:
         """One request. Raises ``FetchError``."""
         origin, now = _origin(place), time.monotonic()
         if self._silent[origin] >= self._manners.failures:
@@ -251,7 +242,7 @@ class Fetcher:
         self._silent[origin] = self._silent[origin] + 1 if reply.status in _BUSY else 0
         return reply
 
-    def _asked(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> _Reply:
+    def _asked(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> Reply:
         sent = {"Host": place.netloc.decode("ascii"), "User-Agent": USER_AGENT, "Accept-Encoding": "gzip", **headers}
         target = httpcore2.URL(
             scheme=place.raw_scheme, host=place.raw_host, port=place.port, target=place.raw_path or b"/"
@@ -263,7 +254,7 @@ class Fetcher:
             body = b""
             if reply.status == _OK:
                 body = unpacked(reply.iter_stream(), found.get("content-encoding", ""), limit_of(_kind(found)))
-            return _Reply(status=reply.status, headers=found, body=body)
+            return Reply(status=reply.status, headers=found, body=body)
 
 
 def unpacked(parts: Iterable[bytes], encoding: str, limit: int) -> bytes:

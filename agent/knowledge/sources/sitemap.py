@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
-import zlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 from xml.etree import ElementTree as ET
+
+from agent.knowledge.sources.fetch import FetchError, unpacked
 
 MOST_BYTES: Final = 50_000_000
 """Of one sitemap, unpacked: what the protocol allows."""
@@ -15,10 +16,6 @@ _ADDRESS_CHARS: Final = 2_048
 _DEEPEST: Final = 20
 _GZIP: Final = b"\x1f\x8b"
 _ROOTS: Final = frozenset({"urlset", "sitemapindex"})
-
-
-class SitemapError(Exception):
-    """Not a sitemap; the text says why."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,33 +38,17 @@ def looks_like_sitemap(data: bytes) -> bool:
     )
 
 
-def plain(data: bytes) -> bytes:
-    """The sitemap, unpacked where it is packed. Raises ``SitemapError``."""
-    if not data.startswith(_GZIP):
-        return data
-    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    try:
-        text = unpack.decompress(data, MOST_BYTES + 1)
-    except zlib.error as error:
-        msg = "is packed in a broken way"
-        raise SitemapError(msg) from error
-    if len(text) > MOST_BYTES or not unpack.eof:
-        msg = f"is too big or broke off (the limit is {MOST_BYTES // 1_000_000} MB unpacked)"
-        raise SitemapError(msg)
-    return text
-
-
 def read_sitemap(data: bytes, *, most: int) -> Sitemap:
-    """At most ``most`` pages and as many further sitemaps. Raises ``SitemapError``."""
-    text = plain(data)
+    """At most ``most`` pages and as many further sitemaps. Raises ``FetchError``."""
+    text = unpacked([data], "gzip", MOST_BYTES) if data.startswith(_GZIP) else data
     if b"<!DOCTYPE" in text.replace(b"\0", b""):  # of two-byte characters half are zero
         msg = "has a document type of its own, which no sitemap needs"
-        raise SitemapError(msg)
+        raise FetchError(msg, passing=False)
     try:
         return _read(text, most)
     except ET.ParseError as error:
         msg = f"is damaged XML (line {error.position[0]})"
-        raise SitemapError(msg) from error
+        raise FetchError(msg, passing=False) from error
 
 
 def _read(text: bytes, most: int) -> Sitemap:
@@ -78,7 +59,7 @@ def _read(text: bytes, most: int) -> Sitemap:
             path.append(element)
             if _name(path[0]) not in _ROOTS or len(path) > _DEEPEST:
                 msg = "is XML, but no sitemap"
-                raise SitemapError(msg)
+                raise FetchError(msg, passing=False)
             continue
         path.pop()
         if len(path) == 1:

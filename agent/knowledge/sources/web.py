@@ -16,9 +16,9 @@ from typing import Final, NoReturn
 from urllib.parse import unquote, urlsplit
 
 from agent.knowledge.readers.reading import MAX_BYTES, MAX_PDF_BYTES, PACKED, SUFFIXES, digest_of
-from agent.knowledge.sources.fetch import FetchedPage, Fetcher, FetchError, Manners
+from agent.knowledge.sources.fetch import Fetcher, FetchError, Manners, Reply
 from agent.knowledge.sources.public_address import Resolve, resolved
-from agent.knowledge.sources.sitemap import MOST_BYTES, SitemapError, looks_like_sitemap, read_sitemap
+from agent.knowledge.sources.sitemap import MOST_BYTES, looks_like_sitemap, read_sitemap
 from agent.knowledge.types import FETCHED, Ground, NotModifiedError, Readable, ReadError
 from agent.thread.audience import PUBLIC
 
@@ -125,9 +125,8 @@ class _Visit:
                 continue
             read.add(url)
             try:
-                body = self._fetcher.get(url, limit_of=lambda _: MOST_BYTES).body or b""
-                self._take_map(body)
-            except (FetchError, SitemapError) as error:
+                self._take_map(self._fetcher.get(url, limit_of=lambda _: MOST_BYTES).body)
+            except FetchError as error:
                 self._ground.missing.append(self._source.key)
                 self._ground.failed.append((url, f"{error}; what was known of its pages stays"))
         if self._maps:
@@ -137,7 +136,7 @@ class _Visit:
             self._maps.clear()
 
     def _take_map(self, body: bytes) -> None:
-        """Raises ``SitemapError``."""
+        """Raises ``FetchError``."""
         found = read_sitemap(body, most=self._source.most)
         self._more = self._more or found.more
         self._maps += [url for url in found.maps if self._ours(url)]
@@ -178,30 +177,31 @@ class _Visit:
         """A page's file name, and what reading it gives or raises; None for a sitemap."""
         try:
             page = self._fetcher.get(url, limit_of=lambda kind: _limit(kind, url), **asked)
-            is_map = page.body is not None and looks_like_sitemap(page.body)
-            if page.body is not None and is_map:
+            is_map = looks_like_sitemap(page.body)
+            if is_map:
                 self._take_map(page.body)
         except FetchError as error:
             return "", partial(_fail, ReadError(error.reason, passing=error.passing))
-        except SitemapError as error:
-            return "", partial(_fail, ReadError(str(error)))
         if is_map:
             return None
-        if page.body is None:
+        if page.unchanged:
             self._remember(f"{self._source.key}/{url}", memory)
             return "", partial(_fail, NotModifiedError(memory.size))
         if page.kind in _SITEMAP_KINDS:
             return "", partial(_fail, ReadError(_unread(page.kind)))
-        return _name(url, page.kind), self._kept(url, page, page.body)
+        return _name(url, page.kind), self._kept(url, page)
 
-    def _kept(self, url: str, page: FetchedPage, body: bytes) -> Read:
+    def _kept(self, url: str, page: Reply) -> Read:
         """What reading a page gives, and a note for the next run."""
-        data = _in_utf8(body, page.charset) if page.charset and _suffix(page.kind, url) not in PACKED else body
+        is_text = page.charset and _suffix(page.kind, url) not in PACKED
+        data = _in_utf8(page.body, page.charset) if is_text else page.body
         before, digest = self._memory(url), digest_of(data)
-        stated = self._pages[url] or _seconds(page.modified)
+        modified = page.headers.get("last-modified", "")
+        stated = self._pages[url] or _seconds(modified)
         first_seen = before.changed if before.digest == digest and before.changed else time.time()
         changed = min(stated, time.time()) if stated else first_seen
-        memory = _Memory(digest=digest, etag=page.etag, modified=page.modified, changed=changed, size=len(data))
+        etag = page.headers.get("etag", "")
+        memory = _Memory(digest=digest, etag=etag, modified=modified, changed=changed, size=len(data))
         self._remember(f"{self._source.key}/{url}", memory)
         return lambda: (data, changed)
 

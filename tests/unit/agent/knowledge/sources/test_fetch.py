@@ -66,9 +66,7 @@ def test_i4_the_certificate_is_that_of_the_name_though_the_address_was_judged(
     secure.pages["/"] = html("Protected.")
     trusting = ssl.create_default_context(cafile=str(certificate))
     with fetcher(NAME, tls=trusting) as guest:
-        body = guest.get(f"https://{NAME}:{secure.port}/", limit_of=any_form).body
-        assert body is not None
-        assert b"Protected." in body
+        assert b"Protected." in guest.get(f"https://{NAME}:{secure.port}/", limit_of=any_form).body
     assert secure.headers["/"]["host"] == f"{NAME}:{secure.port}"
 
 
