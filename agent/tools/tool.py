@@ -48,6 +48,12 @@ class ToolResult:
     call: ModelCall | None = None
 
 
+class ToolFailed(Exception):  # noqa: N818 - an outcome that tools expect
+    """A tool did not do it. The text says why, for the model; ``hints`` say what to try next."""
+
+    hints: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """How a tool is shown to the model. ``parameters`` is a JSON Schema object.
@@ -70,7 +76,7 @@ class Tool(Protocol):
         ...
 
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Do it. Expected failures are returned; anything raised is turned into a result by the wall."""
+        """Do it. Whatever is raised becomes a result in the wall: ``ToolFailed`` with its text, the rest as a fault."""
         ...
 
 
@@ -110,6 +116,8 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
         if limit.expired():
             return _failed(call, f"No result within {timeout_s:g} seconds.", "Ask for less, or try again.")
         return _bug(call, error)
+    except ToolFailed as failure:
+        return _failed(call, str(failure), *failure.hints)
     except Exception as error:  # noqa: BLE001 (one of the four walls: a tool never ends a turn)
         return _bug(call, error)
     return result
@@ -178,5 +186,5 @@ def _limited(result: ToolResult, max_chars: int) -> ToolResult:
     return replace(result, content=content, sources=sources)
 
 
-def _failed(call: ToolCall, error: str, hint: str) -> ToolResult:
-    return ToolResult(call_id=call.call_id, tool=call.tool, ok=False, error=error, hints=(hint,))
+def _failed(call: ToolCall, error: str, *hints: str) -> ToolResult:
+    return ToolResult(call_id=call.call_id, tool=call.tool, ok=False, error=error, hints=hints)

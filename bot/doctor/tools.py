@@ -63,7 +63,7 @@ async def _web(settings: Settings, within_s: float) -> list[Check]:
         async with asyncio.timeout(within_s), open_searxng(settings.searxng_url) as engine:
             await engine.search("test")
     except WebSearchFailed as failure:
-        remedy = f"Check ORION_SEARXNG_URL and that the server runs. {failure.hint}"
+        remedy = f"Check ORION_SEARXNG_URL and that the server runs. {' '.join(failure.hints)}"
         return [Check(name="Web search", ok=False, detail=str(failure), remedy=remedy)]
     except TimeoutError:
         remedy = "Check ORION_SEARXNG_URL and that the server runs."

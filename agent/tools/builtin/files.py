@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Event
 from typing import IO, Any, Final
 
-from agent.tools.tool import Tool, ToolResult, ToolSpec
+from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
 from verification.types import Source
 
 FILE_READ: Final = "file_read"
@@ -33,8 +33,10 @@ _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class FileRefused(Exception):  # noqa: N818 - an outcome that the tool expects
-    """The file is not read; the text says why, for the model."""
+class FileRefused(ToolFailed):
+    """The file is not read."""
+
+    hints = ("Name a folder to see what is in it.",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +89,6 @@ class FileReadTool:
         given_up = Event()
         try:
             title, stretch, changed = await asyncio.to_thread(self._read, dict(arguments), given_up)
-        except FileRefused as refusal:
-            hints = ("Name a folder to see what is in it.",)
-            return ToolResult(call_id=call_id, tool=FILE_READ, ok=False, error=str(refusal), hints=hints)
         finally:
             given_up.set()  # nobody waits for the thread any more
         note = " There is more of it: ask for other lines." if stretch.cut else ""

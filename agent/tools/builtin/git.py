@@ -15,7 +15,7 @@ from shutil import which
 from typing import Any, Final
 
 from agent.knowledge.sources.git import ENVIRONMENT, SAFE
-from agent.tools.tool import Tool, ToolResult, ToolSpec
+from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
 from verification.types import Source
 
 GIT_LOG: Final = "git_log"
@@ -44,8 +44,10 @@ _REPOSITORY: Final = {"type": "string", "minLength": 1, "maxLength": 200, "descr
 _COMMIT: Final = {"type": "string", "minLength": 1, "maxLength": 200}
 
 
-class GitFailed(Exception):  # noqa: N818 - an outcome that both tools expect
-    """Git did not do it. The text is for the model: it holds neither input nor output."""
+class GitFailed(ToolFailed):
+    """Git did not do it. The text holds neither input nor output."""
+
+    hints = ("git_log without a ref lists the newest commits.",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,12 +155,9 @@ class GitLogTool(_GitTool):
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """List; a source a commit, or a source for several where there are many."""
         limit = int(arguments.get("limit", LISTED))
-        try:
-            repository = self._chosen(arguments)
-            options = [_FORMAT, "-z", f"--max-count={limit + 1}", *_filters(arguments)]
-            output, _ = await _git(repository, "log", options, _ref(arguments.get("ref", "HEAD")), _path(arguments))
-        except GitFailed as failure:
-            return _failed(call_id, GIT_LOG, failure)
+        repository = self._chosen(arguments)
+        options = [_FORMAT, "-z", f"--max-count={limit + 1}", *_filters(arguments)]
+        output, _ = await _git(repository, "log", options, _ref(arguments.get("ref", "HEAD")), _path(arguments))
         commits = list(_commits(output))
         more = f"\nThere are more; these are the newest {limit}." if len(commits) > limit else ""
         commits = commits[:limit]
@@ -199,17 +198,15 @@ class GitShowTool(_GitTool):
 
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Show; one source with the message and the changes."""
-        try:
-            repository = self._chosen(arguments)
-            options = [_FORMAT + "%x00", "--stat=100", "--patch", *_PLAIN_CHANGES]
-            commit = f"{_ref(arguments['commit'])}^{{commit}}"
-            output, cut = await _git(repository, "show", options, commit, _path(arguments))
-            *fields, changes = output.split("\0", _FIELDS)
-            shown = next(_commits("\0".join(fields)), None)
-        except GitFailed as failure:
-            return _failed(call_id, GIT_SHOW, failure)
+        repository = self._chosen(arguments)
+        options = [_FORMAT + "%x00", "--stat=100", "--patch", *_PLAIN_CHANGES]
+        commit = f"{_ref(arguments['commit'])}^{{commit}}"
+        output, cut = await _git(repository, "show", options, commit, _path(arguments))
+        *fields, changes = output.split("\0", _FIELDS)
+        shown = next(_commits("\0".join(fields)), None)
         if shown is None:
-            return _failed(call_id, GIT_SHOW, GitFailed("There is no such commit."))
+            msg = "There is no such commit."
+            raise GitFailed(msg)
         cut = cut or len(changes) > SHOWN_MOST
         text = f"{shown.text}\n\n{changes.strip()[:SHOWN_MOST]}"
         note = " Its changes are cut off; name a path to see those of one file." if cut else ""
@@ -332,8 +329,3 @@ def _source(repository: Repository, commit: Commit, text: str = "") -> Source:
         origin=f"tool:{GIT_SHOW if text else GIT_LOG}",
         updated_at=commit.at,
     )
-
-
-def _failed(call_id: str, tool: str, failure: GitFailed) -> ToolResult:
-    hints = ("git_log without a ref lists the newest commits.",)
-    return ToolResult(call_id=call_id, tool=tool, ok=False, error=str(failure), hints=hints)

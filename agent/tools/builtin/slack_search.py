@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from agent.tools.tool import ToolResult, ToolSpec
+from agent.tools.tool import ToolFailed, ToolResult, ToolSpec
 from verification.types import Source
 
 SLACK_SEARCH: Final = "slack_search"
@@ -30,8 +30,10 @@ class Said:
     at: str = ""
 
 
-class SlackSearchFailed(Exception):  # noqa: N818 - an outcome that the tool expects
-    """Slack did not search; the text says why, for the model."""
+class SlackSearchFailed(ToolFailed):
+    """Slack did not search."""
+
+    hints = ("Go on without it.",)
 
 
 Find = Callable[[str, int], Awaitable[Sequence[Said]]]
@@ -63,11 +65,7 @@ class SlackSearchTool:
 
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source a message."""
-        try:
-            found = await self._find(str(arguments["query"]), int(arguments.get("limit", FOUND)))
-        except SlackSearchFailed as failure:
-            hints = ("Go on without it.",)
-            return ToolResult(call_id=call_id, tool=SLACK_SEARCH, ok=False, error=str(failure), hints=hints)
+        found = await self._find(str(arguments["query"]), int(arguments.get("limit", FOUND)))
         return ToolResult(
             call_id=call_id,
             tool=SLACK_SEARCH,

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from agent.tools.tool import ToolResult, ToolSpec
+from agent.tools.tool import ToolFailed, ToolResult, ToolSpec
 from observability.loopback import is_loopback, trusted_at
 from verification.types import Source
 
@@ -29,12 +29,12 @@ _FORBIDDEN: Final = 403
 _OK: Final = 200
 
 
-class WebSearchFailed(Exception):  # noqa: N818 - an outcome that the tool expects
-    """The search engine gave nothing; the text says why, ``hint`` what to do."""
+class WebSearchFailed(ToolFailed):
+    """The search engine gave nothing."""
 
     def __init__(self, reason: str, hint: str = "Go on without the web, or try again later.") -> None:
         super().__init__(reason)
-        self.hint = hint
+        self.hints = (hint,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +98,7 @@ class WebSearchTool:
 
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source a page, its text the excerpt."""
-        try:
-            pages = await self._engine.search(str(arguments["query"]))
-        except WebSearchFailed as failure:
-            hints = (failure.hint,)
-            return ToolResult(call_id=call_id, tool=WEB_SEARCH, ok=False, error=str(failure), hints=hints)
+        pages = await self._engine.search(str(arguments["query"]))
         limit = int(arguments.get("limit", FOUND))
         lines = [f"{page.title} ({page.url})" for page in pages[:limit]]
         if limit < min(len(pages), FOUND_MOST):

@@ -26,7 +26,7 @@ from agent.tasks import beside
 from agent.tools.mcp.config import McpServer
 from agent.tools.mcp.process import ChildServer, started
 from agent.tools.mcp.sanitize import fit_to_show, in_a_line
-from agent.tools.tool import Tool, ToolResult, ToolSpec, outlived
+from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec, outlived
 from observability.loopback import is_loopback, trusted_at
 from verification.types import Source
 
@@ -167,8 +167,10 @@ class McpConnection:
             yield _over_lines(child, self._over.set)
 
 
-class McpFailed(Exception):  # noqa: N818 - an outcome that the tool expects
-    """A server did not do it; the text says why, for the model."""
+class McpFailed(ToolFailed):
+    """A server did not do it."""
+
+    hints = ("Go on without it, or try once more.",)
 
     def __init__(self, server: McpServer, what: str) -> None:
         super().__init__(f"The server {server.name} {what}")
@@ -189,11 +191,7 @@ class McpTool:
     async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Call; what came back is the result's text and its source."""
         name, server = self.spec.name, self._connection.server
-        try:
-            result = await self._connection.call(self._offered.name, arguments)
-        except McpFailed as failure:
-            hints = ("Go on without it, or try once more.",)
-            return ToolResult(call_id=call_id, tool=name, ok=False, error=str(failure), hints=hints)
+        result = await self._connection.call(self._offered.name, arguments)
         text = "\n".join(_texts(result)).encode("utf-8", "replace").decode()
         kept = text[: server.max_chars]
         if result.is_error:

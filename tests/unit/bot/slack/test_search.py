@@ -12,10 +12,19 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from agent.actions import ToolCall
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import ThreadState
 from agent.thread.store import ThreadStore
-from agent.tools.builtin.slack_search import ORIGIN, Said, SlackSearchFailed, SlackSearchTool, permalinks_only
+from agent.tools.builtin.slack_search import (
+    ORIGIN,
+    SLACK_SEARCH,
+    Said,
+    SlackSearchFailed,
+    SlackSearchTool,
+    permalinks_only,
+)
+from agent.tools.tool import Tool, ToolResult, call_tool
 from bot.events.parse import read
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import TEAM_ID
@@ -59,6 +68,11 @@ async def orion(inside: LocalWorkspace, redis_url: str, home: Path, server: Scri
 def offered(server: ScriptedOpenAI) -> list[str]:
     """The tools of the first decision."""
     return [one["function"]["name"] for one in server.requests[0]["tools"]]
+
+
+async def searched(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
+    call = ToolCall(call_id="1", tool=SLACK_SEARCH, input=arguments)
+    return await call_tool({SLACK_SEARCH: tool}, call, timeout_s=30, max_chars=16_000)
 
 
 async def test_d3_a_question_is_answered_from_slack_and_only_the_link_is_kept(
@@ -114,10 +128,10 @@ async def test_d3_a_grant_is_asked_for_once_and_a_refusal_is_remembered() -> Non
             (tool,) = await searching.tools(incoming(action_token="t"))
             await searching.tools(incoming(action_token="t"))
             assert [one.method for one in inside.calls] == ["auth.test"]
-            stale = await tool.run("1", {"query": "canteen"})
+            stale = await searched(tool, {"query": "canteen"})
             assert (stale.ok, stale.error) == (False, "Slack's search gave no answer.")
             inside.faults.missing.add("assistant.search.context")
-            refused = await tool.run("1", {"query": "canteen"})
+            refused = await searched(tool, {"query": "canteen"})
             assert refused.error == "The workspace does not let Orion search."
             assert await searching.tools(incoming(action_token="t")) == ()
             now[0] = 4000.0
@@ -132,7 +146,7 @@ async def test_d3_what_is_found_is_public_said_by_people_and_not_the_question() 
         asked = inside.post("U0VISITOR", "C0HELP", "Which canteen?")
         token = next(iter(inside.workspace.action_tokens))
         (tool,) = await SlackSearching(client, SlackCalls(client)).tools(incoming(asked, action_token=token))
-        found = await tool.run("1", {"query": "Which canteen"})
+        found = await searched(tool, {"query": "Which canteen"})
     (source,) = found.sources
     assert source.text == f"{NEWS} See the plan (https://a.example/x) & map"
     assert source.title.endswith(" in #general")
@@ -166,9 +180,9 @@ async def test_d3_nothing_found_and_a_failure_are_results() -> None:
     async def away(_query: str, _limit: int) -> list[Said]:
         raise SlackSearchFailed("away")
 
-    found = await SlackSearchTool(nothing).run("1", {"query": "x"})
+    found = await searched(SlackSearchTool(nothing), {"query": "x"})
     assert (found.ok, found.content) == (True, "Nobody wrote of it.")
-    assert (await SlackSearchTool(away).run("1", {"query": "x"})).error == "away"
+    assert (await searched(SlackSearchTool(away), {"query": "x"})).error == "away"
 
 
 def test_d3_only_permalinks_may_be_kept() -> None:
