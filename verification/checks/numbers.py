@@ -154,8 +154,16 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
         end=quantity.end,
         detail=detail,
         remedy=remedy,
-        sure=there is not None and there[0].share >= _SAME_SENTENCE and evidence.same_language,
+        sure=there is not None
+        and there[0].share >= _SAME_SENTENCE
+        and evidence.same_language
+        and not _is_told(quantity, evidence),
     )
+
+
+def _is_told(quantity: Quantity, evidence: Evidence) -> bool:
+    """True for the 180 of "who approves 180?": an answer may repeat it beside a limit of 50."""
+    return any(matches(quantity, other) for passage in evidence.known for other in passage.quantities)
 
 
 def _may_be_right(quantity: Quantity, evidence: Evidence, *, instead: bool) -> bool:
