@@ -45,6 +45,7 @@ Ranked = tuple[int, float]
 COMPARED: Final = 80
 """How many passages of each ranking are compared at least: the best by both is often not among the first by one."""
 _AGAIN_S: Final = 0.05
+"""Between two tries for a lock. A database could wait by itself, but only as long as its statements may take."""
 
 
 class Meaning(Protocol):

@@ -24,6 +24,7 @@ _SCHEMA: Final = SCHEMA.format(
     postings="WITH (fillfactor = 60); ALTER TABLE postings ALTER COLUMN data SET STORAGE EXTERNAL",
 )
 _STATEMENT_MS: Final = 15_000
+"""Less than a turn gives any tool, so that a database that hangs is told as what it is."""
 _OPTIONS: Final[dict[str, Any]] = {
     "autocommit": True,
     "connect_timeout": 5,

@@ -21,6 +21,7 @@ log = structlog.get_logger()
 
 _SCHEMA: Final = SCHEMA.format(key="INTEGER PRIMARY KEY", bytes="BLOB", word="text", postings="WITHOUT ROWID")
 _WAIT_S: Final = 30.0
+"""For another process's batch to be written: seconds on a busy disk."""
 _AGAIN_S: Final = 0.02
 
 
@@ -83,6 +84,7 @@ class SqliteIndex(KnowledgeIndex):
         session = sqlite3.connect(
             self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False, factory=_Session
         )
+        # A power cut may undo the last batches, never damage the file; they are read again.
         session.execute("PRAGMA synchronous = NORMAL")
         return session
 

@@ -18,6 +18,7 @@ from agent.knowledge.readers.reading import Part, ReadDocument
 from agent.knowledge.types import PATH
 
 CHUNK_CHARS: Final = 1_200
+"""About two hundred words: small enough to be about one thing, large enough to be ranked by its words."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n")
 _UNSEEN: Final = re.compile(r"\s*<(?:!--|script|style)", re.IGNORECASE)
 _PARSER: Final = MarkdownIt("commonmark").enable("table")

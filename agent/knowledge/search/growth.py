@@ -19,6 +19,7 @@ PAGE_CHARS: Final = 3_000
 REACH: Final = 8
 """Passages before and behind a hit that are looked at."""
 _BYTES_A_TOKEN: Final = 4
+"""What models make of English text on average; of other scripts a token has fewer letters, but as many bytes."""
 
 Read = Callable[[str, int, int], Sequence[Passage]]
 """The passages of a document from one number to another, both included, as far as there are any."""

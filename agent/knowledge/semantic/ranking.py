@@ -29,6 +29,7 @@ UNRELATED: Final = 0.2
 _MADE_AT_ONCE: Final = 32
 """Passages between two commits, some three seconds of a core: what being killed loses, and how soon it stops."""
 _REST: Final = 10
+"""So many times as long as reading all vectors took passes before they are read again."""
 _STORED: Final = np.dtype("<f2")
 
 

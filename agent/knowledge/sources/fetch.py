@@ -26,6 +26,7 @@ USER_AGENT: Final = f"Orion/{version('orion')} (reads documents for a team's ass
 _ROBOT: Final = "Orion"
 _ROBOTS_BYTES: Final = 512_000
 _HOPS: Final = 6
+"""The page and five redirects, as many as robots.txt allows for itself (RFC 9309)."""
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _FOR_GOOD: Final = frozenset({301, 308})
 _OK: Final = 200

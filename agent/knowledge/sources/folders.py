@@ -12,6 +12,7 @@ from agent.knowledge.readers.reading import SUFFIXES, read_bytes
 from agent.knowledge.sources.audience_file import FILE_NAME, Audiences
 from agent.knowledge.types import Ground, Readable
 
+# Other people's packages: thousands of files that no question is about.
 LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 
 

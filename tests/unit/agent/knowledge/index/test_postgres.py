@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,7 +16,6 @@ from psycopg import sql
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.types import IndexReport, KnowledgeAwayError
-from tests.support.paths import ROOT
 
 
 @pytest.fixture
@@ -37,33 +32,6 @@ def shared(postgres_url: str) -> Iterator[tuple[PostgresIndex, str]]:
     with closing(PostgresIndex(postgres_url, schema=schema)) as opened:
         yield opened, schema
         opened.erase()
-
-
-def stored(url: str, schema: str) -> tuple[dict[str, bytes], int]:
-    """The data of each word, and how many passages there are."""
-    place = sql.Identifier(schema)
-    with psycopg.connect(url) as connection:
-        words = connection.execute(sql.SQL("SELECT word, data FROM {}.postings").format(place))
-        totals = connection.execute(sql.SQL("SELECT passages FROM {}.totals").format(place)).fetchone()
-        assert totals is not None
-        return dict(words.fetchall()), totals[0]
-
-
-def test_d2_what_is_removed_leaves_no_word_behind(
-    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
-) -> None:
-    index, schema = shared
-    index.index([docs])
-    before = stored(postgres_url, schema)
-    (docs / "b.md").write_text("Beta opens too")
-    (docs / "c.md").write_text("Gamma opens")
-    index.index([docs])
-    with_others = stored(postgres_url, schema)
-    assert (len(with_others[0]["open"]), with_others[1], before[1]) == (3 * len(before[0]["open"]), 3, 1)
-    (docs / "b.md").unlink()
-    (docs / "c.md").unlink()
-    index.index([docs])
-    assert stored(postgres_url, schema) == before
 
 
 def test_h3_tables_of_another_version_beneath_a_process_are_told(
@@ -109,37 +77,6 @@ def test_h5_one_builds_at_a_time_and_the_next_finds_it_done(shared: tuple[Postgr
     for thread in (first, second):
         thread.join(20)
     assert reports == {"first": IndexReport(added=1), "second": IndexReport(unchanged=1)}
-
-
-_KILLED = """
-import sys
-from pathlib import Path
-from agent.knowledge.index.postgres import PostgresIndex
-from agent.knowledge.index.sqlite import SqliteIndex
-def progress(name):
-    if name == "n190.md":
-        print("here", flush=True)
-        sys.stdin.read()
-PostgresIndex(sys.argv[1], schema=sys.argv[2]).index([Path(sys.argv[3])], progress=progress)
-"""
-
-
-def test_d2_a_killed_builder_leaves_its_batches_and_no_lock(
-    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
-) -> None:
-    index, schema = shared
-    for n in range(100, 200):
-        (docs / f"n{n}.md").write_text(f"# Note {n}\n\nNumber {n}.")
-    command = [sys.executable, "-c", _KILLED, postgres_url, schema, str(docs)]
-    root = str(ROOT)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root) as process:
-        assert process.stdout is not None
-        while b"here" not in process.stdout.readline():
-            assert process.poll() is None
-        os.kill(process.pid, signal.SIGKILL)
-    assert len(index.documents()) == 64
-    assert index.index([docs]) == IndexReport(added=37, unchanged=64)
-    assert index.search("Number 199")[0].document == "n199.md"
 
 
 def test_d2_common_words_alone_do_not_hide_what_has_several(shared: tuple[PostgresIndex, str], docs: Path) -> None:

@@ -1,0 +1,141 @@
+"""What both indexes keep: nothing of a document stays behind it, and whoever dies loses one batch and no lock."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.types import IndexReport, KnowledgeAwayError
+from tests.support.paths import ROOT
+
+OPENED = """
+import sys
+from pathlib import Path
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+where, schema, docs = sys.argv[1:]
+index = PostgresIndex(where, schema=schema) if schema else SqliteIndex.open(Path(where))
+"""
+HOLDER = f"""{OPENED}
+with index.alone("lock") as alone:
+    print(alone, flush=True)
+    sys.stdin.read()
+"""
+BUILDER = f"""{OPENED}
+def progress(name):
+    if name == "n190.md":
+        print("True", flush=True)
+        sys.stdin.read()
+index.index([Path(docs)], progress=progress)
+"""
+
+
+@pytest.fixture
+def index(each_index: KnowledgeIndex) -> KnowledgeIndex:
+    return each_index
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Alpha\n\nThe canteen opens at noon.\n")
+    return folder
+
+
+@pytest.fixture
+def place(index: KnowledgeIndex, request: pytest.FixtureRequest) -> list[str]:
+    """Where another process finds the same index."""
+    if isinstance(index, SqliteIndex):
+        return [str(index.path), ""]
+    assert isinstance(index, PostgresIndex)
+    return [request.getfixturevalue("postgres_url"), index._schema]
+
+
+def other_process(program: str, place: list[str], docs: Path) -> subprocess.Popen[bytes]:
+    """Another process, once it has said that it is where it waits."""
+    command = [sys.executable, "-c", program, *place, str(docs)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+    assert process.stdout is not None
+    while b"True" not in process.stdout.readline():
+        assert process.poll() is None
+    return process
+
+
+def stored(index: KnowledgeIndex) -> tuple[dict[str, bytes], int]:
+    """The data of each word, and how many passages there are."""
+    with index.session() as session:
+        words = dict(session.execute("SELECT word, data FROM postings"))
+        return words, session.execute("SELECT passages FROM totals").fetchone()[0]
+
+
+def test_d2_what_is_removed_leaves_no_word_behind(index: KnowledgeIndex, docs: Path) -> None:
+    index.index([docs])
+    before = stored(index)
+    (docs / "b.md").write_text("Beta opens too")
+    (docs / "c.md").write_text("Gamma opens")
+    index.index([docs])
+    with_others = stored(index)
+    assert (len(with_others[0]["open"]), with_others[1], before[1]) == (3 * len(before[0]["open"]), 3, 1)
+    (docs / "b.md").unlink()
+    (docs / "c.md").unlink()
+    index.index([docs])
+    assert stored(index) == before
+
+
+def test_d2_a_number_is_never_given_again(index: KnowledgeIndex, docs: Path) -> None:
+    index.index([docs])
+    before = {number for number, _ in index.by_words("canteen opens", 9)}
+    (docs / "b.md").write_text("# Beta\n\nThe canteen opens again.\n")
+    (docs / "a.md").unlink()
+    index.index([docs])
+    assert before.isdisjoint(number for number, _ in index.by_words("canteen opens", 9))
+
+
+def test_d2_an_interrupted_transaction_is_undone(index: KnowledgeIndex, docs: Path) -> None:
+    index.index([docs])
+    with pytest.raises(KeyboardInterrupt), index.session(write=True) as session:  # noqa: PT012 - the two lines are one story
+        session.execute("DELETE FROM documents")
+        raise KeyboardInterrupt
+    assert len(index.documents()) == 1
+
+
+def test_d2_a_killed_builder_leaves_its_batches_and_no_lock(
+    index: KnowledgeIndex, docs: Path, place: list[str]
+) -> None:
+    for n in range(100, 200):
+        (docs / f"n{n}.md").write_text(f"# Note {n}\n\nNumber {n}.")
+    with other_process(BUILDER, place, docs) as builder:
+        builder.kill()
+    assert len(index.documents()) == 64
+    assert index.index([docs]) == IndexReport(added=37, unchanged=64)
+    assert index.search("Number 199")[0].document == "n199.md"
+
+
+def test_d2_one_at_a_time_and_a_killed_one_lets_go(index: KnowledgeIndex, docs: Path, place: list[str]) -> None:
+    with other_process(HOLDER, place, docs) as holder:
+        with index.alone("lock", 0.1) as alone:
+            assert not alone
+        with index.alone("vectors") as alone:
+            assert alone
+        holder.kill()
+        holder.wait()
+        with index.alone("lock", 20) as alone:
+            assert alone
+    with index.alone("lock", float("inf")) as alone:
+        assert alone
+
+
+def test_d2_a_database_that_is_away_is_told_as_such(tmp_path: Path) -> None:
+    with (
+        PostgresIndex(f"postgresql://nobody@/none?host={tmp_path}") as index,
+        pytest.raises(KnowledgeAwayError),
+        index.alone("lock"),
+    ):
+        pytest.fail("nothing holds that lock")
