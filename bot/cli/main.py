@@ -231,14 +231,14 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, shorter texts: seconds, rougher.")] = False,
 ) -> None:
     """Measure Orion's own cost, as ratios within one run."""
-    from bot.evals.bench import QUICK, bench_table
+    from bot.evals.bench import QUICK, bench_json, bench_table
     from bot.evals.bench import bench as run_bench
     from observability.logging import configure
 
     configure(json=False, debug=False, level="ERROR")
     results = run_bench(**QUICK) if quick else run_bench()
     if as_json:
-        print_json(results)
+        print_json(bench_json(results))
     else:
         out.print(bench_table(results))
 

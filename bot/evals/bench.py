@@ -1,6 +1,6 @@
-"""`orion bench`: what Orion itself costs, as ratios within one run, for absolute times depend on the machine.
+"""`orion bench`: what Orion costs beside something known, as ratios within one run.
 
-Reference and subject run in turns, on texts that differ each time. A model that only waits stands in for a real one.
+Absolute figures depend on the machine and on what else it does; whatever is compared runs in turns.
 """
 
 from __future__ import annotations
@@ -8,91 +8,136 @@ from __future__ import annotations
 import asyncio
 import importlib
 import statistics
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from rich.table import Table
 
-from agent.model.tag_stream import DraftReader
-from bot.evals.bench_texts import answer_text, turn
-from bot.evals.bench_turns import turn_figures
+from bot.evals.bench_bots import WAITING, Figures, compared
+from bot.evals.bench_stream import per_chunk, tool_call_ms
+from bot.evals.bench_texts import turn
 from verification.check import check
 from verification.markup.mrkdwn import repair
 
-REPEATS = 31
-_WARMING = 2
-"""Rounds that warm the caches and are not counted."""
-_FEW = 5
-_OTHERS = 100_000
-"""From this number on the turns are none of those that other figures are of."""
-TURNS_AT_ONCE = 50
-LARGEST_KB = 1000
-THINKING_S = (0.3, 2.0)
-"""How long a model thinks per call, in seconds: fast for a real one, so the figure errs on the strict side."""
-
-QUICK: dict[str, Any] = {"repeats": 1, "largest_kb": 10, "turns": 3, "thinking_s": (0.0, 0.01)}
+ROUNDS: Final = 7
+QUICK: Final[Mapping[str, int]] = {"rounds": 1, "alone": 2, "burst": 3, "waiting": 3, "kilobytes": 10, "chunks": 40}
 """Settings for a look that takes seconds."""
+_OTHERS: Final = 100_000
+"""From this number on the texts are none of those that other figures are of."""
+BOLT: Final = "minimal Bolt bot"
+CONVERTER: Final = "slackify_markdown"
+AIOHTTP: Final = "aiohttp, same decoder"
 
 
-def median_ms(*works: Callable[[], object], repeats: int = REPEATS) -> list[float]:
-    """Median milliseconds of each piece of work, run in turn so that a slower moment hits all of them."""
-    spent: list[list[float]] = [[] for _ in works]
-    for round_ in range(repeats + 2):
-        for number, work in enumerate(works):
-            began = time.perf_counter()
-            work()
-            if round_ >= 2:  # noqa: PLR2004 - two rounds warm the caches and are not counted
-                spent[number].append((time.perf_counter() - began) * 1000)
-    return [statistics.median(times) for times in spent]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One figure: what it is called, and the same figure of its yardstick, if there is one."""
+
+    name: str
+    value: float
+    unit: str
+    yardstick: str = ""
+    of_yardstick: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times its yardstick it is."""
+        return round(self.value / self.of_yardstick, 2) if self.of_yardstick else None
 
 
-def bench(
+def bench(  # noqa: PLR0913 - the sizes of its parts, each named at the call
     *,
-    repeats: int = REPEATS,
-    largest_kb: int = LARGEST_KB,
-    turns: int = TURNS_AT_ONCE,
-    thinking_s: tuple[float, float] = THINKING_S,
-) -> dict[str, Any]:
-    """Every figure, as JSON-ready values. Times in milliseconds. Smaller settings give a quick, rougher look."""
-    return {
-        "verification": _verification(repeats),
-        "linearity": _linearity(repeats, largest_kb),
-        "stream": _stream(repeats),
-        "turn": asyncio.run(turn_figures(turns, thinking_s)),
-    }
+    rounds: int = ROUNDS,
+    alone: int = 30,
+    burst: int = 300,
+    waiting: int = WAITING,
+    kilobytes: int = 1000,
+    chunks: int = 500,
+) -> list[Row]:
+    """Every figure; smaller settings give a quicker, rougher look.
 
-
-def _verification(repeats: int) -> dict[str, Any]:
-    """Times of one answer of 2,000 characters with eight sources of 2,000, and their ratios to a known converter.
-
-    Every round has other texts. ``rules`` stands for repair and all rules on sources never seen before, as in a turn,
-    where the answer keeps to their sentences; ``reworded`` for the same where it says all in other words; ``rewritten``
-    for another answer to sources already read, as in a second attempt; ``again`` for a second look at the same draft;
-    ``first`` for a process that has not verified anything yet.
+    ``alone`` questions one after the other and ``burst`` at once are asked of each bot in every round; Orion is asked
+    ``waiting`` more while the model is slow. Texts to verify
+    grow up to ``kilobytes``; a streamed answer has so many ``chunks``.
     """
-    reference = _reference()
+    return [
+        *_questions(asyncio.run(compared(rounds, alone, burst, waiting))),
+        *_streams(asyncio.run(per_chunk(rounds, chunks))),
+        Row(name="Round a tool call, median", value=asyncio.run(tool_call_ms()), unit="ms"),
+        *_verification(rounds),
+        *_growth(kilobytes),
+    ]
+
+
+def _questions(found: tuple[Figures, Figures]) -> list[Row]:
+    """The whole way of an easy mention: event in, answer out."""
+    names = {
+        "connected_s": ("From start to connected", "s"),
+        "memory_mb": ("Memory once connected", "MB"),
+        "p50_ms": ("Answer to a mention, instant model, median", "ms"),
+        "cpu_ms": ("Processor time a mention", "ms"),
+        "burst_ms": ("A burst of mentions, time of each", "ms"),
+        "slack_calls": ("Calls to Slack a mention", ""),
+    }
+    ours, theirs = found
+    rows = [
+        Row(name=name, value=getattr(ours, key), unit=unit, yardstick=BOLT, of_yardstick=getattr(theirs, key))
+        for key, (name, unit) in names.items()
+    ]
+    added = "Added to a model of 3 s, 50 mentions under way"
+    return [
+        *rows,
+        Row(name=f"{added}, median", value=ours.added_p50_ms, unit="ms"),
+        Row(name=f"{added}, 95 in 100", value=ours.added_p95_ms, unit="ms"),
+        Row(name="Kept in Redis a mention", value=ours.redis_kb, unit="kB"),
+    ]
+
+
+def _streams(found: Mapping[str, tuple[float, float]]) -> list[Row]:
+    """Processor time of each chunk of a streamed draft."""
+    return [
+        Row(name=f"Processor time a streamed chunk, {how}", value=ours, unit="µs", yardstick=AIOHTTP, of_yardstick=raw)
+        for how, (ours, raw) in found.items()
+    ]
+
+
+def _verification(rounds: int) -> list[Row]:
+    """One answer of 2,000 characters with eight sources of 2,000, other texts in every round."""
+    convert = _converter()
     spent: dict[str, list[float]] = {}
-    for number in range(repeats + _WARMING):
+    for number in range(rounds * 4 + 2):
         draft = turn(number)
         looks: dict[str, Callable[[], object]] = {
-            "repair": partial(repair, draft.text),
-            "rules": partial(check, draft),
-            "again": partial(check, draft),
-            "rewritten": partial(check, turn(number, reworded=True)),
-            "reworded": partial(check, turn(_OTHERS + number, reworded=True)),
+            "Repair of an answer of 2,000 characters": partial(repair, draft.text),
+            "Repair and all rules, its words those of its sources": partial(check, draft),
+            "The same, in other words": partial(check, turn(_OTHERS + number, reworded=True)),
         }
-        if reference is not None:
-            looks["slackify_markdown"] = partial(reference, draft.text)
+        if convert:
+            looks[CONVERTER] = partial(convert, draft.text)
         for name, look in looks.items():
             spent.setdefault(name, []).append(_ms(look))
-    figures = {f"{name}_ms": round(statistics.median(times[_WARMING:]), 3) for name, times in spent.items()}
-    figures["first_ms"] = round(statistics.median(_first(number) for number in range(min(repeats, _FEW))), 3)
-    known = figures.get("slackify_markdown_ms")
-    looked_at = ("repair", "rules", "again", "rewritten", "reworded", "first") if known else ()
-    return figures | {f"{name}_ratio": round(figures[f"{name}_ms"] / (known or 1), 2) for name in looked_at}
+    medians = {name: statistics.median(times[2:]) for name, times in spent.items()}  # two rounds warm the caches
+    known = medians.pop(CONVERTER, None)
+    yardstick = CONVERTER if known else ""
+    return [
+        Row(name=name, value=value, unit="ms", yardstick=yardstick, of_yardstick=known)
+        for name, value in medians.items()
+    ]
+
+
+def _growth(kilobytes: int) -> list[Row]:
+    """Milliseconds a kilobyte of a long answer, beside those of one kilobyte: 1 where the cost is linear."""
+    looks: dict[str, Callable[[Any], object]] = {"Repair": lambda draft: repair(draft.text), "All rules": check}
+    rows = []
+    for name, look in looks.items():
+        small = statistics.median(_ms(partial(look, turn(number, length=1000))) for number in range(10))
+        large = _ms(partial(look, turn(0, length=kilobytes * 1000))) / kilobytes
+        told = f"{name} of {kilobytes:,} kB, each"
+        rows.append(Row(name=told, value=large, unit="ms", yardstick="1 kB", of_yardstick=small))
+    return rows
 
 
 def _ms(work: Callable[[], object]) -> float:
@@ -102,16 +147,7 @@ def _ms(work: Callable[[], object]) -> float:
     return (time.thread_time() - began) * 1000
 
 
-def _first(number: int) -> float:
-    """Milliseconds of a check when nothing is remembered, not even how words are inflected."""
-    for name, module in list(sys.modules.items()):
-        for value in vars(module).values() if name.startswith("verification.") else ():
-            if hasattr(value, "cache_clear"):
-                value.cache_clear()
-    return _ms(partial(check, turn(number)))
-
-
-def _reference() -> Callable[[str], object] | None:
+def _converter() -> Callable[[str], object] | None:
     """A well-known converter, where the benchmark's extra is installed."""
     try:
         convert: Callable[[str], object] = importlib.import_module("slackify_markdown").slackify_markdown
@@ -120,48 +156,25 @@ def _reference() -> Callable[[str], object] | None:
     return convert
 
 
-def _linearity(repeats: int, largest_kb: int) -> dict[str, Any]:
-    """Repair, and repair with all rules, per kilobyte of answer from 1 kB up to 1 MB.
-
-    The ratio of the last to the first tells whether it is linear: well below 2 if it is.
-    """
-    figures: dict[str, float] = {}
-    for name in ("repair", "rules"):
-        sizes = [size for size in (1, 10, 100, 1000) if size <= largest_kb]
-        for kilobytes in sizes:
-            look = partial(_look, name, kilobytes)
-            times = [look(number) for number in range(max(1, min(repeats, 10 // kilobytes)))]
-            figures[f"{name}_ms_per_kb_at_{kilobytes}_kb"] = round(statistics.median(times) / kilobytes, 4)
-        first, last = (figures[f"{name}_ms_per_kb_at_{size}_kb"] for size in (sizes[0], sizes[-1]))
-        figures[f"{name}_growth"] = round(last / first, 2)
-    return figures
+def bench_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The figures as JSON has them."""
+    return [
+        {
+            "name": row.name,
+            "value": round(row.value, 3),
+            "unit": row.unit,
+            "yardstick": row.yardstick,
+            "of_yardstick": None if row.of_yardstick is None else round(row.of_yardstick, 3),
+            "ratio": row.ratio,
+        }
+        for row in rows
+    ]
 
 
-def _look(name: str, kilobytes: int, number: int) -> float:
-    """Milliseconds for one answer of that many kilobytes, repaired or judged."""
-    draft = turn(number, length=kilobytes * 1000)
-    return _ms(partial(repair, draft.text) if name == "repair" else partial(check, draft))
-
-
-def _stream(repeats: int) -> dict[str, Any]:
-    text = f"<thinking>{answer_text(2000)}</thinking><answer>{answer_text(8000)}</answer>"
-    pieces = [text[start : start + 4] for start in range(0, len(text), 4)]
-
-    def read() -> str:
-        reader = DraftReader()
-        for piece in pieces:
-            reader.feed(piece)
-        reader.close()
-        return reader.draft
-
-    spent = median_ms(read, repeats=repeats)[0]
-    return {"chunks": len(pieces), "microseconds_per_chunk": round(spent * 1000 / len(pieces), 2)}
-
-
-def bench_table(results: Mapping[str, Mapping[str, Any]]) -> Table:
+def bench_table(rows: Sequence[Row]) -> Table:
     """The figures as a table."""
-    table = Table("part", "figure", "value")
-    for part, figures in results.items():
-        for name, value in figures.items():
-            table.add_row(part, name, str(value))
+    table = Table("what", "Orion", "yardstick", "its figure", "ratio")
+    for row in rows:
+        of_yardstick = "" if row.of_yardstick is None else f"{row.of_yardstick:,.3g} {row.unit}"
+        table.add_row(row.name, f"{row.value:,.3g} {row.unit}", row.yardstick, of_yardstick, str(row.ratio or ""))
     return table

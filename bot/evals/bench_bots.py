@@ -1,0 +1,267 @@
+"""Whole bots side by side: each a process of its own, over the local Slack API and one model server that needs no time.
+
+A question counts from the event that Slack sends to the answer that stands in its thread. Processor time is that of the
+bot's own process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from aiohttp import web
+
+from bot.local.model.limits import LENIENT
+from bot.local.model.roster import BOT_USER, VISITOR, Channel
+from bot.local.server import LocalWorkspace
+from bot.redis.embedded import connect
+
+CHANNELS: Final = 500
+"""Questions go round these: Slack takes one post a second in each."""
+PAGE: Final = "# Limits\n\nEach API key may make 600 requests a minute.\n"
+ANSWER: Final = "Each API key may make 600 requests a minute [1]."
+QUESTION: Final = f"<@{BOT_USER}> How many requests may an API key make a minute?"
+WARMING: Final = 30
+"""Questions asked of each bot before anything counts."""
+THINKS_S: Final = 3.0
+WAITING: Final = 100
+"""Questions asked one after the other while the model takes ``THINKS_S``, so that 50 are under way at once."""
+STARTS_WITHIN_S: Final = 120.0
+ANSWERS_WITHIN_S: Final = 600.0
+_USAGE: Final = {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 920}
+
+
+class InstantModel:
+    """A chat-completions server: it decides to respond, writes ``text`` and agrees, after ``thinks_s`` seconds.
+
+    A stream has ``chunks`` chunks before its text, all written at once, or ``pause_s`` seconds apart.
+    """
+
+    def __init__(self, text: str = ANSWER, *, chunks: int = 10, pause_s: float = 0.0) -> None:
+        self.thinks_s = 0.0
+        self._pause_s = pause_s
+        pieces = ["<thinking>", *["word "] * chunks, f"</thinking><answer>{text}</answer>"]
+        told = [_chunk({"content": piece}) for piece in pieces] + [_chunk({}, finish_reason="stop")]
+        self._events = [*map(_event, [*told, {"choices": [], "usage": _USAGE}]), b"data: [DONE]\n\n"]
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[str]:
+        """Its base URL while it runs."""
+        app = web.Application(client_max_size=1 << 24)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        finally:
+            await runner.cleanup()
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        body = json.loads(await request.read())
+        await asyncio.sleep(self.thinks_s)
+        if not body.get("stream"):
+            return web.json_response(_reply(body))
+        if not self._pause_s:
+            return web.Response(body=b"".join(self._events), content_type="text/event-stream")
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for event in self._events:
+            await response.write(event)
+            await asyncio.sleep(self._pause_s)
+        return response
+
+
+def _reply(body: Mapping[str, Any]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": ANSWER.removesuffix(" [1].")}
+    if "tools" in body:
+        call = {"id": "c1", "type": "function", "function": {"name": "respond", "arguments": "{}"}}
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    elif "response_format" in body:
+        claims = re.findall(r"^claim (\d+), cites \[(\d+)\]", body["messages"][-1]["content"], re.MULTILINE)
+        said = [{"claim": int(n), "lines": [f"{cited}.1"], "supported": True} for n, cited in claims]
+        message["content"] = json.dumps({"verdicts": said})
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": _USAGE}
+
+
+def _chunk(delta: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, **more}]}
+
+
+def _event(chunk: Mapping[str, Any]) -> bytes:
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Medians of one bot. ``burst_ms`` is the time of each question of a burst."""
+
+    connected_s: float
+    memory_mb: float
+    p50_ms: float
+    cpu_ms: float
+    burst_ms: float
+    slack_calls: float
+    added_p50_ms: float = 0.0
+    added_p95_ms: float = 0.0
+    redis_kb: float = 0.0
+
+
+@dataclass(slots=True)
+class RunningBot:
+    """A bot at work in a workspace of its own. ``answered`` is when each question's answer came, by its ``ts``.
+
+    ``warm`` is how many questions and calls of Slack there had been before anything counted.
+    """
+
+    pid: int
+    workspace: LocalWorkspace
+    connected_s: float
+    memory_mb: float = 0.0
+    asked: int = 0
+    warm: tuple[int, int] = (0, 0)
+    answered: dict[str, float] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    cpu_s: list[float] = field(default_factory=list)
+    burst_s: list[float] = field(default_factory=list)
+
+    async def watch(self) -> None:
+        """Note each answer, until cancelled."""
+        shown = self.workspace.workspace
+        with shown.feed.watching() as updates:
+            while update := await updates.get():
+                message = shown.log.get(update.get("channel", ""), update.get("ts", ""))
+                if message and message.bot_id and message.thread_ts:
+                    self.answered.setdefault(message.thread_ts, time.perf_counter())
+                    shown.feed.touch()
+
+    async def ask(self, count: int, *, apart_s: float = 0.0) -> list[float]:
+        """Seconds to the answer of each of ``count`` questions, asked at once or ``apart_s`` seconds apart."""
+        asked = {}
+        for _ in range(count):
+            self.asked += 1
+            ts = self.workspace.post(VISITOR, f"C{self.asked % CHANNELS:04}", QUESTION)
+            asked[ts] = time.perf_counter()
+            if apart_s:
+                await asyncio.sleep(apart_s)
+        await self.workspace.wait_for(lambda: asked.keys() <= self.answered.keys(), ANSWERS_WITHIN_S)
+        return [self.answered[ts] - began for ts, began in asked.items()]
+
+    async def round(self, alone: int, burst: int) -> None:
+        """``alone`` questions one after the other, then ``burst`` at once."""
+        before = used(self.pid)[0]
+        for _ in range(alone):
+            self.seconds += await self.ask(1)
+        began = time.perf_counter()
+        await self.ask(burst)
+        self.burst_s.append((time.perf_counter() - began) / burst)
+        self.cpu_s.append((used(self.pid)[0] - before) / (alone + burst))
+
+    def figures(self, **more: float) -> Figures:
+        """What was found so far."""
+        return Figures(
+            connected_s=self.connected_s,
+            memory_mb=self.memory_mb,
+            p50_ms=statistics.median(self.seconds) * 1000,
+            cpu_ms=statistics.median(self.cpu_s) * 1000,
+            burst_ms=statistics.median(self.burst_s) * 1000,
+            slack_calls=(len(self.workspace.calls) - self.warm[1]) / (self.asked - self.warm[0]),
+            **more,
+        )
+
+
+def used(pid: int) -> tuple[float, float]:
+    """Seconds of the processor that a process has used, and the megabytes of its memory that are resident (Linux)."""
+    of_process = Path("/proc", str(pid))
+    fields = (of_process / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    pages = int((of_process / "statm").read_text(encoding="ascii").split()[1])
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@asynccontextmanager
+async def started(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> AsyncIterator[RunningBot]:
+    """The bot that ``command`` starts, connected to a workspace of its own and warm."""
+    workspace = LocalWorkspace(strictness=LENIENT)
+    for number in range(CHANNELS):
+        place = Channel(id=f"C{number:04}", name=f"channel-{number}", members={VISITOR, BOT_USER})
+        workspace.workspace.roster.channels[place.id] = place
+    async with AsyncExitStack() as stack:
+        await workspace.start()
+        stack.push_async_callback(workspace.stop)
+        own = {
+            "SLACK_BOT_TOKEN": workspace.bot_token,
+            "SLACK_APP_TOKEN": workspace.app_token,
+            "SLACK_SIGNING_SECRET": workspace.signing_secret,
+            "SLACK_API_URL": workspace.api_url,
+            "PATH": os.defpath,
+            "HOME": str(folder),
+            **environment,
+        }
+        began = time.perf_counter()
+        with (folder / "log").open("wb") as log:
+            process = await asyncio.create_subprocess_exec(*command, env=own, cwd=folder, stdout=log, stderr=log)
+        stack.push_async_callback(_end, process)
+        await workspace.wait_for(lambda: workspace.connections > 0, STARTS_WITHIN_S)
+        bot = RunningBot(process.pid, workspace, time.perf_counter() - began, used(process.pid)[1])
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        watching = group.create_task(bot.watch())
+        stack.callback(watching.cancel)
+        await bot.ask(WARMING)
+        bot.warm = (bot.asked, len(workspace.calls))
+        yield bot
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill it, if it has not ended by itself."""
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
+
+
+def orion(folder: Path, model_url: str) -> dict[str, str]:
+    """The environment of an Orion over one page."""
+    docs = folder / "docs"
+    docs.mkdir()
+    (docs / "limits.md").write_text(PAGE, encoding="utf-8")
+    return {
+        "ORION_HOME": str(folder / "home"), "ORION_DOCS": str(docs), "ORION_PORT": "0",
+        "OPENAI_BASE_URL": model_url, "ORION_MODEL": "m",
+    }  # fmt: skip
+
+
+async def compared(rounds: int, alone: int, burst: int, waiting: int = WAITING) -> tuple[Figures, Figures]:
+    """Orion and the smallest bot, asked in turns; then ``waiting`` questions while the model is slow."""
+    model = InstantModel()
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-bench-")))
+        url = await stack.enter_async_context(model.open())
+        ours, theirs = folder / "orion", folder / "bolt"
+        ours.mkdir()
+        theirs.mkdir()
+        served = (sys.executable, "-m", "bot", "serve")
+        one = await stack.enter_async_context(started(served, orion(ours, url), ours))
+        smallest = (sys.executable, "-m", "bot.evals.bolt_bot")
+        other = await stack.enter_async_context(started(smallest, {"OPENAI_BASE_URL": url}, theirs))
+        redis = await stack.enter_async_context(connect(ours / "home"))
+        asked, before = one.asked, (await redis.info("memory"))["used_memory"]
+        for _ in range(rounds):
+            await one.round(alone, burst)
+            await other.round(alone, burst)
+        kept = ((await redis.info("memory"))["used_memory"] - before) / (one.asked - asked) / 1000
+        model.thinks_s = THINKS_S
+        added = sorted((seconds - THINKS_S) * 1000 for seconds in await one.ask(waiting, apart_s=THINKS_S / 50))
+        return one.figures(
+            redis_kb=kept, added_p50_ms=added[len(added) // 2], added_p95_ms=added[int(len(added) * 0.95)]
+        ), other.figures()
