@@ -5,6 +5,7 @@
 # audit the locked packages against known vulnerabilities (asks the network)
 # chaos kills, freezes, outages: what is promised, in one table (five minutes; ARGS="--seed N --only NAME")
 # bench ratios, measured in one run                      lock   renew the hash-locked requirements
+# bench-peers Orion beside a minimal Bolt bot and Agno
 # docs  writes docs/configuration.md from the code
 # Each target makes and keeps its own .venv, hash-locked.
 
@@ -14,7 +15,7 @@ PORT ?=
 # Where the environment forbids bytecode, each process would compile two thousand modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run semantic test test-llm chaos check fix docs audit bench lock clean
+.PHONY: run semantic test test-llm chaos check fix docs audit bench bench-peers lock clean
 
 .venv/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -92,6 +93,12 @@ chaos: .venv/.dev
 
 bench: .venv/.dev
 	@$(PY) -m bot bench $(ARGS)
+
+# Agno is installed from its registry, by whoever wants to compare: nothing of Orion needs it.
+bench-peers: .venv/.dev
+	@test -d bench/peers/.venv-agno || { $(PYTHON) -m venv bench/peers/.venv-agno && \
+	  bench/peers/.venv-agno/bin/pip install -q 'agno[slack,os,openai]==3.1.10' aiohttp; }
+	@$(PY) -m bench.peers.compare $(ARGS)
 
 # Needs uv. Hashes yes, addresses no: the files name no registry.
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet

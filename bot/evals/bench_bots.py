@@ -10,12 +10,13 @@ import asyncio
 import json
 import os
 import re
+import socket
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,8 @@ from bot.local.model.roster import BOT_USER, VISITOR, Channel
 from bot.local.server import LocalWorkspace
 from bot.redis.embedded import connect
 
+HERE: Final = Path(__file__).parents[2] / "bench" / "peers"
+"""Where the other bots are, in the repository."""
 CHANNELS: Final = 500
 """Questions go round these: Slack takes one post a second in each."""
 PAGE: Final = "# Limits\n\nEach API key may make 600 requests a minute.\n"
@@ -191,8 +194,13 @@ def used(pid: int) -> tuple[float, float]:
 
 
 @asynccontextmanager
-async def started(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> AsyncIterator[RunningBot]:
-    """The bot that ``command`` starts, connected to a workspace of its own and warm."""
+async def started(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path, *, events: str = ""
+) -> AsyncIterator[RunningBot]:
+    """The bot that ``command`` starts, connected to a workspace of its own and warm.
+
+    ``events`` is the path where it takes events over HTTP, on the port that ``PORT`` names; without it, Socket Mode.
+    """
     workspace = LocalWorkspace(strictness=LENIENT)
     for number in range(CHANNELS):
         place = Channel(id=f"C{number:04}", name=f"channel-{number}", members={VISITOR, BOT_USER})
@@ -200,7 +208,9 @@ async def started(command: Sequence[str], environment: Mapping[str, str], folder
     async with AsyncExitStack() as stack:
         await workspace.start()
         stack.push_async_callback(workspace.stop)
+        port = _free_port()
         own = {
+            "PORT": str(port),
             "SLACK_BOT_TOKEN": workspace.bot_token,
             "SLACK_APP_TOKEN": workspace.app_token,
             "SLACK_SIGNING_SECRET": workspace.signing_secret,
@@ -213,7 +223,7 @@ async def started(command: Sequence[str], environment: Mapping[str, str], folder
         with (folder / "log").open("wb") as log:
             process = await asyncio.create_subprocess_exec(*command, env=own, cwd=folder, stdout=log, stderr=log)
         stack.push_async_callback(_end, process)
-        await workspace.wait_for(lambda: workspace.connections > 0, STARTS_WITHIN_S)
+        await _connected(workspace, events, port)
         bot = RunningBot(process.pid, workspace, time.perf_counter() - began, used(process.pid)[1])
         group = await stack.enter_async_context(asyncio.TaskGroup())
         watching = group.create_task(bot.watch())
@@ -221,6 +231,27 @@ async def started(command: Sequence[str], environment: Mapping[str, str], folder
         await bot.ask(WARMING)
         bot.warm = (bot.asked, len(workspace.calls))
         yield bot
+
+
+async def _connected(workspace: LocalWorkspace, events: str, port: int) -> None:
+    """Until events reach the bot."""
+    if not events:
+        await workspace.wait_for(lambda: workspace.connections > 0, STARTS_WITHIN_S)
+        return
+    workspace.events_url = f"http://127.0.0.1:{port}{events}"
+    async with asyncio.timeout(STARTS_WITHIN_S):
+        while True:
+            with suppress(ConnectionError):
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+                return
+            await asyncio.sleep(0.1)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -252,7 +283,7 @@ async def compared(rounds: int, alone: int, burst: int, waiting: int = WAITING) 
         theirs.mkdir()
         served = (sys.executable, "-m", "bot", "serve")
         one = await stack.enter_async_context(started(served, orion(ours, url), ours))
-        smallest = (sys.executable, "-m", "bot.evals.bolt_bot")
+        smallest = (sys.executable, str(HERE / "bolt_bot.py"))
         other = await stack.enter_async_context(started(smallest, {"OPENAI_BASE_URL": url}, theirs))
         redis = await stack.enter_async_context(connect(ours / "home"))
         asked, before = one.asked, (await redis.info("memory"))["used_memory"]

@@ -1,0 +1,65 @@
+"""Orion beside other bots over the same local Slack API and model server, asked in turns: `make bench-peers`.
+
+Each peer runs from its own registry's package in an environment of its own under `bench/peers/.venv-NAME`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+from bot.evals.bench_bots import HERE, InstantModel, RunningBot, orion, started
+
+EVENTS: Final = {"agno": "/slack/events"}
+"""Peers that take events over HTTP, and where."""
+
+
+async def main(rounds: int, alone: int, burst: int) -> None:
+    """Ask every bot in turns and print the table."""
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-peers-")))
+        url = await stack.enter_async_context(InstantModel().open())
+        bots: dict[str, RunningBot] = {}
+        for name, command in commands().items():
+            place = folder / name
+            place.mkdir()
+            environment = orion(place, url) if name == "orion" else {"OPENAI_BASE_URL": url}
+            bots[name] = await stack.enter_async_context(
+                started(command, environment, place, events=EVENTS.get(name, ""))
+            )
+        for _ in range(rounds):
+            for bot in bots.values():
+                await bot.round(alone, burst)
+        show(bots)
+
+
+def commands() -> dict[str, tuple[str, ...]]:
+    """Every bot that is installed here."""
+    found = {"orion": (sys.executable, "-m", "bot", "serve"), "bolt": (sys.executable, str(HERE / "bolt_bot.py"))}
+    agno = HERE / ".venv-agno" / "bin" / "python"
+    return {**found, "agno": (str(agno), str(HERE / "agno_bot.py"))} if agno.exists() else found
+
+
+def show(bots: dict[str, RunningBot]) -> None:
+    """One line a bot; the ratio is to the smallest one."""
+    names = ("p50_ms", "cpu_ms", "burst_ms", "slack_calls", "memory_mb", "connected_s")
+    least = bots["bolt"].figures()
+    print("| bot | " + " | ".join(names) + " |\n" + "|---" * (len(names) + 1) + "|")
+    for name, bot in bots.items():
+        figures = bot.figures()
+        pairs = ((getattr(figures, each), getattr(least, each)) for each in names)
+        print(f"| {name} | " + " | ".join(f"{value:.3g} ({value / of:.1f})" for value, of in pairs) + " |")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--alone", type=int, default=20)
+    parser.add_argument("--burst", type=int, default=200)
+    asked = parser.parse_args()
+    asyncio.run(main(asked.rounds, asked.alone, asked.burst))
