@@ -194,10 +194,14 @@ async def _change_button(request: HumanRequest) -> None:
 
 async def channel_named(calls: SlackCalls, name: str) -> str:
     """The id of the channel with this name. Raises ``DeliveryFailed``, ``channel_not_found`` when there is none."""
-    cursor: dict[str, str] = {}
+    cursor = ""
     while True:
         reply = await calls.read(
-            "conversations.list", types="public_channel,private_channel", exclude_archived="true", limit=_PAGE, **cursor
+            "conversations.list",
+            types="public_channel,private_channel",
+            exclude_archived="true",
+            limit=_PAGE,
+            cursor=cursor,
         )
         for channel in objects(reply, "channels"):
             if name in {string(channel, "name"), string(channel, "name_normalized")}:
@@ -206,7 +210,7 @@ async def channel_named(calls: SlackCalls, name: str) -> str:
         if not following:
             reason = "channel_not_found"
             raise DeliveryFailed(reason, permanent=True)
-        cursor = {"cursor": following}
+        cursor = following
 
 
 async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:

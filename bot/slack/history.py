@@ -15,7 +15,7 @@ from agent.thread.conversation import Message, ThreadKey
 from bot.slack.message import Own
 from bot.slack.payload import mapping, objects, string
 from bot.slack.text import app_text, plain_text, whole_text
-from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.slack.web_api import DeliveryFailed, SlackCalls, Urgency
 
 ANSWER_EVENT: Final = "orion_answer"
 WORKING_EVENT: Final = "orion_working"
@@ -123,7 +123,7 @@ class ThreadReader:
         ends = {"oldest": after, "latest": before, "inclusive": True}
         bounds = {name: end for name, end in ends.items() if end != ""}
         kept: deque[Message] = deque(maxlen=limit)
-        async for message in self._each(place, bounds, limit):
+        async for message in self._each(place, bounds, limit, "spare"):
             if string(message, "ts") == place.thread_ts:
                 first = dict(message)
             if string(message, "ts") == before:
@@ -173,7 +173,7 @@ class ThreadReader:
         bounds = {"oldest": question_ts, "inclusive": True, "include_all_metadata": True}
         found: list[Posted] = []
         try:
-            async for message in self._each(place, bounds, _PAGE * _MOST_PAGES):
+            async for message in self._each(place, bounds, _PAGE * _MOST_PAGES, "must"):
                 found += _as_posted(message, own, question_ts)
                 found += _as_stream(message, own, streamed)
         except DeliveryFailed as failure:
@@ -192,7 +192,7 @@ class ThreadReader:
         bounds = {"oldest": question_ts, "inclusive": True, "include_all_metadata": True}
         found: list[Posted] = []
         edited_ts, last_word = "", False
-        async for message in self._each(place, bounds, _PAGE * _MOST_PAGES):
+        async for message in self._each(place, bounds, _PAGE * _MOST_PAGES, "spare"):
             found += (*_as_posted(message, own, question_ts), *_as_stream(message, own, ""), *_as_notice(message, own))
             if string(message, "ts") == question_ts:
                 edited_ts = string(message, "edited", "ts")
@@ -214,23 +214,27 @@ class ThreadReader:
             for message in await self.since(place, about.partition(":")[0])
         )
 
-    def _each(self, place: ThreadKey, bounds: Mapping[str, Any], enough: int) -> AsyncIterator[Mapping[str, Any]]:
+    def _each(
+        self, place: ThreadKey, bounds: Mapping[str, Any], enough: int, urgency: Urgency = "asked"
+    ) -> AsyncIterator[Mapping[str, Any]]:
         """Oldest first. A thread is read whole, page by page; a direct chat comes newest first, as far as needed."""
         if is_direct(place):
-            return self._in_chat({"channel": place.channel, **bounds}, enough)
-        return self._in_thread({"channel": place.channel, "ts": place.thread_ts, **bounds})
+            return self._in_chat({"channel": place.channel, **bounds}, enough, urgency)
+        return self._in_thread({"channel": place.channel, "ts": place.thread_ts, **bounds}, urgency)
 
-    async def _in_thread(self, params: Mapping[str, Any]) -> AsyncIterator[Mapping[str, Any]]:
+    async def _in_thread(self, params: Mapping[str, Any], urgency: Urgency) -> AsyncIterator[Mapping[str, Any]]:
         seen: set[str] = set()  # Slack repeats a thread's first message on its pages
-        async for page in self._pages("conversations.replies", params):
+        async for page in self._pages("conversations.replies", params, urgency):
             for message in page:
                 if (ts := string(message, "ts")) not in seen:
                     seen.add(ts)
                     yield message
 
-    async def _in_chat(self, params: Mapping[str, Any], enough: int) -> AsyncIterator[Mapping[str, Any]]:
+    async def _in_chat(
+        self, params: Mapping[str, Any], enough: int, urgency: Urgency
+    ) -> AsyncIterator[Mapping[str, Any]]:
         newest_first: list[Mapping[str, Any]] = []
-        async with aclosing(self._pages("conversations.history", params)) as pages:
+        async with aclosing(self._pages("conversations.history", params, urgency)) as pages:
             async for page in pages:
                 newest_first += page
                 if len(newest_first) >= enough:
@@ -238,10 +242,12 @@ class ThreadReader:
         for message in reversed(newest_first):
             yield message
 
-    async def _pages(self, method: str, params: Mapping[str, Any]) -> AsyncGenerator[list[Mapping[str, Any]]]:
+    async def _pages(
+        self, method: str, params: Mapping[str, Any], urgency: Urgency
+    ) -> AsyncGenerator[list[Mapping[str, Any]]]:
         cursor: dict[str, str] = {}
         for _ in range(_MOST_PAGES):
-            reply = await self._calls.read(method, **params, **cursor, limit=_PAGE)
+            reply = await self._calls.read(method, urgency=urgency, **params, **cursor, limit=_PAGE)
             yield list(objects(reply, "messages"))
             following = string(reply, "response_metadata", "next_cursor")
             if not following:

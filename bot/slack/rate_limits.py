@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -95,12 +95,16 @@ class RateLimits:
         place = f":{channel}" if method in _BY_CHANNEL else ""
         return f"{self._prefix}:pace:{self._team()}:{method}{place}"
 
-    async def turn(self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "") -> Slot:
+    async def turn(
+        self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
+    ) -> Slot:
         """Take a call's turn, if it comes within ``patience_s``; else it is not to be made now.
 
-        A caller that ``keeps`` a place and comes back, with the same call, is served at that place.
+        A caller that ``keeps`` a place and comes back, with the same call, is served at that place. A ``spare`` call
+        leaves half of what may go out at once to others.
         """
         pace = PACES.get(method, _UNKNOWN)
+        pace = replace(pace, burst=max(1, pace.burst // 2)) if spare else pace
         caller = f"{keeps}:{call_id(arguments)}" if keeps else ""
         key = self.key(method, str(arguments.get("channel", "")))
         found = await self._ask(key, pace, round(patience_s * 1000), caller)

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import aiohttp
 import structlog
@@ -26,6 +26,7 @@ Reply = Mapping[str, Any]
 Look = Callable[[], Awaitable[Reply | None]]
 LeaseCheck = Callable[[], None]
 OnMaybePosted = Callable[[], Awaitable[object]]
+Urgency = Literal["must", "asked", "spare"]
 
 # Slack's own trouble: the same call may succeed later. Every other error is final.
 _PASSING: Final = frozenset(
@@ -108,8 +109,8 @@ class SlackCalls:
         self._turn_s = turn_s
         self._places = asyncio.Semaphore(at_once)
 
-    async def read(self, method: str, **params: Any) -> Reply:
-        """Calls a reading method.
+    async def read(self, method: str, *, urgency: Urgency = "asked", **params: Any) -> Reply:
+        """Calls a reading method. One that ``must`` be made keeps its place under the limits, ``spare`` ones come last.
 
         Raises:
             DeliveryFailed: a final error, or patience ran out.
@@ -120,6 +121,8 @@ class SlackCalls:
             lambda: self._attempt(
                 method, lambda: self._client.api_call(method, http_verb="GET", params=params), self._attempt_s
             ),
+            keeps="looked_for" if urgency == "must" else "",
+            spare=urgency == "spare",
         )
 
     async def write(  # noqa: PLR0913 - how it may be repeated, each named at the call
@@ -168,12 +171,18 @@ class SlackCalls:
         return found
 
     async def _take_turn(
-        self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = ""
+        self,
+        method: str,
+        arguments: Mapping[str, Any],
+        *,
+        patience_s: float,
+        keeps: Keeps = "",
+        spare: bool = False,
     ) -> None:
         """Wait until the call may go out. Raises ``DeliveryFailed`` where that is later than in ``patience_s``."""
         if self._limits is None:
             return
-        turn = await self._limits.turn(method, arguments, patience_s=patience_s, keeps=keeps)
+        turn = await self._limits.turn(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
         if turn.wait_s > patience_s:
             again_s = turn.wait_s + random.uniform(0.0, 0.25)  # noqa: S311 - spreads retries only
             reason = "ratelimited"
@@ -200,12 +209,14 @@ class SlackCalls:
         look: Look | None = None,
         maybe_posted: OnMaybePosted = _let_be,
         keeps: Keeps = "",
+        spare: bool = False,
     ) -> Reply:
         clock = asyncio.get_running_loop()
         deadline, pause = clock.time() + self._patience_s, self._first_pause_s
         in_doubt = False
         while True:
-            await self._take_turn(method, arguments, patience_s=self._turn_s, keeps="" if in_doubt else keeps)
+            place: Keeps = "" if in_doubt else keeps
+            await self._take_turn(method, arguments, patience_s=self._turn_s, keeps=place, spare=spare)
             lease_check()
             try:
                 found = await attempt()

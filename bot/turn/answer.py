@@ -219,16 +219,10 @@ class Answering:
             entry = await self._deliver(job, entry, may_exist=False)  # it only waited for its turn
             await self._delivery.sessions.end(job.place, lease_check=job.lease.require)
             return entry
-        entry = await self._deliver(job, entry)
-        await self._clear(job)
+        entry = await self._deliver(job, entry)  # also away with a placeholder that a worker left which died
+        await self._delivery.sessions.end(job.place, job.lease.require)
         await self._look_again(job)
         return entry
-
-    async def _clear(self, job: Job) -> None:
-        """Take away what a worker that died over this question may have left on show."""
-        await self._delivery.sessions.end(job.place, job.lease.require)
-        if job.claimed.tries > 1:
-            await self._delivery.drop_placeholders(job.place, job.answer_key())
 
     async def _interrupted(self, job: Job) -> Ending:
         """A person took the question back. What was decided by then is finished; else nothing is said but "stopped"."""
@@ -247,7 +241,7 @@ class Answering:
         await self._say_stopped(job)
         with suppress(DeliveryFailed):
             await self._delivery.drop_placeholders(job.place, job.answer_key())
-        await self._clear(job)
+        await self._delivery.sessions.end(job.place, job.lease.require)
 
     async def _say_stopped(self, job: Job) -> None:
         """Once for a stop, under the first question that it took back; of a deleted one nothing is said."""

@@ -18,8 +18,8 @@ from tests.support.openai_server import ScriptedOpenAI
 CHAT = "D0ORION"
 STREAM_CALLS = ("chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update")
 RESENT = 0.3
-SETTLES_S = 40.0
-"""How long after the last answer whatever was left behind may take to go away."""
+SETTLES_S = 180.0
+"""How long after the last answer what is left behind may take to go away: each look is a call of fifty a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
