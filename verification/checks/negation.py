@@ -20,6 +20,7 @@ from verification.values.amounts import matches
 _NEAR = 0.5  # of the claim's words: below it no clause of a sentence can say nearly the same
 _VERY_CLOSE = 0.8  # of a clause's words but for what turns it: below it the two speak of different things
 _MOSTLY = 0.6  # of the source's clause: what a claim leaves out may be what is denied
+_MOST_CLAUSES = 12  # each of the claim is compared with each of the source: a bound on the work
 _TIED = 3  # sentences that share as many words: which of them is meant, only the turn shows
 _LOOK_AHEAD, _REACH = 8, 3  # words to the next comma; of them those with a subject that a "not" bears on
 _CLAUSE_ENDS = re.compile(r"[.;:!?()\n]")
@@ -127,7 +128,7 @@ def _clauses(sentence: _Clause) -> list[_Clause]:
         if _CLAUSE_ENDS.search(sentence.text, last, term.start) or term.word in all_words("but"):
             parts.append([])
         parts[-1].append(term)
-    return [sentence._replace(terms=part) for part in parts]
+    return [sentence._replace(terms=part) for part in parts[:_MOST_CLAUSES]]
 
 
 def _turns(mine: _Clause, theirs: _Clause, language: str) -> Iterator[_Turn]:
@@ -142,18 +143,18 @@ def _turns(mine: _Clause, theirs: _Clause, language: str) -> Iterator[_Turn]:
     known = {term.stem for term in replaced}
     here = {i: reached for i, reached in mine.denied(language).items() if mine.terms[i].word not in swapped}
     there = {i: reached for i, reached in theirs.denied(language).items() if theirs.terms[i].word not in swapped}
+    said, there_said, words_said = mine.stems | known, theirs.stems, {term.word for term in mine.terms}
     # "…, without the pager" says nothing of a claim that names no pager, and "not PayPal" little of a longer clause.
-    mostly = _MOSTLY * len(theirs.stems) <= len(theirs.stems & (mine.stems | known))
+    mostly = _MOSTLY * len(there_said) <= len(there_said & said)
     there = {
         place: reached
         for place, reached in there.items()
-        if not (mine.stems | known).isdisjoint(reached if here else reached[:mostly])
-        or any(each.word == theirs.terms[place].word for each in mine.terms)
+        if theirs.terms[place].word in words_said or not said.isdisjoint(reached if here else reached[:mostly])
     }
     here = {
         place: reached
         for place, reached in here.items()
-        if there or reached[0] in theirs.stems | known or any(map(str.isdecimal, theirs.stems.intersection(reached)))
+        if there or reached[0] in there_said | known or any(s.isdecimal() and s in there_said for s in reached)
     }
     if here and not there:
         term = mine.terms[min(here)]
@@ -169,11 +170,12 @@ def _turns(mine: _Clause, theirs: _Clause, language: str) -> Iterator[_Turn]:
 
 def _opposites(mine: _Clause, theirs: _Clause, table: Mapping[str, frozenset[str]]) -> Iterator[tuple[int, int, Term]]:
     """The words whose opposite stands in the other clause: their place, and the opposite with its place."""
-    my_words, their_words = {term.word for term in mine.terms}, {term.word for term in theirs.terms}
+    my_words = {term.word for term in mine.terms}
+    places = {term.word: place for place, term in reversed([*enumerate(theirs.terms)])}
     for index, term in enumerate(mine.terms):
-        opposite = table.get(term.word, frozenset()) - my_words if term.word not in their_words else ()
-        found = ((i, other) for i, other in enumerate(theirs.terms) if other.word in opposite)
-        yield from ((index, place, other) for place, other in [*found][:1])
+        opposite = table.get(term.word, frozenset()) - my_words if term.word not in places else frozenset[str]()
+        for place in sorted(places[word] for word in opposite if word in places)[:1]:
+            yield index, place, theirs.terms[place]
 
 
 def _same_place(mine: Sequence[Term], index: int, theirs: Sequence[Term], other: int) -> bool:

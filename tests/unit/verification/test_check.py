@@ -264,6 +264,20 @@ def test_f5_hostile_input_stays_linear(unit: str) -> None:
     assert spent[1] <= 25 * max(spent[0], 0.08)
 
 
+@pytest.mark.parametrize(
+    "unit", ["keys are not valid; ", "not keys valid ", "Anna met Berlin, ", "Keys A B ", "5 of 7 = 3; "]
+)
+def test_f5_a_hostile_source_stays_linear_too(unit: str) -> None:
+    """A claim and a source of the same endless sentence, each part of which may be compared with each."""
+    spent = []
+    for count in (80, 800):
+        text, source = f"Zab {unit * count}end [1].", Source(id=1, title="T", text=f"Zeb {unit * count}end.")
+        begun = time.process_time()
+        check(Draft(text=text, question=QUESTION, sources=(source,)))
+        spent.append(time.process_time() - begun)
+    assert spent[1] <= 25 * max(spent[0], 0.08)
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     text=st.text(max_size=200) | st.text(alphabet="*_`<>[]()|@!:/.-#1 \n•ahttps", max_size=200),
