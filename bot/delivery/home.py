@@ -159,5 +159,5 @@ def _moment(seconds: float) -> str:
 def _bytes(size: int) -> str:
     if not size:
         return ""
-    kilobytes = size / 1024
+    kilobytes = max(1, size / 1024)
     return f", {kilobytes:,.0f} KB" if kilobytes < 1024 else f", {kilobytes / 1024:,.1f} MB"  # noqa: PLR2004 - KB in a MB

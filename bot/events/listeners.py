@@ -220,7 +220,7 @@ class Listeners:
         await delivery.greet(user, help_text(await self._speaks(context, user)))
 
     async def _asked(self, context: AsyncBoltContext, delivery: Delivery, user: str, question: str) -> None:
-        channel, ts = await delivery.greet(user, f"“{escape(question)}”")
+        channel, ts = await delivery.greet(user, f"_{escape(question)}_")
         thread = ThreadKey(team=context.team_id or "", channel=channel, thread_ts=ts)
         asked = Incoming(
             kind="question", thread=thread, user=user, ts=ts, addressed="direct", text=question,

@@ -171,6 +171,7 @@ function drawHead() {
     byId(`tab-${name}`).setAttribute("aria-selected", String(state.tab === name));
     byId(`tab-${name}`).tabIndex = state.tab === name ? 0 : -1;
   }
+  if (!home) delete byId("tab-messages").dataset.news;
   byId("timeline").hidden = home;
   byId("home").hidden = !home;
   byId("channel-composer-slot").hidden = home;
@@ -356,6 +357,7 @@ function onMessage(update) {
   }
   const foreign = message.user !== state.boot.me;
   openFirst(message, parent, fresh);
+  if (fresh && foreign && channel === state.channel && state.tab === "home") byId("tab-messages").dataset.news = " (new)";
   if (fresh && foreign && channel !== state.channel) state.unread.set(channel, (state.unread.get(channel) ?? 0) + 1);
   if ((fresh || before.streaming) && !message.streaming && foreign && channel === state.channel) announce(spoken(message).slice(0, 400));
 }

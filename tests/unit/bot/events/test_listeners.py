@@ -339,7 +339,7 @@ async def test_a10_a_question_on_app_home_is_asked_in_the_direct_chat(opened: Op
         await server.click_view(home["id"], "orion_try_1")
         (asked,) = await running.heard()
         assert (asked.text, asked.user, asked.addressed, asked.thread.channel) == ("How many?", "U0YOU", "direct", CHAT)
-        assert server.messages(CHAT)[-1]["text"] == "“How many?”"
+        assert server.messages(CHAT)[-1]["text"] == "_How many?_"
         assert server.messages(CHAT)[-1]["ts"] == asked.ts == asked.thread.thread_ts
 
 
