@@ -18,6 +18,7 @@ from aiohttp import web
 from bot.local.api.response_urls import answer_response_url
 from bot.local.api.router import WebApi
 from bot.local.consent import AUTHORIZE_PATH, Consent
+from bot.local.documents import POLICY as PAGE_POLICY
 from bot.local.documents import DocsFolder, show_document
 from bot.local.kept import load, save
 from bot.local.model.roster import VISITOR, Json, Roster
@@ -28,10 +29,7 @@ from bot.local.workspace import Setup, TurnRecord, Workspace
 Found = TypeVar("Found")
 
 STATIC: Final = Path(__file__).parent / "static"
-POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self' ws:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+POLICY: Final = f"{PAGE_POLICY}; connect-src 'self' ws:"
 # A stream changes the workspace many times a second; a crash may cost a visitor three seconds.
 _KEEP_S: Final = 3.0
 _FOR_APPS: Final = ("/api/", "/link/", "/actions/", "/files-pri/")
@@ -140,15 +138,6 @@ class LocalWorkspace(People):
             if self.workspace.feed.seq != written:
                 written = self.workspace.feed.seq
                 await asyncio.to_thread(save, self.workspace, file)
-
-    async def verify_events_url(self) -> bool:
-        """Whether the app at ``events_url`` answers Slack's ``url_verification`` with the challenge."""
-        challenge = self.workspace.verification_token[::-1]
-        payload = {"token": self.workspace.verification_token, "challenge": challenge, "type": "url_verification"}
-        answer = await self.workspace.http.send(
-            "events_api", payload, 0, "", self.workspace.setup.strictness.ack_seconds
-        )
-        return bool(answer) and answer is not None and answer.get("challenge") == challenge
 
     def messages(self, channel: str, thread_ts: str | None = None) -> list[Json]:
         """The messages of a channel (oldest first), or of a thread with its first one, with their metadata."""

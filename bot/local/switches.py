@@ -15,17 +15,13 @@ STREAM_METHODS: Final = ("chat.startStream", "chat.appendStream", "chat.stopStre
 _POSTS_LIMITED: Final = 3
 
 
-async def _nothing(_on: bool) -> None:  # noqa: FBT001 - the switch's one value
-    """Nothing to do."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Switch:
     """One fault by name. ``turn`` makes it so; ``once`` marks a blow, which is never on afterwards."""
 
     label: str
     tells: str
-    turn: Callable[[bool], Awaitable[None]] = _nothing
+    turn: Callable[[bool], Awaitable[None]]
     once: bool = False
     on: bool = False
 

@@ -254,7 +254,7 @@ async def test_h1_the_focus_stays_where_a_person_left_it(place: Place) -> None:
         await button.focus()
         await page.keyboard.press("Enter")
         await expect(page.locator("#modal-form")).to_be_focused()
-        place.setting.workspace.post("U0RELEASE", "C0GENERAL", "meanwhile")
+        place.setting.workspace.post("U0RELEASE", "C0ENGINEERING", "meanwhile")
         await page.keyboard.press("Escape")
         await expect(button).to_be_focused()
         await page.get_by_role("button", name="Not helpful").click()

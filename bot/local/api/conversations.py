@@ -121,14 +121,6 @@ def list_channels(workspace: Workspace, arguments: Arguments) -> Json:
     return {"channels": [one.payload() for one in channels], "response_metadata": {"next_cursor": following}}
 
 
-def users_conversations(workspace: Workspace, arguments: Arguments) -> Json:
-    """``users.conversations``: the channels that the app (or ``user``) is a member of."""
-    user = arguments.text("user", BOT_USER)
-    mine = [one for one in _listed(workspace, arguments) if user in one.members]
-    channels, following = page(mine, arguments, 100)
-    return {"channels": [one.payload() for one in channels], "response_metadata": {"next_cursor": following}}
-
-
 def members(workspace: Workspace, arguments: Arguments) -> Json:
     """``conversations.members``."""
     channel = channel_of(workspace, arguments)
@@ -172,13 +164,6 @@ def remove_reaction(workspace: Workspace, arguments: Arguments) -> Json:
     return {}
 
 
-def get_reactions(workspace: Workspace, arguments: Arguments) -> Json:
-    """``reactions.get``."""
-    channel = own_channel(workspace, arguments)
-    message = message_of(workspace, channel, arguments.required("timestamp"))
-    return {"type": "message", "channel": channel.id, "message": workspace.log.shown(message)}
-
-
 def _reacted(workspace: Workspace, arguments: Arguments) -> tuple[Message, str]:
     channel = own_channel(workspace, arguments)
     name = arguments.required("name").strip(":")
@@ -200,8 +185,6 @@ METHODS: Final = {
     "conversations.list": list_channels,
     "conversations.members": members,
     "conversations.open": open_chat,
-    "users.conversations": users_conversations,
     "reactions.add": add_reaction,
     "reactions.remove": remove_reaction,
-    "reactions.get": get_reactions,
 }

@@ -81,23 +81,6 @@ def user_list(workspace: Workspace, arguments: Arguments) -> Json:
     }
 
 
-def bot_info(workspace: Workspace, arguments: Arguments) -> Json:
-    """``bots.info``."""
-    if arguments.text("bot", BOT_ID) != BOT_ID:
-        raise ApiError(error="bot_not_found")
-    return {
-        "bot": {
-            "id": BOT_ID,
-            "deleted": False,
-            "name": workspace.roster.members[BOT_USER].name,
-            "updated": CREATED,
-            "app_id": APP_ID,
-            "user_id": BOT_USER,
-            "icons": {},
-        }
-    }
-
-
 def file_info(workspace: Workspace, arguments: Arguments) -> Json:
     """``files.info``."""
     stored = workspace.files.get(arguments.required("file"))
@@ -114,6 +97,5 @@ METHODS: Final = {
     "users.info": user_info,
     "users.list": user_list,
     "usergroups.list": user_groups,
-    "bots.info": bot_info,
     "files.info": file_info,
 }

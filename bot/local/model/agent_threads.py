@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from bot.local.model.feed import Feed
-from bot.local.model.messages import Message, MessageLog
+from bot.local.model.messages import Message
 from bot.local.model.roster import Json
 
 ThreadId = tuple[str, str]
@@ -43,7 +43,6 @@ class AgentThreads:
     status_log: list[tuple[ThreadId, str]] = field(default_factory=list)
     """Every status ever set, in order, for tests that want to have seen one."""
     sessions: dict[ThreadId, Session] = field(default_factory=dict)
-    titles: dict[ThreadId, str] = field(default_factory=dict)
     prompts: dict[str, Json] = field(default_factory=dict)
     """Suggested prompts by direct chat: ``{title, prompts: [{title, message}]}``."""
     _timers: dict[ThreadId, asyncio.TimerHandle] = field(default_factory=dict)
@@ -75,32 +74,13 @@ class AgentThreads:
 
     def rename(self, thread: ThreadId, title: str) -> None:
         """Gives a conversation a title."""
-        self.titles[thread] = title
         if session := self.sessions.get(thread):
             session.title = title
-        self.feed.publish("title", channel=thread[0], thread_ts=thread[1], title=title)
 
     def suggest(self, channel: str, title: str, prompts: list[Json]) -> None:
         """Offers prompts in a direct chat."""
         self.prompts[channel] = {"title": title, "prompts": prompts}
         self.feed.publish("prompts", channel=channel, **self.prompts[channel])
-
-    def timeline(self, log: MessageLog, channel: str) -> list[Json]:
-        """The threads of a direct chat as agent view lists them, the one last used first."""
-        roots = [one for one in log.timeline(channel) if not one.is_reply]
-        return sorted((self._entry(log, root) for root in roots), key=lambda one: str(one["latest"]), reverse=True)
-
-    def _entry(self, log: MessageLog, root: Message) -> Json:
-        """``title`` is the session's, else what opened the thread."""
-        thread, replies = (root.channel, root.ts), log.replies(root.channel, root.ts)
-        session = self.sessions.get(thread)
-        return {
-            "thread_ts": root.ts,
-            "title": self.titles.get(thread) or (session.title if session else "") or root.text,
-            "session": session.status if session else "",
-            "replies": len(replies),
-            "latest": replies[-1].ts if replies else root.ts,
-        }
 
     def close(self) -> None:
         """Stops the timers."""

@@ -45,7 +45,6 @@ class Page:
         return [
             web.get("/ui/boot", self.boot),
             web.get("/ui/messages", self.messages),
-            web.get("/ui/timeline", self.timeline),
             web.get("/ui/view", self.view),
             web.get("/ui/turn/{turn_id}", self.turn),
             web.get("/ui/live", self.live),
@@ -98,13 +97,6 @@ class Page:
         ]
         everything = sorted([*found, *private], key=lambda one: one.ts)
         return web.json_response({"messages": [self._message(one) for one in everything]})
-
-    async def timeline(self, request: web.Request) -> web.Response:
-        """The threads of a direct chat, the one last used first."""
-        workspace = self.workspace
-        return web.json_response(
-            {"threads": workspace.threads.timeline(workspace.log, request.query.get("channel", ""))}
-        )
 
     async def view(self, request: web.Request) -> web.Response:
         """One modal, or the App Home with ``id=home``."""

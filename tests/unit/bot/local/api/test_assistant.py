@@ -46,18 +46,6 @@ async def test_a5_a_status_and_its_session_are_one_state_which_only_their_thread
     assert (states, workspace.threads.shown()) == (["processing", "active", "active"], [])
 
 
-async def test_a1_a_direct_chat_is_a_timeline_of_threads() -> None:
-    workspace = idle()
-    people = People(workspace)
-    old, new = people.post(YOU, CHAT, "how do we release?"), people.post(YOU, CHAT, "and the holidays?")
-    call(workspace, "agents.sessions.setStatus", channel_id=CHAT, thread_ts=new, status="active", title="Holidays")
-    answer = call(workspace, "chat.postMessage", channel=CHAT, thread_ts=old, text="So.")
-    assert workspace.threads.timeline(workspace.log, CHAT) == [
-        {"thread_ts": old, "title": "how do we release?", "session": "", "replies": 1, "latest": answer["ts"]},
-        {"thread_ts": new, "title": "Holidays", "session": "active", "replies": 0, "latest": new},
-    ]
-
-
 async def test_a5_a_status_goes_by_itself_or_when_set_to_nothing() -> None:
     workspace = Workspace(Setup(strictness=Strictness(status_seconds=0.01)))
     ts = People(workspace).post(YOU, HELP, "question")
