@@ -69,8 +69,10 @@ def _in(order: Order, claim: Claim) -> tuple[int, ...]:
 
 
 def refused(progress: Progress, reason: str) -> Refused:
-    """No answer in the documents: the nearest ones say what they have. Not for the event loop."""
-    return Refused(answer=_message(progress, "not_found", quoted(progress)), reason=reason)
+    """No answer in the documents, and which come closest. Not for the event loop."""
+    # A model has read what was found and says that it is no answer: its words would only make the message longer.
+    near = quoted(progress) if progress.model.quotes_only else named(progress)
+    return Refused(answer=_message(progress, "not_found", near), reason=reason)
 
 
 def failed_verification(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:

@@ -21,11 +21,15 @@ def page(title: str, text: str, *, origin: str = "document") -> Source:
     return Source(id=0, title=title, url=f"{HOST}/{title.casefold()}", text=text, origin=origin)
 
 
-async def refused(*sources: Source, draft: str = f"<answer>{NOT_FOUND}</answer>", asked: str = ASKED) -> Answer:
+async def refused(
+    *sources: Source, draft: str = f"<answer>{NOT_FOUND}</answer>", asked: str = ASKED, quotes: bool = True
+) -> Answer:
+    model = ScriptedModel([draft])
+    model.quotes_only = quotes
     outcome, _ = await run_turn(
         question(asked),
         ThreadState(),
-        model=ScriptedModel([draft]),
+        model=model,
         tools={"search": PassageTool(*sources)},
         budget=Budget(),
         emit=Listener(),
@@ -47,6 +51,11 @@ async def test_f4_a_refusal_shows_what_the_nearest_document_says_closest_to_the_
     assert not answer.verified
 
 
+async def test_f4_where_a_model_found_no_answer_the_nearest_are_only_named() -> None:
+    answer = await refused(page("Parking", "Twelve cars."), page("Office", f"Coffee is free. {NUMBER}"), quotes=False)
+    assert lines(answer) == [f"• <{HOST}/parking|Parking>", f"• <{HOST}/office|Office>"]
+
+
 async def test_f4_three_passages_at_most_are_shown_each_once() -> None:
     twice = "The emergency number of building F is 4110. In building F the emergency number was 4119."
     pages = [page(name, f"The emergency number of building {name} is 411{at}.") for at, name in enumerate("ABCDE")]
@@ -63,7 +72,7 @@ async def test_f4_a_document_is_named_once_beside_what_it_says() -> None:
 
 async def test_f4_a_failed_answer_shows_it_too() -> None:
     wrong = "<answer>The emergency number inside the building is 9999 [1].</answer>"
-    answer = await refused(page("Office", NUMBER), draft=wrong)
+    answer = await refused(page("Office", NUMBER), draft=wrong, quotes=False)
     assert lines(answer)[-1] == f"• <{HOST}/office|Office>: {NUMBER}"
     assert "9999" not in answer.text
 
