@@ -133,6 +133,7 @@ def _installable(settings: Settings, workspace: LocalWorkspace) -> Settings:
             "slack_client_secret": SecretStr(workspace.consent.client_secret),
             "encryption_keys": SecretStr(_KEY),
             "allow_teams": frozenset({"*"}),
+            "streams": True,  # the page has a switch that takes them away
             "handoff": settings.handoff or HELPERS,
             "admins": settings.admins | {ADMIN},
         }

@@ -165,6 +165,10 @@ async def test_a10_home_offers_questions_that_the_documents_answer(place: Place)
         await expect(questions).to_have_count(3)
         assert "say about" in await questions.first.inner_text()
         assert await serious(page) == []
+        await questions.first.click()
+        await expect(page.locator("#tab-messages")).to_have_attribute("data-news", " (new)")
+        await page.get_by_role("tab", name="Messages").click()
+        await expect(page.locator("#tab-messages")).not_to_have_attribute("data-news", " (new)")
 
 
 async def test_a7_a_table_is_read_in_the_thread_pane(place: Place) -> None:
