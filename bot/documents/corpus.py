@@ -13,7 +13,6 @@ from typing import Final
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
-from agent.knowledge.sources.web import WebSource
 from agent.knowledge.types import PREFIX, IndexReport, PutOff, Source, due_at, states_of
 from bot.errors import WrongUse
 
@@ -44,7 +43,11 @@ class Corpus:
 
     def read_by(self, *, fetch: bool) -> list[Path | Source]:
         """What a run reads; what lies in the web stays as it is unless the run may ``fetch``."""
-        web = [source for source in self.sources if isinstance(source, WebSource) and not fetch]
+        if fetch or not self.sources:
+            return [*self.roots, *self.sources]
+        from agent.knowledge.sources.web import WebSource  # noqa: PLC0415 - loads an HTTP client: only who has sources
+
+        web = [source for source in self.sources if isinstance(source, WebSource)]
         later = {site.key: PutOff(key=site.key, part=site.part, audience=site.audience) for site in web}
         return [*self.roots, *(later.get(source.key, source) for source in self.sources)]
 

@@ -21,7 +21,6 @@ from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.slack_export import SlackExport
 from agent.knowledge.types import Document, IndexReport, KnowledgeAwayError, Source
 from bot.documents.corpus import SYNC, Corpus, index_of
-from bot.documents.web_sources import web_sources
 from bot.errors import WrongUse
 from bot.settings import Settings, require_folders
 
@@ -56,7 +55,11 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
     prefix = settings.docs_url if docs_url is None else docs_url
     sources: tuple[Source, ...] = ()
     if docs is None:
-        sources = (*git_sources(settings), *slack_exports(settings), *web_sources(settings))
+        sources = (*git_sources(settings), *slack_exports(settings))
+        if settings.web_docs:
+            from bot.documents.web_sources import web_sources  # noqa: PLC0415 - loads an HTTP client
+
+            sources = (*sources, *web_sources(settings))
     return Corpus(
         roots=roots,
         index_path=path,

@@ -210,7 +210,10 @@ async def test_h2_web_takes_and_worker_answers_over_one_redis(
     assert "turn_outcome" in work_log.read_text()
 
 
-NOT_LOADED = ("langfuse", "openai", "requests", "numpy", "httpx", "google.protobuf", "opentelemetry.exporter")
+NOT_LOADED = (
+    *("langfuse", "openai", "requests", "numpy", "httpx", "httpx2", "google.protobuf", "opentelemetry.exporter"),
+    *("psycopg", "mcp"),
+)
 """What only its keys, its documents or `orion doctor` need. (redis-py loads OpenTelemetry's SDK by itself.)"""
 
 
