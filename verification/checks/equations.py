@@ -64,6 +64,12 @@ def results_in(quantity: Quantity, evidence: Evidence) -> bool:
     return False
 
 
+def right_results(answer: Passage) -> str:
+    """What the right calculations of an answer come to, as written: its other sentences may say so without them."""
+    said = (each.said for each in equations(answer) if each.said and each.gives(each.said))
+    return "; ".join(answer.text[result.start : result.end] for result in said)
+
+
 def wrong_results(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each calculation of the claim whose written result is another one than it has."""
     for equation in equations(evidence.claim):

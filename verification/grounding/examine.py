@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from verification.checks.dates import date_findings
+from verification.checks.equations import right_results
 from verification.checks.identifiers import identifier_findings, is_known_url, known_urls
 from verification.checks.names import name_findings
 from verification.checks.negation import polarity_findings
@@ -113,12 +114,13 @@ class Grounds:
 
 def grounds(draft: Draft, text: str) -> Grounds:
     """What a draft offers to check ``text``, its answer, against."""
+    calculated = right_results(analyse(text))
     return Grounds(
         sources={
             source.id: Cited(id=source.id, passage=analyse(without_orders(source_text(source), orders)))
             for source, orders in zip(draft.sources, orders_in(draft.sources), strict=True)
         },
-        known=tuple(analyse(known) for known in (draft.question, draft.known_text) if known.strip()),
+        known=tuple(analyse(known) for known in (draft.question, draft.known_text, calculated) if known.strip()),
         urls=known_urls(source.url for source in draft.sources),
         said=(text, draft.question),
         judged=draft.judged,
