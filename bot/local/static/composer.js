@@ -15,8 +15,8 @@ export class Composer {
     serial += 1;
     this.list = el("ul", { class: "suggest", id: `suggest-${serial}`, role: "listbox", "aria-label": "People and channels", hidden: true });
     this.input = el("textarea", {
-      id, rows: "1", "aria-label": label, placeholder: label, role: "combobox", autocomplete: "off", spellcheck: "true",
-      "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": this.list.id,
+      id, rows: "1", "aria-label": label, placeholder: label, autocomplete: "off", spellcheck: "true",
+      "aria-autocomplete": "list", "aria-controls": this.list.id,
     });
     this.button = el("button", { type: "submit", class: "send", "aria-label": "Send", disabled: true }, "➤");
     this.picker = el("input", { type: "file", multiple: true, hidden: true, "aria-hidden": "true", tabindex: "-1", onchange: () => this.attach() });
@@ -127,7 +127,6 @@ export class Composer {
     this.sign = found[1];
     this.choose(0);
     this.list.hidden = false;
-    this.input.setAttribute("aria-expanded", "true");
   }
 
   choose(index) {
@@ -160,7 +159,6 @@ export class Composer {
 
   hide() {
     this.list.hidden = true;
-    this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
   }
 
