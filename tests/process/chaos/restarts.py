@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.process.chaos.crew import Member
-from tests.process.chaos.ledger import Ledger, answered, read_ledger
+from tests.process.chaos.ledger import Ledger, answered, left_behind, read_ledger
 from tests.process.chaos.member import Role
 from tests.process.chaos.redis_process import redis_process
 from tests.process.chaos.scene import Scene, paced, patiently, scene
@@ -54,7 +54,9 @@ class Lane:
         await self.start()
         while self.kills < kills and asyncio.get_running_loop().time() < self.until:
             await self.one()
-        await patiently(lambda: all(answered(self.at.workspace, asked) for asked in self.at.asked), PATIENCE_S)
+        workspace, asked = self.at.workspace, self.at.asked
+        await patiently(lambda: all(answered(workspace, one) for one in asked), PATIENCE_S)
+        await patiently(lambda: not left_behind(workspace, asked), PATIENCE_S)  # a status ends after its answer
 
 
 async def restarts(

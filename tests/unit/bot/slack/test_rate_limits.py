@@ -56,6 +56,14 @@ async def test_h3_a_refusal_is_told_to_all_and_they_do_not_come_back_at_once(red
     assert await redis_client.pttl(one.key(method, "")) > 0
 
 
+async def test_h3_what_may_come_last_leaves_half_of_a_burst_to_others(redis_client: Redis) -> None:
+    one, method = worker(redis_client), "conversations.replies"
+    for number in range(PACES[method].burst // 2):
+        assert (await one.turn(method, {"n": number}, patience_s=0, spare=True)).wait_s == 0
+    assert (await one.turn(method, {}, patience_s=0, spare=True)).wait_s > 0
+    assert (await one.turn(method, {}, patience_s=0)).wait_s == 0
+
+
 async def test_h3_a_call_that_would_wait_long_fails_at_once_and_says_when(redis_client: Redis) -> None:
     async with local_slack(strictness=Strictness(post_burst=1, post_per_second=0.1)) as slack:
         calls = SlackCalls(slack.client, limits=worker(redis_client))
