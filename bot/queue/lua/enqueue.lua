@@ -14,7 +14,8 @@ local function take_its_place()
     local id, stored = string.match(redis.call('LINDEX', mailbox, place), '^(%S+) (%d+) ')
     if id == known then
       redis.call('LSET', mailbox, place, id .. ' ' .. stored .. ' ' .. ARGV[3])
-      if tonumber(redis.call('ZSCORE', ready_of(thread), thread) or 0) <= now then return 0 end
+      -- What stands before it keeps its own time: it may rest until a far end is back.
+      if place > 0 or tonumber(redis.call('ZSCORE', ready_of(thread), thread) or 0) <= now then return 0 end
       make_ready(thread, stored)
       ring(ARGV[5])
       return -2

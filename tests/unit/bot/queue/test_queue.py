@@ -68,6 +68,15 @@ async def test_a3_what_says_more_of_a_message_takes_its_place_while_nobody_has_i
     assert [one.body for one in await mailbox.stored(THREAD)] == ["message"]
 
 
+async def test_h3_what_says_more_of_a_later_message_cuts_no_wait_of_the_one_before_it(mailbox: Mailbox) -> None:
+    await put(mailbox, "first")
+    assert await mailbox.done(await claim_one(mailbox), "giveback", after_s=60)
+    assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1", "M1"], hold_s=60)
+    assert not await mailbox.enqueue(THREAD, "message", event_ids=["E2", "M1"], fuller=True)
+    assert [one.body for one in await mailbox.stored(THREAD)] == ["first", "message"]
+    assert await mailbox.claim("w1", 1) == [], "the first one still rests"
+
+
 async def test_a3_without_its_twin_a_message_is_claimed_a_moment_later(mailbox: Mailbox) -> None:
     assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1"], hold_s=0.05)
     await wait_until(lambda: mailbox.claim("w1", 1), "it is claimed")
