@@ -118,10 +118,11 @@ def _results(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
             yield from (2 * other.readings[0] for other in group)
         if quantity.unit is not None:
             yield from _products(quantity, group, evidence)
-        elif quantity.noun in all_words("times") or (quantity.bound == "~" and _says_each(evidence)):
+            continue
+        if quantity.noun in all_words("times") or (quantity.bound == "~" and _says_each(evidence)):
             plain = [q.amounts()[0] for q in group if q.readings[0]][:_FEW]
             yield from (max(a, b) / min(a, b) for a, b in combinations(plain, 2))
-        elif quantity.period:  # how often in a day what comes every six hours is
+        if quantity.period:  # what comes every six hours comes "four a day", or "4 times a day"
             spans = [q for q in group if q.unit and is_span(q.unit) and q.readings[0]]
             yield from (seconds(quantity.period) / seconds(q.unit) / q.readings[0] for q in spans if q.unit)
 

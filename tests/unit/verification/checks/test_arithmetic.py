@@ -53,6 +53,7 @@ def errors(source: str, text: str) -> list[Violation]:
             "Both parents have 32 weeks of leave",
             "Both parents have 30 weeks of leave",
         ),
+        ("The job runs every 6 hours.", "The job runs 4 times a day", "The job runs 5 times a day"),
         ("| Price per month | 2,600 euros |", "The price is 31,200 euros a year", "The price is 26,000 euros a year"),
         (
             "The budget of a year is 480,000 dollars.",
