@@ -23,7 +23,7 @@ _AT_HOUR = (
     r"\b(?:{at_hour})\s$|\b(?:from \w{1,6} to|between \w{1,6} and|zwischen \w{1,6} und)\s$|\b(?P<beside>{past_hour})\s$"
 )
 _LATE = r"\s(?:\w+\s){0,2}(?:p\.?m|{late})\b"
-_NOON = 12
+_NOON, _DAY = 12, 24  # hours: "at 8" may be in the evening, "at 20" is not in the morning
 _LEAD = 24  # of "zwischen fünf und " and the like
 _YEAR = UNITS["年"]
 
@@ -97,7 +97,7 @@ def _is_hour(quantity: Quantity, passage: Passage, text: str) -> bool:
     near = (-1, 0, 1) if told["beside"] else (0,)
     late = bool(compiled(_LATE).match(text, quantity.end))
     return any(
-        (value + away - moment.hour) % _NOON == 0
+        (value + away - moment.hour) % (_NOON if value <= _NOON else _DAY) == 0
         for moment in passage.moments
         if moment.hour is not None and (told["beside"] or not moment.minute) and not (late and moment.hour < _NOON)
         for value in quantity.readings

@@ -222,6 +222,8 @@ def test_f1_an_hour_without_its_minutes() -> None:
         ("Tickets are sold from 20:00.", "Tickets are sold from eight euros", True),
         ("The office opens at 08:00.", "The office opens at 8", False),
         ("The office opens at 08:00.", "The office opens at 9", True),
+        ("The office opens at 08:00.", "The office opens at 20", True),
+        ("The office closes at 20:00.", "The office closes at 20", False),
         ("The office is open from 08:00 to 17:00.", "The office is open from 8 to 5", False),
         ("The office is open from 08:00 to 17:00.", "The office is open between 8 and 17", False),
         ("Das Büro ist von 8:00 bis 17:00 offen.", "Das Büro ist zwischen acht und 17 Uhr offen", False),
