@@ -77,7 +77,7 @@ async def ask(
                 await _keep(store, asked.thread, state)
             documents = await known_documents(engine.index)
             if isinstance(outcome, Refused) and not documents:
-                log.warning("no_documents", remedy=NO_DOCUMENTS)
+                log.error("no_documents", remedy=NO_DOCUMENTS)  # nothing else at a terminal tells a miss from this
         recorder.timings["total"] = (time.monotonic() - started) * 1000
         result = _result(outcome, recorder)
         for source in result["sources"]:

@@ -76,3 +76,9 @@ def test_g1_a_person_who_asks_sees_an_answer_and_no_log(tmp_path: Path) -> None:
     assert code == 3
     assert "The language model didn't answer" in said
     assert "model_call_waits" not in said
+
+
+def test_h1_a_person_without_documents_is_told_so_and_not_only_that_nothing_was_found(tmp_path: Path) -> None:
+    code, said = at_terminal(tmp_path, "ask", "When does the canteen open?")
+    assert code == 3
+    assert "orion ask … --docs DIR" in said
