@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 TIMEOUT_S: Final = 25.0
 MAX_CHARS: Final = 12_000
+Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+"""What a program can be given: no argument and no variable of a process may hold a zero byte."""
 
 
 class McpServer(BaseModel):
@@ -27,17 +29,17 @@ class McpServer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,30}$")]
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = Field(default_factory=dict, repr=False)
-    cwd: str = ""
+    command: Text = ""
+    args: tuple[Text, ...] = ()
+    env: dict[Text, Text] = Field(default_factory=dict, repr=False)
+    cwd: Text = ""
     url: str = Field(default="", repr=False)
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     allow: tuple[str, ...] = ()
     timeout_s: Annotated[float, Field(ge=0.1, le=600)] = TIMEOUT_S
     max_chars: Annotated[int, Field(ge=100, le=16_000)] = MAX_CHARS
     type: str = ""
-    disabled: bool = False
+    disabled: Annotated[bool, Field(strict=True)] = False
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -69,7 +71,12 @@ def read_servers(text: str) -> tuple[McpServer, ...]:
     if not isinstance(servers, dict):
         message = 'It should be a JSON object such as {"mcpServers": {"name": {"command": "…"}}}.'
         raise ValueError(message)  # noqa: TRY004 - for the caller all that is wrong with a file is one kind
-    return tuple(server for name, given in servers.items() if not (server := _server(name, given)).disabled)
+    # Not even looked at: who turns a server off may be half way through writing it, or have it for another program.
+    return tuple(_server(name, given) for name, given in servers.items() if not _is_disabled(given))
+
+
+def _is_disabled(given: object) -> bool:
+    return isinstance(given, dict) and given.get("disabled") is True
 
 
 def _server(name: str, given: object) -> McpServer:

@@ -23,6 +23,7 @@ def test_d4_the_usual_form_is_read() -> None:
         far={"url": "https://m.example/mcp", "headers": {"Authorization": "Bearer x"}, "allow": ["get_*"],
              "timeout_s": 3, "max_chars": 500},
         off={"command": "x", "disabled": True},
+        elsewhere={"autoApprove": ["all"], "disabled": True},
     ) == (
         McpServer(name="files", command="npx", args=("-y", "fs"), env={"A": "b"}, cwd="/srv", type="stdio"),
         McpServer(
@@ -46,6 +47,9 @@ def test_d4_an_allow_list_allows_names_and_their_beginnings() -> None:
         ("a", {"command": "x", "url": "http://a.example"}, "it needs either 'command' or 'url'."),
         ("a", {"comand": "x", "command": "x"}, "Server 'a': comand: Extra inputs are not permitted."),
         ("a", {"command": 3}, "Server 'a': command: Input should be a valid string."),
+        ("a", {"command": "x\0"}, "Server 'a': command: String should match pattern"),
+        ("a", {"command": "x", "env": {"A": "\0"}}, "Server 'a': env.A: String should match pattern"),
+        ("a", {"command": "x", "disabled": "yes"}, "Server 'a': disabled: Input should be a valid boolean."),
         ("a", {"url": "ftp://x"}, "'url' should be an http or https address."),
         ("a", {"url": "http://[x"}, "Server 'a': "),
         ("a", {"command": "x", "args": "y"}, "Server 'a': args: Input should be a valid tuple."),
