@@ -24,6 +24,8 @@ _GERMAN_COMPOUND = re.compile(
 )
 _THOUSAND, _MYRIAD = 1_000, 10_000
 CJK_NUMERAL = re.compile("[〇零一壱二两弐三四五六七八九十百千万萬億亿兆]+")
+# Unicode gives the first no number before version 15.1 (Python 3.13), and the second a million from then on.
+_CJK_OWN = {"两": 2, "兆": 10**12}
 
 COUNTING = frozenset(["dozen", "dutzend", "douzaine", "docena", "zero", "null", "zéro", "cero", "nol"])
 """Those that count for certain before a unit."""
@@ -96,7 +98,7 @@ def _indonesian(run: list[str]) -> float | None:
 
 def read_cjk(run: str) -> float:
     """The value of a run of Chinese or Japanese numerals (十二, 三千五百, 二〇二四)."""
-    numbers = [2 if letter == "两" else int(numeric(letter)) for letter in run]
+    numbers = [_CJK_OWN.get(letter) or int(numeric(letter)) for letter in run]
     if all(number < 10 for number in numbers):  # noqa: PLR2004  # digits only
         return float("".join(map(str, numbers)))
     total = group = last = 0

@@ -213,7 +213,8 @@ def test_f9_words_that_make_no_number() -> None:
 
 
 def test_f9_chinese_and_japanese_numerals() -> None:
-    for run, value in [("十二", 12), ("三千五百", 3500), ("二〇二四", 2024), ("一億二千万", 120_000_000), ("百", 100)]:
+    runs = [("十二", 12), ("三千五百", 3500), ("二〇二四", 2024), ("一億二千万", 120_000_000), ("百", 100)]
+    for run, value in [*runs, ("两百", 200), ("三兆", 3e12)]:
         assert read_cjk(run) == value
 
 
