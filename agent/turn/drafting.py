@@ -89,7 +89,7 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
     if outcome and not (declined and isinstance(outcome, Failed)):
         return outcome
     limit = "" if declined else progress.exhausted()
-    return out_of_budget(progress, limit) if limit else await _unfound(progress, "not_in_sources")
+    return out_of_budget(progress, limit) if limit else _unfound(progress, "not_in_sources")
 
 
 def shown_so_far(progress: Progress, attempts: int = 1) -> Partial | None:
@@ -116,9 +116,9 @@ def _stage(progress: Progress) -> LiveAnswer | None:
     return None if whole_first or from_own_words(progress.question.text) else progress.showing
 
 
-async def _unfound(progress: Progress, reason: str) -> TurnOutcome:
+def _unfound(progress: Progress, reason: str) -> TurnOutcome:
     """No answer in the documents, unless they could not be searched."""
-    return failed_knowledge(progress) if _away(progress) else await asyncio.to_thread(refused, progress, reason)
+    return failed_knowledge(progress) if _away(progress) else refused(progress, reason)
 
 
 def _away(progress: Progress) -> bool:
@@ -288,7 +288,7 @@ async def _unverified(progress: Progress, attempt: Attempt, verdict: Verdict, at
 async def _general(progress: Progress, verdict: Verdict, attempts: int) -> TurnOutcome:
     """No source at all: the deployment decides (F1, ``ORION_GENERAL``)."""
     if progress.policy.general == "refuse" or _away(progress):
-        return await _unfound(progress, "no_source")
+        return _unfound(progress, "no_source")
     text = shown(progress, verdict, attempts=attempts, label="general")
     return Unsourced(answer=replace(text, verified=False))
 
@@ -305,7 +305,7 @@ async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcom
     if standing and not (kept and kept.passed and _goes_on(progress, kept)):
         return standing
     if kept is None or not kept.passed:
-        said = await asyncio.to_thread(failed_verification, progress, best.verdict, attempts=judged)
+        said = failed_verification(progress, best.verdict, attempts=judged)
         return Failed(answer=said, reason="verification")
     if unverified := await _unverified(progress, best, kept, judged):
         return unverified

@@ -9,7 +9,6 @@ from typing import Literal, TypeVar
 from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
 from agent.texts.catalogue import say
-from agent.turn.nearest import Near, named, quoted
 from agent.turn.numbering import Order, order_of, renumbered
 from agent.turn.progress import Progress
 from verification.markup.chunks import split
@@ -18,6 +17,7 @@ from verification.text.language import detect
 from verification.types import Answer, Claim, RuleName, Source, Verdict, Violation
 
 Found = TypeVar("Found", Violation, Claim)
+_MOST_NAMED = 3
 Label = Literal["partial", "general", "own_words"]
 
 _REASONS: dict[RuleName, str] = {
@@ -69,18 +69,16 @@ def _in(order: Order, claim: Claim) -> tuple[int, ...]:
 
 
 def refused(progress: Progress, reason: str) -> Refused:
-    """No answer in the documents, and which come closest. Not for the event loop."""
-    # A model has read what was found and says that it is no answer: its words would only make the message longer.
-    near = quoted(progress) if progress.model.quotes_only else named(progress)
-    return Refused(answer=_message(progress, "not_found", near), reason=reason)
+    """No answer in the documents, and which come closest."""
+    return Refused(answer=_message(progress, "not_found"), reason=reason)
 
 
 def failed_verification(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:
-    """What could not be verified and why, in plain words; never the draft itself. Not for the event loop."""
+    """What could not be verified and why, in plain words; never the draft itself."""
     language = _language(progress)
     reasons = dict.fromkeys(_REASONS.get(violation.rule, "reason_form") for violation in verdict.errors)
     why = [f"• {say(reason, language)}" for reason in reasons]
-    answer = _message(progress, "not_verified", quoted(progress), why)
+    answer = _message(progress, "not_verified", why)
     return replace(answer, attempts=attempts, violations=verdict.violations)
 
 
@@ -97,7 +95,7 @@ def failed_knowledge(progress: Progress) -> Failed:
 
 def out_of_budget(progress: Progress, limit: str) -> TurnOutcome:
     """A limit of the turn was reached."""
-    return OutOfBudget(answer=_message(progress, "out_of_budget", named(progress)), reason=limit or "attempts")
+    return OutOfBudget(answer=_message(progress, "out_of_budget"), reason=limit or "attempts")
 
 
 def plain_answer(text: str) -> Answer:
@@ -105,18 +103,26 @@ def plain_answer(text: str) -> Answer:
     return Answer(text=text, chunks=split(text))
 
 
-def _message(progress: Progress, phrase: str, near: tuple[Near, ...], lines: Iterable[str] = ()) -> Answer:
-    language = _language(progress)
+def _message(progress: Progress, phrase: str, lines: Iterable[str] = ()) -> Answer:
+    language, near = _language(progress), _nearest(progress)
     parts = [say(phrase, language), *lines]
     if near:
-        parts += ["", say("nearest", language), *map(_line, near)]
+        parts += ["", say("nearest", language), *(f"• {_link(source)}" for source in near)]
     parts += ["", say("try_rephrase", language)]
     text = "\n".join(parts)
-    return Answer(text=text, chunks=(text,), sources=tuple(each.source for each in near))
+    return Answer(text=text, chunks=(text,), sources=near)
 
 
-def _line(near: Near) -> str:
-    return f"• {_link(near.source)}: {near.words}" if near.words else f"• {_link(near.source)}"
+def _nearest(progress: Progress) -> tuple[Source, ...]:
+    """The best passages, one a document, in the order the search ranked them.
+
+    They are only named: the sentences nearest in words have, as a rule, nothing to do with what was asked.
+    """
+    first: dict[str, Source] = {}
+    for source in progress.sources:
+        if source.origin != "thread":
+            first.setdefault(source.url.partition("#")[0] or source.title.partition(" › ")[0], source)
+    return tuple(first.values())[:_MOST_NAMED]
 
 
 def _link(source: Source) -> str:

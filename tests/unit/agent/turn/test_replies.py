@@ -1,0 +1,64 @@
+"""What a message that is no answer says of the nearest documents: their names, and nothing of their words."""
+
+from __future__ import annotations
+
+from agent.budget import Budget
+from agent.model.prompts import NOT_FOUND
+from agent.outcome import Failed, Refused
+from agent.thread.state import ThreadState
+from agent.turn.loop import run_turn
+from tests.support.fakes import Listener, PassageTool, ScriptedModel, question
+from verification.types import Answer, Source
+
+ASKED = "Which number do I call in an emergency inside the building?"
+HOST = "https://docs.example.org"
+NUMBER = "The emergency number inside the building is 4112."
+
+
+def page(title: str, text: str = NUMBER, *, origin: str = "document") -> Source:
+    return Source(id=0, title=title, url=f"{HOST}/{title.casefold()}", text=text, origin=origin)
+
+
+async def refused(*sources: Source, draft: str = f"<answer>{NOT_FOUND}</answer>") -> Answer:
+    outcome, _ = await run_turn(
+        question(ASKED),
+        ThreadState(),
+        model=ScriptedModel([draft]),
+        tools={"search": PassageTool(*sources)},
+        budget=Budget(),
+        emit=Listener(),
+    )
+    assert isinstance(outcome, (Refused, Failed))
+    return outcome.answer
+
+
+def lines(answer: Answer) -> list[str]:
+    return [line for line in answer.text.splitlines() if line.startswith("•")]
+
+
+async def test_f4_a_refusal_names_three_documents_once_each_as_the_search_ranked_them() -> None:
+    plants = Source(id=0, title="Office › Plants", url=f"{HOST}/office#plants", text="Ferns like shade.")
+    answer = await refused(page("Office"), plants, *map(page, ("Parking", "Orders", "Travel")))
+    assert lines(answer) == [f"• <{HOST}/{name.casefold()}|{name}>" for name in ("Office", "Parking", "Orders")]
+    assert [source.title for source in answer.sources] == ["Office", "Parking", "Orders"]
+    assert answer.text.startswith("I didn't find an answer")
+    assert not answer.verified
+
+
+async def test_f4_a_failed_answer_names_them_too() -> None:
+    wrong = "<answer>The emergency number inside the building is 9999 [1].</answer>"
+    answer = await refused(page("Office"), draft=wrong)
+    assert lines(answer)[-1] == f"• <{HOST}/office|Office>"
+    assert "9999" not in answer.text
+
+
+async def test_i2_nothing_of_a_document_but_its_escaped_title_is_shown() -> None:
+    answer = await refused(page("Office <!channel> | co", "The emergency number: xoxb-123456789012-abcdefgh."))
+    (line,) = lines(answer)
+    assert line.endswith("|Office &lt;!channel&gt; ¦ co>")
+    assert "xoxb" not in answer.text
+
+
+async def test_i3_what_people_said_in_the_thread_is_not_named_as_a_document() -> None:
+    answer = await refused(page("Earlier", origin="thread"), page("Office", "Coffee is free."))
+    assert lines(answer) == [f"• <{HOST}/office|Office>"]
