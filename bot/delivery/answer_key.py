@@ -17,7 +17,7 @@ class AnswerKey:
     saved. ``lease_check`` raises when the turn has lost its thread. ``language`` is the question's, None English.
     ``stream`` is where the answer was shown while it grew; ``streamed`` the ts of a stream that was begun for it, by
     this turn or one that died, empty where that is not known, None where there was none. ``posted`` are the messages
-    in which an earlier answer to the question is known to stand. ``unlikely``: by what is stored none can stand.
+    in which an earlier answer to the question is known to stand. ``unlikely``: by what is stored no other can stand.
     """
 
     question_ts: str

@@ -122,7 +122,7 @@ class Delivery:
             found = await self._reader.posted(place, answer_key.question_ts, answer_key.streamed)
         except DeliveryFailed as failure:
             # Slack's limits are no reason to keep a person waiting where what is stored tells all but the unlikely.
-            if not failure.again_s or not (answer_key.unlikely or answer_key.posted):
+            if not (failure.again_s and answer_key.unlikely):
                 raise
             found = ()
         return _with_noted(found, answer_key.posted)
@@ -155,7 +155,7 @@ class Delivery:
         self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease, *, posted: Sequence[str] = ()
     ) -> int:
         """Deletes the answer to a question that was deleted, also the messages ``posted``. Returns how many went."""
-        key = AnswerKey(question_ts=question_ts, posted=tuple(posted))
+        key = AnswerKey(question_ts=question_ts, posted=tuple(posted), unlikely=bool(posted))
         found = await self._found(place, key)
         for one in found:
             await self._delete(place.channel, one.ts, lease_check)

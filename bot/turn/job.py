@@ -102,6 +102,7 @@ class Job:
 
     def answer_key(self, *marks: Mark, may_exist: bool = True) -> AnswerKey:
         """The identity that makes the answer unique in Slack."""
+        posted = self.facts.state.posted.get(self.incoming.ts, ())
         return AnswerKey(
             question_ts=self.incoming.ts,
             turn_id=self.turn_id,
@@ -109,8 +110,9 @@ class Job:
             lease_check=self.lease.require,
             marks=marks,
             language=self.language,
-            posted=self.facts.state.posted.get(self.incoming.ts, ()),
-            unlikely=not (self.begun or self._answered_before),
+            posted=posted,
+            # What is noted is where the answer before stands, not what this turn's earlier try posted beside it.
+            unlikely=not self.begun and (bool(posted) or not self._answered_before),
         )
 
 

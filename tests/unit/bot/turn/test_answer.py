@@ -38,6 +38,7 @@ from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.cancellations import Cancellations
+from bot.stores.outbox import Entry
 from bot.stores.stores import Stores, stores_over
 from bot.stores.turn_records import TurnRecords
 from bot.turn.answer import Answering
@@ -361,6 +362,29 @@ async def test_a3_a_question_that_comes_again_from_elsewhere_is_answered_in_plac
         assert await at.handle() == OK
         (said,) = at.said(place)
         assert "120 requests" in said
+
+
+async def test_a3_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_nobody_read(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    """Where the first answer stands is known; what this turn posted beside it is not."""
+    async with team_bot(tmp_path, redis_client, [GOOD], pause_s=10) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        assert await at.handle() == OK
+        edit = await at.store(ts, place, kind="edit", edited_ts=f"{float(ts) + 60:.6f}")
+        long = Answer(text="long", chunks=tuple(f"Paragraph {number}." for number in range(100)), sources=())
+        decided = Entry(outcome="answered", answer=long, state=await at.threads.load(place))
+        await at.redis.set(at.mailbox.mark_key(str(place), f"outbox:{turn_id_of(edit)}"), decided.to_json(), ex=60)
+
+        at.slack.server.faults.lose_response("chat.postMessage")
+        assert await at.interrupt(lambda: len(at.said(place)) > 1) is None
+        at.slack.server.faults.rate_limit("conversations.replies", retry_after=60, times=9)
+        assert (await at.handle()).verb == "giveback"
+        assert len(at.said(place)) == 2
+        at.slack.server.faults.clear()
+        assert await at.handle() == OK
+        assert len(at.said(place)) == 3
 
 
 async def test_h3_a_model_that_is_away_is_waited_for(tmp_path: Path, redis_client: Redis) -> None:
