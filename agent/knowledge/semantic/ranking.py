@@ -75,8 +75,8 @@ class SemanticRanks:
         ``progress`` is told how many passages have one, of how many; a set ``stop`` ends it after the open batch.
         """
         began, made = time.monotonic(), 0
-        having, every = self._tables.counts()
-        if having == every and model_of(self._tables.stamp()) == self._encoder.name:
+        having, every, ever = self._tables.counts()
+        if having == every == ever and model_of(self._tables.stamp()) == self._encoder.name:
             self._current(now=True)
             return 0
         with self._tables.alone() as mine:
@@ -101,8 +101,8 @@ class SemanticRanks:
 
     def counts(self) -> tuple[int, int]:
         """How many passages have a vector, of how many."""
-        having, every = self._tables.counts()
-        return min(having, every), every
+        having, every, _ = self._tables.counts()
+        return having, every
 
     def _place(self, batch: Sequence[Unplaced]) -> None:
         name = self._encoder.name

@@ -13,7 +13,10 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.tables import Session, insert, marks, parts, put_setting
 
 _STAMP: Final = "SELECT value FROM settings WHERE name = 'vectors'"
-_COUNTS: Final = "SELECT (SELECT count(*) FROM passage_vectors), (SELECT coalesce(sum(chunks), 0) FROM documents)"
+_COUNTS: Final = """
+SELECT (SELECT count(*) FROM passage_vectors v JOIN passages p ON p.number = v.number),
+  (SELECT coalesce(sum(chunks), 0) FROM documents), (SELECT count(*) FROM passage_vectors)
+"""
 _MISSING: Final = "SELECT number FROM passages EXCEPT SELECT number FROM passage_vectors ORDER BY number"
 _TEXTS: Final = """
 SELECT p.number, d.title, p.name, p.text FROM passages p JOIN documents d ON d.number = p.number >> 20
@@ -74,11 +77,11 @@ class VectorTables:
                 session.execute("DELETE FROM passage_vectors")
                 session.execute("DELETE FROM settings WHERE name = 'vectors'")
 
-    def counts(self) -> tuple[int, int]:
-        """How many passages have a vector, of how many."""
+    def counts(self) -> tuple[int, int, int]:
+        """How many passages have a vector, of how many, and how many had one with those that are gone."""
         with self._index.session() as session:
-            having, every = session.execute(_COUNTS).fetchone()
-        return int(having), int(every)
+            having, every, ever = session.execute(_COUNTS).fetchone()
+        return int(having), int(every), int(ever)
 
     def missing(self) -> list[int]:
         """The numbers of the passages that have no vector."""

@@ -174,6 +174,18 @@ def test_d2_vectors_are_made_for_what_is_new_alone(index: KnowledgeIndex, docs: 
     assert ranks.counts() == (5, 5)
 
 
+def test_d2_as_many_new_passages_as_gone_ones_get_vectors(
+    index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
+) -> None:
+    ranks = ranks_of(index, encoder)
+    ranks.make()
+    (docs / "door.md").write_text("# Door\n\nA badge and the limit.\n")
+    index.index([docs])
+    assert ranks.counts() == (3, 4)
+    assert ranks.make() == 1
+    assert ranks.counts() == (4, 4)
+
+
 def test_d2_what_is_gone_is_not_near_any_more(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     index.meaning = ranks = ranks_of(index, encoder)
     ranks.make()
