@@ -49,6 +49,9 @@ def read_sitemap(data: bytes, *, most: int) -> Sitemap:
     except ET.ParseError as error:
         msg = f"is damaged XML (line {error.position[0]})"
         raise FetchError(msg, passing=False) from error
+    except (ValueError, LookupError) as error:  # expat knows Unicode, and one-byte encodings through Python
+        msg = "is in an encoding that is not read"
+        raise FetchError(msg, passing=False) from error
 
 
 def _read(text: bytes, most: int) -> Sitemap:

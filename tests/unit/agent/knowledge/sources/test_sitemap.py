@@ -61,6 +61,8 @@ def test_d2_no_more_is_kept_than_asked_for() -> None:
             "document type",
         ),
         (b'<!DOCTYPE u SYSTEM "file:///etc/passwd"><urlset/>', "document type"),
+        (b"<?xml version='1.0' encoding='GB2312'?><urlset/>", "an encoding that is not read"),
+        (b"<?xml version='1.0' encoding='none'?><urlset/>", "an encoding that is not read"),
         (b"\x1f\x8bno gzip", "packed in a broken way"),
         (gzip.compress(b"<urlset/>", mtime=0)[:-4], "broke off"),
     ],
