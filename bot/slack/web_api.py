@@ -164,7 +164,8 @@ class SlackCalls:
             DeliveryFailed: whatever went wrong.
         """
         await self._take_turn(method, body, patience_s=0.5)
-        found = await self._attempt(method, lambda: self._client.api_call(method, json=dict(body)), timeout_s)
+        async with self._places:
+            found = await self._attempt(method, lambda: self._client.api_call(method, json=dict(body)), timeout_s)
         if isinstance(found, _Trouble):
             await self._tell_refused(method, body, found)
             raise DeliveryFailed(found.reason, permanent=not found.passing, again_s=found.retry_after_s)
@@ -217,12 +218,7 @@ class SlackCalls:
         while True:
             place: Keeps = "" if in_doubt else keeps
             await self._take_turn(method, arguments, patience_s=self._turn_s, keeps=place, spare=spare)
-            lease_check()
-            try:
-                found = await attempt()
-            except asyncio.CancelledError:
-                await maybe_posted()
-                raise
+            found = await self._in_place(attempt, lease_check, maybe_posted)
             if not isinstance(found, _Trouble):
                 return found
             if found.passing and found.doubt:
@@ -239,6 +235,18 @@ class SlackCalls:
             in_doubt = in_doubt or found.doubt  # what a later attempt hears says nothing of an earlier one
             if in_doubt and look is not None and (done := await look()) is not None:
                 return done
+
+    async def _in_place(
+        self, attempt: Callable[[], Awaitable[Reply | _Trouble]], lease_check: LeaseCheck, maybe_posted: OnMaybePosted
+    ) -> Reply | _Trouble:
+        """One attempt, once fewer than ``at_once`` calls are under way."""
+        async with self._places:
+            lease_check()  # only now: the wait for a place may have been longer than the lease
+            try:
+                return await attempt()
+            except asyncio.CancelledError:
+                await maybe_posted()
+                raise
 
     async def _guarded(self, method: str, attempt: Callable[[], Awaitable[Any]]) -> Reply | _Trouble:
         """One attempt, unless Slack is being left alone; the breaker hears how it went."""
@@ -257,7 +265,7 @@ class SlackCalls:
 
     async def _attempt(self, method: str, attempt: Callable[[], Awaitable[Any]], timeout_s: float) -> Reply | _Trouble:
         try:
-            async with self._places, asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s):
                 reply = await attempt()
         except SlackApiError as exc:
             trouble = _told(exc)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from agent.model.circuit_breaker import CircuitBreaker
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
+from bot.queue.lease import LeaseLost
 from bot.servers.http import serve
 from bot.slack.client import open_client
 from bot.slack.web_api import DeliveryFailed, Reply, SlackCalls
@@ -280,3 +281,35 @@ async def test_h2_a_workspace_that_hangs_leaves_connections_to_others() -> None:
             assert not any(task.done() for task in hanging), "the third waits for one of the two"
             slack.server.faults.release()
         assert slack.made("users.info") == 4
+
+
+async def test_e5_who_lost_its_lease_while_waiting_for_a_place_posts_nothing() -> None:
+    held = asyncio.Event()
+    held.set()
+
+    def lease_check() -> None:
+        if not held.is_set():
+            message = "another worker has it"
+            raise LeaseLost(message)
+
+    async with local_slack() as slack:
+        calls = SlackCalls(slack.client, at_once=1)
+        slack.server.faults.hang("users.info")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(calls.read("users.info", user="U0YOU"))
+            await slack.server.wait_for(lambda: slack.made("users.info") == 1)
+            waiting = group.create_task(refused(calls.write("chat.postMessage", post(), lease_check=lease_check)))
+            await asyncio.sleep(0)
+            held.clear()
+            slack.server.faults.release()
+        assert isinstance(waiting.result(), LeaseLost)
+        assert slack.made("chat.postMessage") == 0
+
+
+async def refused(call: Awaitable[Reply]) -> Exception | None:
+    """What a call ended with, if it was no reply."""
+    try:
+        await call
+    except LeaseLost as error:
+        return error
+    return None
