@@ -48,17 +48,16 @@ def _ends_a_season(moment: Moment, text: str) -> bool:
 
 
 def _is_years_away(moment: Moment, evidence: Evidence) -> bool:
-    """True for a date of another year where a sentence near the claim tells of years that pass."""
-    return (
-        moment.year is not None
-        and moment.month is not None
-        and any(
-            other.year and (other.month, other.day) == (moment.month, moment.day)
-            for hit in evidence.hits[:_NEAR]
-            if compiled(_YEARS_AWAY).search(hit.text)
-            for other in hit.passage.moments
-        )
-    )
+    """True for a date so many years from another one as a sentence near the claim says that pass."""
+    if moment.year is None or moment.month is None:
+        return False
+    for hit in evidence.hits[:_NEAR]:
+        if compiled(_YEARS_AWAY).search(hit.text):
+            spans = {1, *(quantity.readings[0] for quantity in hit.passage.quantities)}  # "a year" is no number
+            others = (o for o in hit.passage.moments if (o.month, o.day) == (moment.month, moment.day))
+            if any(other.year and abs(moment.year - other.year) in spans for other in others):
+                return True
+    return False
 
 
 def _is_near(moment: Moment, evidence: Evidence) -> bool:

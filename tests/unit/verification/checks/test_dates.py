@@ -22,6 +22,7 @@ def test_f1_a_date_some_years_from_another_passes() -> None:
         ("El examen fue en noviembre de 2016 y tres años después.", "El examen fue en noviembre de 2019"),
     ]:
         assert errors(source, text) == []
+        assert errors(source, text.replace("2019", "2021"))
 
 
 def test_f3_the_feedback_names_a_date_of_the_same_kind() -> None:
