@@ -41,7 +41,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """Nothing that answers the question was found; ``answer`` says so and names the nearest documents."""
+    """Nothing that answers the question was found; ``answer`` says so.
+
+    It is the model's own text where that cites what it read, else a message that names the nearest documents.
+    """
 
     answer: Answer
     reason: str
