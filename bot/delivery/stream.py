@@ -112,7 +112,7 @@ class Streams:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class AnswerStream:
-    """One answer's stream, begun with a plan or with its first block (an ``agent.showing.Stage``).
+    """One answer's stream, begun with a plan or with its first block (an ``agent.turn.live.Stage``).
 
     ``before`` is called before the start, ``note`` with the ts right after it, then ``began``: a status is gone then,
     as when any message appears. ``unsure`` tells that a stream may have begun of which nobody knows the ts.
