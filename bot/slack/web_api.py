@@ -164,8 +164,15 @@ class SlackCalls:
             DeliveryFailed: whatever went wrong.
         """
         await self._take_turn(method, body, patience_s=0.5)
-        async with self._places:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._places.acquire()
+        except TimeoutError as exc:
+            raise DeliveryFailed(type(exc).__name__, permanent=False) from None
+        try:
             found = await self._attempt(method, lambda: self._client.api_call(method, json=dict(body)), timeout_s)
+        finally:
+            self._places.release()
         if isinstance(found, _Trouble):
             await self._tell_refused(method, body, found)
             raise DeliveryFailed(found.reason, permanent=not found.passing, again_s=found.retry_after_s)

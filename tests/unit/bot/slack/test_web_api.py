@@ -306,6 +306,21 @@ async def test_e5_who_lost_its_lease_while_waiting_for_a_place_posts_nothing() -
         assert slack.made("chat.postMessage") == 0
 
 
+async def test_h2_what_is_stale_a_moment_later_waits_for_no_place() -> None:
+    async with local_slack() as slack:
+        calls = SlackCalls(slack.client, at_once=1)
+        slack.server.faults.hang("users.info")
+        async with asyncio.TaskGroup() as group:
+            hanging = group.create_task(calls.read("users.info", user="U0YOU"))
+            await slack.server.wait_for(lambda: slack.made("users.info") == 1)
+            async with asyncio.timeout(5):
+                with pytest.raises(DeliveryFailed, match="TimeoutError"):
+                    await calls.once("views.publish", {}, timeout_s=0.05)
+            assert not hanging.done()
+            slack.server.faults.release()
+        assert slack.made("views.publish") == 0
+
+
 async def refused(call: Awaitable[Reply]) -> Exception | None:
     """What a call ended with, if it was no reply."""
     try:
