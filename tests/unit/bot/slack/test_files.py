@@ -16,6 +16,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from redis.asyncio import Redis
+from structlog.testing import capture_logs
 
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, ThreadKey
@@ -27,6 +28,7 @@ from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.orion_running import DIRECT, MENTION, Setting, running, settings_in, shown
+from tests.support.waiting import wait_until
 
 TOKEN = "xoxb-far-end"
 LETTER = Incoming(
@@ -354,7 +356,9 @@ async def test_a11_a_file_that_was_taken_away_from_the_top_is_not_answered_from(
     root = workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=[log])
     asked = setting.ask(f"{MENTION} why did the walrus backup fail?", thread=root)
     await setting.answer_to(asked, thread=root)
-    workspace.delete(CHANNEL_HELP, root)
+    with capture_logs() as logs:
+        workspace.delete(CHANNEL_HELP, root)
+        await wait_until(lambda: "delete" in [line.get("kind") for line in logs], "the deletion has come")
     further = setting.ask("Who was told by the pager?", thread=root)
     assert "Priya" not in shown(await setting.answer_to(further, thread=root))
 

@@ -202,7 +202,7 @@ async def test_g1_waiting_logs_the_method_and_never_the_text() -> None:
 
 async def test_h3_a_slack_that_keeps_failing_gets_one_call_at_a_time_until_it_is_back() -> None:
     async with local_slack() as slack:
-        breaker = CircuitBreaker("slack", failures=3, first_pause_s=0.05)
+        breaker = CircuitBreaker("slack", failures=3, first_pause_s=0.5)
         calls = SlackCalls(slack.client, patience_s=0.04, first_pause_s=0.01, breaker=breaker)
         slack.server.faults.fail("chat.postMessage", status=503, times=3)
         for _ in range(2):
