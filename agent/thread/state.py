@@ -220,8 +220,22 @@ def from_json(text: str | bytes) -> ThreadState:
     for name, kind in _KINDS.items():
         # A field that is not of its kind gets its default: the others of the thread are worth more than an error.
         with suppress(ValidationError):
-            known |= {name: kind.validate_python(raw[name])} if name in raw else {}
+            known |= {name: _readable(kind, raw[name])} if name in raw else {}
     return ThreadState(**known)
+
+
+def _readable(kind: TypeAdapter[Any], told: object) -> object:
+    """The value, of a list without the entries that cannot be read. Raises ``ValidationError``."""
+    try:
+        return kind.validate_python(told)
+    except ValidationError:
+        if not isinstance(told, list):
+            raise
+    kept = []
+    for each in told:
+        with suppress(ValidationError):
+            kept += [each] if kind.validate_python([each]) else []
+    return kind.validate_python(kept)
 
 
 _KINDS: Final[dict[str, TypeAdapter[Any]]] = {

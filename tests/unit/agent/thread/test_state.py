@@ -72,6 +72,13 @@ def test_e4_future_schema_keeps_what_is_known() -> None:
     assert state.history == (Message(role="user", text="t"),)
 
 
+def test_e4_one_damaged_message_costs_no_other() -> None:
+    said = (Message(role="user", text="Hello"), Message(role="assistant", text="Good morning"))
+    raw = json.loads(to_json(ThreadState(history=said)))
+    raw["history"].insert(1, {"role": 7})
+    assert from_json(json.dumps(raw)).history == said
+
+
 def test_b6_only_the_person_asked_answers() -> None:
     state = ThreadState(pending_question=PendingQuestion(key="k", text="which?", user="U1"))
     assert take_answer(state, "U2", "me") is None
