@@ -16,7 +16,7 @@ from agent.knowledge.search.index_terms import impacts
 from agent.knowledge.search.postings import BLOCK, Changes, Found
 from agent.knowledge.types import Readable
 
-VERSION: Final = 8
+VERSION: Final = 9
 """Grows with the tables and with anything that changes what the same bytes become."""
 MOST_PASSAGES: Final = 1 << 20
 """Of one document: the lower 20 bits of a passage's number count in its document, the others are the document's."""
@@ -28,6 +28,7 @@ CREATE TABLE documents (
   digest text NOT NULL, audience text NOT NULL, source text NOT NULL, url text NOT NULL, place text NOT NULL,
   chunks integer NOT NULL, text text NOT NULL
 );
+CREATE INDEX documents_by_id ON documents (id);
 CREATE TABLE settings (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE passages (
   number {key}, path text NOT NULL, name text NOT NULL, anchor text NOT NULL, line integer NOT NULL,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.knowledge.index.results import PART
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.types import KnowledgeAwayError
 from tests.support.paths import ROOT
@@ -132,6 +133,7 @@ def test_d2_closing_while_in_use_lets_the_reader_finish(index: SqliteIndex, docs
 _INDEXING = """
 import sys
 from pathlib import Path
+from agent.knowledge.index.results import PART
 from agent.knowledge.index.sqlite import SqliteIndex
 SqliteIndex.open(Path(sys.argv[1])).index([Path(sys.argv[2])])
 """
@@ -147,3 +149,9 @@ def test_d2_two_processes_may_index_at_once(tmp_path: Path, docs: Path) -> None:
     index = SqliteIndex.open(tmp_path / "k.db")
     assert len(index.documents()) == 82
     assert len(index.search("canteen")) == 1
+
+
+def test_d2_what_a_hit_grows_by_is_read_without_looking_at_other_documents(index: SqliteIndex) -> None:
+    with index.session() as session:
+        plan = session.execute("EXPLAIN QUERY PLAN " + PART, ("a.md", 0, 3)).fetchall()
+    assert not any("SCAN" in step[-1] for step in plan), plan
