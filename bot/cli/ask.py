@@ -1,13 +1,11 @@
-"""`orion ask`.
-
-One turn of the real agent in the terminal, verified as in Slack. With a thread name it goes on there.
-"""
+"""`orion ask`: one turn of the real agent in the terminal, verified as in Slack. With a thread it goes on there."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -18,18 +16,16 @@ from agent.knowledge.types import Document
 from agent.outcome import Cancelled, Refused, TurnOutcome, outcome_name
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
-from agent.thread.store import ThreadStore
 from agent.turn.events import Emit, TurnEvent
 from agent.turn.progress import Save, keep_in_memory
 from bot.documents.open import corpus_of, known_documents
 from bot.documents.vectors import make_vectors
-from bot.redis.connect import open_redis
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder, repairs_json, sources_json, violations_json
 from bot.turn.engine import open_engine
 
-if TYPE_CHECKING:  # importing it is worth half a second
-    from observability.langfuse.tracing import TurnTrace
+if TYPE_CHECKING:
+    from agent.thread.store import ThreadStore
 
 log = structlog.get_logger()
 
@@ -37,7 +33,8 @@ EXIT_ANSWERED = 0
 EXIT_OTHER = 3
 TERMINAL_USER = "terminal"
 NO_DOCUMENTS = "name folders: orion ask … --docs DIR, ORION_DOCS, or orion index DIR"
-
+TRACED_WITHIN_S = 2.0
+"""A person waits for the prompt: what a dead Langfuse did not take by then is dropped."""
 
 Show = Callable[[dict[str, Any]], None]
 
@@ -53,86 +50,71 @@ async def ask(
 
     ``show`` has it first: before its trace is sent, which may take two seconds.
     """
-    started = time.monotonic()
-    recorder = Recorder()
-    asked = Question(thread=_thread(thread), user=TERMINAL_USER, text=question, ts=f"{time.time():.6f}")
-    turn_id = uuid4().hex
-    async with AsyncExitStack() as sending:
-        sending.enter_context(structlog.contextvars.bound_contextvars(thread=str(asked.thread), turn_id=turn_id))
-        trace = await _trace(settings, sending, asked, turn_id)
-        async with AsyncExitStack() as stack:
-            engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, docs)))
-            if docs is not None:  # an index of its own, which no running Orion completes
-                await make_vectors(engine.meaning)
-            recorder.timings["index"] = (time.monotonic() - started) * 1000
-            store = await _store(settings, stack) if thread else None
-            state = await store.load(asked.thread) if store else ThreadState()
-            emit = _told_to(recorder, trace)
-            outcome, state = await engine.run(asked, state, emit=emit, save=_saving(store, asked.thread))
-            if trace:
-                from bot.turn.observer import end_trace
-
-                end_trace(trace, outcome)
-            if store:
-                await _keep(store, asked.thread, state)
-            documents = await known_documents(engine.index)
-            if isinstance(outcome, Refused) and not documents:
-                log.error("no_documents", remedy=NO_DOCUMENTS)  # nothing else at a terminal tells a miss from this
-        recorder.timings["total"] = (time.monotonic() - started) * 1000
-        result = _result(outcome, recorder)
-        for source in result["sources"]:
-            source["path"] = _path(source, documents)
-        show(result)
+    started, recorder, turn_id = time.monotonic(), Recorder(), uuid4().hex
+    place = ThreadKey(team="terminal", channel="terminal", thread_ts=thread or "once")
+    asked = Question(thread=place, user=TERMINAL_USER, text=question, ts=f"{time.time():.6f}")
+    # A question without a thread is a session of its own.
+    session = str(place) if thread else f"{place}:{turn_id}"
+    with structlog.contextvars.bound_contextvars(thread=str(place), turn_id=turn_id):
+        async with _heard(settings, asked, turn_id, session, recorder) as (emit, end):
+            async with AsyncExitStack() as stack:
+                engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, docs)))
+                if docs is not None:  # an index of its own, which no running Orion completes
+                    await make_vectors(engine.meaning)
+                recorder.timings["index"] = (time.monotonic() - started) * 1000
+                store = await _store(settings, stack) if thread else None
+                state = await store.load(place) if store else ThreadState()
+                save = partial(store.save, place) if store else keep_in_memory
+                outcome, state = await engine.run(asked, state, emit=emit, save=save)
+                end(outcome)
+                await _keep(save, state)
+                documents = await known_documents(engine.index)
+                if isinstance(outcome, Refused) and not documents:
+                    log.error("no_documents", remedy=NO_DOCUMENTS)  # nothing else at a terminal tells a miss from this
+            recorder.timings["total"] = (time.monotonic() - started) * 1000
+            result = _result(outcome, recorder, documents)
+            show(result)
     return result
 
 
-async def _trace(settings: Settings, stack: AsyncExitStack, asked: Question, turn_id: str) -> TurnTrace | None:
-    """The question's trace, where there are keys for one. A question without a thread is a session of its own."""
+async def _store(settings: Settings, stack: AsyncExitStack) -> ThreadStore:
+    # Redis's client takes a tenth of a second to import: only a question with a thread needs it.
+    from agent.thread.store import ThreadStore
+    from bot.redis.connect import open_redis
+
+    return ThreadStore(await stack.enter_async_context(open_redis(settings)))
+
+
+async def _keep(save: Save, state: ThreadState) -> None:
+    """The answer stands, whether or not the conversation can be kept."""
+    try:
+        await save(state)
+    except StateNotSaved as error:
+        log.warning("conversation_not_kept", error_type=type(error).__name__)
+
+
+@asynccontextmanager
+async def _heard(
+    settings: Settings, asked: Question, turn_id: str, session: str, recorder: Recorder
+) -> AsyncIterator[tuple[Emit, Callable[[TurnOutcome], None]]]:
+    """What is told of the turn's events and of its end: the recorder and, with Langfuse's keys, a trace (G2)."""
     if not (settings.langfuse_public_key and settings.langfuse_secret_key.get_secret_value()):
-        return None
-    from bot.cli.terminal_traces import traced
+        yield recorder, lambda _outcome: None
+        return
+    from bot.turn.observer import end_trace, open_tracer, trace_event  # half a second
 
-    alone = asked.thread == _thread("")
-    session = f"{asked.thread}:{turn_id}" if alone else str(asked.thread)
-    return await stack.enter_async_context(traced(settings, asked, turn_id, session=session))
-
-
-def _told_to(recorder: Recorder, trace: TurnTrace | None) -> Emit:
-    if trace is None:
-        return recorder
-    from bot.turn.observer import trace_event
+    tracer = open_tracer(settings, "terminal")
+    trace = tracer.turn(turn_id, thread=session, user=asked.user, question=asked.text)
 
     def heard(event: TurnEvent) -> None:
         recorder(event)
         trace_event(trace, event)
 
-    return heard
-
-
-async def _store(settings: Settings, stack: AsyncExitStack) -> ThreadStore:
-    return ThreadStore(await stack.enter_async_context(open_redis(settings)))
-
-
-async def _keep(store: ThreadStore, thread: ThreadKey, state: ThreadState) -> None:
-    """The answer stands, whether or not the conversation can be kept."""
     try:
-        await store.save(thread, state)
-    except StateNotSaved as error:
-        log.warning("conversation_not_kept", error_type=type(error).__name__)
-
-
-def _saving(store: ThreadStore | None, thread: ThreadKey) -> Save:
-    if store is None:
-        return keep_in_memory
-
-    async def save(state: ThreadState) -> ThreadState:
-        return await store.save(thread, state)
-
-    return save
-
-
-def _thread(name: str) -> ThreadKey:
-    return ThreadKey(team="terminal", channel="terminal", thread_ts=name or "once")
+        yield heard, partial(end_trace, trace)
+    finally:
+        trace.end(outcome="interrupted")  # unless it has ended
+        await tracer.aclose(deadline_s=TRACED_WITHIN_S)
 
 
 def _path(source: Mapping[str, Any], documents: Sequence[Document]) -> str:
@@ -146,25 +128,22 @@ def _path(source: Mapping[str, Any], documents: Sequence[Document]) -> str:
     return ids[0] if len(ids) == 1 else ""
 
 
-def _result(outcome: TurnOutcome, recorder: Recorder) -> dict[str, Any]:
+def _result(outcome: TurnOutcome, recorder: Recorder, documents: Sequence[Document]) -> dict[str, Any]:
     answer = None if isinstance(outcome, Cancelled) else outcome.answer
     name = outcome_name(outcome)
-    failed = any(violation.severity == "error" for violation in answer.violations) if answer else True
+    failed = not answer or any(violation.severity == "error" for violation in answer.violations)
+    sources = sources_json(answer, text=True) if answer else []
     return {
-        "answer": _shown(answer.text, answer.label) if answer else "",
+        "answer": (f"_{answer.label}_\n{answer.text}" if answer.label else answer.text) if answer else "",
         "outcome": name,
         "verified": not failed and name not in {"unsourced", "failed", "out_of_budget"},
         "attempts": answer.attempts if answer else 0,
         "repairs": repairs_json(answer.repairs) if answer else [],
         "violations": violations_json(answer.violations) if answer else [],
-        "sources": sources_json(answer, text=True) if answer else [],
+        "sources": [{**source, "path": _path(source, documents)} for source in sources],
         "usage": recorder.usage,
         "timings_ms": recorder.timings_ms,
     }
-
-
-def _shown(text: str, label: str) -> str:
-    return f"_{label}_\n{text}" if label else text
 
 
 def exit_code(result: dict[str, Any]) -> int:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from bot.cli.output import JsonOption, LocalOption, plain, prefix_of
+from bot.cli.output import JsonOption, LocalOption, prefix_of, print_json, print_text, with_redis
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+    from redis.asyncio import Redis
+
     from bot.queue.dead_letters import DeadLetter, Fate
-    from bot.settings import Settings
 
 app = typer.Typer()
 
@@ -32,23 +33,21 @@ def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
     as_json: JsonOption = False,
 ) -> None:
     """Messages that were given up: list them, put them once more at the end of their threads, or forget them."""
-    from bot.cli.output import configured, print_json, run
-
     if action == "list":
-        letters = run(_newest(configured(), prefix_of(local), limit))
+        letters = with_redis(lambda redis: _newest(redis, prefix_of(local), limit))
         print_json(letters) if as_json else _show(letters)
         return
     if action not in DONE or bool(ids) == every:
         message = "Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all."
         raise WrongUse(message)
-    decided = run(_decided(configured(), prefix_of(local), ids or [], cast("Fate", action)))
+    decided = with_redis(lambda redis: _decided(redis, prefix_of(local), ids or [], cast("Fate", action)))
     if as_json:
         print_json([{"id": entry_id, "found": found} for entry_id, found in decided.items()])
     else:
         for entry_id, found in decided.items():
-            plain.print(f"{entry_id} {DONE[action] if found else 'is not there (any more): nothing was changed'}.")
+            print_text(f"{entry_id} {DONE[action] if found else 'is not there (any more): nothing was changed'}.")
         if not decided:
-            plain.print("No dead letters.")
+            print_text("No dead letters.")
     raise typer.Exit(0 if all(decided.values()) else EXIT_NOT_FOUND)
 
 
@@ -56,17 +55,15 @@ def _show(letters: Sequence[dict[str, Any]]) -> None:
     for letter in letters:
         tried = "1 try" if letter["tries"] == 1 else f"{letter['tries']} tries"
         age, length = timedelta(seconds=letter["age_s"]), letter["length"]
-        plain.print(f"{letter['id']}  {letter['thread']}  {letter['reason']} ({tried}, {age} ago, {length} characters)")
+        print_text(f"{letter['id']}  {letter['thread']}  {letter['reason']} ({tried}, {age} ago, {length} characters)")
     if not letters:
-        plain.print("No dead letters.")
+        print_text("No dead letters.")
 
 
-async def _newest(settings: Settings, prefix: str, limit: int) -> list[dict[str, Any]]:
+async def _newest(redis: Redis, prefix: str, limit: int) -> list[dict[str, Any]]:
     from bot.queue.dead_letters import DeadLetters
-    from bot.redis.connect import open_redis
 
-    async with open_redis(settings) as redis:
-        return [_shown(letter) for letter in await DeadLetters(redis, prefix=prefix).newest(limit)]
+    return [_shown(letter) for letter in await DeadLetters(redis, prefix=prefix).newest(limit)]
 
 
 def _shown(letter: DeadLetter) -> dict[str, Any]:
@@ -88,13 +85,11 @@ def _shown(letter: DeadLetter) -> dict[str, Any]:
     }
 
 
-async def _decided(settings: Settings, prefix: str, ids: Sequence[str], fate: Fate) -> dict[str, bool]:
+async def _decided(redis: Redis, prefix: str, ids: Sequence[str], fate: Fate) -> dict[str, bool]:
     """Each id, and whether there was such a letter. Without ids: all, in the order in which they died."""
     from bot.queue.dead_letters import DeadLetters
     from bot.queue.queue import DEAD_KEPT
-    from bot.redis.connect import open_redis
 
-    async with open_redis(settings) as redis:
-        letters = DeadLetters(redis, prefix=prefix)
-        named = ids or [letter.entry_id for letter in reversed(await letters.newest(DEAD_KEPT))]
-        return {entry_id: await letters.decide(entry_id, fate) for entry_id in dict.fromkeys(named)}
+    letters = DeadLetters(redis, prefix=prefix)
+    named = ids or [letter.entry_id for letter in reversed(await letters.newest(DEAD_KEPT))]
+    return {entry_id: await letters.decide(entry_id, fate) for entry_id in dict.fromkeys(named)}

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from bot.cli.output import JsonOption, JudgeOption, LocalOption, err, prefix_of, print_json, with_judge
+from bot.cli.output import (
+    JsonOption,
+    JudgeOption,
+    LocalOption,
+    log_errors_only,
+    note,
+    prefix_of,
+    print_json,
+    print_table,
+    run,
+    with_judge,
+    with_redis,
+)
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
-    from bot.evals.answers import Run
-    from bot.evals.compare import Comparison
-    from bot.settings import Settings
+    from redis.asyncio import Redis
 
 app = typer.Typer(no_args_is_help=True, help="Measure Orion on labelled files.")
 
-# What stands in a file is no markup.
-_tables = Console(markup=False, highlight=False, emoji=False)
 Report = Mapping[str, Any]
 FilesArgument = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl…")]
 
@@ -57,14 +62,12 @@ def verifier(
     reports = with_judge(lambda asked: evaluate_verifier(files, asked), wanted=judge)
     _show(reports, as_json=as_json)
     if keep:
-        from bot.cli.output import configured, run
-
-        run(_keep(configured(), reports))
-        err.print("Kept: orion stats shows these totals beside the pass rate.")
+        with_redis(lambda redis: _keep(redis, reports))
+        note("Kept: orion stats shows these totals beside the pass rate.")
 
 
-async def _keep(settings: Settings, reports: Sequence[Report]) -> None:
-    from bot.redis.connect import open_redis
+async def _keep(redis: Redis, reports: Sequence[Report]) -> None:
+    from bot.settings import load_settings
     from bot.turn.observer import open_tracer
     from observability.stats import Stats, VerifierFigures
 
@@ -74,9 +77,8 @@ async def _keep(settings: Settings, reports: Sequence[Report]) -> None:
         measured=datetime.now(UTC).date().isoformat(),
         files=", ".join(str(report["file"]) for report in reports),
     )
-    async with open_redis(settings) as redis:
-        await Stats(redis).keep_verifier(figures)
-    tracer = open_tracer(settings)
+    await Stats(redis).keep_verifier(figures)
+    tracer = open_tracer(load_settings())
     tracer.verifier(**figures.rates)
     await tracer.aclose()
 
@@ -95,7 +97,7 @@ def retrieval(
     from bot.evals.retrieval import evaluate_retrieval
     from bot.settings import load_settings
 
-    _quiet()
+    log_errors_only()
     try:
         settings = load_settings()
         database = settings.knowledge_url.get_secret_value()
@@ -118,23 +120,29 @@ def answers(
     With keys of Langfuse the run is an experiment there too; ORION_TRACE_CONTENT=off leaves out what was said.
     """
     from bot.evals.answers import ask_all
+    from bot.evals.report import report_page
     from bot.settings import check_addresses, load_settings
 
-    _quiet()
+    log_errors_only()
     settings = check_addresses(load_settings())
     if report:
         _check_writable(report, [file], "--report")
-    run = asyncio.run(ask_all(settings, file, docs))
-    _show(run.figures(), as_json=as_json)
-    if run.pushed:
-        err.print(run.pushed)
+    asked = run(ask_all(settings, file, docs))
+    _show(asked.figures(), as_json=as_json)
+    if asked.pushed:
+        note(asked.pushed)
     if report:
-        _write_report(run, report)
+        try:
+            report.write_text(report_page(asked), encoding="utf-8", newline="\n")
+        except OSError as error:
+            message = f"{report} cannot be written: {error.strerror}. Name another file for --report."
+            raise WrongUse(message) from None
+        note(f"{report}: every question with its answer. Keep it where the documents' text may be.")
 
 
 def _check_writable(out: Path, read: Sequence[Path], option: str) -> None:
     """Before minutes of work, not after them. Raises ``WrongUse``."""
-    from bot.evals.verify import same_file
+    from bot.evals.files import same_file
 
     if any(same_file(file, out) for file in read):
         message = f"{out} is read and cannot be written at the same time. Name another file for {option}."
@@ -143,17 +151,6 @@ def _check_writable(out: Path, read: Sequence[Path], option: str) -> None:
     else:
         return
     raise WrongUse(message)
-
-
-def _write_report(run: Run, report: Path) -> None:
-    from bot.evals.report import report_page
-
-    try:
-        report.write_text(report_page(run), encoding="utf-8", newline="\n")
-    except OSError as error:
-        message = f"{report} cannot be written: {error.strerror}. Name another file for --report."
-        raise WrongUse(message) from None
-    err.print(f"{report}: every question with its answer. Keep it where the documents' text may be.")
 
 
 @app.command("from-traces")
@@ -167,28 +164,19 @@ def from_traces(
 
     A follow-up comes with the questions before it (at most five, where not all are chosen), as rows of one 'thread'.
     """
-    from bot.cli.output import configured, run
-    from bot.evals.from_traces import OUTCOMES, write_rows
+    from bot.evals.from_traces import OUTCOMES, read_rows, write_rows
 
     if unknown := next((name for name in outcome or () if name not in OUTCOMES), None):
         message = f"--outcome must be one of {', '.join(OUTCOMES)}, not '{unknown}'."
         raise WrongUse(message)
-    found = run(_traced(configured(), outcome or [], prefix_of(local), bad_only=bad))
+    found = with_redis(lambda redis: read_rows(redis, prefix=prefix_of(local), outcomes=outcome or (), bad_only=bad))
     write_rows(found, out)
     rows = f"{len(found)} row{'' if len(found) == 1 else 's'}"
-    err.print(
+    note(
         f"{out}: {rows}. Add to each 'expect': a list of texts that the answer must hold, or null where Orion should "
         "refuse. Rows of one 'thread' are one conversation, in its order. The file holds people's questions and "
         "answers: keep it where those may be."
     )
-
-
-async def _traced(settings: Settings, outcomes: list[str], prefix: str, *, bad_only: bool) -> list[dict[str, Any]]:
-    from bot.evals.from_traces import read_rows
-    from bot.redis.connect import open_redis
-
-    async with open_redis(settings) as redis:
-        return await read_rows(redis, prefix=prefix, outcomes=outcomes, bad_only=bad_only)
 
 
 @app.command()
@@ -198,38 +186,15 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Two reports written with --json, side by side. Exit code 0: nothing got worse; 1: something did."""
-    from bot.evals.compare import compare_files
+    from bot.evals.compare import compare_files, comparison_table
 
     found = compare_files(before, after)
     if as_json:
         print_json([each.to_json() for each in found])
     else:
         for each in found:
-            _tables.print(_compared(each))
+            print_table(comparison_table(each))
     raise typer.Exit(1 if any(each.is_worse for each in found) else 0)
-
-
-def _compared(found: Comparison) -> Table:
-    """The figures before and after, then the rows that went over."""
-    table = Table(found.file, "before", "after", "", caption="worse" if found.is_worse else "nothing got worse")
-    for change in found.changes:
-        name = f"{f'· {change.of}: ' if change.of else ''}{change.name.replace('_', ' ')}"
-        table.add_row(
-            name, f"{change.before:g}", f"{change.after:g}", "" if change.direction == "same" else change.direction
-        )
-    if found.by_row:
-        table.add_section()
-        for name, rows in (("better", found.better), ("worse", found.worse)):
-            table.add_row(f"rows that got {name}", "", str(len(rows)), ", ".join(rows))
-        table.add_row("rows still wrong", "", str(found.still_wrong), "")
-    return table
-
-
-def _quiet() -> None:
-    """Only what is wrong is worth a line beside a report."""
-    from observability.logging import configure
-
-    configure(json=False, debug=False, level="ERROR")
 
 
 def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
@@ -237,34 +202,26 @@ def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
     if as_json:
         print_json(report)
         return
+    from rich.table import Table
+
     for each in [report] if isinstance(report, Mapping) else report:
-        _tables.print(_table(each))
-
-
-def _table(report: Report) -> Table:
-    table = Table(str(report["file"]), "", title_justify="left")
-    for name, value in report.items():
-        if name in {"file", "kinds"}:
-            continue
-        table.add_row(name.replace("_", " "), _cell(value))
-    for kind, figures in report.get("kinds", {}).items():
-        table.add_row(f"· {kind}", ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in figures.items()))
-    return table
+        table = Table(str(each["file"]), "", title_justify="left")
+        for name, value in each.items():
+            if name not in {"file", "kinds"}:
+                table.add_row(name.replace("_", " "), _cell(value))
+        for kind, figures in each.get("kinds", {}).items():
+            table.add_row(
+                f"· {kind}", ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in figures.items())
+            )
+        print_table(table)
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(_named(each) for each in value) or "none"
+    from bot.evals.compare import what_became_of
+
+    if isinstance(value, list):  # rows that went wrong
+        named = [f"{row['id']} ({what_became_of(row)})" if isinstance(row, Mapping) else str(row) for row in value]
+        return ", ".join(named) or "none"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {count}" for name, count in value.items()) or "none"
     return str(value)
-
-
-def _named(each: object) -> str:
-    """A row that went wrong, with what became of it where that is known."""
-    if not isinstance(each, Mapping):
-        return str(each)
-    rest = [
-        str(value) if not isinstance(value, list) else "+".join(value) for key, value in each.items() if key != "id"
-    ]
-    return f"{each['id']} ({', '.join(rest)})"

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 from redis.asyncio import Redis
@@ -29,9 +29,10 @@ from bot.stores.direct_chats import DirectChats
 
 log = structlog.get_logger()
 
+Wanted = Callable[[Incoming | None, str], bool]
+"""Whether a stored message (None: it cannot be read) of this thread is meant."""
 PATIENCE_S: Final = 30.0
 """How long a running turn is waited for: longer than the lease of a worker that died."""
-# A cancelled turn ends within a second (A6).
 AGAIN_S: Final = 0.1
 _PERMALINK: Final = re.compile(
     r"https?://[^/\s]+/archives/(?P<channel>[A-Z0-9]+)/p(?P<s>\d{10})(?P<us>\d{6})(?P<q>\?\S*)?"
@@ -43,14 +44,8 @@ _KINDS: Final[Mapping[str, str]] = {
     "state": "conversations",
     "mark": "marks and answers waiting to be posted",
     "turn": "turn records",
-    "standing": "notes about threads",
-    "stranger": "notes about threads",
-    "standing_at": "notes about threads",
-    "action_token": "notes about threads",
-    "stop": "notes about threads",
-    "gone": "notes about threads",
-    "person": "notes about the person",
-    "told": "notes about the person",
+    **dict.fromkeys(("standing", "stranger", "standing_at", "action_token", "stop", "gone"), "notes about threads"),
+    **dict.fromkeys(("person", "told"), "notes about the person"),
 }
 _TEXTS: Final = ("state", "mark", "turn")
 _FEEDBACK: Final = ("complaint", "feedback")
@@ -69,8 +64,7 @@ class Forgotten:
     running: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(NamedTuple):
     """One of Orion's keys in Redis: ``kind`` of thing, and what it is about."""
 
     name: str
@@ -83,11 +77,16 @@ def langfuse_user(user: str) -> str:
     return hashlib.sha256(user.encode()).hexdigest()
 
 
-def checked_user(user: str) -> str:
-    """The id itself. Raises ``WrongUse``."""
-    if not _USER.fullmatch(user):
+async def forget(redis: Redis, *, user: str, thread: str, prefix: str) -> Forgotten:
+    """Forget the person ``user``, else the ``thread``. Raises ``WrongUse`` and ``RedisError``."""
+    if user and not _USER.fullmatch(user):
         raise WrongUse(_BAD_USER)
-    return user
+    mailbox = Mailbox(redis, prefix=prefix)
+    try:
+        forgetting = Forgetting(redis, mailbox, prefix=prefix)
+        return await (forgetting.person(user) if user else forgetting.thread(thread))
+    finally:
+        await mailbox.aclose()
 
 
 class Forgetting:
@@ -108,7 +107,7 @@ class Forgetting:
         """What is kept of a person: their questions, what was said to them, what they pressed, what they spent."""
         # The borders keep U12 from being found in U123.
         found, named = Forgotten(), re.compile(rf"(?<![A-Z0-9]){re.escape(user)}(?![A-Z0-9])")
-        await self._messages(found, lambda incoming, _: incoming.user == user)
+        await self._messages(found, lambda incoming, _: incoming is not None and incoming.user == user)
         chats: set[str] = set()
         async for key in self._keys():
             if key.kind in _TEXTS and named.search(await self._text(key)):
@@ -122,8 +121,7 @@ class Forgetting:
             elif key.kind == "tokens":
                 found.counts["days of spending"] += int(await self._redis.hdel(key.name, f"user:{user}"))
         for chat in chats:
-            await self._notes(chat, found)
-            await self._direct_chat(chat)
+            await self._thread(chat, found, whole_chat=True)
         return found
 
     async def thread(self, reference: str) -> Forgotten:
@@ -131,12 +129,7 @@ class Forgetting:
         found = Forgotten()
         for thread in await self._named(reference):
             await self._messages(found, lambda _, place, wanted=thread: place == wanted)  # type: ignore[misc]  # bound now
-            await self._notes(thread, found)
-            quoted = f'"thread":"{thread}"'
-            async for key in self._keys():
-                if key.kind == "turn" and quoted in await self._text(key):
-                    await self._forget(key, found)
-                    found.counts["feedback"] += await self._feedback(key.about)
+            await self._thread(thread, found)
         return found
 
     async def _named(self, reference: str) -> list[str]:
@@ -152,18 +145,18 @@ class Forgetting:
         known = {":".join(key.about.split(":")[:3]) async for key in self._keys() if key.kind in {*_KINDS, "mb"}}
         return sorted(thread for thread in known if thread.endswith(ends))
 
-    async def _messages(self, found: Forgotten, wanted: Callable[[Incoming, str], bool]) -> None:
+    async def _messages(self, found: Forgotten, wanted: Wanted) -> None:
         """Questions that wait, run or were given up."""
         async for key in self._keys():
             if key.kind == "mb":
                 entries: list[str] = [str(entry) for entry in await self._redis.lrange(key.name, 0, -1)]
                 for entry in reversed(entries):  # the one in hand last: none of the others shall be begun
-                    if _wants(wanted, entry, key.about):
+                    if wanted(_read(entry), key.about):
                         await self._drop_letter(key, entry, found)
             elif key.kind == "dead":
                 rows: Any = await self._redis.xrange(key.name)
                 for entry_id, fields in rows:
-                    if _wants(wanted, fields["entry"], fields["thread"]):
+                    if wanted(_read(fields["entry"]), fields["thread"]):
                         found.counts["dead letters"] += int(await self._redis.xdel(key.name, entry_id))
 
     async def _drop_letter(self, key: Key, entry: str, found: Forgotten) -> None:
@@ -182,40 +175,30 @@ class Forgetting:
             ended = cancelled and not gone  # its worker took it out
             found.counts["turns cancelled" if ended else "questions"] += 1 if ended else gone
 
-    async def _notes(self, thread: str, found: Forgotten) -> None:
-        """All that stands under the thread's own name."""
+    async def _thread(self, thread: str, found: Forgotten, *, whole_chat: bool = False) -> None:
+        """All that stands under the thread's own name; ``whole_chat``: and of the direct chat that it stands in."""
         team, channel, ts = thread.split(":", 2)
         place = ThreadKey(team=team, channel=channel, thread_ts=ts)
-        await self._direct.forget(place, chat=False)
+        await self._direct.forget(place, chat=whole_chat)
         found.counts["notes about threads"] += int(await self._redis.zrem(self._served.key, thread))
+        if whole_chat:
+            await self._served.forget(replace(place, thread_ts=channel))
         async for key in self._keys():
-            if key.kind in _KINDS and (key.about == thread or key.about.startswith(f"{thread}:")):
+            own = key.kind in _KINDS and (key.about == thread or key.about.startswith(f"{thread}:"))
+            if own or (key.kind == "turn" and f'"thread":"{thread}"' in await self._text(key)):
                 await self._forget(key, found)
-
-    async def _direct_chat(self, thread: str) -> None:
-        """What is remembered of the chat that this thread stands in: it is the person's alone."""
-        team, channel, ts = thread.split(":", 2)
-        place = ThreadKey(team=team, channel=channel, thread_ts=ts)
-        await self._direct.forget(place, chat=True)
-        await self._served.forget(replace(place, thread_ts=channel))
-        async for key in self._keys():
-            if key.kind == "pace" and key.about.endswith(f":{channel}"):
+            elif whole_chat and key.kind == "pace" and key.about.endswith(f":{channel}"):
                 await self._redis.delete(key.name)
 
     async def _forget(self, key: Key, found: Forgotten) -> None:
         found.counts[_KINDS[key.kind]] += int(await self._redis.delete(key.name))
-        if key.kind == "turn":
-            found.counts["feedback"] += await self._feedback(key.about)
-
-    async def _feedback(self, turn_id: str) -> int:
-        """What people pressed and said about an answer."""
-        names = [f"{self._prefix}:{kind}:{turn_id}" for kind in _FEEDBACK]
-        return sum([int(await self._redis.delete(name)) for name in names])
+        if key.kind == "turn":  # and what people pressed and said about its answer
+            for kind in _FEEDBACK:
+                found.counts["feedback"] += int(await self._redis.delete(f"{self._prefix}:{kind}:{key.about}"))
 
     async def _text(self, key: Key) -> str:
-        if key.kind == "state":
-            return unpacked(str(await self._redis.hget(key.name, "state") or ""))
-        return unpacked(str(await self._redis.get(key.name) or ""))
+        stored = await (self._redis.hget(key.name, "state") if key.kind == "state" else self._redis.get(key.name))
+        return unpacked(str(stored or ""))
 
     async def _keys(self) -> AsyncIterator[Key]:
         """Every key of this Orion; ``{prefix:shard}`` and ``prefix`` alike begin one."""
@@ -226,12 +209,9 @@ class Forgetting:
                 yield Key(name=name, kind=kind, about=about)
 
 
-def _wants(wanted: Callable[[Incoming, str], bool], entry: str, thread: str) -> bool:
-    """Whether a stored message is meant; one that cannot be read belongs to its thread alone."""
+def _read(entry: str) -> Incoming | None:
+    """A stored message; None where it cannot be read."""
     try:
-        incoming = Incoming.from_json(split_entry(entry)[2])
+        return Incoming.from_json(split_entry(entry)[2])
     except ValueError:
-        incoming = Incoming(
-            kind="help", thread=ThreadKey(team="", channel="", thread_ts=""), user="", ts="", addressed="follow_up"
-        )
-    return wanted(incoming, thread)
+        return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import threading
@@ -14,11 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
-from rich.text import Text
 
-from bot.cli.output import LocalOption
+from bot.cli.output import (
+    JsonOption,
+    LocalOption,
+    configured,
+    note,
+    print_json,
+    print_table,
+    print_text,
+    printable,
+    run,
+    terminal,
+)
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -28,8 +35,6 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
     from bot.settings import Settings
 
 app = typer.Typer()
-_out = Console()
-_err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 _NONE = (
     "No documents yet. Name folders: orion index DIR, or set ORION_DOCS, ORION_GIT_DOCS, ORION_WEB_DOCS or "
@@ -53,7 +58,6 @@ def index(
     Afterwards it holds exactly these folders and the repositories, web sites and exports that are configured: others
     leave it. A person at a terminal is asked before that, and before a whole disk or home folder is read.
     """
-    from bot.cli.output import configured, run
     from bot.documents.open import corpus_of
 
     settings = configured()
@@ -62,13 +66,14 @@ def index(
         raise WrongUse(_NONE.replace("No documents yet", "There is nothing to index"))
     if not yes:
         _ask_about_roots(corpus)
-        if _interactive():
-            _ask_about(run(_leaving(corpus)))
+        if _interactive() and (leaving := run(_leaving(corpus))):
+            note(f"These leave the index: {', '.join(leaving)}.", "yellow")
+            typer.confirm("Go on?", abort=True, err=True)
     run(_index(settings, corpus, folders or []))
 
 
 def _interactive() -> bool:
-    return sys.stdin.isatty() and _err.is_terminal
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _ask_about_roots(corpus: Corpus) -> None:
@@ -88,30 +93,19 @@ async def _leaving(corpus: Corpus) -> list[str]:
     from bot.documents.open import open_index
 
     async with open_index(replace(corpus, roots=(), sources=())) as (opened, _):
-        held = states_of(await asyncio.to_thread(opened.notes, PREFIX))
+        held = states_of(opened.notes(PREFIX))
     return sorted(held.keys() - set(corpus.names))
 
 
-def _ask_about(leaving: Sequence[str]) -> None:
-    if leaving:
-        from bot.cli.output import printable
-
-        _err.print(printable(f"These leave the index: {', '.join(leaving)}."), style="yellow")
-        typer.confirm("Go on?", abort=True, err=True)
-
-
 async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) -> None:
-    from bot.cli.output import print_text, printable
     from bot.documents.open import open_index
     from bot.documents.vectors import make_vectors
 
     named = [*map(str, corpus.roots), *(source.key for source in corpus.sources)]
     with _progress() as tell:
         async with open_index(corpus, tell, fetch=True, wait_s=float("inf")) as (opened, report):
-            held = len(await asyncio.to_thread(opened.documents))
-            having, every = await make_vectors(
-                opened.meaning, lambda n, of: _err.print(f"vectors: {n} of {of}", style="dim")
-            )
+            held = len(opened.documents())
+            having, every = await make_vectors(opened.meaning, lambda n, of: note(f"vectors: {n} of {of}", "dim"))
     print_text(
         f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged.\n"
         f"The index holds {held} document{'' if held == 1 else 's'}, exactly those of {', '.join(named)}."
@@ -119,10 +113,10 @@ async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) ->
     if every:
         print_text(f"{having} of {every} passages can be found by meaning.")
     for path, reason in report.failed:
-        _err.print(printable(f"Not read: {path}: {reason}"), style="yellow")
+        note(f"Not read: {path}: {reason}", "yellow")
     if folders and settings.docs and {f.resolve() for f in settings.docs} != {f.resolve() for f in folders}:
         kept = os.pathsep.join(map(str, settings.docs))
-        _err.print(f"ORION_DOCS names {kept}: the next command will bring the index back to that.", style="yellow")
+        note(f"ORION_DOCS names {kept}: the next command will bring the index back to that.", "yellow")
 
 
 class _Ended(Exception):  # noqa: N818 - it names what happened
@@ -132,10 +126,12 @@ class _Ended(Exception):  # noqa: N818 - it names what happened
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
     """Told of each document; a person at a terminal sees one line that changes. Leaving the block ends the reading."""
-    from bot.cli.output import printable
+    import asyncio
+
+    from rich.text import Text
 
     left = threading.Event()
-    with _err.status("Looking for documents …", spinner_style="dim") as status:
+    with terminal().status("Looking for documents …", spinner_style="dim") as status:
         seen = 0
 
         def tell(document: str) -> None:
@@ -143,33 +139,28 @@ def _progress() -> Iterator[Callable[[str], None]]:
             if left.is_set():
                 raise _Ended
             seen += 1
-            if _err.is_terminal:
+            if sys.stderr.isatty():
                 status.update(Text(f"{seen:,} documents · {printable(document)}", style="dim"))
             elif seen % _STEP == 0:
-                _err.print(f"{seen:,} documents looked at", style="dim")
+                note(f"{seen:,} documents looked at")
 
         try:
             yield tell
         except asyncio.CancelledError:
-            _err.print(_INTERRUPTED.format(seen=seen), style="yellow")
+            note(_INTERRUPTED.format(seen=seen), "yellow")
             raise
         finally:
             left.set()
 
 
 @app.command()
-def docs(
-    local: LocalOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
-) -> None:
+def docs(local: LocalOption = None, as_json: JsonOption = False) -> None:
     """List what Orion knows: its documents, where they come from, how old that is, and what could not be read."""
-    from bot.cli.output import configured, print_json, run
-
     documents, figures = run(_docs(configured(), local))
     if as_json:
         print_json({"documents": list(map(_document, documents)), "sources": list(map(_source, figures.sources))})
-        return
-    _print_docs(documents, figures)
+    else:
+        _print_docs(documents, figures)
 
 
 async def _docs(settings: Settings, local: int | None) -> tuple[tuple[Document, ...], KnowledgeFigures]:
@@ -178,8 +169,7 @@ async def _docs(settings: Settings, local: int | None) -> tuple[tuple[Document, 
 
     corpus = corpus_of(settings) if local is None else local_corpus(settings, local)
     async with open_index(corpus, wait_s=0.0) as (opened, _):
-        documents = await asyncio.to_thread(opened.documents)
-        return documents, await asyncio.to_thread(figures_of, opened, corpus.names)
+        return opened.documents(), figures_of(opened, corpus.names)
 
 
 def _document(document: Document) -> Mapping[str, Any]:
@@ -211,23 +201,23 @@ def _iso(seconds: float) -> str | None:
 
 def _print_docs(documents: Sequence[Document], figures: KnowledgeFigures) -> None:
     """Documents first, so that their sources and what is wrong stand where a person at a terminal looks."""
-    from bot.cli.output import print_text, printable
+    from rich.table import Column, Table
 
     if documents:
         table = Table(Column("document", overflow="fold"), "title", "updated", "for", "passages")
         for document in documents:
-            names = (Text(printable(document.id)), Text(printable(document.title)))
+            names = printable(document.id), printable(document.title)
             table.add_row(*names, document.updated_at, document.audience, str(document.passages))
-        _out.print(table)
+        print_table(table)
     for source in figures.sources:
         print_text(_source_lines(source))
     if not documents:
         print_text(_NONE)
     for source in figures.sources:
         for name, reason in source.state.failed:
-            _err.print(printable(f"Not read: {name}: {reason}"), style="yellow")
+            note(f"Not read: {name}: {reason}", "yellow")
         if source.state.more:
-            _err.print(printable(f"Not read: {source.state.more} more of {source.where}"), style="yellow")
+            note(f"Not read: {source.state.more} more of {source.where}", "yellow")
 
 
 def _source_lines(source: SourceFigures) -> str:

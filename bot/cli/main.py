@@ -6,13 +6,14 @@ code 2 and a sentence, never with a stack trace.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import io
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -25,19 +26,22 @@ from bot.cli.output import (
     JsonOption,
     JudgeOption,
     configured,
-    err,
-    out,
+    log_at,
+    log_errors_only,
+    note,
     print_json,
+    print_table,
     print_text,
     printable,
     run,
+    terminal,
     with_judge,
 )
 from bot.cli.stats import app as figures_app
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
-    from verification.types import Verdict
+    from verification.types import Dialect, Draft, Verdict
 
 app = typer.Typer(
     name="orion",
@@ -58,7 +62,6 @@ LARGEST_PORT = 65535
 LONGEST_WORDS = 60
 OBJECTS_OF_A_START = 100_000
 """New objects between two collections: imports make many and leave hardly any garbage, a fifth of a start's time."""
-_LITERALLY: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False, "soft_wrap": True}
 
 DocsOption = Annotated[list[Path] | None, typer.Option("--docs", help="Folder of documents; may be given again.")]
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=LARGEST_PORT, help="Default: ORION_PORT, 3000.")]
@@ -125,8 +128,8 @@ def ask(
         message = 'The question is empty. Write it in quotes: orion ask "How do I …?"'
         raise WrongUse(message)
     # A person who watches reads the answer; what a log would tell of its making is for whoever keeps logs.
-    settings = configured(log="ERROR" if err.is_terminal else "WARNING")
-    with err.status("Looking it up …", spinner_style="dim") as waiting:
+    settings = configured(log="ERROR" if sys.stderr.isatty() else "WARNING")
+    with terminal().status("Looking it up …", spinner_style="dim") as waiting:
 
         def show(result: dict[str, Any]) -> None:
             waiting.stop()
@@ -167,29 +170,65 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     as_json: JsonOption = False,
 ) -> None:
     """Verify any text, without Slack and Redis; --judge asks a model too. Exit code 0: it passes; 1: it does not."""
-    from bot.evals.verify import Terms, told, verdict_json, verify_file, verify_stream
+    from verification.types import Draft
 
     if dialect not in {"mrkdwn", "markdown"}:
         message = f"--dialect must be 'mrkdwn' or 'markdown', not '{dialect}'."
         raise WrongUse(message)
-    terms = Terms(repair=not no_repair, dialect="markdown" if dialect == "markdown" else "mrkdwn")
-    if jsonl and (file != "-" or question or sources):
-        message = "With --jsonl each row brings its own text, question and sources: leave FILE and those options away."
-        raise WrongUse(message)
+    draft = Draft(text="", question=question, dialect=cast("Dialect", dialect), repair=not no_repair)
     if jsonl:
-        streamed = with_judge(lambda asked: verify_stream(*jsonl, replace(terms, judge=asked)), wanted=judge)
-        if streamed.failed:
-            err.print(printable(told(streamed, *jsonl)), style="red")
-        raise typer.Exit(1 if streamed.failed else 0)
-    verdict = with_judge(
-        lambda asked: verify_file(file, question=question, sources=sources, terms=replace(terms, judge=asked)),
-        wanted=judge,
-    )
+        if file != "-" or question or sources:
+            message = (
+                "With --jsonl each row brings its own text, question and sources: leave FILE and those options away."
+            )
+            raise WrongUse(message)
+        raise typer.Exit(0 if _verify_rows(*jsonl, draft, judge=judge) else 1)
+    verdict = _verdict_on(file, sources, draft, judge=judge)
     if as_json:
+        from bot.evals.files import verdict_json
+
         print_json(verdict_json(verdict))
     else:
         _print_verdict(verdict)
     raise typer.Exit(0 if verdict.passed else 1)
+
+
+def _verify_rows(rows: Path, out: Path, options: Draft, *, judge: bool) -> bool:
+    """Whether every row got a verdict."""
+    from bot.evals.verify import told, verify_stream
+
+    streamed = with_judge(lambda asked: verify_stream(rows, out, options, asked), wanted=judge)
+    if streamed.failed:
+        note(told(streamed, rows, out), "red")
+    return not streamed.failed
+
+
+def _verdict_on(file: str, sources: Path | None, options: Draft, *, judge: bool) -> Verdict:
+    from bot.evals.files import read_text
+    from verification.check import check
+
+    draft = replace(options, text=read_text(file))
+    if sources:
+        from bot.evals.rows import read_sources
+
+        draft = replace(draft, sources=read_sources(sources))
+    if judge:
+        from bot.evals.verify import verdict_on
+
+        return with_judge(lambda asked: verdict_on(draft, asked), wanted=True)
+    return check(draft)
+
+
+def _print_verdict(verdict: Verdict) -> None:
+    print_text(verdict.text)
+    for repair in verdict.repairs:
+        note(f"mended   {repair.kind} ×{repair.count}", "cyan")
+    for violation in verdict.violations:
+        words = " ".join(printable(violation.words).split())
+        shown = f' "{words[:LONGEST_WORDS]}"' if words else ""
+        style = "red" if violation.severity == "error" else "yellow"
+        note(f"{violation.severity:8} {violation.rule}{shown}: {violation.detail}", style)
+    note("passes" if verdict.passed else "does not pass", "green" if verdict.passed else "red")
 
 
 @app.command()
@@ -197,16 +236,15 @@ def doctor() -> None:
     """Check tokens, Redis, model, Langfuse and knowledge, and say what to do about each."""
     from bot.doctor.doctor import examine
     from bot.settings import read_settings, wrong_addresses
-    from observability.logging import configure
 
     settings, faults = read_settings()
-    configure(json=not sys.stderr.isatty(), debug=settings.debug, level="WARNING", secrets=settings.secrets)
+    log_at("WARNING", settings)
     checks = run(examine(settings, faults=faults | wrong_addresses(settings)))
     for check in checks:
         style, mark = ("green", "ok") if check.ok else ("red", "wrong")
-        out.print(f"{mark:>6}  {check.name}: {check.detail}", style=style, **_LITERALLY)
+        note(f"{mark:>6}  {check.name}: {check.detail}", style, to_stderr=False)
         if not check.ok:
-            out.print(f"        → {check.remedy}", **_LITERALLY)
+            note(f"        → {check.remedy}", to_stderr=False)
     raise typer.Exit(0 if all(check.ok for check in checks) else 1)
 
 
@@ -233,31 +271,20 @@ def bench(
     """Measure Orion's own cost, as ratios within one run."""
     from bot.evals.bench import QUICK, bench_json, bench_table
     from bot.evals.bench import bench as run_bench
-    from observability.logging import configure
 
-    configure(json=False, debug=False, level="ERROR")
+    log_errors_only()
     results = run_bench(**QUICK) if quick else run_bench()
     if as_json:
         print_json(bench_json(results))
     else:
-        out.print(bench_table(results))
-
-
-def _print_verdict(verdict: Verdict) -> None:
-    print_text(verdict.text)
-    for repair in verdict.repairs:
-        err.print(f"mended   {repair.kind} ×{repair.count}", style="cyan")
-    for violation in verdict.violations:
-        style = "red" if violation.severity == "error" else "yellow"
-        words = " ".join(printable(violation.words).split())
-        shown = f' "{words[:LONGEST_WORDS]}"' if words else ""
-        err.print(f"{violation.severity:8} {violation.rule}{shown}: {printable(violation.detail)}", style=style)
-    err.print("passes" if verdict.passed else "does not pass", style="green" if verdict.passed else "red")
+        print_table(bench_table(results))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: sentences instead of stack traces for what a person can mend. Exits."""
     gc.set_threshold(OBJECTS_OF_A_START)
+    # What is left at the end goes with the process: looking through it once more takes a fifth of a short command.
+    atexit.register(gc.freeze)
     # A terminal that lacks a character shows a question mark; the command goes on.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -265,8 +292,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(args=arguments, prog_name="orion")
     except WrongUse as error:
-        err.print(str(error), style="red")
+        note(str(error), "red")
         sys.exit(EXIT_WRONG_USE)
     except OSError as error:
-        err.print(f"{error.filename or 'Input or output'}: {error.strerror or error}", style="red")
+        note(f"{error.filename or 'Input or output'}: {error.strerror or error}", "red")
         sys.exit(EXIT_FAILED)

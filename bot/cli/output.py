@@ -1,35 +1,33 @@
-"""What the commands share: settings, output, exit codes, and which Orion in one Redis is meant."""
+"""What the commands share: settings, output, exit codes, and which Orion in one Redis is meant.
+
+Every command imports this first, so nothing here loads a log, a terminal library or Redis before it is needed.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import structlog
 import typer
-from rich.console import Console
 
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
     from redis.asyncio import Redis
+    from rich.console import Console
+    from rich.table import Table
 
     from agent.model.judge import Judge
     from bot.settings import Settings
 
+Result = TypeVar("Result")
 SERVED = "orion"
 EXIT_FAILED = 1
-out = Console()
-Result = TypeVar("Result")
 EXIT_INTERRUPTED = 130
-plain = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
-"""For lines that are shown as they are."""
-err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 _FIGURES = re.compile(r"orion-local-(\d{1,5}):stats:.*")
 
 LocalOption = Annotated[
@@ -55,17 +53,31 @@ async def local_ports(redis: Redis) -> list[int]:
 
 def configured(*, log: str = "WARNING", **options: Any) -> Settings:
     """The settings in force, and logging set up by them: JSON unless a person watches."""
+    from structlog import get_logger
+
     from bot.settings import check_addresses, load_settings, unknown_names, unread_lines
-    from observability.logging import configure
 
     settings = check_addresses(load_settings(**options))
-    level = "DEBUG" if settings.debug else log
-    configure(json=not sys.stderr.isatty(), debug=settings.debug, level=level, secrets=settings.secrets)
+    log_at("DEBUG" if settings.debug else log, settings)
     for name, nearest in unknown_names().items():
-        structlog.get_logger().warning("setting_unknown", name=name, nearest=nearest)
+        get_logger().warning("setting_unknown", name=name, nearest=nearest)
     if lines := unread_lines():
-        structlog.get_logger().warning("dotenv_lines_not_understood", lines=lines)
+        get_logger().warning("dotenv_lines_not_understood", lines=lines)
     return settings
+
+
+def log_at(level: str, settings: Settings) -> None:
+    """Log from this level on."""
+    from observability.logging import configure
+
+    configure(json=not sys.stderr.isatty(), debug=settings.debug, level=level, secrets=settings.secrets)
+
+
+def log_errors_only() -> None:
+    """Beside a report only what is wrong is worth a line."""
+    from observability.logging import configure
+
+    configure(json=False, debug=False, level="ERROR")
 
 
 def print_text(text: str) -> None:
@@ -83,34 +95,91 @@ def print_json(value: Any) -> None:
     _write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
+def print_table(table: Table) -> None:
+    """A table, as wide as the terminal. What stands in its cells is no markup."""
+    from rich.console import Console
+
+    Console(markup=False, highlight=False, emoji=False).print(table)
+
+
+def note(text: str, style: str = "", *, to_stderr: bool = True) -> None:
+    """A line as it is beside a command's output, coloured where a person watches."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    if stream.isatty():
+        terminal(to_stderr=to_stderr).print(printable(text), style=style)
+    else:
+        stream.write(printable(text) + "\n")
+
+
+def terminal(*, to_stderr: bool = True) -> Console:
+    """For what is shown while a person waits."""
+    from rich.console import Console
+
+    return Console(stderr=to_stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
 def run(work: Coroutine[Any, Any, Result]) -> Result:
     """Run a command's work; what only somebody else can mend ends in a sentence and exit code 1."""
+    import asyncio
+
+    try:
+        return asyncio.run(work)
+    except _far_ends() as error:
+        message, code = _told(error)
+    note(message, "red")
+    raise typer.Exit(code)
+
+
+def _far_ends() -> tuple[type[Exception], ...]:
+    """What can end a command. Looked up once something did: these take a fifth of a second to import."""
     from redis.exceptions import RedisError
 
     from agent.knowledge.types import KnowledgeAwayError
     from bot.cli.signals import EndedAtOnce
     from bot.redis.embedded import EmbeddedRedisError
+
+    return RedisError, EmbeddedRedisError, KnowledgeAwayError, EndedAtOnce
+
+
+def _told(error: Exception) -> tuple[str, int]:
+    """What to say of it, and the exit code."""
+    from redis.exceptions import RedisError
+
+    from agent.knowledge.types import KnowledgeAwayError
+    from bot.cli.signals import EndedAtOnce
     from bot.redis.url import plain_cause
 
-    try:
-        return asyncio.run(work)
-    except RedisError as error:
-        message = f"Redis cannot be used ({plain_cause(error)}). `orion doctor` says more."
-    except EmbeddedRedisError as error:
-        message = str(error)
-    except KnowledgeAwayError as error:
-        message = f"The shared index cannot be used ({error}). Check ORION_KNOWLEDGE_URL and that PostgreSQL runs."
-    except EndedAtOnce:
-        err.print("Ended at once. What was under way is taken up again at the next start.", style="red")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
-    err.print(message, style="red")
-    raise typer.Exit(EXIT_FAILED)
+    match error:
+        case RedisError():
+            return f"Redis cannot be used ({plain_cause(error)}). `orion doctor` says more.", EXIT_FAILED
+        case KnowledgeAwayError():
+            return (
+                f"The shared index cannot be used ({error}). Check ORION_KNOWLEDGE_URL and that PostgreSQL runs.",
+                EXIT_FAILED,
+            )
+        case EndedAtOnce():
+            return "Ended at once. What was under way is taken up again at the next start.", EXIT_INTERRUPTED
+        case _:
+            return str(error), EXIT_FAILED
+
+
+def with_redis(work: Callable[[Redis], Awaitable[Result]]) -> Result:
+    """What ``work`` gives over the configured Redis."""
+    from bot.redis.connect import open_redis
+
+    settings = configured()
+
+    async def over() -> Result:
+        async with open_redis(settings) as redis:
+            return await work(redis)
+
+    return run(over())
 
 
 def with_judge(work: Callable[[Judge | None], Coroutine[Any, Any, Result]], *, wanted: bool) -> Result:
     """What ``work`` gives with the configured judge, or with none where none is wanted."""
     if not wanted:
-        return asyncio.run(work(None))
+        return run(work(None))
     from bot.timeouts import TurnTimeouts
     from bot.turn.engine import open_judge
 

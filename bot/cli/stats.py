@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from bot.cli.output import JsonOption, LocalOption, err, local_ports, out, prefix_of
+from bot.cli.output import (
+    EXIT_FAILED,
+    JsonOption,
+    LocalOption,
+    configured,
+    local_ports,
+    note,
+    prefix_of,
+    print_json,
+    print_table,
+    print_text,
+    with_redis,
+)
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
     from redis.asyncio import Redis
 
-    from bot.settings import Settings
     from observability.stats import Summary
     from observability.stats_table import By, Prices
 
@@ -33,31 +44,31 @@ def stats(  # noqa: PLR0913, PLR0917 - the options of the command
     disliked: Annotated[bool, typer.Option("--disliked", help="List verified answers that people disliked.")] = False,
 ) -> None:
     """Pass rate, attempts, reasons, latency, tokens and cost of the last days."""
-    from bot.cli.output import configured, print_json, run
     from observability.stats_table import cost, stats_table
 
     if unanswered or disliked:
-        _print_turns(run(_turns(configured(), local, disliked=disliked)), disliked=disliked, as_json=as_json)
+        turns = with_redis(lambda redis: _turns(redis, local, disliked=disliked))
+        _print_turns(turns, disliked=disliked, as_json=as_json)
         return
     if by not in {"day", "channel", "rule", "model"}:
         message = f"--by must be 'day', 'channel', 'rule' or 'model', not '{by}'."
         raise WrongUse(message)
-    settings = configured()
-    known = _prices(prices, settings)
-    port, summary, others = run(_read(settings, days, local))
+    known = _prices(prices)
+    port, summary, others = with_redis(lambda redis: _read(redis, days, local))
     if as_json:
         print_json({"of": _name(port), **summary.to_json(), "cost": cost(summary, known)})
         return
-    out.print(stats_table(summary, cast("By", by), of=_name(port), prices=known))
+    print_table(stats_table(summary, cast("By", by), of=_name(port), prices=known))
     for other in others:
-        err.print(f"The {_name(other)} has figures of its own: orion stats --local {other}", style="dim")
+        note(f"The {_name(other)} has figures of its own: orion stats --local {other}", "dim")
 
 
-def _prices(named: Path | None, settings: Settings) -> Prices:
+def _prices(named: Path | None) -> Prices:
     """The prices in the file that was named, else in that of the home; none where there is none."""
+    from bot.settings import load_settings
     from observability.stats_table import read_prices
 
-    path = named or settings.home / "prices.toml"
+    path = named or load_settings().home / "prices.toml"
     try:
         return read_prices(path) if named or path.exists() else {}
     except (OSError, ValueError) as error:
@@ -68,7 +79,6 @@ def _prices(named: Path | None, settings: Settings) -> Prices:
 @app.command()
 def dashboards() -> None:
     """Make the dashboard of Orion's figures in Langfuse; what is there already stays as it is."""
-    from bot.cli.output import EXIT_FAILED, configured, print_text
     from observability.langfuse.dashboards import NAME, DashboardsError, make_dashboard
 
     settings = configured()
@@ -79,77 +89,56 @@ def dashboards() -> None:
     try:
         made = make_dashboard(public_key=public, secret_key=secret, host=settings.langfuse_host)
     except DashboardsError as error:
-        err.print(str(error), style="red")
+        note(str(error), "red")
         raise typer.Exit(EXIT_FAILED) from None
     for title in made.added:
         print_text(f"added  {title}")
     print_text(f"The dashboard {NAME} has {len(made.added) + len(made.kept)} charts: {made.url}")
 
 
-async def _read(settings: Settings, days: int, port: int | None) -> tuple[int | None, Summary, list[int]]:
-    """Whose figures are shown, the figures, and who else has some."""
-    from bot.redis.connect import open_redis
+async def _read(redis: Redis, days: int, port: int | None) -> tuple[int | None, Summary, list[int]]:
+    """Whose figures are shown, the figures, and who else has some.
 
-    async with open_redis(settings) as redis:
-        # What serves Slack comes first; where it has no figures, a local workspace may have some.
-        summary = await _summary(redis, days, port)
-        if summary.turns or port is not None:
-            return port, summary, []
-        shown: int | None = None
-        others = []
-        for other in await local_ports(redis):
-            found = await _summary(redis, days, other)
-            if found.turns and shown is None:
-                shown, summary = other, found
-            elif found.turns:
-                others.append(other)
-        return shown, summary, others
+    What serves Slack comes first; where it has no figures, a local workspace may have some.
+    """
+    from observability.stats import Stats
+
+    summary = await Stats(redis, prefix=prefix_of(port)).read(days)
+    if summary.turns or port is not None:
+        return port, summary, []
+    found = {other: await Stats(redis, prefix=prefix_of(other)).read(days) for other in await local_ports(redis)}
+    having = [other for other, figures in found.items() if figures.turns]
+    return (having[0], found[having[0]], having[1:]) if having else (port, summary, [])
 
 
-async def _turns(settings: Settings, port: int | None, *, disliked: bool) -> list[dict[str, Any]]:
+async def _turns(redis: Redis, port: int | None, *, disliked: bool) -> list[dict[str, Any]]:
     """The records of the latest turns that were refused or disliked, of the first Orion that has any."""
-    from bot.redis.connect import open_redis
     from bot.stores.turn_records import MOST_LISTED, TurnRecords
 
-    async with open_redis(settings) as redis:
-        for one in [port] if port is not None else [None, *await local_ports(redis)]:
-            records = TurnRecords(redis, prefix=prefix_of(one))
-            if found := await (records.disliked(MOST_LISTED) if disliked else records.refused(MOST_LISTED)):
-                return found
+    for one in [port] if port is not None else [None, *await local_ports(redis)]:
+        records = TurnRecords(redis, prefix=prefix_of(one))
+        if found := await (records.disliked(MOST_LISTED) if disliked else records.refused(MOST_LISTED)):
+            return found
     return []
 
 
 def _print_turns(turns: list[dict[str, Any]], *, disliked: bool, as_json: bool) -> None:
-    from bot.cli.output import print_json, print_text
-
-    topics = by_topic(turns)
+    """The turns by the document that came nearest to each, the topic with most of them first."""
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for turn in turns:
+        titles = (source["title"] for source in turn.get("sources", ()) if source.get("title"))
+        topics.setdefault(next(titles, "No document near"), []).append(turn)
+    ordered = sorted(topics.items(), key=lambda topic: -len(topic[1]))
     if as_json:
-        print_json({topic: [turn["question"] for turn in found] for topic, found in topics.items()})
+        print_json({topic: [turn["question"] for turn in found] for topic, found in ordered})
         return
     if not turns:
         print_text("Nobody disliked a verified answer." if disliked else "Every question was answered.")
-    for topic, found in topics.items():
+    for topic, found in ordered:
         print_text(f"{topic}: {len(found)}")
         for turn in found:
             said = "; ".join(filter(None, (complaint["said"] for complaint in turn.get("complaints", ()))))
             print_text(f"  {' '.join(turn['question'].split())}" + (f" — {said}" if said else ""))
-
-
-def by_topic(turns: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The turns by the document that came nearest to each, the topic with most of them first."""
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for turn in turns:
-        nearest = next(
-            (source["title"] for source in turn.get("sources", ()) if source.get("title")), "No document near"
-        )
-        topics.setdefault(nearest, []).append(turn)
-    return dict(sorted(topics.items(), key=lambda topic: -len(topic[1])))
-
-
-async def _summary(redis: Redis, days: int, port: int | None) -> Summary:
-    from observability.stats import Stats
-
-    return await Stats(redis, prefix=prefix_of(port)).read(days)
 
 
 def _name(port: int | None) -> str:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from rich.table import Table
+
 from bot.errors import WrongUse
-from bot.evals.rows import read_json
+from bot.evals.files import read_json
 
 Report = Mapping[str, Any]
 Direction = Literal["better", "worse", "same"]
@@ -122,7 +124,7 @@ def _same_measurement(before: Report, after: Report) -> None:
 
 
 def _names(report: Report) -> set[str]:
-    return {name for name in report if name in _MORE_IS_BETTER | _LESS_IS_BETTER or name in _ROWS_THAT_WENT_WRONG}
+    return report.keys() & (_MORE_IS_BETTER | _LESS_IS_BETTER | set(_ROWS_THAT_WENT_WRONG))
 
 
 def _changes(of: str, before: Report, after: Report) -> list[Change]:
@@ -150,6 +152,26 @@ def _wrong(report: Report) -> dict[str, str]:
     for name in _ROWS_THAT_WENT_WRONG:
         for row in report.get(name) or ():
             named = row if isinstance(row, Mapping) else {"id": row, "as": name}
-            rest = [value for key, value in named.items() if key != "id"]
-            found[str(named.get("id"))] = ", ".join("+".join(v) if isinstance(v, list) else str(v) for v in rest)
+            found[str(named.get("id"))] = what_became_of(named)
     return found
+
+
+def what_became_of(row: Mapping[str, Any]) -> str:
+    """What a report says of a row that went wrong, beside its id."""
+    said = [value for name, value in row.items() if name != "id"]
+    return ", ".join("+".join(value) if isinstance(value, list) else str(value) for value in said)
+
+
+def comparison_table(found: Comparison) -> Table:
+    """The figures before and after, then the rows that went over."""
+    table = Table(found.file, "before", "after", "", caption="worse" if found.is_worse else "nothing got worse")
+    for change in found.changes:
+        name = f"{f'· {change.of}: ' if change.of else ''}{change.name.replace('_', ' ')}"
+        direction = "" if change.direction == "same" else change.direction
+        table.add_row(name, f"{change.before:g}", f"{change.after:g}", direction)
+    if found.by_row:
+        table.add_section()
+        for name, rows in (("better", found.better), ("worse", found.worse)):
+            table.add_row(f"rows that got {name}", "", str(len(rows)), ", ".join(rows))
+        table.add_row("rows still wrong", "", str(found.still_wrong), "")
+    return table

@@ -18,7 +18,8 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
 from bot.errors import WrongUse
-from bot.evals.rows import Given, Text, checked, percentile, read_json
+from bot.evals.files import read_json
+from bot.evals.rows import Given, Text, checked, percentile
 
 DEPTH = 10
 PASSAGES = 2 * DEPTH

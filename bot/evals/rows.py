@@ -1,4 +1,4 @@
-"""Reads what evaluations are given: texts, JSON files, and labelled rows, one JSON object a line.
+"""Labelled rows, one JSON object a line, and the numbers that reports make of them.
 
 What is wrong with a file is said with its line and field (``WrongUse``).
 """
@@ -6,17 +6,18 @@ What is wrong with a file is said with its line and field (``WrongUse``).
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from bot.errors import WrongUse
+from bot.evals.files import json_of, read_json
 from verification.types import Source
 
 Read = TypeVar("Read")
+Found = TypeVar("Found")
 R = TypeVar("R", bound="Row")
 
 Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
@@ -106,45 +107,13 @@ def checked(adapter: TypeAdapter[Read], value: Any, place: str) -> Read:
         raise WrongUse(message) from None
 
 
-def json_of(data: bytes, place: str) -> Any:
-    """The value of strict JSON in UTF-8 (no NaN). Raises ``WrongUse``, also for lists nested beyond any use."""
-    try:
-        return json.loads(data.decode("utf-8-sig"), parse_constant=_no_constant)
-    except RecursionError:
-        message = f"{place} is no JSON: it is nested too deeply"
-    except ValueError as error:
-        message = f"{place} is no JSON: {error}"
-    raise WrongUse(message)
-
-
-def _no_constant(name: str) -> None:
-    message = f"{name} is no JSON value"
-    raise ValueError(message)
-
-
-def read_json(path: Path) -> Any:
-    """A JSON file's value."""
-    return json_of(read_text(str(path)).encode("utf-8", "surrogatepass"), str(path))
-
-
-def read_text(file: str) -> str:
-    """A file's text, or standard input's for ``-``. Raises ``WrongUse`` for bytes that are no text in UTF-8."""
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        message = f"cannot read {file}: {error.strerror}"
-        raise WrongUse(message) from None
-    name = "Standard input" if file == "-" else file
-    if b"\0" in data:
-        message = f"{name} is not text: byte {data.index(0)} is 0. Name a text file in UTF-8."
-        raise WrongUse(message)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        message = (
-            f"{name} is not text in UTF-8: byte {error.start} fits nowhere. Save it as UTF-8, or name a text file."
-        )
-        raise WrongUse(message) from None
+def by_kind(found: Iterable[Found], kind_of: Callable[[Found], str]) -> dict[str, list[Found]]:
+    """What is of the same kind, by that; what has none is left out."""
+    kinds: dict[str, list[Found]] = {}
+    for one in found:
+        if kind := kind_of(one):
+            kinds.setdefault(kind, []).append(one)
+    return dict(sorted(kinds.items()))
 
 
 def share(part: int, whole: int) -> float:

@@ -1,6 +1,6 @@
-"""`orion verify`: the verifier as a command, without Slack and Redis, and without a model unless one is asked (F11).
+"""`orion verify --judge` and `--jsonl`: verdicts with a judge's opinion, and on a stream of rows (F11).
 
-In a stream of rows one bad row never stops the others.
+In a stream one bad row never stops the others.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 import structlog
 from pydantic import Field, TypeAdapter
@@ -19,25 +19,17 @@ from pydantic import Field, TypeAdapter
 from agent.model.judge import Judge, JudgeContext, Opinion
 from agent.model.protocol import ModelError
 from bot.errors import WrongUse
-from bot.evals.rows import Given, Sources, Text, checked, json_of, read_sources, read_text, sources_of
+from bot.evals.files import json_of, same_file, verdict_json
+from bot.evals.rows import Given, Sources, Text, checked, sources_of
 from verification.check import check
 from verification.judgement import judged, key_of, open_claims
-from verification.types import Claim, Dialect, Draft, Source, Verdict
+from verification.types import Draft, Verdict
 
 # More than these fill a terminal and say nothing new: the file of verdicts names each.
 _FIRST_FAULTS = 3
 # A judge takes seconds to answer: so many rows wait for theirs together.
 _AT_ONCE = 8
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """How a text is judged: options of the command, the same for every row of a stream."""
-
-    repair: bool = True
-    dialect: Dialect = "mrkdwn"
-    judge: Judge | None = None
 
 
 class TextRow(Given):
@@ -52,34 +44,25 @@ class TextRow(Given):
 _TEXT_ROW: Final = TypeAdapter(TextRow)
 
 
-async def verify_file(file: str, *, question: str, sources: Path | None, terms: Terms) -> Verdict:
-    """The verdict on a file, or on standard input where ``file`` is ``-``."""
-    known = read_sources(sources) if sources else ()
-    return await verdict_on(read_text(file), question=question, sources=known, terms=terms)
-
-
-async def verdict_on(text: str, *, question: str, sources: tuple[Source, ...], terms: Terms) -> Verdict:
-    """One text against its sources. A judge is asked about every claim that the rules leave open (F5, F6)."""
-    draft = Draft(text=text, question=question, sources=sources, dialect=terms.dialect, repair=terms.repair)
-    # Without sources there is nothing that a judge could look into.
-    judge = terms.judge if sources else None
-    verdict = check(replace(draft, judged=judge is not None))
+async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
+    """The verdict. A judge is asked about every claim that the rules leave open (F5, F6)."""
+    if judge is None or not draft.sources:  # without sources there is nothing that a judge could look into
+        return check(draft)
+    verdict = check(replace(draft, judged=True))
     claims = open_claims(verdict)
-    if judge is None or not claims:
+    if not claims:
         return verdict
-    opinion = Opinion()
+    context = JudgeContext(question=draft.question, answer=verdict.text, claims=claims, sources=draft.sources)
     try:
-        opinion = await judge.judge(
-            JudgeContext(question=question, answer=verdict.text, claims=claims, sources=sources)
-        )
+        opinion = await judge.judge(context)
     except ModelError as failure:
         log.warning("judge_failed", error_type=failure.kind, reason=failure.detail)
+        opinion = Opinion()
     said = {key_of(claim): opinion.judgements.get(number) for number, claim in enumerate(claims, 1)}
-    return judged(verdict, said, sources)
+    return judged(verdict, said, draft.sources)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Streamed:
+class Streamed(NamedTuple):
     """What became of a stream's rows. ``faults`` are the first few of those that got no verdict, with their lines."""
 
     answered: int
@@ -87,15 +70,18 @@ class Streamed:
     faults: tuple[str, ...] = ()
 
 
-async def verify_stream(rows: Path, out: Path, terms: Terms) -> Streamed:
-    """One object a line in, one a line out, in the same order; memory does not grow with the rows."""
+async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | None = None) -> Streamed:
+    """One object a line in, one a line out, in the same order; memory does not grow with the rows.
+
+    ``options`` is a draft that each row gives its text, question and sources to.
+    """
     if same_file(rows, out):
         msg = f"{out} is read and cannot be written at the same time. Name another file for the verdicts."
         raise WrongUse(msg)
     answered = failed = 0
     faults: list[str] = []
     with _open(rows, "rb") as source, _open(out, "wb") as target:
-        async for shown in _verdicts(source, terms):
+        async for shown in _verdicts(source, options, judge):
             if fault := shown.get("error"):
                 failed += 1
                 faults += [fault] if failed <= _FIRST_FAULTS else []
@@ -105,12 +91,12 @@ async def verify_stream(rows: Path, out: Path, terms: Terms) -> Streamed:
     return Streamed(answered=answered, failed=failed, faults=tuple(faults))
 
 
-async def _verdicts(source: IO[bytes], terms: Terms) -> AsyncIterator[dict[str, Any]]:
+async def _verdicts(source: IO[bytes], options: Draft, judge: Judge | None) -> AsyncIterator[dict[str, Any]]:
     """What each line gives. A few at once, where a judge is waited for."""
     numbered = ((number, line) for number, line in enumerate(source, 1) if line.strip())
-    while some := list(islice(numbered, _AT_ONCE if terms.judge else 1)):
+    while some := list(islice(numbered, _AT_ONCE if judge else 1)):
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_verify_row(line, number, terms)) for number, line in some]
+            tasks = [group.create_task(_verify_row(line, number, options, judge)) for number, line in some]
         for task in tasks:
             yield task.result()
 
@@ -125,12 +111,7 @@ def told(streamed: Streamed, rows: Path, out: Path) -> str:
     return f"{head}\n{out} holds the verdicts of the others, and an 'error' for each of these."
 
 
-def same_file(one: Path, other: Path) -> bool:
-    """Whether both names lead to one regular file (opening it to write would empty it)."""
-    return one.is_file() and other.is_file() and one.samefile(other)
-
-
-async def _verify_row(line: bytes, number: int, terms: Terms) -> dict[str, Any]:
+async def _verify_row(line: bytes, number: int, options: Draft, judge: Judge | None) -> dict[str, Any]:
     place, identity = f"line {number}", None
     try:
         value = json_of(line, place)
@@ -138,25 +119,8 @@ async def _verify_row(line: bytes, number: int, terms: Terms) -> dict[str, Any]:
         row = checked(_TEXT_ROW, value, place)
     except WrongUse as error:
         return {"id": identity, "error": str(error)}
-    verdict = await verdict_on(row.text, question=row.question, sources=sources_of(row.sources), terms=terms)
-    return {"id": row.id, **verdict_json(verdict)}
-
-
-def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    """A verdict in the fields of the outside contract."""
-    return {
-        "passed": verdict.passed,
-        "text": verdict.text,
-        "chunks": list(verdict.chunks),
-        "repairs": [asdict(repair) for repair in verdict.repairs],
-        "violations": [asdict(violation) for violation in verdict.violations],
-        "claims": [_claim_json(claim) for claim in verdict.claims],
-    }
-
-
-def _claim_json(claim: Claim) -> dict[str, Any]:
-    fields = ("text", "start", "end", "supported", "settled_by")
-    return {"cited": list(claim.cited), **{name: getattr(claim, name) for name in fields}}
+    draft = replace(options, text=row.text, question=row.question, sources=sources_of(row.sources))
+    return {"id": row.id, **verdict_json(await verdict_on(draft, judge))}
 
 
 def _open(path: Path, mode: str) -> IO[bytes]:

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from agent.packing import unpacked
 from agent.thread.conversation import ThreadKey
-from bot.cli.forget import Forgetting, checked_user, langfuse_user
+from bot.cli.forget import Forgetting
 from bot.errors import WrongUse
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR
 from bot.queue.queue import Mailbox
@@ -208,10 +208,3 @@ async def test_a12_a_reference_that_is_none_is_refused_with_its_form(redis_clien
     with pytest.raises(WrongUse, match="--thread must be"):
         await Forgetting(redis_client, mailbox).thread(reference)
     await mailbox.aclose()
-
-
-def test_a12_a_user_is_named_by_id() -> None:
-    assert checked_user("U024BE7LH") == "U024BE7LH"
-    with pytest.raises(WrongUse, match="--user"):
-        checked_user("ann@example.org")
-    assert len(langfuse_user("U1")) == 64

@@ -16,17 +16,12 @@ from hypothesis import strategies as st
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from bot.errors import WrongUse
-from bot.evals.rows import SourceRow, read_text, sources_of
-from bot.evals.verify import (
-    Streamed,
-    Terms,
-    told,
-    verdict_json,
-    verdict_on,
-    verify_file,
-    verify_stream,
-)
+from bot.evals.files import read_text, verdict_json
+from bot.evals.rows import SourceRow, read_sources, sources_of
+from bot.evals.verify import Streamed, told, verify_stream
 from tests.support.openai_server import GARBAGE, Scripted, ScriptedOpenAI, says
+from verification.check import check
+from verification.types import Dialect, Draft
 
 SOURCE = {
     "id": 1,
@@ -35,6 +30,7 @@ SOURCE = {
     "text": "Each API key may make 600 requests.",
 }
 SOURCES = sources_of([SourceRow.model_validate(SOURCE)])
+OPTIONS = Draft(text="")
 VERDICT = {"passed", "text", "chunks", "repairs", "violations", "claims"}
 
 
@@ -48,8 +44,8 @@ def read_rows(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
 
 
-async def test_verdict_has_the_contract_s_fields() -> None:
-    shown = verdict_json(await verdict_on("**1** [7]", question="", sources=SOURCES, terms=Terms()))
+def test_verdict_has_the_contract_s_fields() -> None:
+    shown = verdict_json(check(Draft(text="**1** [7]", sources=SOURCES)))
     assert set(shown) == VERDICT
     assert not shown["passed"]
     assert set(shown["violations"][0]) == {"rule", "severity", "start", "end", "words", "detail", "remedy"}
@@ -67,8 +63,8 @@ async def test_verdict_has_the_contract_s_fields() -> None:
         ("Each API key may make 700 requests [1].", "no", "rule"),
     ],
 )
-async def test_f6_a_claim_says_what_was_found_and_by_whom(text: str, supported: str, settled_by: str) -> None:
-    shown = verdict_json(await verdict_on(text, question="", sources=SOURCES, terms=Terms()))
+def test_f6_a_claim_says_what_was_found_and_by_whom(text: str, supported: str, settled_by: str) -> None:
+    shown = verdict_json(check(Draft(text=text, sources=SOURCES)))
     (claim,) = shown["claims"]
     assert claim == {
         "text": text, "start": 0, "end": len(text), "cited": [1], "supported": supported, "settled_by": settled_by,
@@ -77,11 +73,11 @@ async def test_f6_a_claim_says_what_was_found_and_by_whom(text: str, supported: 
     assert not [each for each in shown["violations"] if supported == "open"]
 
 
-async def test_text_keeps_citations_that_chunks_carry_as_links(tmp_path: Path) -> None:
+def test_text_keeps_citations_that_chunks_carry_as_links(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text(json.dumps([SOURCE]))
-    (tmp_path / "t.md").write_text("Each API key may make 600 requests [1].")
-    verdict = await verify_file(
-        str(tmp_path / "t.md"), question="How many requests?", sources=tmp_path / "s.json", terms=Terms()
+    sources = read_sources(tmp_path / "s.json")
+    verdict = check(
+        Draft(text="Each API key may make 600 requests [1].", question="How many requests?", sources=sources)
     )
     assert verdict.passed
     assert "[1]" in verdict.text
@@ -89,11 +85,10 @@ async def test_text_keeps_citations_that_chunks_carry_as_links(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b"\xff\xfe", b"NaN", b"{}", b'["x"]'])
-async def test_source_file_that_is_no_json_is_told(content: bytes, tmp_path: Path) -> None:
+def test_source_file_that_is_no_json_is_told(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "s.json").write_bytes(content)
-    (tmp_path / "t.md").write_text("x")
     with pytest.raises(WrongUse, match=r"s\.json"):
-        await verify_file(str(tmp_path / "t.md"), question="", sources=tmp_path / "s.json", terms=Terms())
+        read_sources(tmp_path / "s.json")
 
 
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,17 +104,17 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"caf\xe9 is closed", "is not text in UTF-8: byte 3"),
     ],
 )
-async def test_f11_bytes_that_are_no_text_get_no_verdict(content: bytes, said: str, tmp_path: Path) -> None:
+def test_f11_bytes_that_are_no_text_get_no_verdict(content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / "t.md").write_bytes(content)
     with pytest.raises(WrongUse, match=said):
-        await verify_file(str(tmp_path / "t.md"), question="", sources=None, terms=Terms())
+        read_text(str(tmp_path / "t.md"))
 
 
 async def test_stream_answers_every_row_under_its_id(tmp_path: Path) -> None:
     good = {"id": "a", "text": "Each API key may make 600 requests [1].", "question": "How many?", "sources": [SOURCE]}
     bad = {"id": 7, "text": "Each API key may make 900 requests [1].", "question": None, "sources": [SOURCE]}
     source, out = rows(tmp_path, json.dumps(good), "", json.dumps(bad))
-    assert await verify_stream(source, out, Terms()) == Streamed(answered=2, failed=0)
+    assert await verify_stream(source, out, OPTIONS) == Streamed(answered=2, failed=0)
     first, second = read_rows(out)
     assert set(first) == VERDICT | {"id"}
     assert (first["id"], first["passed"], second["id"], second["passed"]) == ("a", True, 7, False)
@@ -129,7 +124,7 @@ async def test_stream_tells_each_bad_row_and_goes_on(tmp_path: Path) -> None:
     bad = ["{", "[1]", '"x"', '{"id": 3}', '{"id": 4, "text": 5}', '{"id": 6, "text": "x", "sources": {}}']
     bad += ["[" * 100_000, '{"id": NaN, "text": "x"}', '{"id": 8, "text": "x", "question": 1}']
     source, out = rows(tmp_path, *bad, '{"id": 9, "text": "Hello!"}')
-    streamed = await verify_stream(source, out, Terms())
+    streamed = await verify_stream(source, out, OPTIONS)
     assert (streamed.answered, streamed.failed) == (1, len(bad))
     answered = read_rows(out)
     assert [row["id"] for row in answered] == [None, None, None, 3, 4, 6, None, None, 8, 9]
@@ -139,7 +134,7 @@ async def test_stream_tells_each_bad_row_and_goes_on(tmp_path: Path) -> None:
 async def test_f11_rows_without_a_verdict_are_counted_and_the_first_are_named(tmp_path: Path) -> None:
     source, out = rows(tmp_path, '{"id": 1, "text": "Hello!"}', "{", '{"id": 3}', "[1]", "{")
     source.write_bytes(source.read_bytes() + b'{"id": 6, "text": "caf\xe9"}\n')
-    said = told(await verify_stream(source, out, Terms()), source, out).splitlines()
+    said = told(await verify_stream(source, out, OPTIONS), source, out).splitlines()
     assert said[0].endswith("in.jsonl: 5 of 6 rows got no verdict:")
     assert said[1:-1] == [
         "  line 2 is no JSON: Expecting property name enclosed in double quotes: line 2 column 1 (char 2)",
@@ -153,7 +148,7 @@ async def test_f11_rows_without_a_verdict_are_counted_and_the_first_are_named(tm
 
 async def test_stream_keeps_half_an_emoji_from_ending_it(tmp_path: Path) -> None:
     source, out = rows(tmp_path, '{"id": "\\ud83d", "text": "Half \\ud83d an emoji"}')
-    assert await verify_stream(source, out, Terms()) == Streamed(answered=1, failed=0)
+    assert await verify_stream(source, out, OPTIONS) == Streamed(answered=1, failed=0)
     assert len(read_rows(out)) == 1
 
 
@@ -162,7 +157,7 @@ async def test_stream_never_empties_what_it_reads(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(source)
     for out in (source, tmp_path / "link"):
         with pytest.raises(WrongUse, match="same time"):
-            await verify_stream(source, out, Terms())
+            await verify_stream(source, out, OPTIONS)
     assert source.read_text()
 
 
@@ -170,7 +165,7 @@ async def test_stream_holds_neither_its_rows_nor_its_verdicts(tmp_path: Path) ->
     """Ten megabytes in and ten out, in far less memory; what is cached is bounded and small."""
     source, out = rows(tmp_path, *(json.dumps({"id": f"{n}{'x' * 100_000}", "text": "Hello!"}) for n in range(100)))
     tracemalloc.start()
-    await verify_stream(source, out, Terms())
+    await verify_stream(source, out, OPTIONS)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert out.stat().st_size > 10_000_000
@@ -178,9 +173,9 @@ async def test_stream_holds_neither_its_rows_nor_its_verdicts(tmp_path: Path) ->
 
 
 @given(text=st.text(max_size=200), markdown=st.booleans(), repair=st.booleans())
-async def test_any_text_gets_a_verdict_in_json(text: str, *, markdown: bool, repair: bool) -> None:
-    terms = Terms(repair=repair, dialect="markdown" if markdown else "mrkdwn")
-    shown = verdict_json(await verdict_on(text, question="", sources=(), terms=terms))
+def test_any_text_gets_a_verdict_in_json(text: str, *, markdown: bool, repair: bool) -> None:
+    dialect: Dialect = "markdown" if markdown else "mrkdwn"
+    shown = verdict_json(check(Draft(text=text, dialect=dialect, repair=repair)))
     assert json.loads(json.dumps(shown)) == shown
 
 
@@ -203,7 +198,7 @@ async def test_f6_f11_a_judge_settles_what_the_rules_leave_open(
     source, out = rows(tmp_path, *(json.dumps({"id": n, "text": text, "sources": [SOURCE]}) for n in range(3)))
     async with ScriptedOpenAI(judgements=[reply] * 3 if reply else None) as server:
         judge = OpenAIModel(base_url=server.url, api_key="", model="j", timeouts=Timeouts(retries=0))
-        await verify_stream(source, out, Terms(judge=judge))
+        await verify_stream(source, out, OPTIONS, judge)
         await judge.aclose()
     for number, found in enumerate(read_rows(out)):
         assert found["id"] == number

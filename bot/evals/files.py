@@ -1,0 +1,79 @@
+"""What `orion verify` and the evaluations read and write: texts, JSON, verdicts.
+
+What is wrong with a file is said in a sentence (``WrongUse``). `orion verify FILE` needs no more than this, so it loads
+nothing that takes time.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bot.errors import WrongUse
+from verification.types import Claim, Verdict
+
+
+def read_text(file: str) -> str:
+    """A file's text, or standard input's for ``-``. Raises ``WrongUse`` for bytes that are no text in UTF-8."""
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        message = f"cannot read {file}: {error.strerror}"
+        raise WrongUse(message) from None
+    name = "Standard input" if file == "-" else file
+    if b"\0" in data:
+        message = f"{name} is not text: byte {data.index(0)} is 0. Name a text file in UTF-8."
+        raise WrongUse(message)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        message = (
+            f"{name} is not text in UTF-8: byte {error.start} fits nowhere. Save it as UTF-8, or name a text file."
+        )
+        raise WrongUse(message) from None
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file's value."""
+    return json_of(read_text(str(path)).encode("utf-8", "surrogatepass"), str(path))
+
+
+def json_of(data: bytes, place: str) -> Any:
+    """The value of strict JSON in UTF-8 (no NaN). Raises ``WrongUse``, also for lists nested beyond any use."""
+    try:
+        return json.loads(data.decode("utf-8-sig"), parse_constant=_no_constant)
+    except RecursionError:
+        message = f"{place} is no JSON: it is nested too deeply"
+    except ValueError as error:
+        message = f"{place} is no JSON: {error}"
+    raise WrongUse(message)
+
+
+def _no_constant(name: str) -> None:
+    message = f"{name} is no JSON value"
+    raise ValueError(message)
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether both names lead to one regular file (opening it to write would empty it)."""
+    return one.is_file() and other.is_file() and one.samefile(other)
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """A verdict in the fields of the outside contract."""
+    return {
+        "passed": verdict.passed,
+        "text": verdict.text,
+        "chunks": list(verdict.chunks),
+        "repairs": [asdict(repair) for repair in verdict.repairs],
+        "violations": [asdict(violation) for violation in verdict.violations],
+        "claims": [_claim_json(claim) for claim in verdict.claims],
+    }
+
+
+def _claim_json(claim: Claim) -> dict[str, Any]:
+    fields = ("text", "start", "end", "supported", "settled_by")
+    return {"cited": list(claim.cited), **{name: getattr(claim, name) for name in fields}}
