@@ -5,29 +5,15 @@ Warnings come only beside errors, and are not counted. A secret of the draft is 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, get_args
 
 from verification.text.words import content_stems
 from verification.types import RuleName, Severity, Source, Verdict, Violation
 
-_ORDER: Final[tuple[RuleName, ...]] = (
-    "not_empty",
-    "no_secrets",
-    "no_broadcast",
-    "no_injection",
-    "citation_resolves",
-    "claim_supported",
-    "cites_sources",
-    "no_markdown_bold",
-    "no_blockquotes",
-    "mrkdwn",
-    "addresses_question",
-    "coherent",
-    "minimum_length",
-)
+_ORDER: Final = get_args(RuleName)
 _MOST: Final = 10
 _MOST_WARNINGS: Final = 3
-_WORDS: Final = 160
+_LONGEST: Final = 320
 _LEAST_SHARED: Final = 2
 
 
@@ -36,26 +22,19 @@ def retry_text(verdict: Verdict, sources: tuple[Source, ...]) -> str:
     errors, warnings = (_merged(verdict, severity) for severity in ("error", "warning"))
     if not errors:
         return ""
-    points = [_point(found, verdict, sources) for found in errors[:_MOST]]
-    lines = [_opening(len(errors)), *(f"{number}. {point}" for number, point in enumerate(points, start=1))]
+    lines = [f"The last draft was not sent: {len(errors)} problem{'s' if len(errors) > 1 else ''} to mend."]
+    lines += [f"{number}. {_point(found, verdict, sources)}" for number, found in enumerate(errors[:_MOST], start=1)]
     if len(errors) > _MOST:
         lines.append(f"And {len(errors) - _MOST} more of the same kinds.")
     if warnings:
         lines.append("Also noticed, and no reason by itself to write again:")
         lines += [f"- {_point(found, verdict, sources)}" for found in warnings[:_MOST_WARNINGS]]
-    return _masked("\n".join(lines), verdict)
-
-
-def _masked(text: str, verdict: Verdict) -> str:
-    """The text with each secret of the draft cut to an ellipsis, also where another rule quotes it."""
+    text = "\n".join(lines)
+    # Another rule may quote a secret, too.
     secrets = {verdict.text[found.start : found.end] for found in verdict.errors if found.rule == "no_secrets"} - {""}
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(_one_line(secret), "…")
     return text
-
-
-def _opening(count: int) -> str:
-    return f"The last draft was not sent: {count} problem{'s' if count > 1 else ''} to mend."
 
 
 def _merged(verdict: Verdict, severity: Severity) -> list[Violation]:
@@ -68,28 +47,23 @@ def _merged(verdict: Verdict, severity: Severity) -> list[Violation]:
 def _point(found: Violation, verdict: Verdict, sources: tuple[Source, ...]) -> str:
     """One line: the words and the sentence they stand in, what is wrong, what to do."""
     words = _one_line(found.words)
-    sentence = _one_line(_sentence(found, verdict))
-    place = f' in "{sentence}"' if sentence and len(words) < len(sentence) else ""
+    around = (claim.text for claim in verdict.claims if claim.start <= found.start and found.end <= claim.end)
+    sentence = _one_line(next(around, "")) if found.rule != "no_secrets" else ""
+    place = f' in "{sentence}"' if len(words) < len(sentence) else ""
     quoted = f'"{words}"{place}: ' if words else ""
     hint = _nearest(found, sources) if found.rule == "cites_sources" else ""
-    parts = (_ended(_one_line(found.detail)), _ended(_one_line(found.remedy)), hint)
-    return quoted + " ".join(part for part in parts if part)
-
-
-def _sentence(found: Violation, verdict: Verdict) -> str:
-    """The claim in which a violation lies; empty where it lies in none."""
-    around = (claim.text for claim in verdict.claims if claim.start <= found.start and found.end <= claim.end)
-    return next(around, "") if found.rule != "no_secrets" else ""
+    return quoted + " ".join(filter(None, (_ended(found.detail), _ended(found.remedy), hint)))
 
 
 def _ended(text: str) -> str:
     """The sentence with a full stop, where it has no end of its own."""
-    return text if not text or text[-1] in ".!?" else f"{text}."
+    line = _one_line(text)
+    return line if not line or line[-1] in ".!?" else f"{line}."
 
 
 def _one_line(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= _WORDS * 2 else f"{flat[: _WORDS * 2].rstrip()}…"
+    return flat if len(flat) <= _LONGEST else f"{flat[:_LONGEST].rstrip()}…"
 
 
 def _nearest(found: Violation, sources: tuple[Source, ...]) -> str:

@@ -13,9 +13,7 @@ from typing import Final
 from verification.types import Claim, Source, Verdict, Violation
 
 UNCONFIRMED: Final = "The judge could not confirm this sentence."
-
-_LONGEST_WORDS: Final = 200
-_LONGEST_INSTEAD: Final = 200
+_LONGEST: Final = 200  # letters of a claim, and of what the sources say instead
 
 Line = tuple[int, int]
 """A line of a source: the source's number, and the line's from 1. Line 0 is the title and the date."""
@@ -61,9 +59,12 @@ def judged(verdict: Verdict, said: Mapping[ClaimKey, Judgement | None], sources:
     ]
     found = [violation for _, violation in settled if violation]
     kept = [each for each in verdict.violations if not _is_suspicion(each, asked)]
-    violations = tuple(sorted([*kept, *found], key=lambda each: (each.start, each.end, each.rule)))
-    claims = tuple(claim for claim, _ in settled)
-    return replace(verdict, passed=verdict.passed and not found, violations=violations, claims=claims)
+    return replace(
+        verdict,
+        passed=verdict.passed and not found,
+        violations=tuple(sorted([*kept, *found], key=lambda each: (each.start, each.end, each.rule))),
+        claims=tuple(claim for claim, _ in settled),
+    )
 
 
 def only_unconfirmed(verdict: Verdict) -> bool:
@@ -92,13 +93,14 @@ def _settled(claim: Claim, said: Judgement | None, lengths: Mapping[int, int]) -
     cited = ", ".join(f"[{number}]" for number in claim.cited) or "the sources"
     if said is None or (said.supported and not _is_sound(said, lengths)):
         return claim, _violation(claim, UNCONFIRMED, f"Say it in the words of {cited}, or leave it out.")
-    elsewhere = next((source for source, _ in said.lines if source not in claim.cited), None)
-    if said.supported and (elsewhere is None or not claim.cited or _is_cited(said, claim)):
+    named = [source for source, _ in said.lines]
+    elsewhere = next((source for source in named if source not in claim.cited), None)
+    if said.supported and (elsewhere is None or not claim.cited or any(source in claim.cited for source in named)):
         return replace(claim, supported="yes", settled_by="judge"), None
     refuted = replace(claim, supported="no", settled_by="judge")
     if said.supported:
         return refuted, _violation(claim, f"[{elsewhere}] says this, not {cited}.", f"Cite [{elsewhere}] for it.")
-    instead = " ".join(said.instead.split())[:_LONGEST_INSTEAD]
+    instead = " ".join(said.instead.split())[:_LONGEST]
     detail = f"The judge finds that {cited} does not say this{f': {instead}' if instead else '.'}"
     return refuted, _violation(claim, detail, f"State only what {cited} says, or leave the sentence out.")
 
@@ -109,17 +111,7 @@ def _is_sound(said: Judgement, lengths: Mapping[int, int]) -> bool:
     return known and bool(said.lines or said.absent)
 
 
-def _is_cited(said: Judgement, claim: Claim) -> bool:
-    return any(source in claim.cited for source, _ in said.lines)
-
-
 def _violation(claim: Claim, detail: str, remedy: str) -> Violation:
-    return Violation(
-        rule="claim_supported",
-        severity="error",
-        start=claim.start,
-        end=claim.end,
-        words=claim.text[:_LONGEST_WORDS],
-        detail=detail,
-        remedy=remedy,
-    )
+    place = {"start": claim.start, "end": claim.end}
+    words = claim.text[:_LONGEST]
+    return Violation(rule="claim_supported", severity="error", **place, words=words, detail=detail, remedy=remedy)

@@ -13,19 +13,20 @@ Severity = Literal["error", "warning"]
 
 RuleName = Literal[
     "not_empty",
-    "minimum_length",
+    "no_secrets",
+    "no_broadcast",
+    "no_injection",
+    "citation_resolves",
+    "claim_supported",
+    "cites_sources",
     "no_markdown_bold",
     "no_blockquotes",
     "mrkdwn",
-    "no_broadcast",
     "addresses_question",
     "coherent",
-    "cites_sources",
-    "citation_resolves",
-    "claim_supported",
-    "no_secrets",
-    "no_injection",
+    "minimum_length",
 ]
+"""The rules, in the order in which a model hears of what it broke."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

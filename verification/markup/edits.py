@@ -6,6 +6,7 @@ An edit that overlaps an earlier one is skipped: the next pass finds what it was
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from verification.types import Dialect
@@ -52,18 +53,20 @@ class Findings:
         self.edits.append(Edit(start, end, text))
 
 
-def applied(text: str, edits: list[Edit]) -> str:
-    """The text after all edits."""
+def applied(text: str, edits: Iterable[Edit]) -> str:
+    """The text after all edits. One that overlaps an earlier one is skipped."""
     pieces: list[str] = []
     position = 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
-        if edit.start < position:
-            continue
-        pieces.append(text[position : edit.start])
-        pieces.append(edit.text)
-        position = edit.end
-    pieces.append(text[position:])
-    return "".join(pieces)
+        if edit.start >= position:
+            pieces += (text[position : edit.start], edit.text)
+            position = edit.end
+    return "".join([*pieces, text[position:]])
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with spaces in the place of these spans, so that all other places stay."""
+    return applied(text, [Edit(start, end, " " * (end - start)) for start, end in spans])
 
 
 _TAG_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")

@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from propcache.api import cached_property
 
+from verification.markup.edits import Edit, applied, blanked
 from verification.markup.scanner import prose
 from verification.text.windows import around
 from verification.types import Draft, Repair
@@ -49,8 +50,7 @@ _ENTITIES: Final = (("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(NamedTuple):
     """A link in a text: its span there, its target as written, and its label (empty when it has none)."""
 
     start: int
@@ -59,7 +59,7 @@ class Link:
     label: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class KnownLinks:
     """The targets an answer may use, normalised. No slots: each kind is looked for when it is first asked for."""
 
@@ -94,37 +94,22 @@ class KnownLinks:
         return "resolves" if key.startswith(("mailto:", "tel:")) or _host(key) in self.hosts else "as_code"
 
 
-def known_links(draft: Draft) -> KnownLinks:
-    """What the draft's sources, question and known text offer as link targets."""
-    return KnownLinks(draft=draft)
-
-
 @lru_cache(maxsize=64)
 def links(masked: str) -> tuple[Link, ...]:
     """The links of a text whose code is blanked out, in order, none inside another.
 
     Remembered, since several steps ask for the same text.
     """
-    found: list[Link] = []
-    if "<" in masked:
-        found = [Link(start=m.start(), end=m.end(), target=m[1], label=m[2] or "") for m in _TOKEN.finditer(masked)]
+    found = [Link(m.start(), m.end(), m[1], m[2] or "") for m in _TOKEN.finditer(masked)] if "<" in masked else []
     rest = _without(masked, found)
-    marked: list[Link] = []
-    if "](" in rest:
-        marked = [Link(start=m.start(), end=m.end(), target=m[2], label=m[1]) for m in re.finditer(_MARKDOWN, rest)]
+    marked = [Link(m.start(), m.end(), m[2], m[1]) for m in re.finditer(_MARKDOWN, rest)] if "](" in rest else []
     rest = _without(rest, marked)
     bare = [_trimmed(m) for start, end in around(rest, _IN_BARE) for m in _BARE.finditer(rest, start, end)]
     return tuple(sorted([*found, *marked, *bare], key=lambda link: link.start))
 
 
 def _without(text: str, found: Iterable[Link]) -> str:
-    """The text with these links blanked out."""
-    pieces: list[str] = []
-    last = 0
-    for link in found:
-        pieces += (text[last : link.start], " " * (link.end - link.start))
-        last = link.end
-    return "".join([*pieces, text[last:]]) if last else text
+    return blanked(text, [(link.start, link.end) for link in found])
 
 
 def _trimmed(match: re.Match[str]) -> Link:
@@ -136,7 +121,7 @@ def _trimmed(match: re.Match[str]) -> Link:
         if last not in _TRAILING and not unopened:
             break
         target = target[:-1]
-    return Link(start=match.start(), end=match.start() + len(target), target=target)
+    return Link(match.start(), match.start() + len(target), target)
 
 
 @lru_cache(maxsize=256)
@@ -196,15 +181,12 @@ def _host(key: str) -> str:
 
 def show_as_code(text: str, known: KnownLinks) -> tuple[str, tuple[Repair, ...]]:
     """The text with every link that only stands in a text shown as code: it can be read there and not clicked."""
-    pieces: list[str] = []
-    last = shown = 0
-    for link in links(prose(text)):
-        if known.standing(link.target) != "as_code" or "`" in link.target:
-            continue
-        pieces += (text[last : link.start], _as_code(link))
-        last, shown = link.end, shown + 1
-    repairs = (Repair(kind="link_as_code", count=shown),) if shown else ()
-    return "".join([*pieces, text[last:]]), repairs
+    edits = [
+        Edit(link.start, link.end, _as_code(link))
+        for link in links(prose(text))
+        if "`" not in link.target and known.standing(link.target) == "as_code"
+    ]
+    return applied(text, edits), (Repair(kind="link_as_code", count=len(edits)),) if edits else ()
 
 
 def _as_code(link: Link) -> str:

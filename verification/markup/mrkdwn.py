@@ -40,16 +40,8 @@ def cleaning(text: str) -> tuple[list[Edit], list[Fault]]:
     return edits, faults
 
 
-def repair(
-    text: str,
-    dialect: Dialect = "mrkdwn",
-    *,
-    mentions: frozenset[str] = frozenset(),  # noqa: ARG001 - part of the contract; a mention is judged, never repaired
-) -> tuple[str, tuple[Repair, ...]]:
-    """The text in valid form and what was mended, most frequent kind first.
-
-    ``mentions`` are the user ids the question named. They do not change the repair: a mention is never repaired.
-    """
+def repair(text: str, dialect: Dialect = "mrkdwn") -> tuple[str, tuple[Repair, ...]]:
+    """The text in valid form and what was mended, most frequent kind first."""
     edits, faults = cleaning(text)
     text = applied(text, edits) if edits else text
     counts = Counter(fault.kind for fault in faults)

@@ -9,12 +9,12 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from verification.draft_view import Reading
-from verification.markup.link_targets import Link, known_links, links, normal
+from verification.markup.edits import Edit, applied, blanked
+from verification.markup.link_targets import KnownLinks, Link, Standing, links, normal
 from verification.markup.scanner import prose
 from verification.types import Draft, Repair, Source, Violation
 
@@ -35,8 +35,7 @@ NOWHERE: Final = -1
 """Stands for a number that no source can have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Citation:
+class Citation(NamedTuple):
     """One bracket: its span, and the source numbers it names in order."""
 
     start: int
@@ -52,35 +51,19 @@ def citations(text: str) -> tuple[Citation, ...]:
 @lru_cache(maxsize=4)
 def _shown(masked: str) -> tuple[Citation, ...]:
     """The citations of a text whose code is blanked out. Remembered, since several rules ask for the same text."""
-    return tuple(
-        Citation(start=m.start(), end=m.end(), ids=tuple(_ids(m[1] or m[2] or m[3])))
-        for m in _CITATION.finditer(_without_links(masked))
-    )
-
-
-def _without_links(masked: str) -> str:
-    """The text with its links blanked out, so that a number in a URL or a label is no citation."""
-    pieces: list[str] = []
-    last = 0
-    for link in links(masked):
-        if link.start >= last:
-            pieces += (masked[last : link.start], " " * (link.end - link.start))
-            last = link.end
-    return "".join([*pieces, masked[last:]])
+    # A number in a URL or a label is no citation.
+    unlinked = blanked(masked, [(link.start, link.end) for link in links(masked)])
+    return tuple(Citation(m.start(), m.end(), tuple(_ids(m[1] or m[2] or m[3]))) for m in _CITATION.finditer(unlinked))
 
 
 def _ids(inside: str) -> Iterator[int]:
     """The numbers a bracket names; a range is every number in it, unless it is backwards or absurdly long."""
     for match in _RANGE.finditer(inside):
-        first, last = _number(match[1]), _number(match[2] or match[1])
-        if NOWHERE in {first, last} or not 0 <= last - first <= _LONGEST_RANGE:
+        first, last = match[1], match[2] or match[1]
+        if max(len(first), len(last)) > _LONGEST_NUMBER or not 0 <= int(last) - int(first) <= _LONGEST_RANGE:
             yield NOWHERE
         else:
-            yield from range(first, last + 1)
-
-
-def _number(digits: str) -> int:
-    return int(digits) if len(digits) <= _LONGEST_NUMBER else NOWHERE
+            yield from range(int(first), int(last) + 1)
 
 
 def normalise(text: str, sources: tuple[Source, ...]) -> tuple[str, tuple[Repair, ...]]:
@@ -90,14 +73,15 @@ def normalise(text: str, sources: tuple[Source, ...]) -> tuple[str, tuple[Repair
     """
     masked = prose(text)
     by_id = {source.id: normal(source.url) for source in sources} if links(masked) else {}
-    changes = [(link.start, link.end, f"[{cited}]") for link in links(masked) if (cited := _as_citation(link, by_id))]
+    changes = [
+        Edit(link.start, link.end, f"[{cited}]") for link in links(masked) if (cited := _as_citation(link, by_id))
+    ]
     changes += _linked_only(masked, by_id)
-    for citation in _shown(masked):
-        written = text[citation.start : citation.end]
-        plain = "".join(f"[{number}]" for number in dict.fromkeys(citation.ids))
-        if NOWHERE not in citation.ids and written != plain:
-            changes.append((citation.start, citation.end, plain))
-    return _replaced(text, sorted(changes)), (Repair(kind="citation", count=len(changes)),) if changes else ()
+    for start, end, ids in _shown(masked):
+        plain = "".join(f"[{number}]" for number in dict.fromkeys(ids))
+        if NOWHERE not in ids and text[start:end] != plain:
+            changes.append(Edit(start, end, plain))
+    return applied(text, changes), (Repair(kind="citation", count=len(changes)),) if changes else ()
 
 
 def _as_citation(link: Link, by_id: dict[int, str]) -> int:
@@ -106,7 +90,7 @@ def _as_citation(link: Link, by_id: dict[int, str]) -> int:
     return int(match[1]) if match and by_id.get(int(match[1])) == normal(link.target) else 0
 
 
-def _linked_only(masked: str, by_id: dict[int, str]) -> Iterator[tuple[int, int, str]]:
+def _linked_only(masked: str, by_id: dict[int, str]) -> Iterator[Edit]:
     """The numbers to set behind links to a source's page, on lines that cite in no other way."""
     pages = Counter(by_id.values())
     numbers = {page: number for number, page in by_id.items() if pages[page] == 1}
@@ -118,16 +102,7 @@ def _linked_only(masked: str, by_id: dict[int, str]) -> Iterator[tuple[int, int,
             cites = bool(_CITATION.search(masked, first, end))
         number = numbers.get(normal(link.target))
         if number is not None and not cites and not _LABEL.fullmatch(link.label.strip()):
-            yield link.end, link.end, f" [{number}]"
-
-
-def _replaced(text: str, changes: list[tuple[int, int, str]]) -> str:
-    pieces: list[str] = []
-    last = 0
-    for start, end, new in changes:
-        pieces += (text[last:start], new)
-        last = end
-    return "".join([*pieces, text[last:]])
+            yield Edit(link.end, link.end, f" [{number}]")
 
 
 def cites_sources(reading: Reading) -> tuple[Violation, ...]:
@@ -159,39 +134,37 @@ def _unknown_numbers(reading: Reading) -> tuple[Violation, ...]:
     ids = {source.id for source in reading.draft.sources}
     valid = ", ".join(f"[{number}]" for number in sorted(ids)[:_LONGEST_RANGE])
     remedy = f"Cite only {valid}." if valid else "Leave the number out: there are no sources to cite."
-    shown = [(cited.start, cited.end, cited.ids) for cited in _shown(reading.prose)]
     return tuple(
         reading.violation("citation_resolves", (start, end), "No source has this number.", remedy)
-        for start, end, numbers in (*shown, *_in_tables(reading))
+        for start, end, numbers in (*_shown(reading.prose), *_in_tables(reading))
         if not ids.issuperset(numbers)
     )
 
 
-def _in_tables(reading: Reading) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+def _in_tables(reading: Reading) -> Iterator[Citation]:
     """What the rows of a table cite: a table is sent as a code block, but what it states is stated."""
     for claim in reading.claims:
         if claim.cited and not reading.prose[claim.start : claim.end].strip():
-            yield claim.start, claim.end, claim.cited
+            yield Citation(claim.start, claim.end, claim.cited)
 
 
-def _unknown_links(reading: Reading) -> tuple[Violation, ...]:
-    known = known_links(reading.draft)
-    found: list[Violation] = []
+def _unknown_links(reading: Reading) -> Iterator[Violation]:
+    known = KnownLinks(reading.draft)
     for link in links(reading.prose):
-        targets = [link.target, *(inner.target for inner in links(link.label))]
-        standings = {known.standing(target) for target in targets}
-        span = (link.start, link.end)
-        if "unknown" in standings:
-            detail = "This link stands in no source and not in the question."
-            found.append(
-                reading.violation("citation_resolves", span, detail, "Leave the link out; cite the source by [n].")
-            )
-        elif "as_code" in standings:
-            detail = "This link leads to a host that no source is from."
-            found.append(
-                reading.violation("citation_resolves", span, detail, "Show the address as `code`, not as a link.")
-            )
-    return tuple(found)
+        standings = {known.standing(each.target) for each in (link, *links(link.label))}
+        for standing, (detail, remedy) in _LINK_FAULTS.items():
+            if standing in standings:
+                yield reading.violation("citation_resolves", (link.start, link.end), detail, remedy)
+                break
+
+
+_LINK_FAULTS: Final[dict[Standing, tuple[str, str]]] = {
+    "unknown": (
+        "This link stands in no source and not in the question.",
+        "Leave the link out; cite the source by [n].",
+    ),
+    "as_code": ("This link leads to a host that no source is from.", "Show the address as `code`, not as a link."),
+}
 
 
 def cited_sources(draft: Draft, text: str) -> tuple[Source, ...]:

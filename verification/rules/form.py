@@ -7,8 +7,11 @@ machinery that leaked into an answer, and a text longer than Slack takes.
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 
 from verification.markup.blocks import Layout
 from verification.markup.edits import Edit, Fault, applied
@@ -29,27 +32,12 @@ _MACHINE_JSON = re.compile(
     r"|\{\s*\"(?:thought|thinking|reasoning)\"\s*:"
 )
 _WORDS_SHOWN = 200
-_FAULTS = {
-    "bold": ("doubled marks are Markdown bold", "Write bold as *text* with one star on each side."),
-    "quote": ("a line starts with >", "Write quoted lines as bullets that start with •."),
-    "heading": ("Slack has no headings", "Write the title as a line of its own in *bold*."),
-    "link": ("not a link in Slack's form", "Write links as <https://example.com|label>."),
-    "image": ("images are not shown", "Write a link <https://example.com/image.png|label> instead of the image."),
-    "table": ("pipes are not shown as a table", "Write the rows as bullets, or aligned in a code block."),
-    "rule": ("Slack has no horizontal rules", "Leave the rule out; use an empty line."),
-    "task": ("Slack has no task lists", "Write ☐ for an open task and ☑ for a done one."),
-    "strike": ("doubled tildes are Markdown", "Write strikethrough as ~text~ with one tilde on each side."),
-    "html": ("HTML is shown as it stands", "Leave HTML out; use *bold*, _italic_ and line breaks."),
-    "entity": ("Slack knows only &amp; &lt; &gt;", "Write the character itself."),
-    "fence": ("not a code block in this form", "Open with ``` alone on a line, no language; close with ``` alone."),
-    "bare": ("a bare &, < or >", "Write &amp; &lt; &gt; outside code."),
-    "footnote": ("Slack has no footnotes", "Cite sources as [n] in the text and leave footnotes out."),
-    "reference": ("Slack has no link definitions", "Write the link where it is used, or leave it out."),
-    "control": ("a control character", "Leave control characters out."),
-    "tag": ("a tag that is no part of an answer", "Write only the answer itself, without tags or reasoning."),
-    "json": ("JSON that is no part of an answer", "Write prose; put JSON that the reader needs in a code block."),
-    "length": ("longer than one block of Slack takes", "Make it shorter or split it at paragraphs."),
-}
+
+
+@cache
+def _faults() -> dict[str, tuple[str, str]]:
+    """What is wrong and how to mend it, by the kind of fault."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> tuple[Violation, ...]:
@@ -70,7 +58,7 @@ def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> 
 
 
 def _violation(text: str, fault: Fault) -> Violation:
-    what, remedy = _FAULTS[fault.kind]
+    what, remedy = _faults()[fault.kind]
     return Violation(
         rule=_RULES.get(fault.kind, "mrkdwn"),
         severity="error",

@@ -9,86 +9,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice
+from functools import cache, lru_cache
+from itertools import chain, islice
 from typing import Final
 
 from verification.draft_view import Reading
 from verification.markup.link_targets import links, normal
 from verification.rules.deobfuscation import may_be_disguised, readings
+from verification.text.lexicon import UNPARTED, all_words, compiled, folded_as_matched, words
 from verification.types import Source, Violation
 
-_AGAIN: Final = (
-    r"(?:previous|prior|above|earlier|preceding|former|other|vorherige[nr]?|bisherige[nr]?|obige[nr]?|précédent\w*"
-    r"|ci-dessus|anterior\w*|previas?|sebelumnya|di atas)"
+_STRONG: Final = (
+    r"\b(?:{forget})\b[^.!?\n]{0,40}?"
+    r"(?:(?:{earlier})[^.!?\n]{0,20}?(?:{orders})|(?:{orders})[^.!?\n]{0,20}?(?:{earlier}))|{overrides}"
 )
-_ORDERS: Final = (
-    r"(?:instructions?|rules?|prompts?|directions?|guidelines?|anweisung\w*|regeln|vorgaben|consignes?|règles"
-    r"|instruccion\w*|reglas|instruksi|perintah|aturan)"
+_STRONG_CJK: Final = "{overrides_unparted}"
+_IMPERATIVE: Final = r"(?:^|[:;,(>*#\-–—]|\b(?:{imperatives}))$"
+_CONDITION: Final = r"\b(?:{order_conditions})\b"
+_MARKER: Final = (
+    r"(?m)<\|?(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id)\|?>|\[/?INST\]|<<?/?SYS>>?"
+    r"|^\s{0,3}#{2,4} ?(?:system|instructions?|assistant|response)\s?:"
+    r"|^\s{0,3}(?:\*\*)?(?:system|assistant)(?:\*\*)?\s?:"
 )
-_STRONG: Final = re.compile(
-    r"\b(?:ignore|disregard|forget|override|ignorier\w*|vergiss|vergessen sie|ignore[zr]|oublie[zr]?"
-    r"|ignora\w*|olvida\w*"
-    rf"|abaikan|lupakan)\b[^.!?\n]{{0,40}}?(?:{_AGAIN}[^.!?\n]{{0,20}}?{_ORDERS}|{_ORDERS}[^.!?\n]{{0,20}}?{_AGAIN})"
-    r"|\b(?:ignore|disregard|forget) (?:all |everything )(?:you (?:were|have been) told|above|before)"
-    r"|\byou are (?:now|no longer) (?:an? (?:\w+ )?(?:assistant|ai|bot|model|chatbot|dan)\b|bound)"
-    r"|\b(?:new|updated) (?:system )?(?:instructions?|prompt)\s?:"
-    r"|\b(?:reveal|print|repeat|show|output) (?:me )?(?:your|the) (?:system prompt|hidden instructions)",
-    re.IGNORECASE,
-)
-_STRONG_CJK: Final = re.compile(
-    r"(?:以前|これまで|上記|前)の(?:すべての)?(?:指示|命令|ルール)[^。\n]{0,12}(?:無視|忘れ)(?:し(?:て|ろ|なさい)|て|ろ)"
-    r"|^[^。\n]{0,8}(?:忽略|无视|忘记)[^。\n]{0,12}(?:之前|以上|上面|先前|前面)[^。\n]{0,6}(?:指令|指示|规则|提示)"
-)
-_IMPERATIVE: Final = re.compile(
-    r"(?:^|[:;,(>*#\-–—]|\b(?:please|now|then|important|and|must|should|bitte|veuillez|por favor|tolong|mohon))$",
-    re.IGNORECASE,
-)
-_CONDITION: Final = re.compile(r"\b(?:if|unless|when|wenn|falls|si|cuando|jika|apabila)\b", re.IGNORECASE)
-_MARKER: Final = re.compile(
-    r"<\|?(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id)\|?>|\[/?INST\]|<<?/?SYS>>?"
-    r"|^\s{0,3}#{2,4} ?(?:system|instructions?|assistant|response)\s?:|^\s{0,3}(?:\*\*)?(?:system"
-    r"|assistant)(?:\*\*)?\s?:",
-    re.IGNORECASE | re.MULTILINE,
-)
-_WEAK: Final = re.compile(
-    r"\b(?:reply|respond|answer|say|output|write|begin|start|end|finish)\b[^.!?\n]{0,30}\b(?:only|exactly|with)\b"
-    r"|\b(?:append|include|insert|add|embed|put|mention|recommend)\b[^.!?\n]{0,40}\b(?:link|url|image|sentence|text|line|word)"
-    r"|\bantworte\w*\b[^.!?\n]{0,30}\b(?:nur|mit)\b|\b(?:füge|hänge)\b[^.!?\n]{0,40}\b(?:link|satz|text)"
-    r"|\bréponds?(?:ez)?\b[^.!?\n]{0,30}\b(?:uniquement|seulement|par)\b|\bajoute[zr]?\b[^.!?\n]{0,40}\b(?:lien|phrase)"
-    r"|\bresponde\w*\b[^.!?\n]{0,30}\b(?:solo|sólo|únicamente|con)\b|\b(?:añade|agrega|incluye)\w*\b[^.!?\n]{0,40}\benlace"
-    r"|\b(?:balas|jawab)\w*\b[^.!?\n]{0,30}\b(?:hanya|dengan)\b|\b(?:tambahkan|sertakan)\b[^.!?\n]{0,40}\btautan"
-    r"|とだけ(?:答え|返答|回答)|(?:リンク|文)を(?:追加|付け)|只(?:回复|回答|输出)|(?:添加|附上|加上)[^。\n]{0,12}链接",
-    re.IGNORECASE,
-)
-_OBEDIENT: Final = re.compile(
-    r"\b(?:append|include|insert|add|embed|put)\b[^.!?\n]{0,20}\b(?:this|these|the following)\b|\bonly\b|\bexactly\b"
-    r"|\bnur\b|\bseulement\b|\buniquement\b|\bs[oó]lo\b|\bhanya\b|とだけ|只",
-    re.IGNORECASE,
-)
-_ADDRESSED: Final = re.compile(
-    r"\b(?:(?:ai|virtual|helpful) assistants?|(?:dear|attention|note to|hey|hello) (?:the )?(?:assistant"
-    r"|ai|bot|model|llm)"
-    r"|assistants? (?:must|should|shall|has to|have to|reading)|chat ?bots?|llms?|(?:large )?language models?"
-    r"|sprachmodell\w*|modèles? de langage|modelos? de lenguaje|model bahasa|(?:chat)?gpt|claude|as an ai"
-    r"|an? a\.?i\.? (?:model|agent|system)|ki-(?:assistent|modell)\w*|assistant ia|asistente de ia|asisten ai"
-    r"|when (?:answering|responding|replying|you (?:answer|respond|reply))"
-    r"|in (?:all|every|each) (?:answers?|responses?|repl(?:y|ies)))\b"
-    r"|^\W{0,4}(?:assistant|ai|llm|orion)\s?[:,]|AI?アシスタント|(?:AI|人工知能)へ|AI助手|大模型|语言模型",
-    re.IGNORECASE,
-)
+_WEAK: Final = "{demands}"
+_OBEDIENT: Final = "{obedience}"
+_ADDRESSED: Final = r"\b(?:{assistants})\b|^\W{0,4}(?:assistant|ai|llm|orion)\s?[:,]|{assistants_unparted}"
 # An order to say or show something: counts only where the assistant is addressed, or right after a strong one.
-_TOLD: Final = re.compile(
-    r"\b(?:say|tell|answer|reply|respond|state|claim|repeat|print|output|write|put|announce|embed|insert|include|add"
-    r"|append|begin|start|end|cite)\b[^.!?\n]{0,60}?(?:\bthat\b|[:：\"“„«「`])",
-    re.IGNORECASE,
-)
+_TOLD: Final = r"\b(?:{saying})\b[^.!?\n]{0,60}?(?:\bthat\b|[:：\"“„«「`])"
 # An order to have people do something, told like one to say something: "tell the user to send her token".
-_URGED: Final = re.compile(
-    r"\b(?:tell|advise|ask|instruct|urge|direct|recommend|encourage|remind|invite|(?:be|are|is) (?:told|advised|asked"
-    r"|instructed|urged|reminded))\b(?: [\w-]+){0,4}? to (?=\w)",
-    re.IGNORECASE,
-)
+_URGED: Final = r"\b(?:{urging}|(?:be|are|is) (?:{urged}))\b(?: [\w-]+){0,4}? to (?=\w)"
 _AND: Final = re.compile(r"\s*(?:[,;]|\b(?:and|or|then)\b)\s*(?:to )?", re.IGNORECASE)
 _FORBIDDEN: Final = re.compile(r"\b(?:not|never|no|cannot|without)\b|n['’]t\b", re.IGNORECASE)
 _THAT: Final = re.compile(r"\bthat\b", re.IGNORECASE)
@@ -129,7 +78,7 @@ class Order:
             return {_plain(_unnumbered(self.text))}
         marks = [*_COLON.finditer(self.text), *(_THAT.finditer(self.text) if self.hostile else ())]
         after = {_plain(_unnumbered(self.text[match.end() :])) for match in marks}
-        urged = _URGED.search(self.text) if self.hostile else None
+        urged = compiled(_URGED).search(self.text) if self.hostile else None
         deeds = map(_plain, _AND.split(_unnumbered(self.text[urged.end() :]))) if urged else ()
         after.update(deed for deed in deeds if len(deed.split()) >= _FEW_WORDS)
         return (after | {_plain(match[0]) for match in _QUOTED.finditer(self.text)}) - {""}
@@ -200,68 +149,56 @@ def without_orders(text: str, orders: Iterable[Order] | None = None) -> str:
 @lru_cache(maxsize=256)
 def _orders(text: str) -> tuple[Order, ...]:
     """The sentences of a source that give orders. Remembered: an answer's attempts have the same sources."""
-    signs = (_STRONG, _STRONG_CJK, _MARKER, _WEAK, _TOLD, _URGED)
-    if not _may_order(text) or not any(sign.search(text) for sign in signs):
-        return ()
-    return tuple(islice(_ordering(text), _MOST_ORDERS))
+    return tuple(islice(_ordering(text), _MOST_ORDERS)) if _may_order(text) else ()
 
 
 def _may_order(text: str) -> bool:
-    """Whether the text has a word that each sign of an order needs: most texts have none, and this is fast to tell."""
-    folded = text.casefold()
+    """Whether the text has a word that each sign of an order needs: most texts have none, and this is fast to tell.
+
+    Whoever adds to the signs adds to the lists (a test compares the two).
+    """
+    folded = folded_as_matched(text)
     if not text.isascii():
-        folded = folded.replace("\u0131", "i").replace("i\u0307", "i")
-        if any(hint in folded for hint in _HINTS_CJK):
+        unparted = chain.from_iterable(words("order_hints")[language] for language in UNPARTED)
+        if any(hint in folded for hint in unparted):
             return True
-    words = set(folded.encode().translate(_GAPS).decode().split() if text.isascii() else _WORD.findall(folded))
-    told = not words.isdisjoint(_TELLING) and not words.isdisjoint(_EXACTLY)
-    if told or (not words.isdisjoint(_ADDING) and any(part in folded for part in _PARTS)):
-        return True
-    if not words.isdisjoint(_SAYING) and not words.isdisjoint(_SPOKEN_TO):
-        return True
-    if not words.isdisjoint(_URGING) and not words.isdisjoint(_MACHINES):
-        return True
-    hints = [word for word in words if word[:_BEGUN] in _BEGUN_SO and word.startswith(_BEGINNINGS)]
+    said = set(folded.encode().translate(_GAPS).decode().split() if text.isascii() else _WORD.findall(folded))
+
+    def holds(*keys: str) -> bool:
+        return any(not said.isdisjoint(all_words(key)) for key in keys)
+
+    return (
+        (holds("replying") and holds("precisely"))
+        or (holds("adding") and any(part in folded for part in all_words("parts")))
+        or (holds("saying") and holds("machines", "answering"))
+        # "ask" and "answers" stand together in many a page: what is urged counts only where an assistant is named.
+        or (holds("urging", "urged") and holds("machines"))
+        or _is_hinted(said, text, folded)
+    )
+
+
+def _is_hinted(said: set[str], text: str, folded: str) -> bool:
+    """Whether a word begins as some order does; that of a role only where it may be a marker."""
+    begun, beginnings = _beginnings()
+    hints = [word for word in said if word[:_BEGUN] in begun and word.startswith(beginnings)]
     if hints and all(word.startswith(_ROLES) for word in hints):
         return "<" in text or "[" in text or any(f"{word}{end}" in folded for word in hints for end in _ROLE_ENDS)
     return bool(hints)
 
 
-# What the four patterns above cannot do without; whoever adds to them adds here (a test compares the two).
 _ROLES: Final = ("system", "assistant", "instruction", "response", "user")
 _ROLE_ENDS: Final = (":", " :", "\u00a0:", "\t:", "**")
-_BEGINNINGS: Final = (
-    *("ignor", "disregard", "forget", "override", "vergiss", "vergessen", "oublie", "olvida", "abaikan", "lupakan"),
-    *("longer", "prompt", "hidden", "antworte", "füge", "hänge", "répond", "ajoute", "responde", "añade", "agrega"),
-    *("incluye", "balas", "jawab", "tambahkan", "sertakan", "inst", "im_start", "im_end", "sys", "endoftext", "eot_"),
-    *("start_header", "told", "now", *_ROLES),
-)
+_BEGUN: Final = 3
 # For the bytes of ASCII text: every sign but "_" becomes a blank.
 _GAPS: Final = re.sub(rb"\W", b" ", bytes(range(128))).ljust(256)
-_BEGUN: Final = 3
-_BEGUN_SO: Final = frozenset(word[:_BEGUN] for word in _BEGINNINGS)
-_HINTS_CJK: Final = ("無視", "忘れ", "忽略", "无视", "忘记", "とだけ", "リンク", "文を", "只", "添加", "附上", "加上")
-_TELLING: Final = frozenset(["reply", "respond", "answer", "say", "output", "write", "begin", "start", "end", "finish"])
-_EXACTLY: Final = frozenset({"only", "exactly", "with"})
-_SAYING: Final = frozenset(
-    """say tell answer reply respond state claim repeat print output write put announce embed insert include add append
-    begin start end cite""".split()  # noqa: SIM905 - words read better as words
-)
-_MACHINES: Final = frozenset(
-    """assistant assistants ai bot bots chatbot chatbots llm llms model models gpt chatgpt claude
-    orion""".split()  # noqa: SIM905 - likewise
-)
-_SPOKEN_TO: Final = _MACHINES | frozenset(
-    """chat answering responding replying respond reply answer answers response responses
-    replies""".split()  # noqa: SIM905 - likewise
-)
-# Of these "ask" and "answers" stand together in many a page: what is urged counts only where an assistant is named.
-_URGING: Final = frozenset(
-    """tell advise ask instruct urge direct recommend encourage remind invite told advised asked instructed urged
-    reminded""".split()  # noqa: SIM905 - likewise
-)
-_ADDING: Final = frozenset(["append", "include", "insert", "add", "embed", "put", "mention", "recommend"])
-_PARTS: Final = ("link", "url", "image", "sentence", "text", "line", "word")
+
+
+@cache
+def _beginnings() -> tuple[frozenset[str], tuple[str, ...]]:
+    """How the words that hint at an order begin: their first three letters, and the whole."""
+    listed = (hints for language, hints in words("order_hints").items() if language not in UNPARTED)
+    beginnings = (*_ROLES, *chain.from_iterable(listed))
+    return frozenset(word[:_BEGUN] for word in beginnings), beginnings
 
 
 def _ordering(text: str) -> Iterator[Order]:
@@ -272,7 +209,7 @@ def _ordering(text: str) -> Iterator[Order]:
         bare = _QUOTED.sub(" ", sentence)
         if _is_strong(bare):
             yield Order(text=sentence, hostile=True)
-        elif _WEAK.search(bare) or _TOLD.search(sentence) or _URGED.search(bare):
+        elif compiled(_WEAK).search(bare) or compiled(_TOLD).search(sentence) or compiled(_URGED).search(bare):
             yield from _weak(sentence, bare, before)
         elif "\n" not in text[end : match.start()] and _is_strong(before) and len(sentence.split()) >= _FEW_WORDS:
             yield Order(text=sentence, hostile=True, told=True, bare=True)
@@ -281,8 +218,8 @@ def _ordering(text: str) -> Iterator[Order]:
 
 def _weak(sentence: str, bare: str, before: str) -> Iterator[Order]:
     """An order that could be meant for people, unless the assistant is addressed or a strong one stands before."""
-    hostile = bool(_is_strong(before) or _ADDRESSED.search(bare) or _ADDRESSED.search(before))
-    if _WEAK.search(bare) and (hostile or _OBEDIENT.search(bare)):
+    hostile = bool(_is_strong(before) or compiled(_ADDRESSED).search(bare) or compiled(_ADDRESSED).search(before))
+    if compiled(_WEAK).search(bare) and (hostile or compiled(_OBEDIENT).search(bare)):
         yield Order(text=sentence, hostile=hostile)
     elif hostile and not _FORBIDDEN.search(bare):
         yield Order(text=sentence, hostile=True, told=True)
@@ -290,11 +227,12 @@ def _weak(sentence: str, bare: str, before: str) -> Iterator[Order]:
 
 def _is_strong(bare: str) -> bool:
     """Whether a sentence without its quotes orders to forget the rules: in the imperative, without a condition."""
-    if _MARKER.search(bare) or _STRONG_CJK.search(bare):
+    if compiled(_MARKER).search(bare) or compiled(_STRONG_CJK).search(bare):
         return True
     return any(
-        _IMPERATIVE.search(bare[: match.start()].strip()) and not _CONDITION.search(bare[match.end() :])
-        for match in _STRONG.finditer(bare)
+        compiled(_IMPERATIVE).search(bare[: match.start()].strip())
+        and not compiled(_CONDITION).search(bare[match.end() :])
+        for match in compiled(_STRONG).finditer(bare)
     )
 
 
@@ -308,7 +246,11 @@ def _repeated(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int
         sentence = _unnumbered(match[0])  # the citation of the one before stands at its beginning
         strong = _is_strong(sentence.strip())
         plain = _plain(sentence)
-        near = len(plain) >= _LEAST and _WEAK.search(match[0]) and any(fuzz.ratio(plain, o) >= _CLOSE for o in wanted)
+        near = (
+            len(plain) >= _LEAST
+            and compiled(_WEAK).search(match[0])
+            and any(fuzz.ratio(plain, o) >= _CLOSE for o in wanted)
+        )
         if strong or near:
             yield _span(match)
 
@@ -338,7 +280,7 @@ def _said(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
     for text in dict.fromkeys((reading.text, reading.text.replace("\n", " "))) if wanted or named else ():
         for match in _SENTENCE.finditer(text):
             said = _plain(_unnumbered(match[0]))
-            asked = wanted if _ADDRESSED.search(match[0]) else [*wanted, *named]
+            asked = wanted if compiled(_ADDRESSED).search(match[0]) else [*wanted, *named]
             if any(_says(said, words, each) for words, each in asked):
                 yield _span(match)
 
@@ -379,5 +321,5 @@ def _host(target: str) -> str:
 
 def _markers(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int]]:
     """Role markers in the answer, where a source uses such."""
-    if any(_MARKER.search(order.text) for order in hostile):
-        yield from (match.span() for match in _MARKER.finditer(reading.prose))
+    if any(compiled(_MARKER).search(order.text) for order in hostile):
+        yield from (match.span() for match in compiled(_MARKER).finditer(reading.prose))

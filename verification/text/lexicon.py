@@ -61,3 +61,9 @@ def _filled(pattern: str) -> str:
 def _alternatives(key: str) -> str:
     listed = values(key).values()
     return "|".join(_filled(one if isinstance(one, str) else "|".join(one)) for one in listed)
+
+
+def folded_as_matched(text: str) -> str:
+    """The text in small letters; what a pattern that takes either case takes for an i is made one."""
+    folded = text.casefold()
+    return folded if text.isascii() else folded.replace("\u0131", "i").replace("i\u0307", "i")

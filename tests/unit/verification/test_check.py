@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import cast, get_args
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verification.check import RULES, Rule, better, check
-from verification.draft_view import failed_check, sendable
+from verification.check import RULES, better, check
+from verification.draft_view import sendable
 from verification.salvage import salvage
 from verification.types import Claim, Dialect, Draft, RuleName, Source, Verdict, Violation
 
@@ -74,8 +74,7 @@ def test_f10_every_error_rule_is_decided_on_a_block() -> None:
 
 
 def test_f1_every_rule_name_is_in_the_table_or_belongs_to_a_family() -> None:
-    listed = {rule.name for rule in RULES}
-    assert set(get_args(RuleName)) - listed == {"claim_supported", "no_markdown_bold", "no_blockquotes"}
+    assert set(get_args(RuleName)) - set(RULES) == {"claim_supported", "no_markdown_bold", "no_blockquotes"}
 
 
 def test_f2_what_repair_mends_is_no_violation() -> None:
@@ -163,11 +162,6 @@ def test_f5_a_failed_check_cannot_be_salvaged() -> None:
     private = cast("tuple[str, ...]", (None,))
     draft = Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=SOURCES, private_texts=private)
     assert salvage(draft, check(draft)) is None
-
-
-def test_f5_the_table_is_made_of_rules() -> None:
-    assert {field.name for field in fields(Rule)} == {"name", "severity", "find"}
-    assert len({rule.name for rule in RULES}) == len(RULES)
 
 
 HOSTILE = [
@@ -328,6 +322,9 @@ def verdict(*severities: str, passed: bool = False, supported: int = 0, rule: Ru
     return Verdict(passed=passed, text="t", violations=found, claims=claims)
 
 
+FAILED = Violation(rule="coherent", severity="error", detail="The check itself failed on this text.")
+
+
 def test_f3_the_better_attempt_is_the_one_that_verifies_better() -> None:
     for a, b in [
         (verdict(passed=True), verdict("e")),
@@ -335,7 +332,7 @@ def test_f3_the_better_attempt_is_the_one_that_verifies_better() -> None:
         (verdict("e", supported=2), verdict("e", supported=1)),
         (verdict("e"), verdict("e", "w")),
         (verdict("e", "e"), verdict("e", rule="not_empty")),
-        (verdict("e", "e"), Verdict(passed=False, text="t", violations=(failed_check("coherent"),))),
+        (verdict("e", "e"), Verdict(passed=False, text="t", violations=(FAILED,))),
         (verdict("w", passed=True), verdict("e", supported=9)),
     ]:
         assert better(a, b)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.markup.link_targets import known_links, links, normal, show_as_code
+from verification.markup.link_targets import KnownLinks, links, normal, show_as_code
 from verification.types import Dialect, Draft, Source
 
 SOURCE = Source(
@@ -99,13 +99,13 @@ def test_f1_a_link_resolves_or_is_code_or_comes_from_nowhere() -> None:
             sources=(SOURCE,),
             link_hosts=frozenset({"allowed.test"}),
         )
-        assert known_links(draft).standing(target) == standing
+        assert KnownLinks(draft).standing(target) == standing
 
 
 def test_f1_a_page_with_an_anchor_may_be_linked_without_it() -> None:
     draft = Draft(text="", sources=(Source(id=1, title="t", url="https://a.test/p#section"),))
-    assert known_links(draft).standing("https://a.test/p") == "resolves"
-    assert known_links(draft).standing("https://a.test/p#section") == "resolves"
+    assert KnownLinks(draft).standing("https://a.test/p") == "resolves"
+    assert KnownLinks(draft).standing("https://a.test/p#section") == "resolves"
 
 
 def test_f1_a_link_that_only_stands_in_a_text_is_shown_as_code() -> None:
@@ -117,7 +117,7 @@ def test_f1_a_link_that_only_stands_in_a_text_is_shown_as_code() -> None:
         ("see https://evil.test/x.", "see https://evil.test/x."),
         ("see `https://wiki.other.test/a_(b)`.", "see `https://wiki.other.test/a_(b)`."),
     ]:
-        known = known_links(Draft(text="", sources=(SOURCE,)))
+        known = KnownLinks(Draft(text="", sources=(SOURCE,)))
         once, repairs = show_as_code(text, known)
         assert once == shown
         assert [(repair.kind, repair.count) for repair in repairs] == ([("link_as_code", 1)] if text != shown else [])

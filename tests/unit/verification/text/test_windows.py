@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from verification.markup import link_targets as targets
 from verification.rules import injection
+from verification.text.lexicon import compiled
 from verification.text.windows import around
 from verification.values import identifiers
 
@@ -142,7 +143,7 @@ ORDERS = (
 def test_i2_no_order_is_passed_over() -> None:
     for text in ORDERS:
         signs = (injection._STRONG, injection._STRONG_CJK, injection._MARKER, injection._WEAK)
-        assert any(sign.search(text) for sign in signs), "the example orders nothing"
+        assert any(compiled(sign).search(text) for sign in signs), "the example orders nothing"
         assert injection._may_order(text)
         assert injection._may_order(f"Some words before.\n{text}")
 
@@ -150,4 +151,4 @@ def test_i2_no_order_is_passed_over() -> None:
 @given(st.lists(st.sampled_from((*ORDERS, *" .,:\n<>#*", "the", "system", "user", "with")), max_size=6).map(" ".join))
 def test_i2_a_text_that_is_passed_over_holds_no_sign_of_an_order(text: str) -> None:
     signs = (injection._STRONG, injection._STRONG_CJK, injection._MARKER, injection._WEAK)
-    assert injection._may_order(text) or not any(sign.search(text) for sign in signs)
+    assert injection._may_order(text) or not any(compiled(sign).search(text) for sign in signs)
