@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from agent.budget import Usage
-from agent.model.protocol import ModelError, Piece, failure
+from agent.model.protocol import ModelError, Piece
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -72,9 +72,9 @@ class StreamedReply:
         """The rest. Raises ``ModelError`` when the stream broke off, or the server stopped at a limit."""
         pieces = self._whole() if self._unstreamed else self._pieces(self._events.close())
         if self._finish == "length":
-            raise failure(kind="TokenLimitError", detail="the reply was cut off at the token limit")
+            raise ModelError(kind="TokenLimitError", detail="the reply was cut off at the token limit")
         if not (self._finish or self._ended):
-            raise failure(kind="LLMError", detail="the stream ended before the reply was complete")
+            raise ModelError(kind="LLMError", detail="the stream ended before the reply was complete")
         return pieces
 
     def _whole(self) -> list[Piece]:
@@ -159,7 +159,7 @@ def _object(data: bytes) -> Mapping[str, Any]:
         raise _garbage(sent="a reply that is not an object")
     if fault := payload.get("error"):
         code = _mapping(fault).get("code") or _mapping(fault).get("type") or "no code"
-        raise failure(kind="LLMError", detail=f"the server reported an error in its reply ({str(code)[:60]})")
+        raise ModelError(kind="LLMError", detail=f"the server reported an error in its reply ({str(code)[:60]})")
     return payload
 
 
@@ -194,7 +194,7 @@ def _first_choice(payload: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _refuse(choice: Mapping[str, Any], message: Mapping[str, Any]) -> None:
     if choice.get("finish_reason") == "content_filter" or message.get("refusal"):
-        raise failure(kind="RefusalError", detail="the server refused to reply")
+        raise ModelError(kind="RefusalError", detail="the server refused to reply")
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -214,7 +214,7 @@ def encodable(text: str) -> str:
 
 
 def _garbage(*, sent: str) -> ModelError:
-    return failure(kind="LLMError", detail=f"the server sent {sent}")
+    return ModelError(kind="LLMError", detail=f"the server sent {sent}")
 
 
 MAX_EVENT = 1 << 20

@@ -23,7 +23,7 @@ from agent.budget import Usage
 from agent.model.capabilities import ABOUT_TOOLS, TOO_LONG, Body, Learned
 from agent.model.chat_reply import Reply, StreamedReply, estimated, read_reply
 from agent.model.circuit_breaker import CircuitBreaker, retry_after_s
-from agent.model.protocol import PASSING, ModelError, ModelErrorKind, Piece, failure
+from agent.model.protocol import PASSING, ModelError, ModelErrorKind, Piece
 from observability.loopback import is_loopback, proxy_for, trusted_at
 
 T = TypeVar("T")
@@ -240,7 +240,7 @@ class ChatServer:
     def _far_end(self) -> Iterator[None]:
         """One call: nobody makes it while the server is left alone, and the breaker hears how it went."""
         if wait_s := self._breaker.wait_s():
-            raise failure(kind="LLMError", detail="the server keeps failing and is left alone", retry_after_s=wait_s)
+            raise ModelError(kind="LLMError", detail="the server keeps failing and is left alone", retry_after_s=wait_s)
         try:
             with _as_model_error():
                 yield
@@ -289,13 +289,13 @@ def _as_model_error() -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise failure(kind="TimeoutError", detail="no reply in time") from error
+        raise ModelError(kind="TimeoutError", detail="no reply in time") from error
     except RefusedError as error:
         asked = retry_after_s(error.headers, now=time.time())
         detail = f"status {error.status} ({error.code})"
-        raise failure(kind=_kind(error), detail=detail, retry_after_s=asked) from error
+        raise ModelError(kind=_kind(error), detail=detail, retry_after_s=asked) from error
     except (aiohttp.ClientError, OSError) as error:
-        raise failure(kind="LLMError", detail=f"connection failed ({type(error).__name__})") from error
+        raise ModelError(kind="LLMError", detail=f"connection failed ({type(error).__name__})") from error
 
 
 def _kind(error: RefusedError) -> ModelErrorKind:

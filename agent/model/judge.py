@@ -56,11 +56,9 @@ class Judge(Protocol):
     @property
     def name(self) -> str:
         """What logs and traces call it."""
-        ...
 
     async def judge(self, context: JudgeContext) -> Opinion:
         """One call for all claims of the context. Raises ``ModelError``."""
-        ...
 
 
 def read_opinion(text: str) -> Opinion:

@@ -25,7 +25,6 @@ from agent.model.protocol import (
     Piece,
     WriteContext,
     WriteStream,
-    failure,
 )
 
 WRITE_TEMPERATURE, JUDGE_TEMPERATURE = 0.3, 0.0
@@ -132,9 +131,9 @@ class OpenAIModel:
         body |= {"max_tokens": max_tokens, "temperature": temperature}
         reply, usage = await self._server.reply(body)
         if reply.cut_off:
-            raise failure(kind="TokenLimitError", detail="the text was cut off at max_tokens")
+            raise ModelError(kind="TokenLimitError", detail="the text was cut off at max_tokens")
         if not reply.content.strip():
-            raise failure(kind="LLMError", detail="the server sent an empty text")
+            raise ModelError(kind="LLMError", detail="the server sent an empty text")
         return Generated(text=reply.content, usage=usage, call=self._call(body))
 
     async def context_listed(self) -> int | None:
@@ -177,7 +176,7 @@ class OpenAIModel:
             action = read_json(reply.content)
         except ControlError as fault:
             if proven:
-                raise failure(kind="MalformedControlError", detail="No function was called.", usage=usage) from fault
+                raise ModelError(kind="MalformedControlError", detail="No function was called.", usage=usage) from fault
             return None
         if not proven:
             self._server.learn(self._model, Learned(json_only=True))
@@ -207,4 +206,4 @@ def _malformed(reply: Reply, usage: Usage) -> Iterator[None]:
         yield
     except ControlError as fault:
         kind: ModelErrorKind = "TokenLimitError" if reply.cut_off else "MalformedControlError"
-        raise failure(kind=kind, detail=str(fault), usage=usage) from fault
+        raise ModelError(kind=kind, detail=str(fault), usage=usage) from fault

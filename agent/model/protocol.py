@@ -33,6 +33,24 @@ ModelErrorKind = Literal[
 ]
 
 
+_CONFIGURATION = "Check the configuration: OPENAI_BASE_URL, ORION_MODEL and ORION_WRITE_MODEL."
+_CREDENTIALS = "Verify the credentials: OPENAI_API_KEY."
+_LENGTH = "Shorten the prompt or raise max_tokens."
+_AGAIN = "Try again after a moment; the server did not reply in time."
+
+HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
+    "ConfigurationError": (_CONFIGURATION,),
+    "AuthenticationError": (_CREDENTIALS, _CONFIGURATION),
+    "TokenLimitError": (_LENGTH,),
+    "TimeoutError": (_AGAIN, _LENGTH),
+    "RateLimitError": ("Try again after a moment; the server limits requests.", _CREDENTIALS),
+    "QuotaError": ("The quota of this key is used up: check its plan and billing.", _CREDENTIALS),
+    "RefusalError": ("Rephrase the prompt; the model refused it.",),
+    "MalformedControlError": ("Use a model that is able to call functions or to write JSON.", _CONFIGURATION),
+    "LLMError": (_CONFIGURATION, _AGAIN),
+}
+
+
 class ModelError(Exception):
     """The far end failed. ``kind`` is what happened, ``hints`` what to do; the text is for logs, never for a person.
 
@@ -52,7 +70,7 @@ class ModelError(Exception):
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
         self.detail = detail
-        self.hints = hints
+        self.hints = hints or HINTS[kind]
         self.usage = usage or Usage(model_calls=1)
         self.retry_after_s = retry_after_s
 
@@ -138,51 +156,21 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """What logs, traces and the trust modal call it."""
-        ...
 
     @property
     def quotes_only(self) -> bool:
         """True when answers are quotations put together by code: they are labelled as such."""
-        ...
 
     async def decide(self, context: DecideContext) -> Decision:
         """Choose one action. Raises ``ModelError``; kind ``MalformedControlError`` when the output made no sense."""
-        ...
 
     def write(self, context: WriteContext) -> WriteStream:
         """Start phase two. Errors surface as ``ModelError`` while iterating."""
-        ...
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
         """Plain text for the ``llm_generate`` tool. Raises ``ModelError``."""
-        ...
-
-
-_CONFIGURATION = "Check the configuration: OPENAI_BASE_URL, ORION_MODEL and ORION_WRITE_MODEL."
-_CREDENTIALS = "Verify the credentials: OPENAI_API_KEY."
-_LENGTH = "Shorten the prompt or raise max_tokens."
-_AGAIN = "Try again after a moment; the server did not reply in time."
-
-HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
-    "ConfigurationError": (_CONFIGURATION,),
-    "AuthenticationError": (_CREDENTIALS, _CONFIGURATION),
-    "TokenLimitError": (_LENGTH,),
-    "TimeoutError": (_AGAIN, _LENGTH),
-    "RateLimitError": ("Try again after a moment; the server limits requests.", _CREDENTIALS),
-    "QuotaError": ("The quota of this key is used up: check its plan and billing.", _CREDENTIALS),
-    "RefusalError": ("Rephrase the prompt; the model refused it.",),
-    "MalformedControlError": ("Use a model that is able to call functions or to write JSON.", _CONFIGURATION),
-    "LLMError": (_CONFIGURATION, _AGAIN),
-}
 
 
 PASSING: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError", "KnowledgeAwayError"})
 """The same call may succeed later, the one to the documents too. Everything else stays as it is until somebody changes
 something."""
-
-
-def failure(
-    *, kind: ModelErrorKind, detail: str, usage: Usage | None = None, retry_after_s: float | None = None
-) -> ModelError:
-    """The error with its hints. ``detail`` goes to logs: it must hold nothing of a prompt or a reply."""
-    return ModelError(kind, detail, hints=HINTS[kind], usage=usage, retry_after_s=retry_after_s)

@@ -9,8 +9,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import PurePath
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from uuid import uuid4
 
 import structlog
@@ -23,7 +24,7 @@ from verification.types import Source
 
 log = structlog.get_logger()
 
-MAX_FAULTS = 5
+MAX_FAULTS: Final = 5
 
 Event = TypeVar("Event")
 
@@ -32,13 +33,13 @@ Event = TypeVar("Event")
 class ToolResult:
     """What a tool brought. ``sources`` carry ``id=0``: the turn numbers them. ``hints`` say what to try next.
 
-    ``input`` is what it was called with. ``usage`` is what a tool spent on a model that it asked itself, ``call`` what
-    it asked.
+    The wall fills in ``call_id``, ``tool`` and ``input``, what the tool was called with. ``usage`` is what a tool spent
+    on a model that it asked itself, ``call`` what it asked.
     """
 
-    call_id: str
-    tool: str
-    ok: bool
+    call_id: str = ""
+    tool: str = ""
+    ok: bool = True
     content: str = ""
     sources: tuple[Source, ...] = ()
     error: str = ""
@@ -52,6 +53,10 @@ class ToolFailed(Exception):  # noqa: N818 - an outcome that tools expect
     """A tool did not do it. The text says why, for the model; ``hints`` say what to try next."""
 
     hints: tuple[str, ...] = ()
+
+    def __init__(self, why: str, *hints: str) -> None:
+        super().__init__(why)
+        self.hints = hints or self.hints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +78,9 @@ class Tool(Protocol):
     @property
     def spec(self) -> ToolSpec:
         """How the model sees it."""
-        ...
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Do it. Whatever is raised becomes a result in the wall: ``ToolFailed`` with its text, the rest as a fault."""
-        ...
 
 
 async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: float, max_chars: int) -> ToolResult:
@@ -90,9 +93,9 @@ async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: flo
     tool = tools.get(call.tool)
     if tool is None:
         known = ", ".join(sorted(tools)) or "none"
-        result = _failed(call, "There is no tool of this name.", f"The tools are: {known}.")
-    elif wrong := _wrong_input(tool.spec, call.input):
-        result = _failed(call, f"Bad parameters: {wrong}.", "Call it again with the parameters mended.")
+        result = _failed("There is no tool of this name.", f"The tools are: {known}.")
+    elif wrong := "; ".join(islice(faults(call.input, tool.spec.parameters), MAX_FAULTS)):
+        result = _failed(f"Bad parameters: {wrong}.", "Call it again with the parameters mended.")
     else:
         result = _limited(await _run(tool, call, max(timeout_s, tool.spec.takes_s)), max_chars)
     line = log.debug if result.ok else log.info
@@ -105,22 +108,21 @@ async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: flo
         content_length=Length(result.content),
         sources=len(result.sources),
     )
-    return result
+    return replace(result, call_id=call.call_id, tool=call.tool, input=call.input)
 
 
 async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
     try:
         async with asyncio.timeout(timeout_s) as limit:
-            result = await tool.run(call.call_id, call.input)
-    except TimeoutError as error:
-        if limit.expired():
-            return _failed(call, f"No result within {timeout_s:g} seconds.", "Ask for less, or try again.")
-        return _bug(call, error)
+            return await tool.run(call.input)
     except ToolFailed as failure:
-        return _failed(call, str(failure), *failure.hints)
+        return _failed(str(failure), *failure.hints)
     except Exception as error:  # noqa: BLE001 (one of the four walls: a tool never ends a turn)
-        return _bug(call, error)
-    return result
+        if isinstance(error, TimeoutError) and limit.expired():
+            return _failed(f"No result within {timeout_s:g} seconds.", "Ask for less, or try again.")
+        failure_id = uuid4().hex[:12]
+        _note(log.error, "tool_crashed", error, tool=call.tool, failure_id=failure_id)
+        return _failed(f"The tool failed inside (failure {failure_id}).", "Go on without it, or try other input.")
 
 
 async def outlived(part: str, run: Callable[[], Awaitable[None]]) -> None:
@@ -128,13 +130,10 @@ async def outlived(part: str, run: Callable[[], Awaitable[None]]) -> None:
     try:
         await run()
     except Exception as error:  # noqa: BLE001 (one of the four walls: a far end never ends Orion)
-        cause = _innermost(error)
-        log.warning("tool_part_ended", part=part, error_type=type(cause).__name__, where=_where(cause))
-
-
-def _innermost(error: BaseException) -> BaseException:
-    """The first of what a task group packed up."""
-    return _innermost(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+        cause: BaseException = error
+        while isinstance(cause, BaseExceptionGroup):  # what a task group packed up
+            cause = cause.exceptions[0]
+        _note(log.warning, "tool_part_ended", cause, part=part)
 
 
 def walled(listener: Callable[[Event], None]) -> Callable[[Event], None]:
@@ -144,36 +143,18 @@ def walled(listener: Callable[[Event], None]) -> Callable[[Event], None]:
         try:
             listener(event)
         except Exception as error:  # noqa: BLE001 (one of the four walls: a listener never ends a turn)
-            _deaf(event, error)
+            _note(log.error, "listener_failed", error, to=type(event).__name__)
 
     return heard
 
 
-def _deaf(event: object, error: Exception) -> None:
-    """Where a listener failed; the exception's own text may quote the event."""
-    log.error("listener_failed", to=type(event).__name__, error_type=type(error).__name__, where=_where(error))
-
-
-def _bug(call: ToolCall, error: Exception) -> ToolResult:
-    """A result that names an id. The log gets where it happened; the exception's own text may quote the input."""
-    failure_id = uuid4().hex[:12]
-    log.error(
-        "tool_crashed", tool=call.tool, failure_id=failure_id, error_type=type(error).__name__, where=_where(error)
-    )
-    return _failed(call, f"The tool failed inside (failure {failure_id}).", "Go on without it, or try other input.")
-
-
-def _where(error: BaseException) -> str:
-    """File and line of the innermost frame."""
+def _note(line: Callable[..., None], event: str, error: BaseException, **facts: str) -> None:
+    """Log what failed and where; the exception's own text may quote the input."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next
-    return f"{PurePath(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
-
-
-def _wrong_input(spec: ToolSpec, given: Mapping[str, Any]) -> str:
-    found = list(faults(given, spec.parameters))
-    return "; ".join(found[:MAX_FAULTS])
+    where = f"{PurePath(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
+    line(event, error_type=type(error).__name__, where=where, **facts)
 
 
 def _limited(result: ToolResult, max_chars: int) -> ToolResult:
@@ -186,5 +167,5 @@ def _limited(result: ToolResult, max_chars: int) -> ToolResult:
     return replace(result, content=content, sources=sources)
 
 
-def _failed(call: ToolCall, error: str, *hints: str) -> ToolResult:
-    return ToolResult(call_id=call.call_id, tool=call.tool, ok=False, error=error, hints=hints)
+def _failed(error: str, *hints: str) -> ToolResult:
+    return ToolResult(ok=False, error=error, hints=hints)

@@ -38,10 +38,10 @@ class FoundTool:
 
     spec = ToolSpec(name="search", description="Finds.", parameters={"type": "object"})
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """The source."""
         found = (Source(id=1, title="Limits", text=f"{_FACT}."),)
-        return ToolResult(call_id=call_id, tool="search", ok=bool(arguments), content="1", sources=found)
+        return ToolResult(ok=bool(arguments), content="1", sources=found)
 
 
 async def per_chunk(rounds: int, chunks: int) -> dict[str, tuple[float, float]]:

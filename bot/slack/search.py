@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.tools.builtin.slack_search import Find, Said, SlackSearchFailed, SlackSearchTool
+from agent.tools.builtin.slack_search import Find, SlackSearchFailed, SlackSearchTool, found_message
 from agent.tools.tool import Tool
 from bot.slack.manifest import SEARCH_SCOPE
 from bot.slack.message import Incoming
@@ -18,6 +18,7 @@ from bot.slack.payload import mapping, objects, string
 from bot.slack.text import plain_text
 from bot.slack.tokens import try_bot_token
 from bot.slack.web_api import DeliveryFailed, SlackCalls
+from verification.types import Source
 
 METHOD: Final = "assistant.search.context"
 SEARCH_S: Final = 10.0
@@ -67,7 +68,7 @@ class SlackSearching:
         self._granted, self._known_until = granted, self._clock() + for_s
 
     def _finder(self, incoming: Incoming, token: str) -> Find:
-        async def find(query: str, limit: int) -> Sequence[Said]:
+        async def find(query: str, limit: int) -> Sequence[Source]:
             body = {
                 "query": query,
                 "action_token": token,
@@ -80,10 +81,8 @@ class SlackSearching:
             except DeliveryFailed as failure:
                 if failure.reason in _NOT_GRANTED:
                     self._remember(granted=False, for_s=KNOWN_S)
-                    msg = "The workspace does not let Orion search."
-                    raise SlackSearchFailed(msg) from failure
-                msg = "Slack's search gave no answer."
-                raise SlackSearchFailed(msg) from failure
+                    raise SlackSearchFailed(why="The workspace does not let Orion search.") from failure
+                raise SlackSearchFailed(why="Slack's search gave no answer.") from failure
             found = objects(mapping(reply, "results"), "messages")
             return [_said(message) for message in found if _is_evidence(message, incoming)][:limit]
 
@@ -96,10 +95,10 @@ def _is_evidence(message: Mapping[str, Any], incoming: Incoming) -> bool:
     return linked and not here and not message.get("is_author_bot") and bool(string(message, "content").strip())
 
 
-def _said(message: Mapping[str, Any]) -> Said:
-    return Said(
-        text=plain_text(string(message, "content")),
-        permalink=string(message, "permalink"),
+def _said(message: Mapping[str, Any]) -> Source:
+    return found_message(
+        plain_text(string(message, "content")),
+        string(message, "permalink"),
         author=string(message, "author_name"),
         channel=string(message, "channel_name"),
         at=_time(string(message, "message_ts")),

@@ -13,7 +13,7 @@ from agent.tools.builtin.git import GIT_LOG, GIT_SHOW, git_tools, repositories
 from agent.tools.builtin.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, SEARCH
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.slack_search import SLACK_SEARCH
-from agent.tools.builtin.web import WEB_SEARCH, WebSearchTool, open_searxng
+from agent.tools.builtin.web import WEB_SEARCH, open_searxng
 from agent.tools.mcp.config import McpServer, read_servers
 from agent.tools.tool import Tool
 from bot.errors import WrongUse
@@ -51,7 +51,7 @@ async def open_toolbox(settings: Settings) -> AsyncIterator[Toolbox]:
             *file_tools(_folders(settings.files, "ORION_FILES")),
         ]
         if settings.searxng_url:
-            tools.append(WebSearchTool(await stack.enter_async_context(open_searxng(settings.searxng_url))))
+            tools.append(await stack.enter_async_context(open_searxng(settings.searxng_url)))
         served: Callable[[], Mapping[str, Tool]] = _none
         if servers := mcp_servers(settings):
             from agent.tools.mcp.client import open_mcp  # noqa: PLC0415 - a third of a second, for those alone who use it

@@ -31,7 +31,7 @@ class Endless:
         self.swallows = swallows
         self.notes: list[str] = []
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         self.notes.append("begun")
         try:
             await asyncio.Event().wait()
@@ -40,7 +40,7 @@ class Endless:
                 raise
         finally:
             self.notes.append("ended")
-        return ToolResult(call_id=call_id, tool=self.spec.name, ok=True, content=str(len(arguments)))
+        return ToolResult(content=str(len(arguments)))
 
 
 class EndlessDraft(ScriptedModel):

@@ -96,9 +96,9 @@ class PassageTool:
             parameters={"type": "object", "properties": properties, "required": ["query"]},
         )
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         self.asked.append(arguments)
-        return ToolResult(call_id=call_id, tool=self.name, ok=True, content="found", sources=self.sources)
+        return ToolResult(content="found", sources=self.sources)
 
 
 class BrokenTool:
@@ -106,8 +106,8 @@ class BrokenTool:
 
     spec = ToolSpec(name="broken", description="Breaks.", parameters={"type": "object", "properties": {}})
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
-        raise RuntimeError(f"bug with {len(arguments)} arguments in {call_id}")
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
+        raise RuntimeError(f"bug with {len(arguments)} arguments")
 
 
 class Listener:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from threading import Event
 from typing import IO, Any, Final
@@ -59,17 +60,13 @@ class FileReadTool:
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = tuple(root.resolve() for root in roots)
-
-    @property
-    def spec(self) -> ToolSpec:
-        """How the model sees it."""
+        self._names = ", ".join(root.name for root in self._roots)
         line = {"type": "integer", "minimum": 1}
-        names = ", ".join(root.name for root in self._roots)
-        return ToolSpec(
+        self.spec = ToolSpec(
             name=FILE_READ,
             description=(
-                f"Reads a text file, or lists a folder, below one of these folders: {names}. Name it as folder/path. "
-                "Of a long file ask for lines, or for its last lines with tail."
+                f"Reads a text file, or lists a folder, below one of these folders: {self._names}. "
+                "Name it as folder/path. Of a long file ask for lines, or for its last lines with tail."
             ),
             parameters={
                 "type": "object",
@@ -84,18 +81,15 @@ class FileReadTool:
             },
         )
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Read; one source with the exact text."""
         given_up = Event()
         try:
-            title, stretch, changed = await asyncio.to_thread(self._read, dict(arguments), given_up)
+            title, stretch, changed = await asyncio.to_thread(self._read, arguments, given_up)
         finally:
             given_up.set()  # nobody waits for the thread any more
         note = " There is more of it: ask for other lines." if stretch.cut else ""
         return ToolResult(
-            call_id=call_id,
-            tool=FILE_READ,
-            ok=True,
             content=f"{title}: {len(stretch.text)} characters.{note}" if stretch.text else f"{title} is empty.",
             sources=(Source(id=0, title=title, text=stretch.text, origin=f"tool:{FILE_READ}", updated_at=changed),),
         )
@@ -114,35 +108,23 @@ class FileReadTool:
                 os.close(opened)
         with os.fdopen(opened, "rb") as file:
             if not stat.S_ISREG(found.st_mode):
-                msg = "That is a device, a pipe or a socket, no file."
-                raise FileRefused(msg)
+                raise FileRefused(why="That is a device, a pipe or a socket, no file.")
             stretch = _stretch(file, found.st_size, arguments, given_up)
         lines = f", lines {stretch.first} to {stretch.last}" if stretch.first else ""
         return f"{title}{lines}", stretch, changed
 
     def _place(self, path: str) -> tuple[Path, tuple[str, ...]]:
         """The root, and the names below it once all links are followed. Raises ``FileRefused``."""
-        for root, candidate in self._candidates(path):
-            with suppress(OSError, ValueError, RuntimeError):  # not there, a NUL in the name, links in a circle
-                resolved = candidate.resolve(strict=True)
-                if not resolved.is_relative_to(root):
-                    continue
-                inside = resolved.relative_to(root).parts
-                if any(name.startswith(".") for name in inside):
-                    msg = "Hidden files are not read."
-                    raise FileRefused(msg)
-                return root, inside
-        msg = f"There is no such file inside {', '.join(root.name for root in self._roots)}."
-        raise FileRefused(msg)
-
-    def _candidates(self, path: str) -> Iterator[tuple[Path, Path]]:
-        """Where the path may mean: below the root it names, below any root, or as it stands."""
         first, _, rest = path.removeprefix("./").partition("/")
-        for root in self._roots:
-            if first == root.name:
-                yield root, root / rest
-        for root in self._roots:
-            yield root, root / path
+        # Below the root that the path names, below any root, or as it stands.
+        candidates = [(root, root / rest) for root in self._roots if first == root.name]
+        for root, candidate in candidates + [(root, root / path) for root in self._roots]:
+            with suppress(OSError, ValueError, RuntimeError):  # not there, a NUL in the name, links in a circle
+                inside = candidate.resolve(strict=True).relative_to(root).parts
+                if any(name.startswith(".") for name in inside):
+                    raise FileRefused(why="Hidden files are not read.")
+                return root, inside
+        raise FileRefused(why=f"There is no such file inside {self._names}.")
 
 
 def _opened(root: Path, inside: Sequence[str]) -> int:
@@ -156,72 +138,61 @@ def _opened(root: Path, inside: Sequence[str]) -> int:
                 os.close(at)
             at = below
     except OSError as error:
-        msg = f"It cannot be opened ({error.strerror or type(error).__name__})."
-        raise FileRefused(msg) from error
+        raise FileRefused(why=f"It cannot be opened ({error.strerror or type(error).__name__}).") from error
     return at
 
 
 def _listing(folder: int) -> Stretch:
     with os.scandir(folder) as entries:
         names = sorted(entry.name + "/" * entry.is_dir() for entry in entries if not entry.name.startswith("."))
-    return Stretch(text="\n".join(_shown(name) for name in names[:LISTED_MOST]), cut=len(names) > LISTED_MOST)
-
-
-def _shown(name: str) -> str:
-    """A file's name as one line of real characters."""
-    return " ".join(name.encode("utf-8", "replace").decode().split())
+    # Each name as one line of real characters.
+    shown = (" ".join(name.encode("utf-8", "replace").decode().split()) for name in names[:LISTED_MOST])
+    return Stretch(text="\n".join(shown), cut=len(names) > LISTED_MOST)
 
 
 def _stretch(file: IO[bytes], size: int, arguments: Mapping[str, Any], given_up: Event) -> Stretch:
     """The asked lines. Raises ``FileRefused``."""
     start = file.read(2)
     file.seek(0)
-    if start in _UTF16:  # its line ends are two bytes long: counted after decoding, in as much as is given at once
-        whole = _text(file.read(BYTES_MOST), at_start=True)
-        lines = whole.splitlines(keepends=True)
-        first, last = int(arguments.get("start_line", 1)), int(arguments.get("end_line", len(lines)))
-        wanted = lines[-int(arguments["tail"]) :] if "tail" in arguments else lines[first - 1 : last]
-        return _limited("".join(wanted), 0, cut=size > BYTES_MOST)
+    if start in _UTF16:  # its line ends are two bytes long: lines are counted in what of it is given at once
+        beginning = _decoded(file.read(BYTES_MOST), "utf-16").encode()
+        found = _lines(BytesIO(beginning), len(beginning), arguments, given_up)
+        return replace(found, cut=found.cut or size > BYTES_MOST)
+    return _lines(file, size, arguments, given_up)
+
+
+def _lines(file: IO[bytes], size: int, arguments: Mapping[str, Any], given_up: Event) -> Stretch:
     if "tail" in arguments:
         return _tail(file, size, int(arguments["tail"]))
     first, last = int(arguments.get("start_line", 1)), int(arguments.get("end_line", 1 << 62))
     if last < first:
-        msg = "'end_line' must not be before 'start_line'."
-        raise FileRefused(msg)
+        raise FileRefused(why="'end_line' must not be before 'start_line'.")
     _go_to(file, first, given_up)
-    return _from_here(file, first, last)
+    data = file.read(BYTES_MOST)
+    if not data and first > 1:
+        raise FileRefused(why=f"It has fewer than {first} lines.")
+    lines = data.split(b"\n")
+    wanted = lines[: last - first + 1]
+    text = _text(b"\n".join(wanted), at_start=first == 1)
+    kept = text[:TEXT_MOST]
+    unread = len(wanted) == len(lines) and len(data) == BYTES_MOST
+    ended = first + kept.removesuffix("\n").count("\n")
+    return Stretch(text=kept, first=first, last=ended, cut=unread or kept != text)
 
 
 def _go_to(file: IO[bytes], line: int, given_up: Event) -> None:
     """Moves to the start of a line, counted from 1, a block at a time."""
-    missing, passed = line - 1, 0
+    missing = line - 1
     while missing and not given_up.is_set():
         block = file.read(_BLOCK)
-        passed += len(block)
-        if not block or passed > SCANNED_MOST:
-            msg = f"It has fewer than {line} lines." if not block else "That line lies too deep in it; use tail."
-            raise FileRefused(msg)
-        ends = block.count(b"\n")
-        if ends < missing:
-            missing -= ends
-            continue
-        at = -1
-        for _ in range(missing):
-            at = block.find(b"\n", at + 1)
-        file.seek(at + 1 - len(block), os.SEEK_CUR)
-        return
-
-
-def _from_here(file: IO[bytes], first: int, last: int) -> Stretch:
-    data = file.read(BYTES_MOST)
-    if not data and first > 1:
-        msg = f"It has fewer than {first} lines."
-        raise FileRefused(msg)
-    lines = data.split(b"\n")
-    wanted = lines[: last - first + 1]
-    whole_file = len(data) < BYTES_MOST
-    text = _text(b"\n".join(wanted), at_start=first == 1)
-    return _limited(text, first, cut=len(wanted) == len(lines) and not whole_file)
+        if not block:
+            raise FileRefused(why=f"It has fewer than {line} lines.")
+        if file.tell() > SCANNED_MOST:
+            raise FileRefused(why="That line lies too deep in it; use tail.")
+        ends = min(missing, block.count(b"\n"))
+        missing -= ends
+        if not missing:
+            file.seek(-len(block.split(b"\n", ends)[-1]), os.SEEK_CUR)
 
 
 def _tail(file: IO[bytes], size: int, lines: int) -> Stretch:
@@ -233,39 +204,29 @@ def _tail(file: IO[bytes], size: int, lines: int) -> Stretch:
         data = data.partition(b"\n")[2] or data
     kept = data.removesuffix(b"\n").split(b"\n")
     text = _text(b"\n".join(kept[-lines:]), at_start=not at and len(kept) <= lines)
-    cut = len(kept) < lines and at > 0
-    return Stretch(text=text[-TEXT_MOST:], cut=cut or len(text) > TEXT_MOST)
-
-
-def _limited(text: str, first: int, *, cut: bool) -> Stretch:
-    kept = text[:TEXT_MOST]
-    last = first + kept.removesuffix("\n").count("\n")
-    return Stretch(text=kept, first=first, last=last if first else 0, cut=cut or len(text) > TEXT_MOST)
+    return Stretch(text=text[-TEXT_MOST:], cut=(len(kept) < lines and at > 0) or len(text) > TEXT_MOST)
 
 
 def _text(data: bytes, *, at_start: bool) -> str:
     """The bytes as text. Raises ``FileRefused`` for what is none."""
-    if at_start and data[:2] in _UTF16:
-        return _decoded(data[: len(data) // 2 * 2], "utf-16")
     if b"\0" in data:
-        msg = "That is a binary file, whatever its name says."
-        raise FileRefused(msg)
+        raise FileRefused(why="That is a binary file, whatever its name says.")
+    encoding = "utf-8-sig" if at_start else "utf-8"
     try:
-        return data.decode("utf-8-sig" if at_start else "utf-8")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         if error.end >= len(data) - 3 and error.reason == "unexpected end of data":
-            return data[: error.start].decode("utf-8-sig" if at_start else "utf-8")  # cut within a character
+            return data[: error.start].decode(encoding)  # cut within a character
     return _decoded(data, "cp1252")
 
 
 def _decoded(data: bytes, encoding: str) -> str:
     """Text in an encoding that the bytes only suggest. Raises ``FileRefused`` where it makes no text."""
     try:
-        text = data.decode(encoding)
+        text = data[: len(data) // 2 * 2].decode(encoding) if encoding == "utf-16" else data.decode(encoding)
     except UnicodeDecodeError:
         text = "\0"
     odd = sum(1 for character in text if character < " " and character not in "\n\r\t\f\x1b")
     if odd > len(text) // 100:
-        msg = "That is no text in an encoding that can be told (UTF-8, UTF-16, Windows-1252)."
-        raise FileRefused(msg)
+        raise FileRefused(why="That is no text in an encoding that can be told (UTF-8, UTF-16, Windows-1252).")
     return text.replace("\r\n", "\n")

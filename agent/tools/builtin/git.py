@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import which
 from typing import Any, Final
@@ -81,6 +81,11 @@ class Commit:
         return self.message.split("\n", 1)[0].strip()
 
     @property
+    def line(self) -> str:
+        """It in one line."""
+        return f"{self.id[:10]} {self.at} {self.author}: {self.subject}"
+
+    @property
     def text(self) -> str:
         """All of it in words."""
         return f"commit {self.id}\nAuthor: {self.author}\nDate: {self.at}\n\n{self.message.strip()}"
@@ -103,38 +108,18 @@ def git_tools(repositories: Sequence[Repository]) -> tuple[Tool, ...]:
     return (GitLogTool(repositories), GitShowTool(repositories)) if repositories else ()
 
 
-class _GitTool:
-    """Stands over some repositories."""
-
-    def __init__(self, repositories: Sequence[Repository]) -> None:
-        self._repositories = {repository.name: repository for repository in repositories}
-
-    @property
-    def _known(self) -> str:
-        return ", ".join(self._repositories)
-
-    def _chosen(self, arguments: Mapping[str, Any]) -> Repository:
-        """The named repository, or the only one. Raises ``GitFailed``."""
-        name = arguments.get("repository", next(iter(self._repositories)) if len(self._repositories) == 1 else "")
-        if name not in self._repositories:
-            msg = f"Name the repository: {self._known}."
-            raise GitFailed(msg)
-        return self._repositories[name]
-
-
-class GitLogTool(_GitTool):
+class GitLogTool:
     """Commits, newest first."""
 
-    @property
-    def spec(self) -> ToolSpec:
-        """How the model sees it."""
+    def __init__(self, repositories: Sequence[Repository]) -> None:
+        self._repositories = repositories
         when = {"type": "string", "maxLength": 40, "description": "A date (2026-11-16) or '2 weeks ago'."}
         words = {"type": "string", "maxLength": 200}
-        return ToolSpec(
+        self.spec = ToolSpec(
             name=GIT_LOG,
             description=(
                 "Lists commits of a Git repository, newest first: author, date and message. "
-                f"The repositories are: {self._known}. Give since and until for a period."
+                f"The repositories are: {_names(repositories)}. Give since and until for a period."
             ),
             parameters={
                 "type": "object",
@@ -152,37 +137,32 @@ class GitLogTool(_GitTool):
             },
         )
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """List; a source a commit, or a source for several where there are many."""
         limit = int(arguments.get("limit", LISTED))
-        repository = self._chosen(arguments)
+        repository = _chosen(self._repositories, arguments)
         options = [_FORMAT, "-z", f"--max-count={limit + 1}", *_filters(arguments)]
         output, _ = await _git(repository, "log", options, _ref(arguments.get("ref", "HEAD")), _path(arguments))
         commits = list(_commits(output))
-        more = f"\nThere are more; these are the newest {limit}." if len(commits) > limit else ""
-        commits = commits[:limit]
-        lines = [f"{commit.id[:10]} {commit.at} {commit.author}: {commit.subject}" for commit in commits]
-        return ToolResult(
-            call_id=call_id,
-            tool=GIT_LOG,
-            ok=True,
-            content="\n".join(lines) + more if commits else "No commit fits.",
-            sources=tuple(_sources(repository, commits)),
-            hints=() if commits else ("Widen the period, or leave author, words or path away.",),
-        )
+        if not commits:
+            hint = "Widen the period, or leave author, words or path away."
+            return ToolResult(content="No commit fits.", hints=(hint,))
+        lines = [commit.line for commit in commits[:limit]]
+        if len(commits) > limit:
+            lines.append(f"There are more; these are the newest {limit}.")
+        return ToolResult(content="\n".join(lines), sources=tuple(_sources(repository, commits[:limit])))
 
 
-class GitShowTool(_GitTool):
+class GitShowTool:
     """One commit with what it changed."""
 
-    @property
-    def spec(self) -> ToolSpec:
-        """How the model sees it."""
-        return ToolSpec(
+    def __init__(self, repositories: Sequence[Repository]) -> None:
+        self._repositories = repositories
+        self.spec = ToolSpec(
             name=GIT_SHOW,
             description=(
                 "Shows one commit of a Git repository with its message and changes. "
-                f"The repositories are: {self._known}. git_log finds commits."
+                f"The repositories are: {_names(repositories)}. git_log finds commits."
             ),
             parameters={
                 "type": "object",
@@ -196,23 +176,21 @@ class GitShowTool(_GitTool):
             },
         )
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Show; one source with the message and the changes."""
-        repository = self._chosen(arguments)
+        repository = _chosen(self._repositories, arguments)
         options = [_FORMAT + "%x00", "--stat=100", "--patch", *_PLAIN_CHANGES]
         commit = f"{_ref(arguments['commit'])}^{{commit}}"
         output, cut = await _git(repository, "show", options, commit, _path(arguments))
         *fields, changes = output.split("\0", _FIELDS)
         shown = next(_commits("\0".join(fields)), None)
         if shown is None:
-            msg = "There is no such commit."
-            raise GitFailed(msg)
+            raise GitFailed(why="There is no such commit.")
         cut = cut or len(changes) > SHOWN_MOST
-        text = f"{shown.text}\n\n{changes.strip()[:SHOWN_MOST]}"
         note = " Its changes are cut off; name a path to see those of one file." if cut else ""
-        source = _source(repository, shown, text=text)
-        content = f"{shown.id[:10]} {shown.at} {shown.author}: {shown.subject}{note}"
-        return ToolResult(call_id=call_id, tool=GIT_SHOW, ok=True, content=content, sources=(source,))
+        text = f"{shown.text}\n\n{changes.strip()[:SHOWN_MOST]}"
+        source = replace(_source(repository, [shown]), text=text, origin=f"tool:{GIT_SHOW}")
+        return ToolResult(content=shown.line + note, sources=(source,))
 
 
 async def answers(repository: Repository) -> str:
@@ -224,13 +202,25 @@ async def answers(repository: Repository) -> str:
     return ""
 
 
+def _names(repositories: Sequence[Repository]) -> str:
+    return ", ".join(repository.name for repository in repositories)
+
+
+def _chosen(repositories: Sequence[Repository], arguments: Mapping[str, Any]) -> Repository:
+    """The named repository, or the only one. Raises ``GitFailed``."""
+    wanted = arguments.get("repository", repositories[0].name if len(repositories) == 1 else "")
+    for repository in repositories:
+        if repository.name == wanted:
+            return repository
+    raise GitFailed(why=f"Name the repository: {_names(repositories)}.")
+
+
 def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:
     """Each value joined to its option, so that it can be nothing else."""
     for name in ("since", "until"):
         if value := arguments.get(name, "").strip():
             if not _WHEN.fullmatch(value):
-                msg = f"'{name}' must be a date such as 2026-11-16, or such as '2 weeks ago'."
-                raise GitFailed(msg)
+                raise GitFailed(why=f"'{name}' must be a date such as 2026-11-16, or such as '2 weeks ago'.")
             yield f"--{name}={value}"
     for name, option in (("author", "author"), ("words", "grep")):
         if value := arguments.get(name, ""):
@@ -240,15 +230,13 @@ def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:
 
 def _plain(value: str) -> str:
     if "\0" in value:
-        msg = "A value holds a character that no name can have."
-        raise GitFailed(msg)
+        raise GitFailed(why="A value holds a character that no name can have.")
     return value
 
 
 def _ref(value: str) -> str:
     if not _REF.fullmatch(value):
-        msg = "That is no name of a commit, branch, tag or range."
-        raise GitFailed(msg)
+        raise GitFailed(why="That is no name of a commit, branch, tag or range.")
     return value
 
 
@@ -260,8 +248,7 @@ async def _git(repository: Repository, command: str, options: list[str], ref: st
     """What git prints, and whether it was cut. Raises ``GitFailed``."""
     program = which("git")
     if program is None:
-        msg = "Git is not installed where Orion runs."
-        raise GitFailed(msg)
+        raise GitFailed(why="Git is not installed where Orion runs.")
     safe = (*SAFE, "-c", f"safe.directory={repository.folder}", "-C", str(repository.folder))
     asked = ["--end-of-options", ref, "--", *filter(None, [path])] if ref else []
     try:
@@ -273,26 +260,18 @@ async def _git(repository: Repository, command: str, options: list[str], ref: st
             stderr=asyncio.subprocess.DEVNULL,
         )
     except OSError as error:
-        msg = "Git could not be started."
-        raise GitFailed(msg) from error
+        raise GitFailed(why="Git could not be started.") from error
     try:
-        output = await _read(process)
+        output = bytearray()  # up to one byte more than is wanted, so that a cut can be told
+        while process.stdout and len(output) <= OUTPUT_MOST and (read := await process.stdout.read(1 << 16)):
+            output += read
         if len(output) <= OUTPUT_MOST and await process.wait() != 0:
-            msg = "Git found nothing of that name, or cannot read the repository."
-            raise GitFailed(msg)
+            raise GitFailed(why="Git found nothing of that name, or cannot read the repository.")
     finally:
         with suppress(ProcessLookupError):  # it ended by itself
             process.kill()
         await process.wait()
     return output[:OUTPUT_MOST].decode("utf-8", "replace"), len(output) > OUTPUT_MOST
-
-
-async def _read(process: asyncio.subprocess.Process) -> bytes:
-    """Up to one byte more than is wanted, so that a cut can be told."""
-    output = bytearray()
-    while process.stdout and len(output) <= OUTPUT_MOST and (read := await process.stdout.read(1 << 16)):
-        output += read
-    return bytes(output)
 
 
 def _commits(output: str) -> Iterator[Commit]:
@@ -304,28 +283,22 @@ def _commits(output: str) -> Iterator[Commit]:
 
 
 def _sources(repository: Repository, commits: Sequence[Commit]) -> Iterator[Source]:
-    if len(commits) <= SEPARATE_SOURCES:
-        yield from (_source(repository, commit) for commit in commits)
-        return
     size = -(-len(commits) // SEPARATE_SOURCES)
     for start in range(0, len(commits), size):
-        several = commits[start : start + size]
-        yield Source(
-            id=0,
-            title=f"{repository.name}: {len(several)} commits from {several[-1].at[:10]} to {several[0].at[:10]}",
-            url=repository.link(several[0].id),
-            text="\n\n".join(commit.text for commit in several),
-            origin=f"tool:{GIT_LOG}",
-            updated_at=several[0].at,
-        )
+        yield _source(repository, commits[start : start + size])
 
 
-def _source(repository: Repository, commit: Commit, text: str = "") -> Source:
+def _source(repository: Repository, commits: Sequence[Commit]) -> Source:
+    """The source that these commits are together, the newest first."""
+    newest = commits[0]
+    title = f"{repository.name} {newest.id[:10]}: {newest.subject}"
+    if len(commits) > 1:
+        title = f"{repository.name}: {len(commits)} commits from {commits[-1].at[:10]} to {newest.at[:10]}"
     return Source(
         id=0,
-        title=f"{repository.name} {commit.id[:10]}: {commit.subject}",
-        url=repository.link(commit.id),
-        text=text or commit.text,
-        origin=f"tool:{GIT_SHOW if text else GIT_LOG}",
-        updated_at=commit.at,
+        title=title,
+        url=repository.link(newest.id),
+        text="\n\n".join(commit.text for commit in commits),
+        origin=f"tool:{GIT_LOG}",
+        updated_at=newest.at,
     )

@@ -7,9 +7,8 @@ blocks, so that every call runs in a thread. Queries and texts are never logged.
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, ParamSpec, TypeVar
 
 import structlog
 
@@ -18,16 +17,22 @@ from agent.knowledge.search.growth import Stretch, grown
 from agent.knowledge.search.recency import asks_for_newest, freshest_first
 from agent.knowledge.types import Document, KnowledgeAwayError, KnowledgeReader, Passage
 from agent.thread.audience import Viewers
-from agent.tools.tool import Tool, ToolResult, ToolSpec
+from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
 from verification.types import Source
 
 log = structlog.get_logger()
+P = ParamSpec("P")
+T = TypeVar("T")
 
 SEARCH: Final = "search"
 LIST_DOCUMENTS: Final = "list_documents"
 GET_DOCUMENT: Final = "get_document"
 LIST_TITLE: Final = "List of documents"
 AWAY: Final = "The index of the documents cannot be reached at the moment."
+_SAY_SO: Final = "Say that the documents cannot be searched just now."
+_UNKNOWN: Final = (
+    "There is no document of that name.", "list_documents shows the names.", "search finds passages by their words."
+)  # fmt: skip
 MOST_TEXT: Final = 15_000
 """Characters of one document, or of the list of them, that a model is given at once: what a turn would cut off of it
 nobody could tell it of."""
@@ -50,26 +55,12 @@ def for_viewers(tools: Mapping[str, Tool], viewers: Viewers) -> dict[str, Tool]:
     }
 
 
-class _KnowledgeTool(ABC):
-    """Stands over one index. One that is away is a result: the turn decides what becomes of the question."""
-
-    spec: ToolSpec
+class _KnowledgeTool:
+    """Stands over one index."""
 
     def __init__(self, index: KnowledgeReader, source_tokens: int = SOURCE_TOKENS) -> None:
         self.index = index
         self.source_tokens = source_tokens
-
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """What the index says to it."""
-        try:
-            return await self._ask(call_id, arguments)
-        except KnowledgeAwayError as error:
-            log.warning("knowledge_away", cause=str(error))
-            hints = ("Say that the documents cannot be searched just now.",)
-            return ToolResult(call_id=call_id, tool=self.spec.name, ok=False, error=AWAY, hints=hints)
-
-    @abstractmethod
-    async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult: ...
 
 
 class SearchTool(_KnowledgeTool):
@@ -99,11 +90,11 @@ class SearchTool(_KnowledgeTool):
         },
     )
 
-    async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source for each stretch of a document. What there is no room for is named."""
         limit, page = int(arguments.get("limit", 12)), int(arguments.get("page", 1))
-        hits, is_more = await asyncio.to_thread(self._hits, str(arguments["query"]), limit, page)
-        stretches, left_out = await asyncio.to_thread(self._grown, hits)
+        hits, is_more = await _ask(self._hits, str(arguments["query"]), limit, page)
+        stretches, left_out = await _ask(self._grown, hits)
         lines = [f"{each.title} ({_where(each.hit)})" for each in stretches]
         if is_more:
             lines.append(f"More passages have words of this query: its page {page + 1} brings the next.")
@@ -111,11 +102,8 @@ class SearchTool(_KnowledgeTool):
             names = "; ".join(dict.fromkeys(f"{each.label} ({each.document})" for each in left_out))
             lines.append(f"Found as well, but too long to bring: {names}. get_document reads one of them.")
         return ToolResult(
-            call_id=call_id,
-            tool=SEARCH,
-            ok=True,
             content="\n".join(lines) or "No passage has any of these words.",
-            sources=tuple(map(_source, stretches)),
+            sources=tuple(_source(each.title, each.text, each.hit) for each in stretches),
             hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
         )
 
@@ -146,17 +134,16 @@ class ListDocumentsTool(_KnowledgeTool):
         parameters={"type": "object", "properties": {}, "additionalProperties": False},
     )
 
-    async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - takes none
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - takes none
         """List; one source, whose text is the list."""
-        documents = await asyncio.to_thread(self.index.documents)
-        text = "\n".join(_within_limits([_listed(document) for document in documents]))
-        return ToolResult(
-            call_id=call_id,
-            tool=LIST_DOCUMENTS,
-            ok=True,
-            content=f"{len(documents)} documents:\n{text}" if documents else "There are no documents yet.",
-            sources=(Source(id=0, title=LIST_TITLE, text=text),) if documents else (),
+        documents = await _ask(self.index.documents)
+        if not documents:
+            return ToolResult(content="There are no documents yet.")
+        text = "\n".join(
+            _within_limits([f"- {each.title} ({each.id}), updated {each.updated_at}" for each in documents])
         )
+        source = Source(id=0, title=LIST_TITLE, text=text)
+        return ToolResult(content=f"{len(documents)} documents:\n{text}", sources=(source,))
 
 
 class GetDocumentTool(_KnowledgeTool):
@@ -173,43 +160,31 @@ class GetDocumentTool(_KnowledgeTool):
         },
     )
 
-    async def _ask(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Read; one source with the text up to ``MOST_TEXT`` characters."""
-        document = await asyncio.to_thread(self.index.document, str(arguments["document"]))
+        document = await _ask(self.index.document, str(arguments["document"]))
         if document is None:
-            return ToolResult(
-                call_id=call_id,
-                tool=GET_DOCUMENT,
-                ok=False,
-                error="There is no document of that name.",
-                hints=("list_documents shows the names.", "search finds passages by their words."),
-            )
+            raise ToolFailed(*_UNKNOWN)
         cut = len(document.text) > MOST_TEXT
-        text = document.text[:MOST_TEXT]
         note = f" (the first {MOST_TEXT} of {len(document.text)} characters; search finds the rest)" if cut else ""
-        source = Source(
-            id=0,
-            title=document.title,
-            url=document.url,
-            text=text,
-            updated_at=document.updated_at,
-            audience=document.audience,
+        return ToolResult(
+            content=f"{document.title} ({document.id}){note}",
+            sources=(_source(document.title, document.text[:MOST_TEXT], document),),
+            hints=(f"Only the document's beginning is shown{note}.",) if cut else (),
         )
-        content = f"{document.title} ({document.id}){note}"
-        hints = (f"Only the document's beginning is shown{note}.",) if cut else ()
-        return ToolResult(call_id=call_id, tool=GET_DOCUMENT, ok=True, content=content, sources=(source,), hints=hints)
 
 
-def _source(stretch: Stretch) -> Source:
-    hit = stretch.hit
-    return Source(
-        id=0,
-        title=stretch.title,
-        url=hit.url,
-        text=stretch.text,
-        updated_at=hit.updated_at,
-        audience=hit.audience,
-    )
+async def _ask(ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What the index says, off the event loop. One that is away is a result: the turn decides what comes of it."""
+    try:
+        return await asyncio.to_thread(ask, *args, **kwargs)
+    except KnowledgeAwayError as error:
+        log.warning("knowledge_away", cause=str(error))
+        raise ToolFailed(AWAY, _SAY_SO) from error
+
+
+def _source(title: str, text: str, found: Passage | Document) -> Source:
+    return Source(id=0, title=title, url=found.url, text=text, updated_at=found.updated_at, audience=found.audience)
 
 
 def _where(passage: Passage) -> str:
@@ -225,7 +200,3 @@ def _within_limits(lines: Sequence[str]) -> list[str]:
         if number == MOST_LISTED or size > MOST_TEXT:
             return [*lines[:number], f"- and {len(lines) - number} more"]
     return list(lines)
-
-
-def _listed(document: Document) -> str:
-    return f"- {document.title} ({document.id}), updated {document.updated_at}"

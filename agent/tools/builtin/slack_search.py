@@ -1,12 +1,9 @@
-"""``slack_search``.
-
-Public channels, through Slack's real-time search (D3). Of what it finds only permalinks may be kept.
-"""
+"""``slack_search``: public channels, through Slack's real-time search (D3). Of what it finds only links are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from agent.tools.tool import ToolFailed, ToolResult, ToolSpec
@@ -19,24 +16,13 @@ FOUND_MOST: Final = 20
 TEXT_MOST: Final = 4_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One message that was found. ``at`` is an ISO 8601 timestamp or empty."""
-
-    text: str
-    permalink: str
-    author: str = ""
-    channel: str = ""
-    at: str = ""
-
-
 class SlackSearchFailed(ToolFailed):
     """Slack did not search."""
 
     hints = ("Go on without it.",)
 
 
-Find = Callable[[str, int], Awaitable[Sequence[Said]]]
+Find = Callable[[str, int], Awaitable[Sequence[Source]]]
 """Searches for words, at most so many messages. Raises ``SlackSearchFailed``."""
 
 
@@ -63,17 +49,20 @@ class SlackSearchTool:
     def __init__(self, find: Find) -> None:
         self._find = find
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source a message."""
         found = await self._find(str(arguments["query"]), int(arguments.get("limit", FOUND)))
         return ToolResult(
-            call_id=call_id,
-            tool=SLACK_SEARCH,
-            ok=True,
-            content="\n".join(_title(said) for said in found) or "Nobody wrote of it.",
-            sources=tuple(map(_source, found)),
+            content="\n".join(source.title for source in found) or "Nobody wrote of it.",
+            sources=tuple(found),
             hints=() if found else ("Try other or fewer words.",),
         )
+
+
+def found_message(text: str, permalink: str, *, author: str, channel: str, at: str) -> Source:
+    """The source that a message is. ``at`` is an ISO 8601 timestamp or empty."""
+    title = f"{author or 'Someone'} in #{channel}" if channel else author or "Someone"
+    return Source(id=0, title=title, url=permalink, text=text[:TEXT_MOST], origin=ORIGIN, updated_at=at)
 
 
 def permalinks_only(sources: Iterable[Source]) -> tuple[Source, ...]:
@@ -85,13 +74,3 @@ def permalinks_only(sources: Iterable[Source]) -> tuple[Source, ...]:
 def without_slack_text(source: Source) -> Source:
     """The source as it may be stored until its answer stands: what Slack's search found is not."""
     return replace(source, text="") if source.origin == ORIGIN else source
-
-
-def _title(said: Said) -> str:
-    where = f" in #{said.channel}" if said.channel else ""
-    return f"{said.author or 'Someone'}{where}"
-
-
-def _source(said: Said) -> Source:
-    text = said.text[:TEXT_MOST]
-    return Source(id=0, title=_title(said), url=said.permalink, text=text, origin=ORIGIN, updated_at=said.at)

@@ -6,9 +6,10 @@ The text that the search engine shows is the source; no page is fetched.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -28,56 +29,19 @@ REPLY_MOST: Final = 2_000_000
 TEXT_MOST: Final = 2_000
 _FORBIDDEN: Final = 403
 _OK: Final = 200
+_NO_JSON: Final = "The search engine does not give JSON."
+_ALLOW_JSON: Final = "An admin can allow it: `search: formats: [html, json]` in SearXNG's settings.yml."
+_ENDS_A_LINK: Final = re.compile(r'[\x00- <>|"\\\x7f]')
 
 
 class WebSearchFailed(ToolFailed):
     """The search engine gave nothing."""
 
-    def __init__(self, reason: str, hint: str = "Go on without the web, or try again later.") -> None:
-        super().__init__(reason)
-        self.hints = (hint,)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchHit:
-    """One thing found."""
-
-    title: str
-    url: str
-    text: str
-    published: str = ""
-
-
-class SearxNG:
-    """One server by its JSON interface."""
-
-    def __init__(self, url: str, client: httpx2.AsyncClient) -> None:
-        self._url = url.rstrip("/").removesuffix("/search") + "/search"
-        self._client = client
-
-    async def search(self, query: str) -> list[SearchHit]:
-        """What was found, best first. Raises ``WebSearchFailed``."""
-        import httpx2  # noqa: PLC0415 - a tenth of a second, for those alone who use it
-
-        try:
-            async with self._client.stream("GET", self._url, params={"q": query, "format": "json"}) as reply:
-                if reply.status_code != _OK:
-                    raise _refused(reply.status_code)
-                body = bytearray()
-                async for piece in reply.aiter_bytes():
-                    body += piece
-                    if len(body) > REPLY_MOST:
-                        msg = "The search engine sent more than can be read."
-                        raise WebSearchFailed(msg)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            late = isinstance(error, httpx2.TimeoutException)
-            msg = "The search engine did not answer in time." if late else "The search engine cannot be reached."
-            raise WebSearchFailed(msg) from error
-        return list(_pages(bytes(body)))
+    hints = ("Go on without the web, or try again later.",)
 
 
 class WebSearchTool:
-    """The tool over one server."""
+    """The tool over one server, by its JSON interface."""
 
     spec = ToolSpec(
         name=WEB_SEARCH,
@@ -96,67 +60,72 @@ class WebSearchTool:
         },
     )
 
-    def __init__(self, engine: SearxNG) -> None:
-        self._engine = engine
+    def __init__(self, url: str, client: httpx2.AsyncClient) -> None:
+        self._url = url.rstrip("/").removesuffix("/search") + "/search"
+        self._client = client
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source a page, its text the excerpt."""
-        pages = await self._engine.search(str(arguments["query"]))
-        limit = int(arguments.get("limit", FOUND))
-        lines = [f"{page.title} ({page.url})" for page in pages[:limit]]
-        if limit < min(len(pages), FOUND_MOST):
-            lines.append(f"{len(pages)} pages were found. A limit of up to {FOUND_MOST} brings more of them.")
-        pages = pages[:limit]
-        return ToolResult(
-            call_id=call_id,
-            tool=WEB_SEARCH,
-            ok=True,
-            content="\n".join(lines) or "Nothing was found.",
-            sources=tuple(map(_source, pages)),
-            hints=() if pages else ("Try other or fewer words.",),
-        )
+        found, limit = await self.search(str(arguments["query"])), int(arguments.get("limit", FOUND))
+        pages = found[:limit]
+        lines = [f"{page.title} ({page.url})" for page in pages]
+        if limit < min(len(found), FOUND_MOST):
+            lines.append(f"{len(found)} pages were found. A limit of up to {FOUND_MOST} brings more of them.")
+        hints = () if pages else ("Try other or fewer words.",)
+        return ToolResult(content="\n".join(lines) or "Nothing was found.", sources=tuple(pages), hints=hints)
+
+    async def search(self, query: str) -> list[Source]:
+        """All pages that were found, best first. Raises ``WebSearchFailed``."""
+        import httpx2  # noqa: PLC0415 - a tenth of a second, for those alone who use it
+
+        try:
+            async with self._client.stream("GET", self._url, params={"q": query, "format": "json"}) as reply:
+                if reply.status_code == _FORBIDDEN:
+                    raise WebSearchFailed(_NO_JSON, _ALLOW_JSON)
+                if reply.status_code != _OK:
+                    raise WebSearchFailed(why=f"The search engine answered with status {reply.status_code}.")
+                body = bytearray()
+                async for piece in reply.aiter_bytes():
+                    body += piece
+                    if len(body) > REPLY_MOST:
+                        raise WebSearchFailed(why="The search engine sent more than can be read.")
+        except httpx2.TimeoutException as error:
+            raise WebSearchFailed(why="The search engine did not answer in time.") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise WebSearchFailed(why="The search engine cannot be reached.") from error
+        return list(_pages(bytes(body)))
 
 
 @asynccontextmanager
-async def open_searxng(url: str) -> AsyncIterator[SearxNG]:
-    """The server with connections of its own."""
+async def open_searxng(url: str) -> AsyncIterator[WebSearchTool]:
+    """The tool over this server, with connections of its own."""
     import httpx2  # noqa: PLC0415 - as above
 
     options: dict[str, Any] = {"trust_env": not is_loopback(url), "verify": trusted_at(url)}
     async with httpx2.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, **options) as client:
-        yield SearxNG(url, client)
+        yield WebSearchTool(url, client)
 
 
-def _refused(status: int) -> WebSearchFailed:
-    if status == _FORBIDDEN:
-        hint = "An admin can allow it: `search: formats: [html, json]` in SearXNG's settings.yml."
-        return WebSearchFailed("The search engine does not give JSON.", hint)
-    return WebSearchFailed(f"The search engine answered with status {status}.")
-
-
-def _pages(body: bytes) -> Iterator[SearchHit]:
+def _pages(body: bytes) -> Iterator[Source]:
     try:
-        reply = json.loads(body)
-        found = reply["results"]
+        found = json.loads(body)["results"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        msg = "The search engine answered something that is no list of results."
-        raise WebSearchFailed(msg) from error
+        raise WebSearchFailed(why="The search engine answered something that is no list of results.") from error
     for result in found if isinstance(found, list) else ():
         if isinstance(result, dict) and (url := _address(result.get("url"))) and (text := _line(result.get("content"))):
-            title = _line(result.get("title")) or url
-            yield SearchHit(
-                title=title[:200], url=url, text=text[:TEXT_MOST], published=_date(result.get("publishedDate"))
+            yield Source(
+                id=0,
+                title=(_line(result.get("title")) or url)[:200],
+                url=url,
+                text=text[:TEXT_MOST],
+                origin=f"tool:{WEB_SEARCH}",
+                updated_at=_date(result.get("publishedDate")),
             )
-
-
-def _source(page: SearchHit) -> Source:
-    origin = f"tool:{WEB_SEARCH}"
-    return Source(id=0, title=page.title, url=page.url, text=page.text, origin=origin, updated_at=page.published)
 
 
 def _address(value: object) -> str:
     """A web address that a link may have: no other scheme, no name and password, nothing that ends the link."""
-    if not isinstance(value, str) or any(c <= " " or c in '<>|"\\' or c == "\x7f" for c in value):
+    if not isinstance(value, str) or _ENDS_A_LINK.search(value):
         return ""
     try:
         parts = urlsplit(value)
@@ -172,7 +141,8 @@ def _line(value: object) -> str:
 
 
 def _date(value: object) -> str:
-    """The day, if it begins like one."""
-    day = value[:10] if isinstance(value, str) else ""
-    shape = "".join("9" if c in "0123456789" else c for c in day)
-    return day if shape == "9999-99-99" else ""
+    """The day, if it begins with one."""
+    try:
+        return date.fromisoformat(str(value)[:10]).isoformat()
+    except ValueError:
+        return ""

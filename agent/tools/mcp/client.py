@@ -35,6 +35,7 @@ TOOLS_MOST: Final = 64
 NONSENSE_MOST: Final = 50
 """Lines that are no message: some servers print. More of them is no conversation."""
 REPLY_MOST: Final = 8_000_000
+_OTHER_INPUT: Final = "Call it again with other input, or go on without it."
 _CALLERS_END: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 log = structlog.get_logger()
 Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
@@ -54,29 +55,16 @@ class Waits:
     longest: float = 60.0
 
 
-class _Flood(httpx2.StreamError):
-    """A reply longer than any that can be meant."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
-    """A tool as its server offers it, made fit to be shown."""
-
-    name: str
-    title: str
-    spec: ToolSpec
-
-
 class McpConnection:
     """One server, connected as long as ``keep`` runs."""
 
-    def __init__(self, server: McpServer, waits: Waits | None = None) -> None:
+    def __init__(self, server: McpServer, waits: Waits) -> None:
         self.server = server
-        self._waits = waits or Waits()
-        self.offered: tuple[Offered, ...] = ()
+        self._waits = waits
+        self.tools: tuple[McpTool, ...] = ()
         self.tried = asyncio.Event()
         self._client: Client | None = None
-        self._connections = 0
+        self._pause = self._waits.pause
         self._ready = asyncio.Event()
         self._over = asyncio.Event()
         self._wanted = asyncio.Event()
@@ -86,25 +74,16 @@ class McpConnection:
         """Whether the server is there now."""
         return self._client is not None
 
-    @property
-    def longest_s(self) -> float:
-        """Seconds after which a call has ended: a connection is waited for first."""
-        return self._waits.ready + self.server.timeout_s
-
     async def keep(self) -> None:
         """Connect, again and again, until cancelled."""
-        pause = self._waits.pause
         while True:
             self._wanted.clear()
-            before = self._connections
             await outlived(f"mcp:{self.server.name}", self._connect)
-            if self._connections > before:
-                pause = self._waits.pause
             self.tried.set()
             with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
+                async with asyncio.timeout(self._pause):
                     await self._wanted.wait()
-            pause = min(pause * 2, self._waits.longest)
+            self._pause = min(self._pause * 2, self._waits.longest)
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
         """Call once. Raises ``McpFailed``; an exception of the SDK's own is left to the wall round tools."""
@@ -141,9 +120,9 @@ class McpConnection:
             async with asyncio.timeout(self._waits.start):
                 transport = await stack.enter_async_context(self._transport())
                 client = await stack.enter_async_context(Client(transport, cache=None))
-                self.offered = tuple([offered async for offered in _offered(client, self.server)])
-            self._connections += 1
-            log.info("mcp_server_connected", server=self.server.name, tools=len(self.offered))
+                self.tools = tuple([tool async for tool in self._offered(client)])
+            self._pause = self._waits.pause
+            log.info("mcp_server_connected", server=self.server.name, tools=len(self.tools))
             try:
                 self._client = client
                 self._ready.set()
@@ -153,6 +132,28 @@ class McpConnection:
                 self._client = None
                 self._ready.clear()
         log.info("mcp_server_gone", server=self.server.name)
+
+    async def _offered(self, client: Client) -> AsyncIterator[McpTool]:
+        """The server's tools that may be used and can be; the others are counted in the log."""
+        cursor, count, left_out = None, 0, 0
+        # A call waits for a connection first, and its own time-out says more than the wall's: the wall waits longer.
+        longest_s = self._waits.ready + self.server.timeout_s + 1
+        for _ in range(PAGES_MOST):
+            listed = await client.list_tools(cursor=cursor)
+            for tool in listed.tools:
+                said = tool.description or tool.title or ""
+                spec = fit_to_show(self.server.name, tool.name, said, tool.input_schema)
+                if spec and count < TOOLS_MOST and self.server.allows(tool.name):
+                    count += 1
+                    title = in_a_line(tool.title or tool.name)[:80]
+                    yield McpTool(self, tool.name, title, replace(spec, takes_s=longest_s))
+                else:
+                    left_out += 1
+            cursor = listed.next_cursor
+            if not cursor:
+                break
+        if left_out:
+            log.info("mcp_tools_left_out", server=self.server.name, tools=left_out)
 
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[AbstractAsyncContextManager[Any]]:
@@ -176,32 +177,27 @@ class McpFailed(ToolFailed):
         super().__init__(f"The server {server.name} {what}")
 
 
+@dataclass(frozen=True, slots=True)
 class McpTool:
-    """One tool of one server."""
+    """One tool of one server, which calls it ``name``. ``title`` and ``spec`` are fit to be shown."""
 
-    def __init__(self, connection: McpConnection, offered: Offered) -> None:
-        self._connection = connection
-        self._offered = offered
+    connection: McpConnection
+    name: str
+    title: str
+    spec: ToolSpec
 
-    @property
-    def spec(self) -> ToolSpec:
-        """How the model sees it. Its own time-out says more than the wall round tools, so it comes first."""
-        return replace(self._offered.spec, takes_s=self._connection.longest_s + 1)
-
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Call; what came back is the result's text and its source."""
-        name, server = self.spec.name, self._connection.server
-        result = await self._connection.call(self._offered.name, arguments)
+        server = self.connection.server
+        result = await self.connection.call(self.name, arguments)
         text = "\n".join(_texts(result)).encode("utf-8", "replace").decode()
         kept = text[: server.max_chars]
         if result.is_error:
-            hints = ("Call it again with other input, or go on without it.",)
             error = f"The tool failed: {in_a_line(kept) or 'without a word'}"
-            return ToolResult(call_id=call_id, tool=name, ok=False, error=error, hints=hints)
+            raise ToolFailed(error, _OTHER_INPUT)
         note = f"\n[Cut off: {len(kept)} of {len(text)} characters are shown.]" if kept != text else ""
-        source = Source(id=0, title=f"{server.name}: {self._offered.title}", text=kept, origin=f"tool:{name}")
-        sources = (source,) if kept.strip() else ()
-        return ToolResult(call_id=call_id, tool=name, ok=True, content=kept + note or "Done.", sources=sources)
+        source = Source(id=0, title=f"{server.name}: {self.title}", text=kept, origin=f"tool:{self.spec.name}")
+        return ToolResult(content=kept + note or "Done.", sources=(source,) if kept.strip() else ())
 
 
 class McpTools:
@@ -214,10 +210,9 @@ class McpTools:
     def __call__(self) -> dict[str, Tool]:
         """By name; of two tools of one name the first counts."""
         tools: dict[str, Tool] = {}
-        for connection in self.connections:
-            for offered in connection.offered:
-                if offered.spec.name not in tools and offered.spec.name not in self._reserved:
-                    tools[offered.spec.name] = McpTool(connection, offered)
+        for tool in (tool for connection in self.connections for tool in connection.tools):
+            if tool.spec.name not in self._reserved:
+                tools.setdefault(tool.spec.name, tool)
         return tools
 
 
@@ -273,8 +268,7 @@ class _Bounded(httpx2.AsyncByteStream):
         async for piece in self._stream:
             read += len(piece)
             if read > REPLY_MOST:
-                msg = "the reply is too long"
-                raise _Flood(msg)
+                raise httpx2.ReadError(message="the reply is too long")
             yield piece
 
     async def aclose(self) -> None:
@@ -286,9 +280,19 @@ async def _over_lines(child: ChildServer, ended: Callable[[], None]) -> AsyncIte
     """The SDK's messages as the lines of a process. ``ended`` is called when it says no more."""
     heard, hear = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     say, said = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def speak() -> None:
+        async with said:
+            async for message in said:
+                try:
+                    await child.say(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+                except OSError:
+                    ended()
+                    return
+
     async with heard, hear, say, said, anyio.create_task_group() as group:
         group.start_soon(_hear, child, heard, ended)
-        group.start_soon(_say, child, said, ended)
+        group.start_soon(speak)
         try:
             yield hear, say
         finally:
@@ -314,35 +318,6 @@ async def _hear(
         return
     finally:
         ended()
-
-
-async def _say(child: ChildServer, said: ObjectReceiveStream[SessionMessage], ended: Callable[[], None]) -> None:
-    async with said:
-        async for message in said:
-            try:
-                await child.say(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
-            except OSError:
-                ended()
-                return
-
-
-async def _offered(client: Client, server: McpServer) -> AsyncIterator[Offered]:
-    """The server's tools that may be used and can be; the others are counted in the log."""
-    cursor, count, left_out = None, 0, 0
-    for _ in range(PAGES_MOST):
-        listed = await client.list_tools(cursor=cursor)
-        for tool in listed.tools:
-            spec = fit_to_show(server.name, tool.name, tool.description or tool.title or "", tool.input_schema)
-            if spec and count < TOOLS_MOST and server.allows(tool.name):
-                count += 1
-                yield Offered(name=tool.name, title=in_a_line(tool.title or tool.name)[:80], spec=spec)
-            else:
-                left_out += 1
-        cursor = listed.next_cursor
-        if not cursor:
-            break
-    if left_out:
-        log.info("mcp_tools_left_out", server=server.name, tools=left_out)
 
 
 def _texts(result: types.CallToolResult) -> Iterator[str]:

@@ -49,8 +49,7 @@ class ChildServer:
             self._process.stdin.close()
         try:
             for asking in (None, signal.SIGTERM):
-                if asking is not None:
-                    self._signal(asking)
+                self._signal(asking)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(GRACE_S):
                         await self._drained()
@@ -66,10 +65,11 @@ class ChildServer:
             await out.read(1 << 16)
         await self._process.wait()
 
-    def _signal(self, which: signal.Signals) -> None:
+    def _signal(self, which: signal.Signals | None) -> None:
         """To the process and whatever it started: it leads a group of its own."""
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, which)
+            if which:
+                os.killpg(self._process.pid, which)
 
 
 @asynccontextmanager

@@ -176,7 +176,7 @@ async def test_i3_the_tools_of_a_turn_see_what_its_place_may_see(filled: Knowled
     tools: dict[str, Tool] = {tool.spec.name: tool for tool in knowledge_tools(filled)} | {"other": other}
     helped, hr = for_viewers(tools, HELP), for_viewers(tools, HR)
     assert helped["other"] is other
-    listed = [(await tools_["list_documents"].run("1", {})).content for tools_ in (helped, hr)]
+    listed = [(await tools_["list_documents"].run({})).content for tools_ in (helped, hr)]
     assert ["Salaries" in content for content in listed] == [False, True]
     assert "Notes" not in "".join(listed)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,18 +26,12 @@ class FunctionTool:
         schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
         return ToolSpec(name="find", description="Find.", parameters=schema)
 
-    async def run(self, call_id: str, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 (the protocol has it)
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         return await self._run(arguments)
 
 
 async def found(arguments: Mapping[str, Any]) -> ToolResult:
-    return ToolResult(
-        call_id="1",
-        tool="find",
-        ok=True,
-        content=arguments["q"] * 30,
-        sources=(Source(id=0, title="t", text="x" * 30),),
-    )
+    return ToolResult(content=arguments["q"] * 30, sources=(Source(id=0, title="t", text="x" * 30),))
 
 
 async def never(_: Mapping[str, Any]) -> ToolResult:
@@ -73,7 +68,7 @@ async def test_d5_content_and_sources_are_held_to_the_limit_and_it_is_said() -> 
 async def test_d5_short_results_stay_as_they_are() -> None:
     call = ToolCall(call_id="1", tool="find", input={"q": "a"})
     result = await call_tool({"find": FunctionTool(found)}, call, timeout_s=5, max_chars=100)
-    assert result == await found({"q": "a"})
+    assert result == replace(await found({"q": "a"}), call_id="1", tool="find", input={"q": "a"})
 
 
 async def test_d5_an_unknown_tool_is_a_result_that_names_the_known_ones() -> None:

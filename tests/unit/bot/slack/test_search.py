@@ -19,7 +19,6 @@ from agent.thread.store import ThreadStore
 from agent.tools.builtin.slack_search import (
     ORIGIN,
     SLACK_SEARCH,
-    Said,
     SlackSearchFailed,
     SlackSearchTool,
     permalinks_only,
@@ -174,10 +173,10 @@ def test_d3_the_token_comes_with_the_event_and_is_not_stored_with_the_letter(mor
 
 
 async def test_d3_nothing_found_and_a_failure_are_results() -> None:
-    async def nothing(_query: str, _limit: int) -> list[Said]:
+    async def nothing(_query: str, _limit: int) -> list[Source]:
         return []
 
-    async def away(_query: str, _limit: int) -> list[Said]:
+    async def away(_query: str, _limit: int) -> list[Source]:
         raise SlackSearchFailed("away")
 
     found = await searched(SlackSearchTool(nothing), {"query": "x"})

@@ -69,7 +69,7 @@ def test_d2_a_question_for_no_time_is_not_for_the_newest(text: str) -> None:
     [("latest price", ["new", "old", "undated"]), ("price", ["old", "new", "undated"])],
 )
 async def test_d2_a_search_for_the_newest_prefers_it_and_no_other_does(query: str, titles: list[str]) -> None:
-    result = await SearchTool(Shelf(OLD, NEW, UNDATED)).run("s", {"query": query})
+    result = await SearchTool(Shelf(OLD, NEW, UNDATED)).run({"query": query})
     assert [source.title for source in result.sources] == titles
 
 

@@ -9,7 +9,7 @@ import pytest
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.tools.builtin import knowledge
 from agent.tools.builtin.knowledge import LIST_TITLE, knowledge_tools
-from agent.tools.tool import Tool, ToolResult
+from agent.tools.tool import Tool, ToolFailed, ToolResult
 from agent.turn.progress import Policy
 from verification.types import Source
 
@@ -24,10 +24,7 @@ def tools(index: KnowledgeIndex, tmp_path: Path) -> dict[str, Tool]:
 
 
 async def test_d2_search_brings_one_source_a_stretch(tools: dict[str, Tool]) -> None:
-    assert await tools["search"].run("c1", {"query": "canteen"}) == ToolResult(
-        call_id="c1",
-        tool="search",
-        ok=True,
+    assert await tools["search"].run({"query": "canteen"}) == ToolResult(
         content="Alpha (a.md, line 5, updated 2026-01-02)",
         sources=(
             Source(
@@ -46,7 +43,7 @@ async def test_d2_what_is_found_and_too_long_is_named(index: KnowledgeIndex, tmp
         (tmp_path / f"{n}.md").write_text(f"# Page {n}\n\n{f'Kiwis ripen in {n} days. ' * 40}")
     index.index([tmp_path])
     search = knowledge_tools(index, source_tokens=300)[0]
-    result = await search.run("c", {"query": "kiwis"})
+    result = await search.run({"query": "kiwis"})
     assert len(result.sources) == 1
     assert result.content.count("Page ") == 3
     assert result.content.endswith("get_document reads one of them.")
@@ -61,11 +58,11 @@ async def test_d2_where_more_was_found_than_came_the_model_is_told_and_gets_the_
         (tmp_path / f"{name}.md").write_text(f"# Kiwis {name}\n\n{text}")
     index.index([tmp_path])
     search = knowledge_tools(index, source_tokens=0)[0]
-    all_of_it = await search.run("c", {"query": "kiwis", "limit": 20})
+    all_of_it = await search.run({"query": "kiwis", "limit": 20})
     assert "More passages" not in all_of_it.content
     brought: list[str] = []
     for page in range(1, len(all_of_it.sources) // 3 + 2):
-        result = await search.run("c", {"query": "kiwis", "limit": 3, "page": page})
+        result = await search.run({"query": "kiwis", "limit": 3, "page": page})
         brought += [source.text for source in result.sources]
         more = f"More passages have words of this query: its page {page + 1} brings the next." in result.content
         assert more == (len(brought) < len(all_of_it.sources))
@@ -73,13 +70,13 @@ async def test_d2_where_more_was_found_than_came_the_model_is_told_and_gets_the_
 
 
 async def test_d5_nothing_found_is_a_result(tools: dict[str, Tool]) -> None:
-    result = await tools["search"].run("c1", {"query": "zebra", "limit": 3})
+    result = await tools["search"].run({"query": "zebra", "limit": 3})
     assert (result.ok, result.sources) == (True, ())
     assert result.hints
 
 
 async def test_d2_the_list_is_one_source(tools: dict[str, Tool]) -> None:
-    result = await tools["list_documents"].run("c2", {})
+    result = await tools["list_documents"].run({})
     assert result.sources == (Source(id=0, title=LIST_TITLE, text="- Alpha (a.md), updated 2026-01-02"),)
     assert result.content.startswith("1 documents:\n- Alpha")
 
@@ -88,15 +85,15 @@ async def test_d2_an_empty_or_long_list_says_so(
     index: KnowledgeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listing = {tool.spec.name: tool for tool in knowledge_tools(index)}["list_documents"]
-    assert (await listing.run("c", {})).content == "There are no documents yet."
+    assert (await listing.run({})).content == "There are no documents yet."
     for n in range(3):
         (tmp_path / f"{n}.md").write_text(f"# D{n}")
         (tmp_path / f"{n}.md").write_text(f"# D{n}\n\ntext")
     index.index([tmp_path])
     monkeypatch.setattr(knowledge, "MOST_LISTED", 2)  # a limit, not behaviour
-    assert (await listing.run("c", {})).sources[0].text.endswith("\n- and 1 more")
+    assert (await listing.run({})).sources[0].text.endswith("\n- and 1 more")
     monkeypatch.setattr(knowledge, "MOST_TEXT", 50)  # as above
-    assert (await listing.run("c", {})).sources[0].text.endswith("\n- and 2 more")
+    assert (await listing.run({})).sources[0].text.endswith("\n- and 2 more")
 
 
 def test_d6_a_turn_cuts_nothing_off_that_the_tool_did_not_tell_of() -> None:
@@ -104,7 +101,7 @@ def test_d6_a_turn_cuts_nothing_off_that_the_tool_did_not_tell_of() -> None:
 
 
 async def test_d2_a_document_is_read_whole(tools: dict[str, Tool]) -> None:
-    result = await tools["get_document"].run("c3", {"document": "alpha"})
+    result = await tools["get_document"].run({"document": "alpha"})
     assert result.content == "Alpha (a.md)"
     assert result.sources[0].url == "https://docs.example/a.md"
     assert result.sources[0].text.endswith("The canteen opens at noon.\n")
@@ -112,12 +109,12 @@ async def test_d2_a_document_is_read_whole(tools: dict[str, Tool]) -> None:
 
 async def test_d2_a_long_document_is_cut_and_says_so(tools: dict[str, Tool], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knowledge, "MOST_TEXT", 10)  # a limit, not behaviour
-    result = await tools["get_document"].run("c3", {"document": "a.md"})
+    result = await tools["get_document"].run({"document": "a.md"})
     assert "the first 10 of" in result.content
     assert len(result.sources[0].text) == 10
 
 
 async def test_d5_an_unknown_document_is_a_result_with_hints(tools: dict[str, Tool]) -> None:
-    result = await tools["get_document"].run("c3", {"document": "gamma"})
-    assert (result.ok, result.error) == (False, "There is no document of that name.")
-    assert len(result.hints) == 2
+    with pytest.raises(ToolFailed, match="no document of that name") as failed:
+        await tools["get_document"].run({"document": "gamma"})
+    assert len(failed.value.hints) == 2

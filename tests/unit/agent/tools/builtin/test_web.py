@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from agent.actions import ToolCall
-from agent.tools.builtin.web import REPLY_MOST, SearxNG, WebSearchTool, open_searxng
+from agent.tools.builtin.web import REPLY_MOST, WebSearchTool, open_searxng
 from agent.tools.tool import ToolResult, call_tool
 from tests.support.searxng import LocalSearxNG
 
@@ -23,9 +23,9 @@ TEA = {
 }
 
 
-async def call(engine: SearxNG, **arguments: Any) -> ToolResult:
+async def call(engine: WebSearchTool, **arguments: Any) -> ToolResult:
     asked = ToolCall(call_id="1", tool="web_search", input=arguments)
-    return await call_tool({"web_search": WebSearchTool(engine)}, asked, timeout_s=20, max_chars=16_000)
+    return await call_tool({"web_search": engine}, asked, timeout_s=20, max_chars=16_000)
 
 
 async def search(server: LocalSearxNG, **arguments: Any) -> ToolResult:
@@ -112,7 +112,7 @@ async def test_d3_results_of_another_form_are_none() -> None:
 
 async def test_i4_a_search_engine_that_hangs_or_is_away() -> None:
     async with LocalSearxNG(hangs=True) as server, httpx2.AsyncClient(timeout=0.2, trust_env=False) as client:
-        found = await call(SearxNG(f"{server.url}/search", client), query="tea")
+        found = await call(WebSearchTool(f"{server.url}/search", client), query="tea")
     assert found.error == "The search engine did not answer in time."
     assert (await search(server, query="tea")).error == "The search engine cannot be reached."
 
