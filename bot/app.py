@@ -43,7 +43,7 @@ from bot.gates.services import GateServices, Helpers
 from bot.gates.stop import Cancel, EarlyStops, Stops
 from bot.install.connect import open_slack
 from bot.install.oauth import InstallPages
-from bot.install.workspaces import DeliveryOf, Reading, TeamBot, Workspaces, delivery_of, heed_uninstalling, language_of
+from bot.install.workspaces import DeliveryOf, TeamBot, Workspaces, heed_uninstalling
 from bot.queue.queue import Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import open_redis
@@ -216,18 +216,18 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             circuits=[engine.breaker],
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
-        reading, delivery = Reading(slack.workspaces), delivery_of(slack.workspaces)
+        workspaces = slack.workspaces
         turns = Turns(
-            mailbox, reading.handle, on_dead=reading.tell_dead,
-            concurrency=max(1, concurrency), drain_s=drain_s, sweep=Queueing(mailbox, delivery).sweep,
+            mailbox, workspaces.handle, on_dead=workspaces.tell_dead,
+            concurrency=max(1, concurrency), drain_s=drain_s, sweep=Queueing(mailbox, workspaces.delivery_of).sweep,
         )  # fmt: skip
-        app = build_app(slack.client, slack.workspaces)
+        app = build_app(slack.client, workspaces.authorize)
         if slack.installations is not None:
             heed_uninstalling(app, slack.installations)
         tasks = await stack.enter_async_context(beside())
-        listeners = register(app, team_bots.services(settings.admins, slack.workspaces, turns.cancel), tasks)
+        listeners = register(app, team_bots.services(settings.admins, workspaces, turns.cancel), tasks)
         front = _socket_front(app, settings, timeouts) if socket else None
-        intake = _intake(front, listeners, delivery)
+        intake = _intake(front, listeners, workspaces.delivery_of)
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers, records=observers.records,
             app=app,
@@ -311,7 +311,6 @@ class _TeamBots:
 
     def services(self, admins: frozenset[str], workspaces: Workspaces, cancel: Cancel) -> Services:
         """What the listeners of all workspaces hand things to."""
-        delivery = delivery_of(workspaces)
         stores = self.stores
         early_stops = EarlyStops(Stops(stores, cancel), stores, access=self.access)
         served = Served(self.redis, prefix=self.prefix)
@@ -321,7 +320,7 @@ class _TeamBots:
             admins=admins,
             pausing=self.stores.pausing,
             cancellations=self.stores.cancellations,
-            delivery_of=delivery,
+            delivery_of=workspaces.delivery_of,
         )
         return Services(
             access=self.access,
@@ -331,8 +330,8 @@ class _TeamBots:
             record=self.observers.records.load,
             complaint=self._complained,
             figures=self._figures,
-            delivery_of=delivery,
-            language_of=language_of(workspaces),
+            delivery_of=workspaces.delivery_of,
+            language_of=workspaces.language_of,
             count=self.observers.slack_event,
         )
 

@@ -108,9 +108,7 @@ async def _installed(settings: Settings, within_s: float) -> Check:
         seal = seal_of(settings)
         async with asyncio.timeout(within_s), open_redis(settings) as redis:
             installations = Installations(redis, seal)
-            found = [
-                kept.installation for team in await installations.teams() if (kept := await installations.find(team))
-            ]
+            found = [one for team in await installations.teams() if (one := await installations.find(team))]
     except WrongUse as error:
         return Check(name="Slack", ok=False, detail=str(error), remedy="Set what it names.")
     except (EmbeddedRedisError, RedisError, TimeoutError):

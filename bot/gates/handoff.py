@@ -139,7 +139,7 @@ async def _messages(request: HumanRequest, place: ThreadKey, **bounds: Any) -> S
 
 async def _find(request: HumanRequest, place: ThreadKey) -> Reply | None:
     """What an earlier try, or one without a reply, posted already."""
-    own = (await request.at.helpers.workspace.identity()).own
+    own = await request.at.helpers.workspace.own()
     messages = await _messages(request, place, oldest=request.since, limit=_PAGE)
     return next((m for m in messages if _is_hand_off(m, own, request.incoming.text)), None)
 

@@ -17,8 +17,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import WrongUse
 from bot.install.installations import BadKey, Installations, Seal
-from bot.install.oauth import Credentials, InstallPages, OAuthCalls, States
-from bot.install.workspaces import InstalledWorkspaces, OneWorkspace, OpenTeamBot, Workspaces
+from bot.install.oauth import InstallPages, OAuthCalls, States
+from bot.install.workspaces import InstalledWorkspaces, OpenTeamBot, TeamBot, Workspaces
 from bot.settings import Settings
 from bot.slack.client import open_client
 
@@ -52,26 +52,25 @@ async def open_slack(
     if not settings.many_workspaces:
         token = settings.slack_bot_token.get_secret_value()
         async with open_client(token, api_url=settings.slack_api_url) as client:
-            yield Slack(client=client, workspaces=OneWorkspace(open_team_bot(client)))
+            only = open_team_bot(client)
+
+            async def of(_team: str) -> TeamBot:
+                return only
+
+            yield Slack(client=client, workspaces=Workspaces(of))
         return
     teams = teams_of(settings)
     installations = Installations(redis, seal_of(settings), prefix=prefix)
     await _seal_anew(installations)
     secret = settings.slack_client_secret.get_secret_value()
-    credentials = Credentials(client_id=settings.slack_client_id, client_secret=secret)
     async with open_client("", api_url=settings.slack_api_url) as client:
-        calls = OAuthCalls(client, credentials)
+        calls = OAuthCalls(client, client_id=settings.slack_client_id, client_secret=secret)
         yield Slack(
             client=client,
-            workspaces=InstalledWorkspaces(installations, calls, client, open_team_bot),
+            workspaces=Workspaces(InstalledWorkspaces(installations, calls, client, open_team_bot).of),
             installations=installations,
             installing=InstallPages(
-                credentials=credentials,
-                calls=calls,
-                states=States(redis, prefix=prefix),
-                installations=installations,
-                api_url=settings.slack_api_url,
-                teams=teams,
+                calls=calls, states=States(redis, prefix=prefix), installations=installations, teams=teams
             ),
         )
 

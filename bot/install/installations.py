@@ -7,9 +7,8 @@ that no key opens stays as it is and counts as absent.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 import structlog
@@ -36,7 +35,10 @@ class BadKey(ValueError):  # noqa: N818 - what is wrong, not that something is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """Orion in one workspace. Times are seconds since 1970; ``expires_at`` 0 means that the token does not expire."""
+    """Orion in one workspace. Times are seconds since 1970; ``expires_at`` 0 means that the token does not expire.
+
+    ``sealed`` is the text under which it was found in Redis: by it a change is noticed.
+    """
 
     team: str
     name: str = ""
@@ -47,14 +49,7 @@ class Installation:
     refresh_token: str = ""
     expires_at: float = 0.0
     installed_at: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """An installation and the text it stands under in Redis, by which a change of it is noticed."""
-
-    installation: Installation
-    sealed: str
+    sealed: str = field(default="", compare=False, repr=False)
 
 
 class Seal:
@@ -76,18 +71,18 @@ class Seal:
 
     def open(self, sealed: str) -> str | None:
         """The text; None when no key opens it or it was changed."""
-        try:
-            return self._all.decrypt(sealed).decode()
-        except InvalidToken:
-            return None
+        return _opened(self._all, sealed)
 
     def fresh(self, sealed: str) -> bool:
         """Whether the first key sealed it."""
-        try:
-            self._first.decrypt(sealed)
-        except InvalidToken:
-            return False
-        return True
+        return _opened(self._first, sealed) is not None
+
+
+def _opened(fernet: Fernet | MultiFernet, sealed: str) -> str | None:
+    try:
+        return fernet.decrypt(sealed).decode()
+    except InvalidToken:
+        return None
 
 
 class Installations:
@@ -97,15 +92,12 @@ class Installations:
         self._redis = redis
         self._seal = seal
         self._prefix = prefix
+        self._teams_key = f"{prefix}:installs"
         self._swap = redis.register_script(SWAP)
 
     def key(self, team: str) -> str:
         """Where a workspace's installation stands. It stays until the workspace uninstalls."""
         return f"{self._prefix}:install:{team}"
-
-    def teams_key(self) -> str:
-        """Where the set of workspaces stands."""
-        return f"{self._prefix}:installs"
 
     def refreshing(self, team: str) -> Lock:
         """The lock under which a workspace's token is refreshed: a refresh token works once."""
@@ -113,35 +105,29 @@ class Installations:
 
     async def teams(self) -> tuple[str, ...]:
         """The ids of all workspaces, sorted."""
-        found = await self._redis.smembers(self.teams_key())
-        return tuple(sorted(str(team) for team in found))
+        return tuple(sorted(map(str, await self._redis.smembers(self._teams_key))))
 
-    async def find(self, team: str) -> Kept | None:
+    async def find(self, team: str) -> Installation | None:
         """A workspace's installation; sealed anew if an older key sealed it."""
         sealed = await self._redis.get(self.key(team))
         if not sealed:
             return None
-        opened = self._seal.open(str(sealed))
-        installation = _read(opened) if opened is not None else None
-        if installation is None or installation.team != team:  # a copy of another workspace's entry is none of ours
+        found = _read(self._seal.open(str(sealed)), str(sealed))
+        if found is None or found.team != team:  # a copy of another workspace's entry is none of ours
             _log.error("installation_unreadable", team=team)
             return None
-        kept = Kept(installation=installation, sealed=str(sealed))
-        if self._seal.fresh(kept.sealed):
-            return kept
-        return await self.replace(kept, installation) or await self.find(team)
+        return found if self._seal.fresh(found.sealed) else await self.replace(found, found) or await self.find(team)
 
     async def save(self, installation: Installation) -> None:
         """A workspace installed Orion, or did so again: this counts from now on."""
         await self._redis.set(self.key(installation.team), self._sealed(installation))
-        await self._redis.sadd(self.teams_key(), installation.team)
+        await self._redis.sadd(self._teams_key, installation.team)
 
-    async def replace(self, kept: Kept, installation: Installation) -> Kept | None:
-        """Write over what was read; None when something else stands there by now."""
+    async def replace(self, found: Installation, installation: Installation) -> Installation | None:
+        """Write over what was found; None when something else stands there by now."""
         sealed = self._sealed(installation)
-        if not await self._swap(keys=[self.key(installation.team)], args=[kept.sealed, sealed]):
-            return None
-        return Kept(installation=installation, sealed=sealed)
+        swapped = await self._swap(keys=[self.key(installation.team)], args=[found.sealed, sealed])
+        return replace(installation, sealed=sealed) if swapped else None
 
     async def delete(self, team: str, *, as_of: float | None = None) -> bool:
         """Forget a workspace's tokens; those of an installation made after ``as_of`` stay. Returns whether any went.
@@ -149,12 +135,12 @@ class Installations:
         An uninstalling that Slack tells twice, or late, must not end the installation that came after it. What no key
         opens goes as well.
         """
-        kept = await self.find(team)
+        found = await self.find(team)
         # Slack's event times are whole seconds: one more lets an event of the same second count.
-        if kept is not None and as_of is not None and kept.installation.installed_at > as_of + 1:
+        if found is not None and as_of is not None and found.installed_at > as_of + 1:
             return False
         gone = await self._redis.delete(self.key(team))
-        await self._redis.srem(self.teams_key(), team)
+        await self._redis.srem(self._teams_key, team)
         return bool(gone)
 
     async def seal_anew(self) -> int:
@@ -162,18 +148,13 @@ class Installations:
         return sum([await self.find(team) is not None for team in await self.teams()])
 
     def _sealed(self, installation: Installation) -> str:
-        return self._seal.close(json.dumps(asdict(installation)))
+        return self._seal.close(json.dumps(asdict(replace(installation, sealed=""))))
 
 
-def _read(text: str) -> Installation | None:
+def _read(text: str | None, sealed: str) -> Installation | None:
     """The installation, fields of a newer version left out; None when it is none."""
     try:
-        fields = json.loads(text)
+        fields = json.loads(text or "") | {"sealed": sealed}
         return Installation(**{name: fields[name] for name in Installation.__slots__ if name in fields})
     except (ValueError, TypeError):
         return None
-
-
-def now() -> float:
-    """Seconds since 1970, the time of Slack's events."""
-    return time.time()

@@ -8,22 +8,24 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 import structlog
 from aiohttp import web
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
-from slack_sdk.errors import SlackApiError
+from slack_sdk.oauth import AuthorizeUrlGenerator
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.install.installations import Installation, Installations, now
+from bot.install.installations import Installation, Installations
 from bot.slack.manifest import BOT_SCOPES, REDIRECT_PATH, SEARCH_SCOPE
 from bot.slack.payload import mapping, string
+from bot.slack.web_api import DeliveryFailed, heard
 from observability.loopback import is_loopback
 
 INSTALL_PATH: Final = "/slack/install"
@@ -34,6 +36,9 @@ MOST_A_MINUTE: Final = 120
 """States handed out a minute, to all browsers together: a page that anybody may open must not fill Redis."""
 # Bytes: a state cannot be guessed within its ten minutes, or ever.
 _ENTROPY: Final = 32
+_CALL_S: Final = 20.0
+_ORG_WIDE_REASON: Final = "org_wide"
+_INCOMPLETE_REASON: Final = "incomplete_reply"
 _log = structlog.get_logger()
 
 _HEADERS: Final = {
@@ -53,41 +58,25 @@ _NOT_ALLOWED: Final = "Nothing was installed: this Orion does not serve that wor
 _BUSY: Final = "Too many installations were begun just now. Wait a minute and try again."
 
 
-class OAuthFailed(Exception):  # noqa: N818 - an outcome that callers expect, named as one
-    """Slack did not grant it. ``permanent`` tells a refusal from a Slack that is away."""
-
-    def __init__(self, reason: str, *, permanent: bool) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.permanent = permanent
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
-    """The app's own, from its page at Slack."""
-
-    client_id: str
-    client_secret: str
-
-
 class OAuthCalls:
-    """``oauth.v2.access``, with a client that has no token of its own."""
+    """``oauth.v2.access``, by the app's own credentials, with a ``client`` that has no token."""
 
-    def __init__(self, client: AsyncWebClient, credentials: Credentials) -> None:
-        self._client = client
-        self._credentials = credentials
+    def __init__(self, client: AsyncWebClient, *, client_id: str, client_secret: str) -> None:
+        self.client = client
+        self.client_id = client_id
+        # Not the SDK's ``oauth_v2_access``: it signs in with a class that aiohttp has given up.
+        self._sign_in = {"Authorization": aiohttp.encode_basic_auth(client_id, client_secret)}
 
     async def exchange(self, code: str) -> Installation:
-        """What a code that a browser brought stands for. Raises ``OAuthFailed``."""
-        reply = await self._call("oauth.v2.access", code=code)
-        granted = _granted(reply)
+        """What a code that a browser brought stands for. Raises ``DeliveryFailed``."""
+        granted = _granted(await self._access(code=code))
         # The grant does not name the bot's own ids, by which its own messages are known.
-        identity = await self._call("auth.test", token=granted.bot_token)
+        identity = await _heard(self.client.auth_test(token=granted.bot_token))
         return replace(granted, bot_id=string(identity, "bot_id"), bot_user=string(identity, "user_id"))
 
     async def refreshed(self, held: Installation) -> Installation:
-        """The same installation with a new token; the refresh token is used up. Raises ``OAuthFailed``."""
-        reply = await self._call("oauth.v2.access", grant_type="refresh_token", refresh_token=held.refresh_token)
+        """The same installation with a new token; the refresh token is used up. Raises ``DeliveryFailed``."""
+        reply = await self._access(grant_type="refresh_token", refresh_token=held.refresh_token)
         new = _granted(reply, team=held.team)
         return replace(
             held,
@@ -97,32 +86,21 @@ class OAuthCalls:
         )
 
     async def revoke(self, token: str) -> None:
-        """Give a token back. Raises ``OAuthFailed``."""
-        await self._call("auth.revoke", token=token)
+        """Give a token back. Raises ``DeliveryFailed``."""
+        await _heard(self.client.auth_revoke(token=token))
 
-    async def _call(self, method: str, *, token: str = "", **params: str) -> Mapping[str, Any]:
-        ours = aiohttp.encode_basic_auth(self._credentials.client_id, self._credentials.client_secret)
-        headers = {"Authorization": f"Bearer {token}" if token else ours}
-        try:
-            reply = await self._client.api_call(method, data=params, headers=headers)
-        except SlackApiError as error:
-            status = getattr(error.response, "status_code", 0) or getattr(error.response, "status", 0)
-            reason = string(getattr(error.response, "data", None), "error") or f"http_{status}"
-            raise OAuthFailed(reason, permanent=status == 200 and reason not in _PASSING) from None  # noqa: PLR2004
-        except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-            raise OAuthFailed(type(error).__name__, permanent=False) from None
-        return mapping(reply.data)
+    async def _access(self, **params: str) -> Mapping[str, Any]:
+        return await _heard(self.client.api_call("oauth.v2.access", data=params, headers=self._sign_in))
 
 
-_ORG_WIDE_REASON: Final = "org_wide"
-_INCOMPLETE_REASON: Final = "incomplete_reply"
-_PASSING: Final = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+async def _heard(call: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:
+    return mapping((await heard(call, _CALL_S)).data)
 
 
 def _granted(reply: Mapping[str, Any], *, team: str = "") -> Installation:
-    """What ``oauth.v2.access`` granted. Raises ``OAuthFailed`` when it is not a bot's token for one workspace."""
+    """What ``oauth.v2.access`` granted. Raises ``DeliveryFailed`` when it is not a bot's token for one workspace."""
     if reply.get("is_enterprise_install"):
-        raise OAuthFailed(_ORG_WIDE_REASON, permanent=True)
+        raise DeliveryFailed(_ORG_WIDE_REASON, permanent=True)
     seconds = reply.get("expires_in")
     found = Installation(
         team=team or string(reply, "team", "id"),
@@ -132,16 +110,16 @@ def _granted(reply: Mapping[str, Any], *, team: str = "") -> Installation:
         bot_id="",
         scopes=string(reply, "scope"),
         refresh_token=string(reply, "refresh_token"),
-        expires_at=now() + seconds if isinstance(seconds, int) and seconds > 0 else 0.0,
-        installed_at=now(),
+        expires_at=time.time() + seconds if isinstance(seconds, int) and seconds > 0 else 0.0,
+        installed_at=time.time(),
     )
     if not found.team or not found.bot_token:
-        raise OAuthFailed(_INCOMPLETE_REASON, permanent=True)
+        raise DeliveryFailed(_INCOMPLETE_REASON, permanent=True)
     return found
 
 
 class States:
-    """States under way, each bound to one browser. Every method raises ``RedisError`` when Redis is away."""
+    """States under way. Every method raises ``RedisError`` when Redis is away."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
         self._redis = redis
@@ -149,15 +127,11 @@ class States:
 
     def key(self, state: str) -> str:
         """Where a state stands: under its digest, so that no browser chooses a key."""
-        return f"{self._prefix}:oauth_state:{_digest(state)}"
+        return f"{self._prefix}:oauth_state:{hashlib.sha256(state.encode('utf-8', 'replace')).hexdigest()}"
 
-    def count_key(self, minute: int) -> str:
-        """Where it is counted how many states a minute gave out."""
-        return f"{self._prefix}:oauth_begun:{minute}"
-
-    async def begin(self, browser: str) -> str | None:
-        """A new state for this browser; None when too many were begun."""
-        counter = self.count_key(int(now() // 60))
+    async def begin(self) -> str | None:
+        """A new state; None when too many were begun."""
+        counter = f"{self._prefix}:oauth_begun:{time.time() // 60:.0f}"
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.incr(counter)
             pipe.expire(counter, 120)
@@ -165,29 +139,23 @@ class States:
         if begun > MOST_A_MINUTE:
             return None
         state = secrets.token_urlsafe(_ENTROPY)
-        await self._redis.set(self.key(state), _digest(browser), ex=STATE_S)
+        await self._redis.set(self.key(state), "1", ex=STATE_S)
         return state
 
-    async def finish(self, state: str, browser: str) -> bool:
-        """Whether the state was given to this browser. Whatever the answer, it is used up."""
+    async def finish(self, state: str, cookie: str) -> bool:
+        """Whether the state was given to the browser with this cookie. Whatever the answer, it is used up."""
         # Read and gone in one step: of two tabs with one state only one gets through.
-        expected = await self._redis.getdel(self.key(state))
-        return bool(expected) and hmac.compare_digest(str(expected), _digest(browser))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+        begun = await self._redis.getdel(self.key(state))
+        return bool(begun) and hmac.compare_digest(self.key(state), self.key(cookie))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallPages:
-    """The two pages. ``api_url`` tells where Slack's page for consent is; empty ``teams`` allows every workspace."""
+    """The two pages. Empty ``teams`` allow every workspace. The browser's half of a state is its cookie."""
 
-    credentials: Credentials
     calls: OAuthCalls
     states: States
     installations: Installations
-    api_url: str
     teams: frozenset[str] = frozenset()
 
     def routes(self) -> list[web.RouteDef]:
@@ -196,26 +164,27 @@ class InstallPages:
 
     async def begin(self, request: web.Request) -> web.StreamResponse:
         """Send the browser to Slack, with a state that only it can bring back; ``?search=1`` also asks to search."""
-        browser = secrets.token_urlsafe(_ENTROPY)
         try:
-            state = await self.states.begin(browser)
+            state = await self.states.begin()
         except RedisError:
             return _page(_AWAY, 503)
         if state is None:
             return _page(_BUSY, 429)
         scopes = (*BOT_SCOPES, SEARCH_SCOPE) if request.query.get("search") == "1" else BOT_SCOPES
-        query = urlencode({"client_id": self.credentials.client_id, "scope": ",".join(scopes), "state": state})
-        response = web.Response(status=302, headers={**_HEADERS, "Location": f"{consent_url(self.api_url)}?{query}"})
-        _bind(response, request, browser, STATE_S)
+        consent = AuthorizeUrlGenerator(
+            client_id=self.calls.client_id, scopes=scopes, authorization_url=consent_url(self.calls.client.base_url)
+        )
+        response = web.Response(status=302, headers={**_HEADERS, "Location": consent.generate(state)})
+        _bind(response, request, state, STATE_S)
         return response
 
     async def finish(self, request: web.Request) -> web.StreamResponse:
         """Take what the browser brings back from Slack."""
         try:
             text, status = await self._finish(request.query, request.cookies.get(COOKIE, ""))
-        except OAuthFailed as failure:
+        except DeliveryFailed as failure:
             _log.warning("install_failed", reason=failure.reason)
-            text, status = (_REFUSED, 400) if failure.permanent else (_AWAY, 503)
+            text, status = (_REFUSED, 400) if failure.refused else (_AWAY, 503)
             if failure.reason == _ORG_WIDE_REASON:
                 text = _ORG_WIDE
         except RedisError as error:
@@ -225,8 +194,8 @@ class InstallPages:
         _bind(response, request, "", 0)
         return response
 
-    async def _finish(self, query: Mapping[str, str], browser: str) -> tuple[str, int]:
-        if not await self.states.finish(query.get("state", ""), browser):
+    async def _finish(self, query: Mapping[str, str], cookie: str) -> tuple[str, int]:
+        if not await self.states.finish(query.get("state", ""), cookie):
             return _STALE, 400
         if "error" in query or not query.get("code"):
             return _CANCELLED, 400
@@ -243,15 +212,14 @@ class InstallPages:
 
 def consent_url(api_url: str) -> str:
     """Slack's page for consent, beside the Web API at ``api_url``."""
-    parts = urlsplit(api_url)
-    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/api')}/oauth/v2/authorize"
+    return f"{api_url.rstrip('/').removesuffix('/api')}/oauth/v2/authorize"
 
 
-def _bind(response: web.StreamResponse, request: web.Request, browser: str, seconds: int) -> None:
-    """Give the browser its half of the state, or take it back. Behind a proxy the way is TLS though we see none."""
+def _bind(response: web.StreamResponse, request: web.Request, state: str, seconds: int) -> None:
+    # Behind a proxy the way is TLS though we see none.
     secure = not is_loopback(str(request.url))
     response.set_cookie(
-        COOKIE, browser, max_age=seconds, path=REDIRECT_PATH, httponly=True, secure=secure, samesite="Lax"
+        COOKIE, state, max_age=seconds, path=REDIRECT_PATH, httponly=True, secure=secure, samesite="Lax"
     )
 
 

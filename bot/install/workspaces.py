@@ -7,9 +7,10 @@ Tokens that expire are renewed once, however many processes notice. There is no 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final
 
 import structlog
 from redis.exceptions import LockError
@@ -18,13 +19,13 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.delivery.delivery import Delivery
-from bot.install.installations import Installation, Installations, Kept, now
-from bot.install.oauth import OAuthCalls, OAuthFailed
+from bot.install.installations import Installation, Installations
+from bot.install.oauth import OAuthCalls
 from bot.queue.ending import OK, Ending, later
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
 from bot.queue.worker import Handle, OnDead
-from bot.slack.client import Identity, NotAuthorized, Workspace
+from bot.slack.client import NotAuthorized, Workspace, client_beside
 from bot.slack.message import Own
 from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed
@@ -38,7 +39,7 @@ LEAST_LEFT_S: Final = 60.0
 AGAIN_S: Final = 30.0
 _log = structlog.get_logger()
 
-
+DeliveryOf = Callable[[str], Awaitable[Delivery]]
 LanguageOf = Callable[[str, str], Awaitable[str | None]]
 
 
@@ -56,29 +57,54 @@ class TeamBot:
 OpenTeamBot = Callable[[AsyncWebClient], TeamBot]
 
 
-class Workspaces(Protocol):
-    """Finds the desk of a team."""
+@dataclass(frozen=True, slots=True)
+class Workspaces:
+    """What arrives is handed to the bot of its team; ``of`` raises ``DeliveryFailed`` where that is not served now."""
 
-    async def of(self, team: str) -> TeamBot:
-        """The team's desk. Raises ``DeliveryFailed`` when the team is not served, or cannot be right now."""
+    of: Callable[[str], Coroutine[Any, Any, TeamBot]]
 
     async def authorize(self, team: str | None) -> AuthorizeResult | None:
         """Bolt's authorisation; None for a team that is not served. Raises ``NotAuthorized`` to get no ack."""
+        try:
+            team_bot = await self.of(team or "")
+        except DeliveryFailed as failure:
+            if failure.reason == NOT_INSTALLED:
+                return None
+            raise NotAuthorized(failure.reason) from None
+        return await team_bot.workspace.authorize()
 
+    async def delivery_of(self, team: str) -> Delivery:
+        """Where to post for a team. Raises ``DeliveryFailed``."""
+        return (await self.of(team)).delivery
 
-class OneWorkspace:
-    """The workspace that ``SLACK_BOT_TOKEN`` belongs to."""
+    async def language_of(self, team: str, user: str) -> str | None:
+        """What a person of a team uses Slack in. Raises ``DeliveryFailed``."""
+        return await (await self.of(team)).language_of(team, user)
 
-    def __init__(self, team_bot: TeamBot) -> None:
-        self._team_bot = team_bot
+    async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
+        """Handle a claimed message. One of a workspace that is served no longer is put away."""
+        try:
+            team_bot = await self._of(claimed)
+        except DeliveryFailed as failure:
+            return OK if failure.permanent else later(AGAIN_S)
+        return await team_bot.handle(claimed, lease)
 
-    async def of(self, team: str) -> TeamBot:  # noqa: ARG002 - there is but one
-        """The one desk."""
-        return self._team_bot
+    async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
+        """Tell that a message was given up, where it can be told. Raises ``DeliveryFailed`` where Slack is away."""
+        try:
+            team_bot = await self._of(claimed)
+        except DeliveryFailed as failure:
+            if not failure.permanent:
+                raise  # the message is kept, and its person told by a later try
+            return
+        await team_bot.tell_dead(claimed, lease, reason)
 
-    async def authorize(self, team: str | None = None) -> AuthorizeResult:
-        """As its token says."""
-        return await self._team_bot.workspace.authorize(team)
+    async def _of(self, claimed: Claimed) -> TeamBot:
+        try:
+            return await self.of(claimed.thread.partition(":")[0])  # no id of a team holds a colon
+        except DeliveryFailed as failure:
+            _log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
+            raise
 
 
 class InstalledWorkspaces:
@@ -94,146 +120,64 @@ class InstalledWorkspaces:
         self._team_bots: dict[str, TeamBot] = {}
 
     async def of(self, team: str) -> TeamBot:
-        """The team's desk, with the token that stands in Redis right now.
+        """The team's bot, with the token that stands in Redis right now.
 
         Raises ``DeliveryFailed``: ``not_installed``, or the token ran out and cannot be renewed.
         """
-        kept = await self._installations.find(team) if team else None
-        if kept is None:
+        found = await self._installations.find(team) if team else None
+        if found is None:
             # What served a workspace that is gone must not live on with its token.
             self._team_bots.pop(team, None)
             raise DeliveryFailed(NOT_INSTALLED, permanent=True)
-        found = (await self._fresh(kept)).installation
-        team_bot = self._team_bots.get(team) or self._team_bots.setdefault(
-            team, self._open_team_bot(self._client_for(found))
-        )
-        own = Own(user=found.bot_user, bot=found.bot_id)
-        team_bot.workspace.adopt(found.bot_token, Identity(team=team, own=own))
+        found = await self._fresh(found)
+        if team not in self._team_bots:
+            self._team_bots[team] = self._open_team_bot(client_beside(self._client, found.bot_token))
+        team_bot = self._team_bots[team]
+        team_bot.workspace.adopt(found.bot_token, Own(user=found.bot_user, bot=found.bot_id, team=team))
         return team_bot
 
-    async def authorize(self, team: str | None) -> AuthorizeResult | None:
-        """As the team's installation says."""
-        try:
-            team_bot = await self.of(team or "")
-        except DeliveryFailed as failure:
-            if failure.reason == NOT_INSTALLED:
-                return None
-            raise NotAuthorized(failure.reason) from None
-        return await team_bot.workspace.authorize(team)
-
-    def _client_for(self, found: Installation) -> AsyncWebClient:
-        shared = self._client
-        # Without the SDK's retries: ours count every try, and two kinds of them would multiply.
-        client = AsyncWebClient(
-            token=found.bot_token,
-            base_url=shared.base_url,
-            session=shared.session,
-            logger=shared._logger,  # noqa: SLF001 - the SDK keeps it nowhere else, and its own would quote payloads
-            retry_handlers=[],
-        )
-        client.proxy = shared.proxy
-        return client
-
-    async def _fresh(self, kept: Kept) -> Kept:
+    async def _fresh(self, found: Installation) -> Installation:
         """The installation with a token that still lives for a while."""
-        if not _ending(kept.installation, RENEW_BEFORE_S):
-            return kept
+        if not _ending(found, RENEW_BEFORE_S):
+            return found
         try:
             # A refresh token works once: whoever is cancelled meanwhile must not take the new one along.
-            return await asyncio.shield(self._renewed(kept.installation.team)) or kept
-        except (OAuthFailed, LockError) as error:
-            reason = error.reason if isinstance(error, OAuthFailed) else "refresh_locked"
-            _log.warning("token_not_refreshed", team=kept.installation.team, reason=reason)
-            if _ending(kept.installation, LEAST_LEFT_S):
-                permanent = isinstance(error, OAuthFailed) and error.permanent
+            return await asyncio.shield(self._renewed(found.team)) or found
+        except (DeliveryFailed, LockError) as error:
+            reason = error.reason if isinstance(error, DeliveryFailed) else "refresh_locked"
+            _log.warning("token_not_refreshed", team=found.team, reason=reason)
+            if _ending(found, LEAST_LEFT_S):
+                permanent = isinstance(error, DeliveryFailed) and error.refused
                 raise DeliveryFailed(reason, permanent=permanent) from None
-            return kept
+            return found
 
-    async def _renewed(self, team: str) -> Kept | None:
+    async def _renewed(self, team: str) -> Installation | None:
         """Under the lock: renew, unless another process just did. What was installed anew meanwhile counts."""
         async with self._installations.refreshing(team):
-            thread_mode = await self._installations.find(team)
-            if thread_mode is None or not _ending(thread_mode.installation, RENEW_BEFORE_S):
-                return thread_mode
-            renewed = await self._oauth.refreshed(thread_mode.installation)
+            found = await self._installations.find(team)
+            if found is None or not _ending(found, RENEW_BEFORE_S):
+                return found
+            renewed = await self._oauth.refreshed(found)
             _log.info("token_refreshed", team=team)
-            return await self._installations.replace(thread_mode, renewed) or await self._installations.find(team)
+            return await self._installations.replace(found, renewed) or await self._installations.find(team)
 
 
 def _ending(found: Installation, within_s: float) -> bool:
-    return 0 < found.expires_at < now() + within_s
-
-
-class Reading:
-    """Hands each claimed message to the desk of its team."""
-
-    def __init__(self, workspaces: Workspaces) -> None:
-        self._workspaces = workspaces
-
-    async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """As the desk does. A message of a workspace that is served no longer is put away."""
-        try:
-            team_bot = await self._workspaces.of(team_of(claimed))
-        except DeliveryFailed as failure:
-            _log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
-            return OK if failure.permanent else later(AGAIN_S)
-        return await team_bot.handle(claimed, lease)
-
-    async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """As the desk does, where there is one. Raises ``DeliveryFailed`` where Slack is away."""
-        try:
-            team_bot = await self._workspaces.of(team_of(claimed))
-        except DeliveryFailed as failure:
-            _log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
-            if not failure.permanent:
-                raise  # the message is kept, and its person told by a later try
-            return
-        await team_bot.tell_dead(claimed, lease, reason)
-
-
-def team_of(claimed: Claimed) -> str:
-    """The team in a message's thread: the part before the first colon, which no id holds."""
-    return claimed.thread.partition(":")[0]
+    return 0 < found.expires_at < time.time() + within_s
 
 
 def heed_uninstalling(app: AsyncApp, installations: Installations) -> None:
     """Delete a workspace's tokens when it revokes or uninstalls. Must be registered before the other listeners."""
 
     async def uninstalled(body: dict[str, object]) -> None:
-        await _forget(installations, body)
+        team, when = string(body, "team_id"), body.get("event_time")
+        if team:
+            gone = await installations.delete(team, as_of=float(when) if isinstance(when, int | float) else None)
+            _log.info("workspace_uninstalled", team=team, tokens_deleted=gone)
 
     async def revoked(body: dict[str, object]) -> None:
-        bots = mapping(body, "event", "tokens").get("bot")
-        if isinstance(bots, list) and bots:  # people revoking their own tokens are none of ours
-            await _forget(installations, body)
+        if mapping(body, "event", "tokens").get("bot"):  # people revoking their own tokens are none of ours
+            await uninstalled(body)
 
     app.event("app_uninstalled")(uninstalled)
     app.event("tokens_revoked")(revoked)
-
-
-async def _forget(installations: Installations, body: dict[str, object]) -> None:
-    team, when = string(body, "team_id"), body.get("event_time")
-    if team:
-        gone = await installations.delete(team, as_of=float(when) if isinstance(when, int | float) else None)
-        _log.info("workspace_uninstalled", team=team, tokens_deleted=gone)
-
-
-DeliveryOf = Callable[[str], Awaitable[Delivery]]
-
-
-def delivery_of(workspaces: Workspaces) -> DeliveryOf:
-    """Where to post for a team. Raises ``DeliveryFailed`` when called for one that is not served."""
-
-    async def found(team: str) -> Delivery:
-        return (await workspaces.of(team)).delivery
-
-    return found
-
-
-def language_of(workspaces: Workspaces) -> LanguageOf:
-    """What a person of a team uses Slack in. Raises ``DeliveryFailed`` where that cannot be found out."""
-
-    async def found(team: str, user: str) -> str | None:
-        return await (await workspaces.of(team)).language_of(team, user)
-
-    return found

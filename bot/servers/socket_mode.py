@@ -10,6 +10,7 @@ import asyncio
 import json
 import random
 from contextlib import suppress
+from dataclasses import dataclass
 from time import time
 from typing import Final
 
@@ -40,16 +41,15 @@ class SocketClosingError(ConnectionError):
 class PacedClient(SocketModeClient):
     """The SDK's client, which waits before it asks for another socket if Slack did not greet on the last one."""
 
-    def __init__(self, app: AsyncApp, app_token: str, *, ping_interval_s: float, first_pause_s: float) -> None:
+    def __init__(self, front: SocketFront) -> None:
         super().__init__(
-            app_token,
+            front.app_token,
             logger=library_logger(),
-            web_client=app.client,
-            ping_interval=ping_interval_s,
+            web_client=front.app.client,
+            ping_interval=front.ping_interval_s,
         )
         self.closing = asyncio.Event()
-        self._app = app
-        self._first_pause_s = first_pause_s
+        self._front = front
         self._ungreeted = 0
         self._greeted: aiohttp.ClientWebSocketResponse | None = None
         self.socket_mode_request_listeners.append(self._take)
@@ -63,7 +63,7 @@ class PacedClient(SocketModeClient):
     async def issue_new_wss_url(self) -> str:
         """As the SDK does, in time. Raises ``SocketClosingError`` when there is no need any more."""
         if self._ungreeted:
-            pause_s = min(self._first_pause_s * 2.0 ** (self._ungreeted - 1), MOST_PAUSE_S)
+            pause_s = min(self._front.first_pause_s * 2.0 ** (self._ungreeted - 1), MOST_PAUSE_S)
             log.warning("slack_socket_waits", ungreeted=self._ungreeted, wait_s=round(pause_s, 2))
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_s * random.uniform(0.8, 1.2)):  # noqa: S311 - spreads retries only
@@ -84,7 +84,7 @@ class PacedClient(SocketModeClient):
     async def _take(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         """One envelope, as Bolt's own adapter takes it: its ack goes out when the listeners are done."""
         began = time()
-        await send_async_response(client, request, await run_async_bolt_app(self._app, request), began)
+        await send_async_response(client, request, await run_async_bolt_app(self._front.app, request), began)
 
     async def _hear(self, message: aiohttp.WSMessage) -> None:
         """Slack's own words about the socket."""
@@ -92,26 +92,21 @@ class PacedClient(SocketModeClient):
             said = json.loads(message.data)
         except (TypeError, ValueError):
             return
-        match string(said, "type"):
-            case "hello":
-                self._ungreeted, self._greeted = 0, self.current_session
-            case "disconnect":
-                log.warning("slack_socket_dropped", reason=string(said, "reason"))
-            case _:
-                pass
+        if string(said, "type") == "hello":
+            self._ungreeted, self._greeted = 0, self.current_session
+        elif string(said, "type") == "disconnect":
+            log.warning("slack_socket_dropped", reason=string(said, "reason"))
 
 
+@dataclass(slots=True)
 class SocketFront:
     """Takes events over Socket Mode. Times in seconds."""
 
-    def __init__(
-        self, app: AsyncApp, app_token: str, *, ping_interval_s: float = 10.0, first_pause_s: float = 1.0
-    ) -> None:
-        self._app = app
-        self._app_token = app_token
-        self._ping_interval_s = ping_interval_s
-        self._first_pause_s = first_pause_s
-        self._client: PacedClient | None = None
+    app: AsyncApp
+    app_token: str
+    ping_interval_s: float = 10.0
+    first_pause_s: float = 1.0
+    _client: PacedClient | None = None
 
     async def ready(self) -> bool:
         """Whether events can arrive right now."""
@@ -119,10 +114,7 @@ class SocketFront:
 
     async def run(self) -> None:
         """Connects and stays until cancelled. A Slack that is away is tried again for ever: ``ready`` tells."""
-        client = PacedClient(
-            self._app, self._app_token, ping_interval_s=self._ping_interval_s, first_pause_s=self._first_pause_s
-        )
-        self._client = client
+        self._client = client = PacedClient(self)
         try:
             await client.connect()  # type: ignore[no-untyped-call]  # the library left it unannotated
             log.info("slack_socket_connected")

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import aiohttp
-import structlog
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
@@ -27,19 +25,13 @@ from observability.loopback import proxy_for
 SLACK_API_URL: Final = "https://slack.com/api/"
 _CALL_TIMEOUT_S: Final = 20.0
 _MOST_CONNECTIONS: Final = 1_000  # of all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
-_log = structlog.get_logger()
+
+Authorize = Callable[[str | None], Awaitable[AuthorizeResult | None]]
+"""Who Orion is in a team. None for one that is not served: its events are acknowledged and ignored."""
 
 
 class NotAuthorized(Exception):  # noqa: N818 - a state of the workspace, not a bug
     """Slack did not tell who Orion is; the event must come again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Who Orion is in its workspace, as ``auth.test`` told."""
-
-    team: str
-    own: Own
 
 
 class _Discreet(logging.Filter):
@@ -63,18 +55,23 @@ def library_logger() -> logging.Logger:
 
 @asynccontextmanager
 async def open_client(token: str, *, api_url: str = SLACK_API_URL) -> AsyncIterator[AsyncWebClient]:
-    """A Web API client with a session of its own; ``api_url`` may name another Slack-compatible server.
-
-    It repeats nothing by itself: a repeated post could stand twice. ``SlackCalls`` knows when to repeat.
-    """
+    """A Web API client with a session of its own; ``api_url`` may name another Slack-compatible server."""
     connector = aiohttp.TCPConnector(limit=_MOST_CONNECTIONS)
     timeout = aiohttp.ClientTimeout(total=_CALL_TIMEOUT_S)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
-        client = AsyncWebClient(
-            token=token, base_url=api_url, session=session, logger=library_logger(), retry_handlers=[]
-        )
-        client.proxy = proxy_for(api_url)  # the SDK's own choice knows neither loopback nor NO_PROXY
-        yield client
+        yield _client(token, api_url, session)
+
+
+def client_beside(client: AsyncWebClient, token: str | None = None) -> AsyncWebClient:
+    """Another client, of the same server over the same connections."""
+    return _client(token, client.base_url, client.session)
+
+
+def _client(token: str | None, api_url: str, session: aiohttp.ClientSession | None) -> AsyncWebClient:
+    # It repeats nothing by itself: a repeated post could stand twice. ``SlackCalls`` knows when to repeat.
+    client = AsyncWebClient(token=token, base_url=api_url, session=session, logger=library_logger(), retry_handlers=[])
+    client.proxy = proxy_for(api_url)  # the SDK's own choice knows neither loopback nor NO_PROXY
+    return client
 
 
 class Workspace:
@@ -83,10 +80,10 @@ class Workspace:
     def __init__(self, client: AsyncWebClient, calls: SlackCalls) -> None:
         self._client = client
         self._calls = calls
-        self._known: Identity | None = None
+        self._known: Own | None = None
         self._asking = asyncio.Lock()
 
-    async def identity(self) -> Identity:
+    async def own(self) -> Own:
         """Who Orion is here.
 
         Raises:
@@ -97,10 +94,9 @@ class Workspace:
                 return self._known or await self._ask()
         return self._known
 
-    async def _ask(self) -> Identity:
+    async def _ask(self) -> Own:
         reply = await self._calls.read("auth.test")
-        own = Own(user=string(reply, "user_id"), bot=string(reply, "bot_id"))
-        self._known = Identity(team=string(reply, "team_id"), own=own)
+        self._known = Own(user=string(reply, "user_id"), bot=string(reply, "bot_id"), team=string(reply, "team_id"))
         return self._known
 
     @property
@@ -108,61 +104,43 @@ class Workspace:
         """The workspace's id as far as it is known already."""
         return self._known.team if self._known else ""
 
-    def adopt(self, token: str, identity: Identity) -> None:
+    def adopt(self, token: str, own: Own) -> None:
         """Speak with this token from now on, as who it belongs to: both are known from an installation."""
         self._client.token = token
-        self._known = identity
+        self._known = own
 
-    async def own(self) -> Own:
-        """Orion's ids here; raises as ``identity`` does."""
-        return (await self.identity()).own
-
-    async def authorize(self, team: str | None = None) -> AuthorizeResult:  # noqa: ARG002 - there is one team
+    async def authorize(self, _team: str | None = None) -> AuthorizeResult:
         """Bolt's authorisation, without its silent 200 when Slack cannot be asked.
 
         Raises:
             NotAuthorized: Slack could not be asked; Bolt then gives no ack.
         """
         try:
-            known = await self.identity()
+            own = await self.own()
         except DeliveryFailed as failure:
             raise NotAuthorized(failure.reason) from None
         return AuthorizeResult(
-            enterprise_id=None,
-            team_id=known.team,
-            bot_user_id=known.own.user,
-            bot_id=known.own.bot,
-            bot_token=self._client.token,
+            enterprise_id=None, team_id=own.team, bot_user_id=own.user, bot_id=own.bot, bot_token=self._client.token
         )
 
 
-class Authorizes(Protocol):
-    """Tells Bolt who Orion is in a team."""
-
-    async def authorize(self, team: str | None) -> AuthorizeResult | None:
-        """None for a team that is not served: its events are acknowledged and ignored. Raises ``NotAuthorized``."""
-
-
-def build_app(client: AsyncWebClient, workspaces: Authorizes) -> AsyncApp:
+def build_app(client: AsyncWebClient, authorize: Authorize) -> AsyncApp:
     """The Bolt app. Its listeners run to their end before the ack goes out, in Socket Mode and over HTTP alike.
 
-    Signatures are checked by ``http_front`` on the raw bytes: Bolt's own check logs the body of a bad request. Self
-    and bots are sorted out by ``intake`` alone.
+    Signatures are checked by ``bot.servers.http`` on the raw bytes: Bolt's own check logs the body of a bad request.
+    Self and bots are sorted out by ``bot.events.parse`` alone.
     """
 
     # No bound method: Bolt passes a value for every parameter, self included.
-    async def authorize(team_id: str | None) -> AuthorizeResult | None:
-        return await workspaces.authorize(team_id)
+    async def authorized(team_id: str | None) -> AuthorizeResult | None:
+        return await authorize(team_id)
 
-    # Without a token: with one, Bolt would do its own authorisation.
-    tokenless = AsyncWebClient(base_url=client.base_url, session=client.session, logger=library_logger())
-    tokenless.proxy, tokenless.retry_handlers = client.proxy, []
     return AsyncApp(
-        client=tokenless,
+        client=client_beside(client),  # without a token: with one, Bolt would do its own authorisation
         name="orion",
         logger=library_logger(),
         signing_secret="",
-        authorize=authorize,  # type: ignore[arg-type]  # None is understood, though the annotation does not say so
+        authorize=authorized,  # type: ignore[arg-type]  # None is understood, though the annotation does not say so
         process_before_response=True,
         request_verification_enabled=False,
         ignoring_self_events_enabled=False,

@@ -20,10 +20,11 @@ MESSAGE_SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """Who Orion is in a workspace: its user id (``U…``) and bot id (``B…``)."""
+    """Who Orion is in a workspace: its user id (``U…``), bot id (``B…``) and the workspace's id (``T…``)."""
 
     user: str
     bot: str = ""
+    team: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 -- were allowed; nothing goes before `not_before`, which a refusal sets. Whoever must wait longer than `patience` keeps
 -- a place of their own under their name, if they gave one, and comes back for it.
 -- KEYS place  ARGV now's method: interval ms, burst, patience ms, caller ('': none), refused for ms (0: it was not)
--- -> { ms to wait, 1 where the caller had kept a place }
+-- -> ms to wait
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local interval, burst, patience, refused = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[5])
@@ -15,7 +15,7 @@ if refused > 0 then
   redis.call('HSET', KEYS[1], 'not_before', math.max(not_before, now + refused), 'tat',
     math.max(tat, now + refused + (burst - 1) * interval))
   redis.call('PEXPIRE', KEYS[1], refused + 3600000)
-  return {refused, 0}
+  return refused
 end
 
 local kept = ARGV[4] ~= '' and tonumber(redis.call('HGET', KEYS[1], caller) or nil)
@@ -32,4 +32,4 @@ if patient then
 elseif ARGV[4] ~= '' then
   redis.call('HSET', KEYS[1], caller, at)
 end
-return {math.max(0, at - now), kept and 1 or 0}
+return math.max(0, at - now)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import aiohttp
-from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.slack.payload import mapping
+from bot.slack.web_api import DeliveryFailed, heard
 
 ANSWERS_WITHIN_S = 5.0
-SERVER_ERROR = 500
-PASSING = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,24 +59,14 @@ class TokenCheck:
         return self._accepted
 
 
-async def _tried(call: Awaitable[Any], within_s: float) -> Tried:
+async def _tried(call: Awaitable[AsyncSlackResponse], within_s: float) -> Tried:
     try:
-        async with asyncio.timeout(within_s):
-            reply = await call
-    except SlackClientError as error:
-        return _refused(getattr(error, "response", None))
-    except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a body that is no JSON
-        return Tried(state="unreachable", reason=type(error).__name__)
+        reply = await heard(call, within_s)
+    except DeliveryFailed as failure:
+        if failure.reason.startswith("http_"):
+            return Tried(state="unreachable", reason="what answers there is not Slack")
+        return Tried(state="refused" if failure.refused else "unreachable", reason=failure.reason)
     granted = str(reply.headers.get("x-oauth-scopes", "")).split(",")
-    data = reply.data if isinstance(reply.data, Mapping) else {}
-    return Tried(state="accepted", reply=data, scopes=frozenset(scope.strip() for scope in granted) - {""})
-
-
-def _refused(response: Any) -> Tried:
-    """Slack's reply to a call that failed; whatever else answers at this address is not Slack."""
-    data = getattr(response, "data", None)
-    reason = data.get("error") if isinstance(data, Mapping) else None
-    if not isinstance(reason, str) or not reason:
-        return Tried(state="unreachable", reason="what answers there is not Slack")
-    passing = reason in PASSING or getattr(response, "status_code", 0) >= SERVER_ERROR
-    return Tried(state="unreachable" if passing else "refused", reason=reason)
+    return Tried(
+        state="accepted", reply=mapping(reply.data), scopes=frozenset(scope.strip() for scope in granted) - {""}
+    )

@@ -10,13 +10,13 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import aiohttp
 import structlog
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.model.circuit_breaker import CircuitBreaker, retry_after_s
 from bot.slack.payload import string
@@ -28,45 +28,39 @@ LeaseCheck = Callable[[], None]
 OnMaybePosted = Callable[[], Awaitable[object]]
 Urgency = Literal["must", "asked", "spare"]
 
+LIMITED: Final = frozenset({"ratelimited", "rate_limited", "http_429"})
 # Slack's own trouble: the same call may succeed later. Every other error is final.
-_PASSING: Final = frozenset(
-    {"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
-)
+_PASSING: Final = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _SERVER_ERROR: Final = 500
-_LIMITED: Final = frozenset({"ratelimited", "rate_limited"})
+_TOO_MANY: Final = 429
 _LONGEST_PAUSE_S: Final = 20.0
 AT_ONCE: Final = 20
-_LEFT_ALONE: Final = "left_alone"
 _log = structlog.get_logger()
 
 
 class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect, named as one
     """Slack did not take it. ``permanent`` tells a thread that is gone from a Slack that is away.
 
-    ``again_s`` is how many seconds to wait before it is tried again, where that is known.
+    ``again_s`` is how many seconds to wait before it is tried again, where that is known. ``doubt`` means that Slack
+    may have carried it out all the same.
     """
 
-    def __init__(self, reason: str, *, permanent: bool, again_s: float | None = None) -> None:
+    def __init__(self, reason: str, *, permanent: bool, again_s: float | None = None, doubt: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.permanent = permanent
         self.again_s = again_s
+        self.doubt = doubt
 
+    @property
+    def limited(self) -> bool:
+        """Whether there were too many calls."""
+        return self.reason in LIMITED
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Trouble:
-    """One failed attempt. ``doubt`` means that Slack may have carried it out all the same, ``down`` that it is ill."""
-
-    reason: str
-    passing: bool
-    doubt: bool
-    down: bool = False
-    limited: bool = False
-    retry_after_s: float | None = None
-
-
-def _unheard(_method: str, _reason: str) -> None:
-    """Nobody counts the troubles."""
+    @property
+    def refused(self) -> bool:
+        """Whether Slack itself said a final no, and not a proxy or whatever else answers at its address."""
+        return self.permanent and not self.reason.startswith("http_")
 
 
 def no_lease() -> None:
@@ -93,7 +87,7 @@ class SlackCalls:
         patience_s: float = 60.0,
         attempt_s: float = 15.0,
         first_pause_s: float = 0.5,
-        on_trouble: Callable[[str, str], None] = _unheard,
+        on_trouble: Callable[[str, str], None] = lambda _method, _reason: None,
         breaker: CircuitBreaker | None = None,
         limits: RateLimits | None = None,
         turn_s: float = 2.0,
@@ -115,15 +109,13 @@ class SlackCalls:
         Raises:
             DeliveryFailed: a final error, or patience ran out.
         """
-        return await self._persist(
-            method,
-            params,
-            lambda: self._attempt(
-                method, lambda: self._client.api_call(method, http_verb="GET", params=params), self._attempt_s
-            ),
-            keeps="looked_for" if urgency == "must" else "",
-            spare=urgency == "spare",
-        )
+
+        async def attempt() -> Reply:
+            call = self._client.api_call(method, http_verb="GET", params=params)
+            return await self._attempt(method, call, self._attempt_s)
+
+        keeps: Keeps = "looked_for" if urgency == "must" else ""
+        return await self._persist(method, params, attempt, keeps=keeps, spare=urgency == "spare")
 
     async def write(  # noqa: PLR0913 - how it may be repeated, each named at the call
         self,
@@ -143,15 +135,20 @@ class SlackCalls:
         Raises:
             DeliveryFailed: a final error, or patience ran out.
         """
-        return await self._persist(
-            method,
-            body,
-            lambda: self._guarded(method, lambda: self._client.api_call(method, json=dict(body))),
-            lease_check=lease_check,
-            look=look,
-            maybe_posted=maybe_posted,
-            keeps="fresh" if fresh else "looked_for",
-        )
+
+        async def attempt() -> Reply:
+            lease_check()  # only now: the wait for a place may have been longer than the lease
+            try:
+                return await self._guarded(method, body)
+            except asyncio.CancelledError:
+                await maybe_posted()
+                raise
+            except DeliveryFailed as failure:
+                if failure.doubt and not failure.permanent:
+                    await maybe_posted()
+                raise
+
+        return await self._persist(method, body, attempt, look=look, keeps="fresh" if fresh else "looked_for")
 
     async def unmade(self, method: str, body: Mapping[str, Any]) -> bool:
         """Whether this very call waits for its first turn under the limits: nobody made it. Raises ``RedisError``."""
@@ -170,52 +167,38 @@ class SlackCalls:
         except TimeoutError as exc:
             raise DeliveryFailed(type(exc).__name__, permanent=False) from None
         try:
-            found = await self._attempt(method, lambda: self._client.api_call(method, json=dict(body)), timeout_s)
+            return await self._attempt(method, self._client.api_call(method, json=dict(body)), timeout_s)
+        except DeliveryFailed as failure:
+            await self._tell_limits(method, body, failure)
+            raise
         finally:
             self._places.release()
-        if isinstance(found, _Trouble):
-            await self._tell_refused(method, body, found)
-            raise DeliveryFailed(found.reason, permanent=not found.passing, again_s=found.retry_after_s)
-        return found
 
     async def _take_turn(
-        self,
-        method: str,
-        arguments: Mapping[str, Any],
-        *,
-        patience_s: float,
-        keeps: Keeps = "",
-        spare: bool = False,
+        self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
     ) -> None:
         """Wait until the call may go out. Raises ``DeliveryFailed`` where that is later than in ``patience_s``."""
         if self._limits is None:
             return
-        turn = await self._limits.turn(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
-        if turn.wait_s > patience_s:
-            again_s = turn.wait_s + random.uniform(0.0, 0.25)  # noqa: S311 - spreads retries only
+        wait_s = await self._limits.turn(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
+        if wait_s > patience_s:
+            again_s = wait_s + random.uniform(0.0, 0.25)  # noqa: S311 - spreads retries only
             reason = "ratelimited"
             raise DeliveryFailed(reason, permanent=False, again_s=again_s)
-        if turn.wait_s:
-            await asyncio.sleep(turn.wait_s)
+        if wait_s:
+            await asyncio.sleep(wait_s)
 
-    def _latest(self, found: _Trouble) -> float:
-        """Up to when a call may sleep, by the loop's clock, because of what it met."""
-        here = self._limits is not None and found.limited
-        return asyncio.get_running_loop().time() + self._turn_s if here else math.inf
-
-    async def _tell_refused(self, method: str, arguments: Mapping[str, Any], found: _Trouble) -> None:
-        if self._limits is not None and found.limited:
-            await self._limits.refused(method, arguments, found.retry_after_s or 1.0)
+    async def _tell_limits(self, method: str, arguments: Mapping[str, Any], failure: DeliveryFailed) -> None:
+        if self._limits is not None and failure.limited:
+            await self._limits.refused(method, arguments, failure.again_s or 1.0)
 
     async def _persist(  # noqa: PLR0913 - as ``write``
         self,
         method: str,
         arguments: Mapping[str, Any],
-        attempt: Callable[[], Awaitable[Reply | _Trouble]],
+        attempt: Callable[[], Awaitable[Reply]],
         *,
-        lease_check: LeaseCheck = no_lease,
         look: Look | None = None,
-        maybe_posted: OnMaybePosted = _let_be,
         keeps: Keeps = "",
         spare: bool = False,
     ) -> Reply:
@@ -225,84 +208,73 @@ class SlackCalls:
         while True:
             place: Keeps = "" if in_doubt else keeps
             await self._take_turn(method, arguments, patience_s=self._turn_s, keeps=place, spare=spare)
-            found = await self._in_place(attempt, lease_check, maybe_posted)
-            if not isinstance(found, _Trouble):
-                return found
-            if found.passing and found.doubt:
-                await maybe_posted()
-            await self._tell_refused(method, arguments, found)
-            if self._limits is not None and found.limited and not in_doubt and clock.time() < deadline:
-                continue  # behind those who wait already
-            wait = pause if found.retry_after_s is None else found.retry_after_s
-            if not found.passing or clock.time() + wait > min(deadline, self._latest(found)):
-                raise DeliveryFailed(found.reason, permanent=not found.passing, again_s=found.retry_after_s)
-            _log.warning("slack_call_waits", method=method, reason=found.reason, wait_s=round(wait, 2))
+            try:
+                async with self._places:
+                    return await attempt()
+            except DeliveryFailed as failure:
+                await self._tell_limits(method, arguments, failure)
+                by_limits = self._limits is not None and failure.limited
+                if by_limits and not in_doubt and clock.time() < deadline:
+                    continue  # behind those who wait already
+                wait = pause if failure.again_s is None else failure.again_s
+                longest = min(deadline - clock.time(), self._turn_s if by_limits else math.inf)
+                if failure.permanent or wait > longest:
+                    raise
+                _log.warning("slack_call_waits", method=method, reason=failure.reason, wait_s=round(wait, 2))
+                in_doubt = in_doubt or failure.doubt  # what a later attempt hears says nothing of an earlier one
             await asyncio.sleep(wait)
             pause = min(pause * 2, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
-            in_doubt = in_doubt or found.doubt  # what a later attempt hears says nothing of an earlier one
             if in_doubt and look is not None and (done := await look()) is not None:
                 return done
 
-    async def _in_place(
-        self, attempt: Callable[[], Awaitable[Reply | _Trouble]], lease_check: LeaseCheck, maybe_posted: OnMaybePosted
-    ) -> Reply | _Trouble:
-        """One attempt, once fewer than ``at_once`` calls are under way."""
-        async with self._places:
-            lease_check()  # only now: the wait for a place may have been longer than the lease
-            try:
-                return await attempt()
-            except asyncio.CancelledError:
-                await maybe_posted()
-                raise
-
-    async def _guarded(self, method: str, attempt: Callable[[], Awaitable[Any]]) -> Reply | _Trouble:
+    async def _guarded(self, method: str, body: Mapping[str, Any]) -> Reply:
         """One attempt, unless Slack is being left alone; the breaker hears how it went."""
         if wait_s := self._breaker.wait_s():
-            return _Trouble(reason=_LEFT_ALONE, passing=True, doubt=False, retry_after_s=wait_s)
+            reason = "left_alone"
+            raise DeliveryFailed(reason, permanent=False, again_s=wait_s)
         try:
-            found = await self._attempt(method, attempt, self._attempt_s)
+            reply = await self._attempt(method, self._client.api_call(method, json=dict(body)), self._attempt_s)
         except asyncio.CancelledError:
             self._breaker.abandoned()
             raise
-        if isinstance(found, _Trouble) and found.down:
-            self._breaker.failed()
-        else:
-            self._breaker.succeeded()
-        return found
+        except DeliveryFailed as failure:
+            if failure.permanent or failure.limited:
+                self._breaker.succeeded()  # a Slack that says no is there
+            else:
+                self._breaker.failed()
+            raise
+        self._breaker.succeeded()
+        return reply
 
-    async def _attempt(self, method: str, attempt: Callable[[], Awaitable[Any]], timeout_s: float) -> Reply | _Trouble:
+    async def _attempt(self, method: str, call: Awaitable[AsyncSlackResponse], timeout_s: float) -> Reply:
         try:
-            async with asyncio.timeout(timeout_s):
-                reply = await attempt()
-        except SlackApiError as exc:
-            trouble = _told(exc)
-        except (aiohttp.ClientError, TimeoutError, OSError) as exc:
-            unheard = isinstance(exc, aiohttp.ClientConnectorError)
-            trouble = _Trouble(reason=type(exc).__name__, passing=True, doubt=not unheard, down=True)
-        else:
-            return reply.data if isinstance(reply.data, dict) else {}
-        self._on_trouble(method, trouble.reason)
-        return trouble
+            reply = await heard(call, timeout_s)
+        except DeliveryFailed as failure:
+            self._on_trouble(method, failure.reason)
+            raise
+        return reply.data if isinstance(reply.data, dict) else {}
 
 
-def _told(exc: SlackApiError) -> _Trouble:
+async def heard(call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSlackResponse:
+    """What Slack replies. Raises ``DeliveryFailed``."""
+    try:
+        async with asyncio.timeout(within_s):
+            return await call
+    except SlackApiError as error:
+        failure = _told(error)
+    except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
+        connected = not isinstance(error, aiohttp.ClientConnectorError)
+        failure = DeliveryFailed(type(error).__name__, permanent=False, doubt=connected)
+    raise failure
+
+
+def _told(error: SlackApiError) -> DeliveryFailed:
     """What an error reply means. An unreadable body leaves the SDK with aiohttp's own response, hence two names."""
-    response: Any = exc.response
+    response: Any = error.response
     status: int = getattr(response, "status_code", 0) or getattr(response, "status", 0)
     reason = string(getattr(response, "data", None), "error") or f"http_{status}"
-    server_error = status >= _SERVER_ERROR
-    limited = status == 429 or reason in _LIMITED  # noqa: PLR2004 - the HTTP status
-    passing = server_error or limited or reason in _PASSING
-    return _Trouble(
-        reason=reason,
-        passing=passing,
-        doubt=not limited,
-        down=passing and not limited,
-        limited=limited,
-        retry_after_s=_retry_after(response.headers) if limited else None,
-    )
-
-
-def _retry_after(headers: Mapping[str, str]) -> float:
-    asked = retry_after_s(headers, now=time.time())
-    return 1.0 if asked is None else asked
+    if status == _TOO_MANY or reason in LIMITED:
+        asked = retry_after_s(response.headers, now=time.time())
+        reason = reason if reason in LIMITED else "ratelimited"
+        return DeliveryFailed(reason, permanent=False, again_s=1.0 if asked is None else asked)
+    return DeliveryFailed(reason, permanent=status < _SERVER_ERROR and reason not in _PASSING, doubt=True)

@@ -65,7 +65,7 @@ async def at_the_door(redis: Redis) -> AsyncIterator[Intake]:
     async with local_slack(strictness=PROMPT) as slack, aiohttp.ClientSession() as session, beside() as tasks:
         ledger = Ledger()
         ledger.gate.set()
-        app = build_app(slack.client, slack.workspace)
+        app = build_app(slack.client, slack.workspace.authorize)
         register(app, services(slack, ledger, redis, Access()), tasks)
         async with over_http(slack, app):
             yield Intake(

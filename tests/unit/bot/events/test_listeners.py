@@ -173,7 +173,7 @@ def opened(request: pytest.FixtureRequest, redis_client: Redis) -> Opened:
             ledger = Ledger()
             if gate:
                 ledger.gate.set()
-            app = build_app(slack.client, slack.workspace)
+            app = build_app(slack.client, slack.workspace.authorize)
             register(app, services(slack, ledger, redis_client, access or Access()), tasks)
             async with over_socket(slack, app) if mode == "socket" else over_http(slack, app):
                 yield Running(slack=slack, ledger=ledger)

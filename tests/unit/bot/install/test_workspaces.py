@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -29,9 +30,9 @@ from bot.delivery.delivery import Delivery
 from bot.documents.open import corpus_of
 from bot.errors import WrongUse
 from bot.install.connect import open_slack
-from bot.install.installations import Installation, Installations, Kept, Seal, now
-from bot.install.oauth import COOKIE, MOST_A_MINUTE, Credentials, OAuthCalls, OAuthFailed, States
-from bot.install.workspaces import InstalledWorkspaces, Reading, TeamBot
+from bot.install.installations import Installation, Installations, Seal
+from bot.install.oauth import COOKIE, MOST_A_MINUTE, OAuthCalls, States
+from bot.install.workspaces import InstalledWorkspaces, TeamBot, Workspaces
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
 from bot.queue.ending import Ending
 from bot.queue.lease import Lease
@@ -264,7 +265,7 @@ async def test_i5_nobody_fills_redis_with_states(tmp_path: Path, redis_url: str)
     async with served(tmp_path, redis_url) as place:
         states = place.orion.installing.states if place.orion.installing else None
         assert states is not None
-        begun = [await states.begin("browser") for _ in range(2 * MOST_A_MINUTE + 1)]
+        begun = [await states.begin() for _ in range(2 * MOST_A_MINUTE + 1)]
         assert begun[-1] is None
         async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False) as page:
             assert page.status == 429
@@ -284,20 +285,20 @@ async def test_i5_a_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp
 
 async def test_i5_a_slack_that_cannot_be_reached_is_no_refusal() -> None:
     async with open_client("", api_url="http://127.0.0.1:1/api/") as client:
-        calls = OAuthCalls(client, Credentials(client_id=CLIENT_ID, client_secret=CLIENT_SECRET))
-        with pytest.raises(OAuthFailed) as failure:
+        calls = OAuthCalls(client, client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
+        with pytest.raises(DeliveryFailed) as failure:
             await calls.exchange("code")
     assert not failure.value.permanent
 
 
 async def test_i5_a_grant_without_a_team_is_none() -> None:
     async with two_teams() as slack, open_client("", api_url=slack.api_url) as client:
-        calls = OAuthCalls(client, Credentials(client_id=CLIENT_ID, client_secret=CLIENT_SECRET))
+        calls = OAuthCalls(client, client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
         slack.grants.codes["code"] = ""
-        with pytest.raises(OAuthFailed, match="invalid_code"):
+        with pytest.raises(DeliveryFailed, match="invalid_code"):
             await calls.exchange("code")
-        wrong = OAuthCalls(client, Credentials(client_id=CLIENT_ID, client_secret="another"))
-        with pytest.raises(OAuthFailed, match="bad_client_secret") as failure:
+        wrong = OAuthCalls(client, client_id=CLIENT_ID, client_secret="another")
+        with pytest.raises(DeliveryFailed, match="bad_client_secret") as failure:
             await wrong.exchange(slack.grants.code(ONE))
         assert failure.value.permanent
 
@@ -307,7 +308,7 @@ async def test_i5_a_grant_without_a_team_is_none() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    workspaces: InstalledWorkspaces
+    workspaces: Workspaces
     installations: Installations
 
 
@@ -315,9 +316,10 @@ class Replica:
 async def replica(slack: TwoTeams, redis: Redis) -> AsyncIterator[Replica]:
     async with open_client("", api_url=slack.api_url) as client:
         installations = Installations(redis, Seal([KEY]))
-        oauth = OAuthCalls(client, Credentials(client_id=CLIENT_ID, client_secret=CLIENT_SECRET))
+        oauth = OAuthCalls(client, client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
         yield Replica(
-            workspaces=InstalledWorkspaces(installations, oauth, client, desk_of), installations=installations
+            workspaces=Workspaces(InstalledWorkspaces(installations, oauth, client, desk_of).of),
+            installations=installations,
         )
 
 
@@ -353,7 +355,7 @@ def incoming(thread: str) -> tuple[Claimed, Lease]:
     return claimed, Lease(until)
 
 
-async def installed(slack: TwoTeams, store: Installations, expires_at: float) -> Kept:
+async def installed(slack: TwoTeams, store: Installations, expires_at: float) -> Installation:
     slack.grants.expires_in = 43_200
     reply = slack.grants.issue(ONE)
     await store.save(
@@ -380,8 +382,8 @@ async def test_i5_a_token_is_refreshed_once_however_many_processes_notice(redis_
         assert slack.grants.refreshes == 1
         after = await replicas[0].installations.find(ONE)
         assert after is not None
-        assert after.installation.bot_token != before.installation.bot_token
-        assert after.installation.expires_at > before.installation.expires_at
+        assert after.bot_token != before.bot_token
+        assert after.expires_at > before.expires_at
         for task in asked:
             await task.result().delivery.greet(VISITOR, "hello")
         assert (await task.result().workspace.own()).user == BOT_USER
@@ -389,13 +391,13 @@ async def test_i5_a_token_is_refreshed_once_however_many_processes_notice(redis_
 
 async def test_i5_a_refresh_that_fails_keeps_a_token_that_still_lives(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
-        kept = await installed(slack, one.installations, expires_at=now() + 1800)
+        kept = await installed(slack, one.installations, expires_at=time.time() + 1800)
         slack.grants.failing = "internal_error"
         with capture_logs() as lines:
             team_bot = await one.workspaces.of(ONE)
-        assert (await team_bot.workspace.authorize()).bot_token == kept.installation.bot_token
+        assert (await team_bot.workspace.authorize()).bot_token == kept.bot_token
         assert [line["event"] for line in lines] == ["token_not_refreshed"]
-        assert kept.installation.bot_token not in str(lines)
+        assert kept.bot_token not in str(lines)
 
 
 @pytest.mark.parametrize(("reason", "permanent"), [("internal_error", False), ("invalid_refresh_token", True)])
@@ -425,7 +427,7 @@ async def test_i5_a_turn_that_is_cancelled_during_a_refresh_takes_no_token_along
 
         async def renewed() -> bool:
             kept = await one.installations.find(ONE)
-            return kept is not None and kept.installation.bot_token != before.installation.bot_token
+            return kept is not None and kept.bot_token != before.bot_token
 
         await wait_until(renewed, "the new token is kept")
         assert slack.grants.refreshes == 1
@@ -447,15 +449,14 @@ async def test_i5_an_installation_made_during_a_refresh_counts(redis_client: Red
 
 async def test_i5_letters_of_a_workspace_that_left_are_put_away(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
-        reading = Reading(one.workspaces)
         claimed, lease = incoming(f"{ONE}:C1:1.1")
-        assert (await reading.handle(claimed, lease)).verb == "ok"
-        await reading.tell_dead(claimed, lease, "reason")
+        assert (await one.workspaces.handle(claimed, lease)).verb == "ok"
+        await one.workspaces.tell_dead(claimed, lease, "reason")
         await installed(slack, one.installations, expires_at=1.0)
         slack.grants.failing = "internal_error"
-        assert (await reading.handle(claimed, lease)).verb == "giveback"
+        assert (await one.workspaces.handle(claimed, lease)).verb == "giveback"
         with pytest.raises(DeliveryFailed):  # kept, and told once Slack is back
-            await reading.tell_dead(claimed, lease, "reason")
+            await one.workspaces.tell_dead(claimed, lease, "reason")
 
 
 async def test_d3_a_workspace_may_grant_the_search_when_it_installs(tmp_path: Path, redis_url: str) -> None:

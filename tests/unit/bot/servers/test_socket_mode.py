@@ -30,7 +30,7 @@ from tests.unit.bot.events.test_listeners import PROMPT, Ledger, services
 @asynccontextmanager
 async def listening(slack: Slack, redis: Redis, ledger: Ledger) -> AsyncIterator[SocketFront]:
     ledger.gate.set()
-    app = build_app(slack.client, slack.workspace)
+    app = build_app(slack.client, slack.workspace.authorize)
     front = SocketFront(app, slack.server.app_token, ping_interval_s=0.2, first_pause_s=0.05)
     async with asyncio.TaskGroup() as group:
         register(app, services(slack, ledger, redis, Access()), group)
@@ -98,7 +98,7 @@ async def never_says_goodbye() -> AsyncIterator[str]:
 
 async def test_h3_a_socket_that_never_says_goodbye_does_not_hold_up_the_end() -> None:
     async with never_says_goodbye() as api_url, open_client("xoxb-1", api_url=api_url) as client:
-        front = SocketFront(build_app(client, Workspace(client, SlackCalls(client))), "xapp-1")
+        front = SocketFront(build_app(client, Workspace(client, SlackCalls(client)).authorize), "xapp-1")
         async with asyncio.TaskGroup() as group:
             running = group.create_task(front.run())
             await wait_until(front.ready, "the socket is connected")
@@ -157,7 +157,9 @@ async def test_h4_a_refused_app_token_is_told_by_its_reason(redis_client: Redis)
 async def test_h3_waiting_for_a_socket_does_not_hold_up_the_end(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         slack.server.faults.fail("apps.connections.open", "internal_error", times=99)
-        front = SocketFront(build_app(slack.client, slack.workspace), "xapp-1", ping_interval_s=0.05, first_pause_s=60)
+        front = SocketFront(
+            build_app(slack.client, slack.workspace.authorize), "xapp-1", ping_interval_s=0.05, first_pause_s=60
+        )
         async with asyncio.TaskGroup() as group:
             running = group.create_task(front.run())
             with capture_logs() as logs:

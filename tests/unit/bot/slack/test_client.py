@@ -19,7 +19,7 @@ async def test_h2_loopback_never_goes_through_a_proxy() -> None:
         assert client.proxy is None
     async with local_slack() as slack:
         slack.client.proxy = None
-        app = build_app(slack.client, slack.workspace)
+        app = build_app(slack.client, slack.workspace.authorize)
         assert (app.client.proxy, app.client.base_url) == (None, slack.server.api_url)
 
 
@@ -38,10 +38,9 @@ async def test_h2_the_hosts_proxy_and_its_exceptions_are_honoured(monkeypatch: p
 
 async def test_h2_orion_asks_once_who_it_is() -> None:
     async with local_slack() as slack:
-        first = await slack.workspace.identity()
-        assert await slack.workspace.identity() is first
-        assert (first.team, first.own.user, first.own.bot) == ("T0LOCAL", "U0ORION", "B0ORION")
-        assert (await slack.workspace.own()).user == "U0ORION"
+        first = await slack.workspace.own()
+        assert await slack.workspace.own() is first
+        assert (first.team, first.user, first.bot) == ("T0LOCAL", "U0ORION", "B0ORION")
         result = await slack.workspace.authorize()
         assert (result.bot_user_id, result.bot_token) == ("U0ORION", slack.server.bot_token)
         assert slack.made("auth.test") == 1
@@ -53,7 +52,7 @@ async def test_h3_a_refused_token_is_an_error_not_a_silent_ack() -> None:
         with pytest.raises(NotAuthorized, match="invalid_auth"):
             await slack.workspace.authorize()
         with pytest.raises(DeliveryFailed, match="invalid_auth"):
-            await slack.workspace.identity()
+            await slack.workspace.own()
 
 
 async def test_a3_the_client_repeats_nothing_by_itself() -> None:
