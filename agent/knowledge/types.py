@@ -1,14 +1,15 @@
-"""The values of knowledge (documents, passages, what is known of a source) and the protocol every index implements."""
+"""The values of knowledge: documents, passages, where they come from, and what is known of each source."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 PATH: Final = " › "
 """What stands between the headings of a path."""
+FETCHED: Final = "fetched:"
+"""What the names of notes about single documents begin with; the rest is the document's key."""
 
 
 class KnowledgeAwayError(Exception):
@@ -54,9 +55,8 @@ class Document:
 class Passage:
     """A part of a document as it was found. ``line`` counts from 1; ``page`` is 0 where there are no pages.
 
-    ``heading`` are all headings above it from the top with ``PATH`` between, ``url`` leads to the last. ``number`` is
-    its place in the document from 0, ``of`` how many there are. ``score`` grows with relevance and compares only
-    within one search.
+    ``heading`` are all headings above it with ``PATH`` between, ``url`` leads to the last. ``number`` is its place in
+    the document from 0, ``of`` how many there are. ``score`` compares only within one search.
     """
 
     document: str
@@ -94,10 +94,10 @@ class Holding:
     """What the index has of one source; ``oldest`` and ``newest`` are ISO 8601 dates of its documents."""
 
     source: str
-    documents: int
-    passages: int
-    oldest: str
-    newest: str
+    documents: int = 0
+    passages: int = 0
+    oldest: str = ""
+    newest: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +109,29 @@ class IndexReport:
     removed: int = 0
     unchanged: int = 0
     failed: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceState:
+    """One source after a run. Times are seconds since 1970; ``synced`` is when it was last there, 0 for never.
+
+    ``part`` is which part of it was read, ``read`` documents of ``size`` bytes were looked at, ``failures`` could not
+    be read; ``failed`` pairs the first of those with reasons.
+    """
+
+    tried: float
+    part: str = ""
+    synced: float = 0.0
+    seconds: float = 0.0
+    read: int = 0
+    size: int = 0
+    failures: int = 0
+    failed: tuple[tuple[str, str], ...] = ()
+
+
+def due_at(states: Mapping[str, SourceState], names: Sequence[str], every_s: float) -> float:
+    """When these sources are to be gone over again, in seconds since 1970; 0 where one never was."""
+    return min((states[name].tried + every_s if name in states else 0.0 for name in names), default=float("inf"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,101 +197,8 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutOff:
-    """A source that this run does not go over: what the index has of it stays, if it is for the same ``audience``.
-
-    ``part`` is what is to be read of it.
-    """
+    """A source that this run does not go over: what the index has of it stays, if it is for the same ``audience``."""
 
     key: str
     part: str = ""
     audience: str = "public"
-
-    def documents(self, ground: Ground) -> Iterator[Readable]:  # noqa: ARG002 - a source like any other, with none now
-        """None now."""
-        return iter(())
-
-
-class KnowledgeReader(Protocol):
-    """Ranked passages out. Every method blocks and may be called from any thread."""
-
-    def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
-        """The best passages for the words of ``query``, best first; any text is a valid query."""
-        ...
-
-    def rarity(self, query: str) -> Mapping[str, float]:
-        """What each word of ``query``, as the index stores it, says: the fewer passages have it, the more."""
-        ...
-
-    def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
-        """The passages of the document with this id from one number to another, both included, in order."""
-        ...
-
-    def documents(self) -> tuple[Document, ...]:
-        """All documents, by id."""
-        ...
-
-    def document(self, name_or_id: str) -> Document | None:
-        """One document with its full text, by id, file name or title (case does not matter)."""
-        ...
-
-
-PREFIX: Final = "source:"
-"""What the names of these notes begin with; the rest is the source's name."""
-MOST_FAILURES: Final = 100
-"""So many are kept by name; of the others only how many there are."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceState:
-    """One source after a run. Times are seconds since 1970; ``synced`` is when it was last there, 0 for never.
-
-    ``part`` is which part of it was read, ``read`` documents of ``size`` bytes were looked at. ``failed`` pairs
-    documents with reasons; ``more`` failed beside those.
-    """
-
-    tried: float
-    part: str = ""
-    synced: float = 0.0
-    seconds: float = 0.0
-    read: int = 0
-    size: int = 0
-    failed: tuple[tuple[str, str], ...] = ()
-    more: int = 0
-
-    @property
-    def failures(self) -> int:
-        """How many documents were not read."""
-        return len(self.failed) + self.more
-
-    def to_note(self) -> str:
-        """One line that ``state_of`` reads back."""
-        return json.dumps(asdict(self), ensure_ascii=True, separators=(",", ":"))
-
-
-def shortened(failed: Sequence[tuple[str, str]]) -> tuple[tuple[tuple[str, str], ...], int]:
-    """The failures that are kept, and how many more there are."""
-    return tuple(failed[:MOST_FAILURES]), max(0, len(failed) - MOST_FAILURES)
-
-
-def state_of(note: str) -> SourceState | None:
-    """What a note says; None where another version of Orion wrote it."""
-    try:
-        fields = json.loads(note)
-        return SourceState(**fields | {"failed": tuple(map(tuple, fields["failed"]))})
-    except (ValueError, TypeError, KeyError):
-        return None
-
-
-def due_at(states: Mapping[str, SourceState], names: Sequence[str], every_s: float) -> float:
-    """When these sources are to be gone over again, in seconds since 1970; 0 where one never was."""
-    return min((states[name].tried + every_s if name in states else 0.0 for name in names), default=float("inf"))
-
-
-def states_of(notes: Mapping[str, str]) -> dict[str, SourceState]:
-    """The states by the sources' names."""
-    read = {name.removeprefix(PREFIX): state_of(note) for name, note in notes.items()}
-    return {name: state for name, state in read.items() if state is not None}
-
-
-FETCHED: Final = "fetched:"
-"""What the names of notes about single documents begin with; the rest is the document's key."""

@@ -89,11 +89,10 @@ def _ask_about_roots(corpus: Corpus) -> None:
 
 async def _leaving(corpus: Corpus) -> list[str]:
     """What the index holds and would not hold any more."""
-    from agent.knowledge.types import PREFIX, states_of
     from bot.documents.open import open_index
 
     async with open_index(replace(corpus, roots=(), sources=())) as (opened, _):
-        held = states_of(opened.notes(PREFIX))
+        held = opened.states()
     return sorted(held.keys() - set(corpus.names))
 
 
@@ -191,7 +190,7 @@ def _source(source: SourceFigures) -> Mapping[str, Any]:
         "tried_at": _iso(state.tried),
         "seconds": state.seconds,
         "not_read": [{"document": name, "reason": reason} for name, reason in state.failed],
-        "not_read_more": state.more,
+        "not_read_more": state.failures - len(state.failed),
     }
 
 
@@ -216,8 +215,8 @@ def _print_docs(documents: Sequence[Document], figures: KnowledgeFigures) -> Non
     for source in figures.sources:
         for name, reason in source.state.failed:
             note(f"Not read: {name}: {reason}", "yellow")
-        if source.state.more:
-            note(f"Not read: {source.state.more} more of {source.where}", "yellow")
+        if more := source.state.failures - len(source.state.failed):
+            note(f"Not read: {more} more of {source.where}", "yellow")
 
 
 def _source_lines(source: SourceFigures) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
-from agent.knowledge.types import PREFIX, IndexReport, PutOff, Source, due_at, states_of
+from agent.knowledge.types import IndexReport, PutOff, Source, due_at
 from bot.errors import WrongUse
 
 SYNC: Final = "lock"
@@ -41,7 +41,7 @@ class Corpus:
         """What the folders and sources are called where their states are kept."""
         return (*(str(root.expanduser().resolve()) for root in self.roots), *(source.key for source in self.sources))
 
-    def read_by(self, *, fetch: bool) -> list[Path | Source]:
+    def read_by(self, *, fetch: bool) -> list[Path | Source | PutOff]:
         """What a run reads; what lies in the web stays as it is unless the run may ``fetch``."""
         if fetch or not self.sources:
             return [*self.roots, *self.sources]
@@ -59,7 +59,7 @@ def bring_up_to_date(corpus: Corpus, *, every_s: float) -> IndexReport | None:
     ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
     """
     with index_of(replace(corpus, semantic="")) as index, index.alone(SYNC) as alone:
-        if not alone or due_at(states_of(index.notes(PREFIX)), corpus.names, every_s) > time.time():
+        if not alone or due_at(index.states(), corpus.names, every_s) > time.time():
             return None
         return index.index(corpus.read_by(fetch=True), docs_url=corpus.docs_url)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.types import PREFIX, Holding, KnowledgeAwayError, SourceState, states_of
+from agent.knowledge.types import Holding, KnowledgeAwayError, SourceState
 
 _KINDS: Final = ("git", "slack", "web")
 
@@ -61,13 +61,12 @@ class KnowledgeFigures:
 def figures_of(index: KnowledgeIndex, names: Sequence[str] = ()) -> KnowledgeFigures:
     """What there is, and the sources of these ``names`` also where nothing is. Raises ``KnowledgeAwayError``."""
     holdings = {holding.source: holding for holding in index.holdings()}
-    states = states_of(index.notes(PREFIX))
-    nothing = {"documents": 0, "passages": 0, "oldest": "", "newest": ""}
+    states = index.states()
     found = []
     for name in {*holdings, *states, *names}:
         prefix, _, rest = name.partition(":")
         kind, where = (prefix, rest) if prefix in _KINDS else ("folder", name)
-        held = holdings.get(name) or Holding(source=name, **nothing)  # type: ignore[arg-type]  # each of its own kind
+        held = holdings.get(name) or Holding(source=name)
         state = states.get(name) or SourceState(tried=0.0)
         found.append(SourceFigures(kind=kind, where=where, held=held, state=state))
     return KnowledgeFigures(sources=tuple(sorted(found, key=lambda source: (source.kind, source.where))))

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.types import PREFIX, KnowledgeAwayError, due_at, states_of
+from agent.knowledge.types import KnowledgeAwayError, due_at
 from bot.documents.corpus import Corpus
 from bot.documents.sync_process import ELSEWHERE, Order
 
@@ -57,7 +57,7 @@ class Syncing:
     async def _wait_s(self) -> float:
         """Seconds until a source is due, and a little at random."""
         try:
-            states = states_of(await asyncio.to_thread(self.index.notes, PREFIX))
+            states = await asyncio.to_thread(self.index.states)
         except KnowledgeAwayError:
             return min(self.every_s, self.again_s)
         due = min(due_at(states, self.corpus.names, self.every_s), time.time() + self.every_s)

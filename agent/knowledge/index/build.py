@@ -14,13 +14,13 @@ from typing import Final
 
 import structlog
 
-from agent.knowledge.index.tables import MOST_PASSAGES, Parsed, Shelf
+from agent.knowledge.index import tables
+from agent.knowledge.index.tables import Parsed, Session
 from agent.knowledge.readers.chunking import chunk_document
 from agent.knowledge.readers.reading import digest_of, parse_document
 from agent.knowledge.sources.folders import Folders
 from agent.knowledge.types import (
     FETCHED,
-    PREFIX,
     Ground,
     IndexReport,
     NotModifiedError,
@@ -29,12 +29,12 @@ from agent.knowledge.types import (
     ReadError,
     Source,
     SourceState,
-    shortened,
-    states_of,
 )
 
 log = structlog.get_logger()
 
+MOST_FAILURES: Final = 100
+"""So many of a source are kept by name; of the others only how many there are."""
 _BATCH_DOCUMENTS: Final = 64
 _BATCH_CHARS: Final = 2_000_000
 
@@ -42,21 +42,19 @@ _BATCH_CHARS: Final = 2_000_000
 class IndexRun:
     """One pass."""
 
-    def __init__(self, shelf: Shelf, progress: Callable[[str], None] | None) -> None:
-        self._shelf = shelf
+    def __init__(self, session: Session, progress: Callable[[str], None] | None) -> None:
+        self._session = session
         self._progress = progress
-        self._known = shelf.known()
-        self._ground = Ground(known=self._known, notes=shelf.notes(FETCHED))
-        self._states = states_of(shelf.notes(PREFIX))
+        self._known = tables.known(session)
+        self._ground = Ground(known=self._known, notes=tables.notes(session, FETCHED))
+        self._states = tables.states(session)
         self._kept: set[str] = set()
         self._unreadable: set[str] = set()
         self._batch: list[Parsed] = []
-        self._chars = 0
-        self._read = 0
-        self._size = 0
+        self._chars = self._read = self._size = 0
         self._counts = {"added": 0, "changed": 0, "unchanged": 0}
 
-    def take_all(self, sources: Sequence[Path | Source]) -> IndexReport:
+    def take_all(self, sources: Sequence[Path | Source | PutOff]) -> IndexReport:
         """Everything under these folders and sources; what is under none of them leaves the index."""
         folders = {str(source.expanduser().resolve()): source for source in sources if isinstance(source, Path)}
         others = {source.key: source for source in sources if not isinstance(source, Path)}
@@ -68,8 +66,8 @@ class IndexRun:
                 self._leave(source)
             else:
                 self._go_over(name, source.part, source.documents(self._ground))
-        self._shelf.note({f"{PREFIX}{name}": "" for name in self._states if name not in {*folders, *others}})
-        return self.finish()
+        tables.put_states(self._session, dict.fromkeys(self._states.keys() - folders.keys() - others.keys()))
+        return self._finished()
 
     def _leave(self, source: PutOff) -> None:
         """What is for others now than it was goes at once.
@@ -81,27 +79,24 @@ class IndexRun:
         self._kept |= stays
         before = self._states.get(source.key)
         if stays != held.keys() or (before and before.part != source.part):
-            self._shelf.note({f"{PREFIX}{source.key}": ""})
+            tables.put_states(self._session, {source.key: None})
 
     def _go_over(self, name: str, part: str, found: Iterable[Readable]) -> None:
         """One source, and what is to be known of it afterwards."""
         began, failed_before = time.time(), len(self._ground.failed)
         self._read = self._size = 0
         for file in found:
-            self.take(file)
+            self._take(file)
         self._write_batch()
-        ended = time.time()
+        ended, failed = time.time(), self._ground.failed[failed_before:]
         state = self._states.get(name) or SourceState(tried=ended)
         if name not in self._ground.missing:
-            state = SourceState(
-                tried=ended, synced=ended, seconds=round(ended - began, 3), read=self._read, size=self._size
-            )
-        failed, more = shortened(self._ground.failed[failed_before:])
-        self._shelf.note(
-            {f"{PREFIX}{name}": replace(state, tried=ended, part=part, failed=failed, more=more).to_note()}
-        )
+            seconds = round(ended - began, 3)
+            state = SourceState(tried=ended, synced=ended, seconds=seconds, read=self._read, size=self._size)
+        told = replace(state, tried=ended, part=part, failures=len(failed), failed=tuple(failed[:MOST_FAILURES]))
+        tables.put_states(self._session, {name: told})
 
-    def take(self, file: Readable) -> None:
+    def _take(self, file: Readable) -> None:
         """Read one file and store it if its content, or what is said about it, is not what the index has."""
         if self._progress:
             self._progress(file.id)
@@ -112,7 +107,7 @@ class IndexRun:
                 self._counts["unchanged"] += 1
             else:
                 document = parse_document(file.name, data, changed=changed_at)
-                self._add(Parsed(file=file, document=document, chunks=chunk_document(document)[:MOST_PASSAGES]))
+                self._add((file, document, chunk_document(document)[: tables.MOST_PASSAGES]))
             self._kept.add(file.key)
         except NotModifiedError as unchanged:
             self._read, self._size = self._read + 1, self._size + unchanged.size
@@ -125,28 +120,29 @@ class IndexRun:
                 self._kept.add(file.key)
 
     def _add(self, parsed: Parsed) -> None:
-        self._counts["changed" if parsed.file.key in self._known else "added"] += 1
+        file, document, _ = parsed
+        self._counts["changed" if file.key in self._known else "added"] += 1
         self._batch.append(parsed)
-        self._chars += sum(len(part.text) for part in parsed.document.parts)
+        self._chars += sum(len(part.text) for part in document.parts)
         if len(self._batch) >= _BATCH_DOCUMENTS or self._chars >= _BATCH_CHARS:
             self._write_batch()
 
     def _write_batch(self) -> None:
         if self._batch:
-            self._shelf.put(self._batch)
-        if self._ground.noted:
-            self._shelf.note(self._ground.noted)
+            tables.replace(self._session, self._batch)
+        tables.put_notes(self._session, self._ground.noted)
         self._batch.clear()
         self._ground.noted.clear()
         self._chars = 0
 
-    def finish(self) -> IndexReport:
+    def _finished(self) -> IndexReport:
         """Drop what is gone; what stood under a source that is away stays."""
         below_missing = tuple(f"{root}/" for root in self._ground.missing)
-        gone = [key for key in self._known if key not in self._kept and not key.startswith(below_missing or ("\0",))]
+        gone = [key for key in self._known if key not in self._kept and not key.startswith(below_missing)]
         if gone:
-            self._shelf.drop(gone)
-            self._shelf.note({f"{FETCHED}{key}": "" for key in gone if f"{FETCHED}{key}" in self._ground.notes})
+            tables.replace(self._session, (), gone)
+            noted = self._ground.notes.keys() & {f"{FETCHED}{key}" for key in gone}
+            tables.put_notes(self._session, dict.fromkeys(noted, ""))
         removed = sum(self._known[key][1] not in self._unreadable for key in gone)
         report = IndexReport(**self._counts, removed=removed, failed=tuple(self._ground.failed))
         log.info("knowledge_indexed", **self._counts, removed=removed, failed=len(report.failed))

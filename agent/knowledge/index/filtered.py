@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from agent.knowledge.types import Document, KnowledgeReader, Passage
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.types import Document, Passage
 from agent.thread.audience import Viewers, may_see
 
 _WIDER: Final = 4
@@ -14,7 +14,7 @@ _MOST: Final = 2_000
 
 
 class SeenBy:
-    """A ``KnowledgeReader`` for ``viewers``."""
+    """What ``viewers`` see of an index."""
 
     def __init__(self, index: KnowledgeReader, viewers: Viewers) -> None:
         self._index = index
@@ -25,19 +25,17 @@ class SeenBy:
         asked = limit
         while True:
             found = self._index.search(query, limit=asked)
-            seen = tuple(passage for passage in found if may_see(passage.audience, self._viewers))
+            seen = self._of(found)
             if len(seen) >= limit or len(found) < asked or asked >= _MOST:
                 return seen[:limit]
             asked *= _WIDER
 
-    def rarity(self, query: str) -> Mapping[str, float]:
-        """What each word says among all passages, withheld ones too: a number that tells of none of them."""
-        return self._index.rarity(query)
+    def _of(self, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
+        return tuple(passage for passage in passages if may_see(passage.audience, self._viewers))
 
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
         """A part of a document that all viewers may see."""
-        found = self._index.part(document, first, last)
-        return tuple(passage for passage in found if may_see(passage.audience, self._viewers))
+        return self._of(self._index.part(document, first, last))
 
     def documents(self) -> tuple[Document, ...]:
         """The documents that all viewers may see."""
@@ -51,3 +49,6 @@ class SeenBy:
         wanted = name_or_id.strip().casefold()
         others = (d.id for d in self.documents() if wanted in {d.id.casefold(), d.title.casefold()})
         return next((self._index.document(other) for other in others), None)
+
+
+KnowledgeReader = KnowledgeIndex | SeenBy

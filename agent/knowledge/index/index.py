@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -19,7 +18,6 @@ from agent.knowledge.index.results import (
     HOLDINGS,
     PART,
     document_of,
-    holding_of,
     meant,
     passage_of,
     spread,
@@ -27,17 +25,16 @@ from agent.knowledge.index.results import (
 from agent.knowledge.index.tables import (
     MOST_PASSAGES,
     Session,
-    Shelf,
     marks,
-    notes,
     numbers_of,
     parts,
     postings,
     put_setting,
+    states,
 )
 from agent.knowledge.search.index_terms import words_of
 from agent.knowledge.search.postings import best, rarities
-from agent.knowledge.types import Document, Holding, IndexReport, Passage, Source
+from agent.knowledge.types import Document, Holding, IndexReport, Passage, PutOff, Source, SourceState
 
 Ranked = tuple[int, float]
 """The number of a passage, and a score that grows with relevance."""
@@ -72,7 +69,7 @@ class KnowledgeIndex(ABC):
 
     def __init__(self) -> None:
         self.meaning: Meaning | None = None
-        self._idle: queue.LifoQueue[Session] = queue.LifoQueue()
+        self._idle: list[Session] = []
         self._closed = threading.Event()
 
     def __enter__(self) -> Self:
@@ -84,11 +81,8 @@ class KnowledgeIndex(ABC):
     def close(self) -> None:
         """Let go of every connection; one still in use is closed when it comes back."""
         self._closed.set()
-        while True:
-            try:
-                self._idle.get_nowait().close()
-            except queue.Empty:
-                return
+        while session := self._idle_one():
+            session.close()
 
     def ping(self) -> None:
         """Nothing, or ``KnowledgeAwayError`` where the index cannot be reached now."""
@@ -96,12 +90,16 @@ class KnowledgeIndex(ABC):
             session.execute("SELECT 1")
 
     def index(
-        self, roots: Sequence[Path | Source], *, docs_url: str = "", progress: Callable[[str], None] | None = None
+        self,
+        roots: Sequence[Path | Source | PutOff],
+        *,
+        docs_url: str = "",
+        progress: Callable[[str], None] | None = None,
     ) -> IndexReport:
         """Make the index hold exactly the documents under ``roots``; a root that is not there keeps what it had."""
         with self._building() as session:
             put_setting(session, "docs_url", docs_url)
-            return IndexRun(Shelf(session), progress).take_all(roots)
+            return IndexRun(session, progress).take_all(roots)
 
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
         """The best passages for ``query``, best first, none twice; any text is a valid query."""
@@ -145,7 +143,7 @@ class KnowledgeIndex(ABC):
     def documents(self) -> tuple[Document, ...]:
         """All documents without their texts, by id."""
         with self.session() as session:
-            found = map(document_of, session.execute(DOCUMENTS.format(text="''", where="")))
+            found = map(document_of, session.execute(DOCUMENTS.format("''")))
             return tuple(sorted(found, key=lambda document: document.id))
 
     def document(self, name_or_id: str) -> Document | None:
@@ -154,18 +152,19 @@ class KnowledgeIndex(ABC):
         if found is None:
             return None
         with self.session() as session:
-            rows = session.execute(DOCUMENTS.format(text="text", where="WHERE id = ?"), (found,))
+            rows = session.execute(DOCUMENTS.format("text") + "WHERE id = ?", (found,))
             return next(map(document_of, rows), None)
 
     def holdings(self) -> tuple[Holding, ...]:
         """What there is of each source, in any order."""
+        names = ("source", "documents", "passages", "oldest", "newest")
         with self.session() as session:
-            return tuple(map(holding_of, session.execute(HOLDINGS)))
+            return tuple(Holding(**dict(zip(names, row, strict=True))) for row in session.execute(HOLDINGS))
 
-    def notes(self, prefix: str) -> dict[str, str]:
-        """What runs noted under names that begin so."""
+    def states(self) -> dict[str, SourceState]:
+        """The state of each source, by its name."""
         with self.session() as session:
-            return notes(session, prefix)
+            return states(session)
 
     @contextmanager
     def alone(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
@@ -191,19 +190,22 @@ class KnowledgeIndex(ABC):
                 healthy = True
             finally:
                 if healthy and not self._closed.is_set():
-                    self._idle.put(session)
+                    self._idle.append(session)
                 else:
                     session.close()
 
     def _take(self) -> Session:
-        while True:
-            try:
-                session = self._idle.get_nowait()
-            except queue.Empty:
-                return self._connect()
+        while session := self._idle_one():
             if session.is_usable():
                 return session
             session.close()
+        return self._connect()
+
+    def _idle_one(self) -> Session | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
     @abstractmethod
     def _connect(self) -> Session:

@@ -8,14 +8,15 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from agent.knowledge.index.tables import MOST_PASSAGES
-from agent.knowledge.types import Document, Holding, Passage
+from agent.knowledge.types import Document, Passage
 
 _PASSAGE: Final = """
-SELECT p.number, d.id, d.title, p.path, p.text, p.anchor, p.line, p.page, d.updated_at, d.audience, d.url, d.place,
-  d.chunks, (SELECT value FROM settings WHERE name = 'docs_url')
+SELECT p.number, p.anchor, d.url, d.place, (SELECT value FROM settings WHERE name = 'docs_url'),
+  d.id, d.title, p.path, p.text, p.line, p.page, d.updated_at, d.audience, d.chunks
 FROM passages p JOIN documents d ON d.number = p.number >> 20
 """
-"""What ``passage_of`` reads."""
+_FIELDS: Final = ("document", "title", "heading", "text", "line", "page", "updated_at", "audience", "of")
+"""Of a passage: what the second line of the statement brings."""
 FOUND: Final = _PASSAGE + "WHERE p.number IN ({})"
 """The passages of these numbers, in any order."""
 PART: Final = (
@@ -23,15 +24,13 @@ PART: Final = (
 )
 """The passages of the document of this id from one number to another."""
 DOCUMENTS: Final = """
-SELECT id, title, updated_at, audience, source, url, chunks, {text},
-  (SELECT value FROM settings WHERE name = 'docs_url')
-FROM documents {where}
+SELECT id, title, updated_at, audience, source, chunks, {}, url, (SELECT value FROM settings WHERE name = 'docs_url')
+FROM documents
 """
-"""What ``document_of`` reads."""
-HOLDINGS: Final = (
-    "SELECT source, count(*), sum(chunks), min(updated_at), max(updated_at) FROM documents GROUP BY source"
-)
-"""What ``holding_of`` reads."""
+"""What ``document_of`` reads, with or without the text."""
+HOLDINGS: Final = """
+SELECT source, count(*), CAST(sum(chunks) AS integer), min(updated_at), max(updated_at) FROM documents GROUP BY source
+"""
 CANDIDATES: Final = 4
 """How many times the asked number are looked at, so that other documents and other texts can be preferred."""
 
@@ -57,54 +56,22 @@ def spread(passages: Iterable[Passage], limit: int) -> tuple[Passage, ...]:
 
 
 def passage_of(row: Sequence[Any], score: float = 0.0) -> Passage:
-    """One passage; its link leads to the page, the line or the heading."""
-    number, document, title, path, text, anchor, line, page, updated_at, audience, url, place, of, docs_url = row
-    link = url or document_url(docs_url or "", document)
-    fragment = _fragment(place, anchor=anchor, line=line, page=page)
-    return Passage(
-        document=document,
-        title=title,
-        heading=path,
-        text=text,
-        url=f"{link}#{fragment}" if link and fragment else link,
-        line=line,
-        page=page,
-        updated_at=updated_at,
-        audience=audience,
-        score=score,
-        number=number % MOST_PASSAGES,
-        of=of,
-    )
-
-
-def _fragment(place: str, *, anchor: str, line: int, page: int) -> str:
-    """``place`` says what the link's host understands: a heading's anchor, a line, or neither."""
-    if page:
-        return f"page={page}"
-    if place == "line":
-        return f"L{line}"
-    return quote(anchor) if place == "anchor" else ""
+    """One passage; its link leads to the page, the line or the heading, as the link's host understands it."""
+    number, anchor, url, place, docs_url, *rest = row
+    fields = dict(zip(_FIELDS, rest, strict=True))
+    link = url or document_url(docs_url or "", fields["document"])
+    fragment = {"line": f"L{fields['line']}", "anchor": quote(anchor)}.get(place, "")
+    if fields["page"]:
+        fragment = f"page={fields['page']}"
+    whole = f"{link}#{fragment}" if link and fragment else link
+    return Passage(**fields, url=whole, score=score, number=number % MOST_PASSAGES)
 
 
 def document_of(row: Sequence[Any]) -> Document:
     """One document."""
-    shown, title, updated_at, audience, source, url, passages, text, docs_url = row
-    return Document(
-        id=shown,
-        title=title,
-        url=url or document_url(docs_url or "", shown),
-        updated_at=updated_at,
-        audience=audience,
-        source=source,
-        passages=passages,
-        text=text,
-    )
-
-
-def holding_of(row: Sequence[Any]) -> Holding:
-    """What there is of one source."""
-    source, documents, passages, oldest, newest = row
-    return Holding(source=source, documents=documents, passages=int(passages), oldest=oldest, newest=newest)
+    *rest, url, docs_url = row
+    fields = dict(zip(("id", "title", "updated_at", "audience", "source", "passages", "text"), rest, strict=True))
+    return Document(**fields, url=url or document_url(docs_url or "", fields["id"]))
 
 
 def document_url(docs_url: str, document: str) -> str:
@@ -117,13 +84,12 @@ def document_url(docs_url: str, document: str) -> str:
 def meant(documents: Iterable[Document], name_or_id: str) -> str | None:
     """The id of the document that a name means most directly (case and suffix do not matter)."""
     wanted = name_or_id.strip().casefold()
-    ranked = [(rank, d.id) for d in documents if (rank := _likeness(d, wanted)) is not None]
+    ranked = [(names.index(wanted), each.id) for each in documents if wanted in (names := _names(each))]
     return min(ranked)[1] if ranked else None
 
 
-def _likeness(document: Document, wanted: str) -> int | None:
-    """How directly a name means a document: 0 its id, then its title, file name, file name without suffix."""
+def _names(document: Document) -> tuple[str, ...]:
+    """What a document goes by, its most direct name first."""
     shown = document.id.casefold()
     file_name = shown.rpartition("/")[2]
-    names = (shown, document.title.casefold(), file_name, file_name.rpartition(".")[0])
-    return names.index(wanted) if wanted in names else None
+    return shown, document.title.casefold(), file_name, file_name.rpartition(".")[0]

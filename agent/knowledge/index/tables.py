@@ -5,16 +5,17 @@ Stored words are removed by the rules that made them, so ``VERSION`` must grow w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Any, Final, Protocol
 
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.reading import ReadDocument
 from agent.knowledge.search.index_terms import impacts
-from agent.knowledge.search.postings import BLOCK, Changes, Found
-from agent.knowledge.types import Readable
+from agent.knowledge.search.postings import BLOCK, Changes, Found, change, no_changes, revised
+from agent.knowledge.types import Readable, SourceState
 
 VERSION: Final = 9
 """Grows with the tables and with anything that changes what the same bytes become."""
@@ -48,21 +49,19 @@ are ordered by block first: a build writes into the last one, whose words then l
 """
 _AT_ONCE: Final = 400
 """Values in one statement; an older SQLite takes no more than 999."""
-_NOTE: Final = "note:"
-"""What the names of notes begin with among the settings."""
+_STATE: Final = "source:"
+"""What the names of the sources' states begin with among the settings."""
 _PUT_SETTING: Final = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-_OF_KEYS: Final = "SELECT number, title FROM documents WHERE key IN ({})"
-_INSERT_DOCUMENTS: Final = "INSERT INTO documents VALUES {}"
-_INSERT_PASSAGES: Final = "INSERT INTO passages VALUES {}"
 _REVISE: Final = "INSERT INTO postings VALUES {} ON CONFLICT (block, word) DO UPDATE SET data = excluded.data"
+_OF_KEYS: Final = "SELECT number, title FROM documents WHERE key IN ({})"
 _DELETE: Final = "DELETE FROM postings WHERE block = ? AND word IN ({})"
 _POSTINGS: Final = "SELECT word, block, data FROM postings WHERE block IN ({}) AND word IN ({})"
 _DOCUMENTS_AT: Final = """
 SELECT column1, (SELECT max(number) FROM documents WHERE number <= column1) FROM (VALUES {}) AS places
 """
 
-Known = tuple[str, str, str, str]
-"""What the index has of a document: digest, id, audience, link."""
+Parsed = tuple[Readable, ReadDocument, tuple[Chunk, ...]]
+"""A document ready to be stored."""
 
 
 class Session(Protocol):
@@ -70,28 +69,15 @@ class Session(Protocol):
 
     def execute(self, statement: str, values: Sequence[Any] = ..., /) -> Any:
         """Run one statement; its cursor."""
-        ...
 
     def transaction(self) -> AbstractContextManager[Any]:
         """All of it or nothing."""
-        ...
 
     def is_usable(self) -> bool:
         """Whether it still leads somewhere."""
-        ...
 
     def close(self) -> None:
         """Let go of it."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
-    """A document ready to be stored."""
-
-    file: Readable
-    document: ReadDocument
-    chunks: tuple[Chunk, ...]
 
 
 def parts(values: Iterable[Any], size: int = _AT_ONCE) -> Iterator[list[Any]]:
@@ -119,10 +105,40 @@ def put_setting(session: Session, name: str, value: str) -> None:
 
 
 def notes(session: Session, prefix: str) -> dict[str, str]:
-    """What runs noted under names that begin so."""
-    whole = _NOTE + prefix
-    rows = session.execute("SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?", (len(whole), whole))
-    return dict(sorted((name.removeprefix(_NOTE), value) for name, value in rows))
+    """The settings whose names begin so."""
+    rows = session.execute("SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?", (len(prefix), prefix))
+    return dict(sorted(rows))
+
+
+def put_notes(session: Session, noted: Mapping[str, str]) -> None:
+    """Store these settings in one transaction; an empty one is removed."""
+    if noted:
+        with session.transaction():
+            for name, value in noted.items():
+                if value:
+                    put_setting(session, name, value)
+                else:
+                    session.execute("DELETE FROM settings WHERE name = ?", (name,))
+
+
+def states(session: Session) -> dict[str, SourceState]:
+    """The state of each source, by its name; none where another version of Orion wrote it."""
+    found = {name.removeprefix(_STATE): _state(note) for name, note in notes(session, _STATE).items()}
+    return {name: state for name, state in found.items() if state}
+
+
+def _state(note: str) -> SourceState | None:
+    try:
+        fields = json.loads(note)
+        return SourceState(**fields | {"failed": tuple(map(tuple, fields["failed"]))})
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def put_states(session: Session, states: Mapping[str, SourceState | None]) -> None:
+    """Store these; None removes what there is."""
+    told = {f"{_STATE}{name}": json.dumps(asdict(state)) if state else "" for name, state in states.items()}
+    put_notes(session, told)
 
 
 def postings(session: Session, words: Sequence[str]) -> tuple[int, Iterator[Found]]:
@@ -149,83 +165,59 @@ def numbers_of(session: Session, places: Iterable[int]) -> dict[int, int]:
     return numbers
 
 
-class Shelf:
-    """Where a build puts documents. Each call is one transaction."""
+def known(session: Session) -> dict[str, tuple[str, str, str, str]]:
+    """What there is of each document, by key: digest, id, audience, link."""
+    rows = session.execute("SELECT key, digest, id, audience, url FROM documents")
+    return {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
-    def known(self) -> dict[str, Known]:
-        """What is there, by key."""
-        rows = self._session.execute("SELECT key, digest, id, audience, url FROM documents")
-        return {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
+def replace(session: Session, batch: Sequence[Parsed], gone: Iterable[str] = ()) -> None:
+    """Store these documents in place of what has their keys, and remove those ``gone``, in one transaction."""
+    by_key = {parsed[0].key: parsed for parsed in batch}
+    changes = no_changes()
+    with session.transaction():
+        for some in parts([*by_key, *gone]):
+            found = session.execute(_OF_KEYS.format(marks(some)), some)
+            for number, title in found.fetchall():
+                _remove(session, number, title, changes)
+        if by_key:
+            _insert(session, by_key.values(), changes)
+        _revise(session, changes)
 
-    def notes(self, prefix: str) -> dict[str, str]:
-        """What runs noted under names that begin so."""
-        return notes(self._session, prefix)
 
-    def note(self, noted: Mapping[str, str]) -> None:
-        """Store these notes; an empty one is removed."""
-        with self._session.transaction():
-            for name, value in noted.items():
-                if value:
-                    put_setting(self._session, _NOTE + name, value)
-                else:
-                    self._session.execute("DELETE FROM settings WHERE name = ?", (_NOTE + name,))
+def _insert(session: Session, batch: Iterable[Parsed], changes: Changes) -> None:
+    (number,) = session.execute("SELECT place FROM totals").fetchone()
+    documents, passages = [], []
+    for file, document, chunks in batch:
+        about = (file.key, file.id, document.title, document.updated_at, document.digest)
+        origin = (file.audience, file.source, file.url, file.place)
+        documents.append((number, *about, *origin, len(chunks), document.text))
+        for n, chunk in enumerate(chunks):
+            change(changes, number + n, impacts(document.title, chunk.path, chunk.text))
+            where = (chunk.path, chunk.heading, chunk.anchor, chunk.line, chunk.page)
+            passages.append(((number << 20) + n, *where, chunk.text))
+        # A document without passages takes a place as well: its number must be nobody else's.
+        number += max(1, len(chunks))
+    insert(session, "INSERT INTO documents VALUES {}", documents)
+    insert(session, "INSERT INTO passages VALUES {}", passages)
+    session.execute("UPDATE totals SET passages = passages + ?, place = ?", (len(passages), number))
 
-    def put(self, batch: Sequence[Parsed]) -> None:
-        """Store these in place of what has their keys."""
-        by_key = {parsed.file.key: parsed for parsed in batch}
-        with self._session.transaction():
-            changes = Changes()
-            self._remove(by_key, changes)
-            self._insert(by_key.values(), changes)
-            self._write(changes)
 
-    def drop(self, keys: Sequence[str]) -> None:
-        """Remove these."""
-        with self._session.transaction():
-            changes = Changes()
-            self._remove(keys, changes)
-            self._write(changes)
+def _remove(session: Session, number: int, title: str, changes: Changes) -> None:
+    reach = (number << 20, (number << 20) + MOST_PASSAGES - 1)
+    rows = session.execute("SELECT number, path, text FROM passages WHERE number BETWEEN ? AND ?", reach)
+    passages = rows.fetchall()
+    for passage, path, text in passages:
+        change(changes, number + passage - reach[0], dict.fromkeys(impacts(title, path, text), 0))
+    session.execute("DELETE FROM passages WHERE number BETWEEN ? AND ?", reach)
+    session.execute("DELETE FROM documents WHERE number = ?", (number,))
+    session.execute("UPDATE totals SET passages = passages - ?", (len(passages),))
 
-    def _insert(self, batch: Iterable[Parsed], changes: Changes) -> None:
-        (number,) = self._session.execute("SELECT place FROM totals").fetchone()
-        documents, passages = [], []
-        for parsed in batch:
-            file, document, chunks = parsed.file, parsed.document, parsed.chunks
-            about = (file.key, file.id, document.title, document.updated_at, document.digest)
-            origin = (file.audience, file.source, file.url, file.place)
-            documents.append((number, *about, *origin, len(chunks), document.text))
-            for n, chunk in enumerate(chunks):
-                changes.come(number + n, impacts(document.title, chunk.path, chunk.text))
-                where = (chunk.path, chunk.heading, chunk.anchor, chunk.line, chunk.page)
-                passages.append(((number << 20) + n, *where, chunk.text))
-            # A document without passages takes a place as well: its number must be nobody else's.
-            number += max(1, len(chunks))
-        insert(self._session, _INSERT_DOCUMENTS, documents)
-        insert(self._session, _INSERT_PASSAGES, passages)
-        self._session.execute("UPDATE totals SET passages = passages + ?, place = ?", (len(passages), number))
 
-    def _remove(self, keys: Iterable[str], changes: Changes) -> None:
-        for some in parts(keys):
-            for number, title in self._session.execute(_OF_KEYS.format(marks(some)), some).fetchall():
-                self._remove_one(number, title, changes)
-
-    def _remove_one(self, number: int, title: str, changes: Changes) -> None:
-        reach = (number << 20, (number << 20) + MOST_PASSAGES - 1)
-        rows = self._session.execute("SELECT number, path, text FROM passages WHERE number BETWEEN ? AND ?", reach)
-        passages = rows.fetchall()
-        for passage, path, text in passages:
-            changes.gone(number + passage - reach[0], impacts(title, path, text))
-        self._session.execute("DELETE FROM passages WHERE number BETWEEN ? AND ?", reach)
-        self._session.execute("DELETE FROM documents WHERE number = ?", (number,))
-        self._session.execute("UPDATE totals SET passages = passages - ?", (len(passages),))
-
-    def _write(self, changes: Changes) -> None:
-        for block, words in changes.blocks():
-            held = {word: data for word, _, data in _in_blocks(self._session, (block,), words)}
-            revised = [(block, word, changes.revised(block, word, held.get(word, b""))) for word in words]
-            insert(self._session, _REVISE, (row for row in revised if row[2]))
-            for gone in parts(word for _, word, data in revised if not data):
-                self._session.execute(_DELETE.format(marks(gone)), (block, *gone))
+def _revise(session: Session, changes: Changes) -> None:
+    for block, words in sorted(changes.items()):
+        held = {word: data for word, _, data in _in_blocks(session, (block,), sorted(words))}
+        rows = [(block, word, revised(held.get(word, b""), words[word])) for word in sorted(words)]
+        insert(session, _REVISE, (row for row in rows if row[2]))
+        for gone in parts(word for _, word, data in rows if not data):
+            session.execute(_DELETE.format(marks(gone)), (block, *gone))

@@ -10,8 +10,8 @@ import math
 import sys
 from array import array
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 BLOCK: Final = 2_048
@@ -20,51 +20,39 @@ MOST_IMPACT: Final = 255
 _BYTES: Final = 3
 """Of a posting: two for the place, one for the impact."""
 
-Posting = tuple[int, int]
-"""A place inside a block, and the impact there, 1 to ``MOST_IMPACT``."""
 Found = tuple[str, int, bytes]
 """A word, a block, and what is stored of the word there."""
+Changes = defaultdict[int, defaultdict[str, list[tuple[int, int]]]]
+"""What one transaction does to a block and a word: places inside the block, each with its impact, 0 where it goes."""
 
 
-class Changes:
-    """What one transaction does to the blocks."""
+def no_changes() -> Changes:
+    """Nothing yet."""
+    return defaultdict(lambda: defaultdict(list))
 
-    def __init__(self) -> None:
-        self._come: dict[int, dict[str, list[Posting]]] = {}
-        self._gone: dict[int, dict[str, list[int]]] = {}
 
-    def come(self, place: int, impacts: Mapping[str, int]) -> None:
-        """A passage with these words is written. Places come in rising order."""
-        block, inside = divmod(place, BLOCK)
-        words = self._come.setdefault(block, {})
-        for word, impact in impacts.items():
-            words.setdefault(word, []).append((inside, impact))
+def change(changes: Changes, place: int, impacts: Mapping[str, int]) -> None:
+    """A passage comes with these words, or goes. What goes is told first; places come in rising order."""
+    block, inside = divmod(place, BLOCK)
+    words = changes[block]
+    for word, impact in impacts.items():
+        words[word].append((inside, impact))
 
-    def gone(self, place: int, words: Iterable[str]) -> None:
-        """A passage that had these words is removed."""
-        block, inside = divmod(place, BLOCK)
-        places = self._gone.setdefault(block, {})
-        for word in words:
-            places.setdefault(word, []).append(inside)
 
-    def blocks(self) -> Iterable[tuple[int, Sequence[str]]]:
-        """Each block that changes, with the words that change in it, in order."""
-        for block in sorted(self._come.keys() | self._gone.keys()):
-            yield block, sorted(self._come.get(block, {}).keys() | self._gone.get(block, {}).keys())
-
-    def revised(self, block: int, word: str, data: bytes) -> bytes:
-        """What a word's block becomes; nothing where no passage of it has the word any more."""
-        places, held = _unpacked(data)
-        impacts = bytearray(held)
-        for place in self._gone.get(block, {}).get(word, ()):
-            at = bisect_left(places, place)
-            # A newer stemmer may see other words in the same text: another passage's place must not go for that.
-            if at < len(places) and places[at] == place:
-                del places[at], impacts[at]
-        for place, impact in self._come.get(block, {}).get(word, ()):
+def revised(data: bytes, changed: Iterable[tuple[int, int]]) -> bytes:
+    """What a word's block becomes; nothing where no passage of it has the word any more."""
+    places, held = _unpacked(data)
+    impacts = bytearray(held)
+    for place, impact in changed:
+        if impact:
             places.append(place)
             impacts.append(impact)
-        return _little(places).tobytes() + impacts
+            continue
+        at = bisect_left(places, place)
+        # A newer stemmer may see other words in the same text: another passage's place must not go for that.
+        if at < len(places) and places[at] == place:
+            del places[at], impacts[at]
+    return _little(places).tobytes() + impacts
 
 
 def _unpacked(data: bytes) -> tuple[array[int], bytes]:

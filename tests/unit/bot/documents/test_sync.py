@@ -20,7 +20,7 @@ from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.sources.fetch import Manners
 from agent.knowledge.sources.web import WebSource
-from agent.knowledge.types import PREFIX, IndexReport, KnowledgeAwayError
+from agent.knowledge.types import IndexReport, KnowledgeAwayError, SourceState
 from bot.documents.corpus import SYNC, Corpus, bring_up_to_date, index_of
 from bot.documents.figures import figures_of, knowledge_figures
 from bot.documents.open import open_index
@@ -157,8 +157,8 @@ def test_h3_a_run_ends_with_the_process_that_started_it(corpus: Corpus, site: Lo
 class AwayIndex(SqliteIndex):
     """A far end that does not answer."""
 
-    def notes(self, prefix: str) -> dict[str, str]:
-        raise KnowledgeAwayError(prefix)
+    def states(self) -> dict[str, SourceState]:
+        raise KnowledgeAwayError
 
     def holdings(self) -> tuple[()]:
         raise KnowledgeAwayError
@@ -187,13 +187,13 @@ async def test_d2_a_run_that_failed_is_counted_and_not_repeated_at_once(corpus: 
         async with at_work(Syncing(corpus=broken, index=index, every_s=0.2, again_s=600.0, count=counted.append)):
             await wait_until(lambda: bool(counted), "a run has ended", 60)
         assert counted == ["failed"]
-        assert f"{PREFIX}{corpus.sources[0].key}" not in index.notes(PREFIX)
+        assert corpus.sources[0].key not in index.states()
 
 
 def test_d2_a_damaged_note_is_no_state(corpus: Corpus) -> None:
     assert bring_up_to_date(corpus, every_s=0) is not None
     with sqlite3.connect(corpus.index_path) as connection:
-        connection.execute("UPDATE settings SET value = 'nonsense' WHERE name LIKE 'note:source:web%'")
+        connection.execute("UPDATE settings SET value = 'nonsense' WHERE name LIKE 'source:web%'")
     connection.close()
     index = SqliteIndex.open(corpus.index_path)
     figures = figures_of(index)

@@ -9,22 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.knowledge.index import tables
+from agent.knowledge.index.build import MOST_FAILURES
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.types import Holding, IndexReport, Passage
-
-
-@pytest.fixture
-def index(each_index: KnowledgeIndex) -> KnowledgeIndex:
-    return each_index
-
-
-@pytest.fixture
-def docs(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    (folder / "sub").mkdir(parents=True)
-    (folder / "a.md").write_text("# Alpha\n\nLast updated: 2026-01-02\n\n## Lunch\n\nThe canteen opens at noon.\n")
-    (folder / "sub/b.md").write_text("# Beta\n\nDeploys are frozen with `--no-deploy` in week 51.\n")
-    return folder
+from agent.knowledge.types import Holding, IndexReport, Passage, SourceState
 
 
 def test_d2_search_brings_the_passage_with_its_place(index: KnowledgeIndex, docs: Path) -> None:
@@ -186,6 +174,27 @@ def test_d2_readers_go_on_while_a_writer_indexes(index: KnowledgeIndex, docs: Pa
     assert len(found) == 8
     assert all(found)
     assert len(index.documents()) == 152
+
+
+def test_d2_of_very_many_failures_the_first_are_kept_by_name(index: KnowledgeIndex, docs: Path) -> None:
+    for n in range(MOST_FAILURES + 5):
+        (docs / f"e{n:03}.md").touch()
+    assert len(index.index([docs]).failed) == MOST_FAILURES + 5
+    (state,) = index.states().values()
+    assert (len(state.failed), state.failed[0], state.failures) == (100, ("e000.md", "is empty"), 105)
+
+
+@pytest.mark.parametrize(
+    "note", ["nonsense", "[]", "{}", '{"tried": 1, "failed": 3}', '{"tried": 1, "failed": [], "new": 1}', "null"]
+)
+def test_d2_a_state_is_read_as_it_was_written_and_a_note_that_says_nothing_is_none(
+    index: KnowledgeIndex, note: str
+) -> None:
+    state = SourceState(tried=2.5, synced=1.5, seconds=0.5, read=3, size=4, failed=(("ä.md", "is empty"),), failures=8)
+    with index.session() as session:
+        tables.put_states(session, {"a": state, "b": state})
+        tables.put_setting(session, "source:b", note)
+    assert index.states() == {"a": state}
 
 
 def test_d2_what_there_is_of_each_source_is_told_without_reading_a_text(index: KnowledgeIndex, docs: Path) -> None:

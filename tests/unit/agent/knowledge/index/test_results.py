@@ -21,8 +21,9 @@ from agent.knowledge.types import Document, Passage
     ],
 )
 def test_d6_the_link_leads_to_the_place_that_its_host_understands(url: str, place: str, page: int, link: str) -> None:
-    row = (7 << 20, "a b.md", "Alpha", "Lunch", "At noon.", "lunch", 5, page, "2026-01-02", "public", url, place, 1)
-    assert passage_of((*row, "https://d")).url == link
+    link_parts = (7 << 20, "lunch", url, place, "https://d")
+    row = (*link_parts, "a b.md", "Alpha", "Lunch", "At noon.", 5, page, "2026-01-02", "public", 1)
+    assert passage_of(row).url == link
 
 
 def passage(document: str, text: str) -> Passage:

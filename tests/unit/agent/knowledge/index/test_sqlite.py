@@ -19,15 +19,6 @@ from tests.support.paths import ROOT
 
 
 @pytest.fixture
-def docs(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    (folder / "sub").mkdir(parents=True)
-    (folder / "a.md").write_text("# Alpha\n\nLast updated: 2026-01-02\n\n## Lunch\n\nThe canteen opens at noon.\n")
-    (folder / "sub/b.md").write_text("# Beta\n\nDeploys are frozen with `--no-deploy` in week 51.\n")
-    return folder
-
-
-@pytest.fixture
 def index(tmp_path: Path) -> Iterator[SqliteIndex]:
     opened = SqliteIndex.open(tmp_path / "home/knowledge.db")
     yield opened

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.search.postings import BLOCK, MOST_IMPACT, Changes, best
+from agent.knowledge.search.postings import BLOCK, MOST_IMPACT, Changes, best, change, no_changes, revised
 
 Passages = dict[int, Mapping[str, int]]
 
@@ -23,9 +23,9 @@ class Blocks:
         self.data: dict[tuple[int, str], bytes] = {}
 
     def write(self, changes: Changes) -> None:
-        for block, words in changes.blocks():
-            for word in words:
-                data = changes.revised(block, word, self.data.pop((block, word), b""))
+        for block, words in changes.items():
+            for word, changed in words.items():
+                data = revised(self.data.pop((block, word), b""), changed)
                 if data:
                     self.data[block, word] = data
 
@@ -34,9 +34,9 @@ class Blocks:
 
 
 def stored(passages: Passages) -> Blocks:
-    blocks, changes = Blocks(), Changes()
+    blocks, changes = Blocks(), no_changes()
     for place, impacts in sorted(passages.items()):
-        changes.come(place, impacts)
+        change(changes, place, impacts)
     blocks.write(changes)
     return blocks
 
@@ -81,20 +81,20 @@ def test_d2_what_no_passage_has_is_not_looked_for() -> None:
 @given(st.dictionaries(st.integers(1, 3 * BLOCK), _IMPACTS, min_size=1, max_size=30), st.data())
 def test_d2_a_passage_that_is_removed_leaves_nothing(passages: Passages, data: st.DataObject) -> None:
     gone = data.draw(st.sets(st.sampled_from(sorted(passages))))
-    blocks, changes = stored(passages), Changes()
+    blocks, changes = stored(passages), no_changes()
     for place in gone:
-        changes.gone(place, passages[place])
+        change(changes, place, dict.fromkeys(passages[place], 0))
     for place in sorted(passages):
         if place in gone:
-            changes.come(place + 4 * BLOCK, passages[place])
+            change(changes, place + 4 * BLOCK, passages[place])
     blocks.write(changes)
     kept = {place + 4 * BLOCK if place in gone else place: impacts for place, impacts in passages.items()}
     assert blocks.data == stored(kept).data
 
 
 def test_d2_a_removal_that_names_a_word_the_passage_never_had_takes_no_other_along() -> None:
-    blocks, changes = stored({3: {"a": 7}, 9: {"a": 8, "b": 5}}), Changes()
-    changes.gone(5, ["a", "z"])  # read again by a newer stemmer
-    changes.gone(9, ["b", "c"])
+    blocks, changes = stored({3: {"a": 7}, 9: {"a": 8, "b": 5}}), no_changes()
+    change(changes, 5, {"a": 0, "z": 0})  # read again by a newer stemmer
+    change(changes, 9, {"b": 0, "c": 0})
     blocks.write(changes)
     assert blocks.data == stored({3: {"a": 7}, 9: {"a": 8}}).data

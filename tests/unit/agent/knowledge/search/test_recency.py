@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.search.recency import asks_for_newest, freshest_first
-from agent.knowledge.types import Document, Passage
+from agent.knowledge.types import Passage
 from agent.tools.builtin.knowledge import SearchTool
 
 
@@ -16,28 +19,6 @@ def passage(name: str, updated_at: str) -> Passage:
 
 
 OLD, NEW, UNDATED = passage("old", "2020-01-01"), passage("new", "2026-01-01"), passage("undated", "")
-
-
-class Shelf:
-    """Finds the same passages for every query."""
-
-    def __init__(self, *passages: Passage) -> None:
-        self.passages = passages
-
-    def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
-        return self.passages[:limit] if query else ()
-
-    def rarity(self, query: str) -> dict[str, float]:
-        return dict.fromkeys(query.split(), 1.0)
-
-    def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
-        return tuple(p for p in self.passages if p.document == document and first <= p.number <= last)
-
-    def documents(self) -> tuple[Document, ...]:
-        return ()
-
-    def document(self, name_or_id: str) -> Document | None:  # noqa: ARG002 - the seam's signature
-        return None  # it has passages only
 
 
 @pytest.mark.parametrize(
@@ -65,11 +46,19 @@ def test_d2_a_question_for_no_time_is_not_for_the_newest(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "titles"),
-    [("latest price", ["new", "old", "undated"]), ("price", ["old", "new", "undated"])],
+    ("query", "titles"), [("latest price", ["New", "Old", "Older"]), ("price", ["Old", "New", "Older"])]
 )
-async def test_d2_a_search_for_the_newest_prefers_it_and_no_other_does(query: str, titles: list[str]) -> None:
-    result = await SearchTool(Shelf(OLD, NEW, UNDATED)).run({"query": query})
+async def test_d2_a_search_for_the_newest_prefers_it_and_no_other_does(
+    index: KnowledgeIndex, tmp_path: Path, query: str, titles: list[str]
+) -> None:
+    for title, year, text in (
+        ("Old", 2020, "price, price"),
+        ("New", 2026, "price, paid"),
+        ("Older", 2010, "a price of 9 is due"),
+    ):
+        (tmp_path / f"{title}.md").write_text(f"# {title}\n\nUpdated: {year}-01-01\n\n{text}\n")
+    index.index([tmp_path])
+    result = await SearchTool(index).run({"query": query})
     assert [source.title for source in result.sources] == titles
 
 

@@ -12,9 +12,10 @@ from docx import Document as WordDocument
 from fpdf import FPDF
 
 from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.tables import notes
 from agent.knowledge.sources.fetch import Manners
 from agent.knowledge.sources.web import WebSource
-from agent.knowledge.types import PREFIX, Ground, IndexReport, PutOff, Readable, ReadError, SourceState, states_of
+from agent.knowledge.types import Ground, IndexReport, PutOff, Readable, ReadError, SourceState
 from tests.support.web_site import LocalSite, Reply, html
 
 HASTE = Manners(pause_s=0.0, page_s=1.0, step_s=0.5, failures=3)
@@ -46,7 +47,12 @@ def shown(index: KnowledgeIndex, site: LocalSite) -> list[str]:
 
 
 def state(index: KnowledgeIndex, of: WebSource) -> SourceState:
-    return states_of(index.notes(PREFIX))[of.key]
+    return index.states()[of.key]
+
+
+def noted(index: KnowledgeIndex) -> dict[str, str]:
+    with index.session() as session:
+        return notes(session, "fetched:")
 
 
 def trouble(page: Readable) -> str | None:
@@ -123,7 +129,7 @@ def test_d2_what_is_gone_leaves_and_what_fails_for_now_stays(index: KnowledgeInd
     ]
     assert shown(index, site) == ["/broken", "/late", "/stays"]
     assert state(index, web).failed == report.failed
-    assert list(index.notes("fetched:")) == [f"fetched:{web.key}/{site.url}{path}" for path in shown(index, site)]
+    assert list(noted(index)) == [f"fetched:{web.key}/{site.url}{path}" for path in shown(index, site)]
 
 
 def test_d2_a_sitemap_that_cannot_be_had_keeps_all_that_was_known(index: KnowledgeIndex, site: LocalSite) -> None:
@@ -427,7 +433,7 @@ def test_i3_a_narrower_audience_holds_at_once_though_the_source_is_put_off(
     index.index([web])
     assert index.index([PutOff(key=web.key, part=web.part, audience="C0HR")]) == IndexReport(removed=1)
     assert index.documents() == ()
-    assert web.key not in states_of(index.notes(PREFIX))
+    assert web.key not in index.states()
     assert index.index([source(site, f"{site.url}/a", audience="C0HR")]) == IndexReport(added=1)
 
 
@@ -439,6 +445,6 @@ def test_d2_a_source_that_is_put_off_stays_as_it_is(index: KnowledgeIndex, site:
     assert index.index([PutOff(key=web.key, part=web.part)]) == IndexReport()
     assert (shown(index, site), state(index, web)) == (["/a"], before)
     assert index.index([PutOff(key=web.key, part="1000 of another/page")]) == IndexReport()
-    assert (shown(index, site), index.notes(PREFIX)) == (["/a"], {})
+    assert (shown(index, site), index.states()) == (["/a"], {})
     assert index.index([]) == IndexReport(removed=1)
-    assert (index.notes(PREFIX), index.notes("fetched:")) == ({}, {})
+    assert (index.states(), noted(index)) == ({}, {})
