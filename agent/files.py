@@ -100,7 +100,7 @@ def _title(file: AttachedFile, chunk: Chunk) -> str:
 def _chunks(file: AttachedFile) -> tuple[Chunk, ...]:
     form: Form = "markdown" if _MARKDOWN.search(file.name) else "text"
     parts = (Part(text=file.text[:MOST_CHARS]),)
-    document = ReadDocument(title=file.name, form=form, parts=parts, updated_at="", digest="")
+    document = ReadDocument(title=file.name, form=form, parts=parts, updated_at="")
     return chunk_document(document)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import nh3
 
-from agent.knowledge.readers.anchors import slug
+from agent.knowledge.readers.chunking import slug
 
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _TAGS: Final = _HEADINGS | {

@@ -103,11 +103,12 @@ class IndexRun:
         try:
             data, changed_at = file.read()
             self._read, self._size = self._read + 1, self._size + len(data)
-            if self._known.get(file.key) == (digest_of(data), file.id, file.audience, file.url):
+            digest = digest_of(data)
+            if self._known.get(file.key) == (digest, file.id, file.audience, file.url):
                 self._counts["unchanged"] += 1
             else:
                 document = parse_document(file.name, data, changed=changed_at)
-                self._add((file, document, chunk_document(document)[: tables.MOST_PASSAGES]))
+                self._add((file, digest, document, chunk_document(document)[: tables.MOST_PASSAGES]))
             self._kept.add(file.key)
         except NotModifiedError as unchanged:
             self._read, self._size = self._read + 1, self._size + unchanged.size
@@ -120,7 +121,7 @@ class IndexRun:
                 self._kept.add(file.key)
 
     def _add(self, parsed: Parsed) -> None:
-        file, document, _ = parsed
+        file, _, document, _ = parsed
         self._counts["changed" if file.key in self._known else "added"] += 1
         self._batch.append(parsed)
         self._chars += sum(len(part.text) for part in document.parts)

@@ -60,8 +60,8 @@ _DOCUMENTS_AT: Final = """
 SELECT column1, (SELECT max(number) FROM documents WHERE number <= column1) FROM (VALUES {}) AS places
 """
 
-Parsed = tuple[Readable, ReadDocument, tuple[Chunk, ...]]
-"""A document ready to be stored."""
+Parsed = tuple[Readable, str, ReadDocument, tuple[Chunk, ...]]
+"""A document ready to be stored, with its digest."""
 
 
 class Session(Protocol):
@@ -188,8 +188,8 @@ def replace(session: Session, batch: Sequence[Parsed], gone: Iterable[str] = ())
 def _insert(session: Session, batch: Iterable[Parsed], changes: Changes) -> None:
     (number,) = session.execute("SELECT place FROM totals").fetchone()
     documents, passages = [], []
-    for file, document, chunks in batch:
-        about = (file.key, file.id, document.title, document.updated_at, document.digest)
+    for file, digest, document, chunks in batch:
+        about = (file.key, file.id, document.title, document.updated_at, digest)
         origin = (file.audience, file.source, file.url, file.place)
         documents.append((number, *about, *origin, len(chunks), document.text))
         for n, chunk in enumerate(chunks):

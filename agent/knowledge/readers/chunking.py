@@ -6,21 +6,23 @@ A chunk's text is lines of the document as they stand; only a table that goes on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import groupby
+from typing import Final, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from agent.knowledge.readers.anchors import slug
-from agent.knowledge.readers.reading import Part, ReadDocument
+from agent.knowledge.readers.reading import Form, Part, ReadDocument
 from agent.knowledge.types import PATH
 
 CHUNK_CHARS: Final = 1_200
 """About two hundred words: small enough to be about one thing, large enough to be ranked by its words."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n")
 _UNSEEN: Final = re.compile(r"\s*<(?:!--|script|style)", re.IGNORECASE)
+_ITEM: Final = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _PARSER: Final = MarkdownIt("commonmark").enable("table")
 
 
@@ -39,111 +41,79 @@ class Chunk:
     page: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Section:
-    """The lines under one heading (0-based, half open), as blocks that belong together."""
+class _Section(NamedTuple):
+    """The blocks under one heading, it the first of them: first line (from 0), line behind the last, kind."""
 
     headings: tuple[str, ...]
     anchor: str
-    blocks: tuple[tuple[int, int, str], ...]
+    blocks: Sequence[tuple[int, int, str]]
+
+
+def slug(heading: str) -> str:
+    """The fragment that repository hosts and most site builders give a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower().strip()).replace(" ", "-")
 
 
 def chunk_document(document: ReadDocument) -> tuple[Chunk, ...]:
     """All chunks of a document, in order."""
-    chunks: list[Chunk] = []
-    for part in document.parts:
-        chunks += _markdown_chunks(part) if document.form == "markdown" else _text_chunks(part)
-    return tuple(chunks)
+    return tuple(chunk for part in document.parts for chunk in _part_chunks(part, document.form))
 
 
-def _text_chunks(part: Part) -> list[Chunk]:
+def _part_chunks(part: Part, form: Form) -> Iterator[Chunk]:
     lines = part.text.split("\n")
-    section = _Section(headings=(), anchor="", blocks=tuple(_paragraphs(lines)))
-    return _section_chunks(section, lines, part)
+    plain = form != "markdown"
+    for section in [_Section((), "", _paragraphs(lines))] if plain else _sections(_PARSER.parse(part.text)):
+        for held in _filled(section, lines):
+            yield Chunk(
+                text="\n\n".join(text for _, text in held),
+                heading=section.headings[-1] if section.headings else "",
+                path=PATH.join(section.headings),
+                anchor=section.anchor,
+                line=part.line + held[0][0],
+                page=part.page,
+            )
 
 
-def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    start = -1
-    for number, line in enumerate([*lines, ""]):
-        if line.strip():
-            start = number if start < 0 else start
-        elif start >= 0:
-            yield (start, number, "paragraph")
-            start = -1
-
-
-def _markdown_chunks(part: Part) -> list[Chunk]:
-    lines = part.text.split("\n")
-    chunks: list[Chunk] = []
-    for section in _sections(_PARSER.parse(part.text)):
-        chunks += _section_chunks(section, lines, part)
-    return chunks
+def _paragraphs(lines: Sequence[str]) -> list[tuple[int, int, str]]:
+    runs = groupby(range(len(lines)), key=lambda number: bool(lines[number].strip()))
+    held = [list(numbers) for is_text, numbers in runs if is_text]
+    return [(numbers[0], numbers[-1] + 1, "paragraph") for numbers in held]
 
 
 def _sections(tokens: Sequence[Token]) -> Iterator[_Section]:
     """Top-level blocks, gathered under their headings."""
     trail: dict[int, str] = {}
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     anchor = ""
     blocks: list[tuple[int, int, str]] = []
     for index, token in enumerate(tokens):
         if token.level or token.map is None or token.nesting < 0:
             continue
         if token.type == "heading_open":
-            yield _Section(headings=tuple(trail.values()), anchor=anchor, blocks=tuple(blocks))
-            title = _plain_heading(tokens[index + 1])
+            yield _Section(tuple(trail.values()), anchor, blocks)
+            title = " ".join("".join(child.content for child in tokens[index + 1].children or ()).split())
             trail = {depth: text for depth, text in trail.items() if depth < int(token.tag[1])}
             trail[int(token.tag[1])] = title
-            anchor = _unique(slug(title), seen)
-            blocks = [(token.map[0], token.map[1], "heading")]
-        else:
-            blocks.append((token.map[0], token.map[1], token.type))
-    yield _Section(headings=tuple(trail.values()), anchor=anchor, blocks=tuple(blocks))
+            anchor, before = slug(title), seen[slug(title)]
+            seen[anchor] += 1
+            anchor += f"-{before}" if before else ""  # the second heading of one name is ``name-1``, as hosts do it
+            blocks = []
+        blocks.append((token.map[0], token.map[1], token.type))
+    yield _Section(tuple(trail.values()), anchor, blocks)
 
 
-def _plain_heading(inline: Token) -> str:
-    return " ".join("".join(child.content for child in inline.children or ()).split())
-
-
-def _unique(anchor: str, seen: dict[str, int]) -> str:
-    """The second heading of one name is ``name-1``, as hosts do it."""
-    count = seen.get(anchor, 0)
-    seen[anchor] = count + 1
-    return f"{anchor}-{count}" if count else anchor
-
-
-def _section_chunks(section: _Section, lines: Sequence[str], part: Part) -> list[Chunk]:
-    """Blocks are filled into chunks of about ``CHUNK_CHARS``; a heading alone is none."""
-    chunks: list[Chunk] = []
+def _filled(section: _Section, lines: Sequence[str]) -> Iterator[list[tuple[int, str]]]:
+    """Start lines and texts of the blocks, for chunks of about ``CHUNK_CHARS``; a heading alone is none."""
+    headings = [start for start, _, kind in section.blocks if kind == "heading_open"]
     held: list[tuple[int, str]] = []
     for start, text, opens in _pieces(section, lines):
-        if (
-            held
-            and (opens or sum(len(t) + 2 for _, t in held) + len(text) > CHUNK_CHARS)
-            and not _only_heading(held, section)
-        ):
-            chunks.append(_chunk(section, held, part))
+        full = opens or sum(len(piece) + 2 for _, piece in held) + len(text) > CHUNK_CHARS
+        if full and held and [first for first, _ in held] != headings:
+            yield held
             held = []
         held.append((start, text))
-    if held and not _only_heading(held, section):
-        chunks.append(_chunk(section, held, part))
-    return chunks
-
-
-def _only_heading(held: Sequence[tuple[int, str]], section: _Section) -> bool:
-    start, _, kind = section.blocks[0]
-    return kind == "heading" and len(held) == 1 and held[0][0] == start
-
-
-def _chunk(section: _Section, held: Sequence[tuple[int, str]], part: Part) -> Chunk:
-    return Chunk(
-        text="\n\n".join(text for _, text in held),
-        heading=section.headings[-1] if section.headings else "",
-        path=PATH.join(section.headings),
-        anchor=section.anchor,
-        line=part.line + held[0][0],
-        page=part.page,
-    )
+    if held and [first for first, _ in held] != headings:
+        yield held
 
 
 def _pieces(section: _Section, lines: Sequence[str]) -> Iterator[tuple[int, str, bool]]:
@@ -163,7 +133,8 @@ def _split_block(start: int, lines: Sequence[str], kind: str) -> Iterator[tuple[
     head = list(lines[:2]) if kind == "table_open" else []
     held: list[str] = []
     first = start
-    for number, line in _units(lines, kind):
+    is_list = kind in {"bullet_list_open", "ordered_list_open"}
+    for number, line in _items(lines) if is_list else _fitting(enumerate(lines)):
         if held and sum(len(text) + 1 for text in held) + len(line) > CHUNK_CHARS:
             yield (first, "\n".join(held), True)
             held, first = list(head), start + number
@@ -171,40 +142,22 @@ def _split_block(start: int, lines: Sequence[str], kind: str) -> Iterator[tuple[
     yield (first, "\n".join(held), True)
 
 
-def _units(lines: Sequence[str], kind: str) -> Iterator[tuple[int, str]]:
-    """The smallest pieces that stay whole: list items, else lines, else sentences of an over-long line."""
-    if kind in {"bullet_list_open", "ordered_list_open"}:
-        yield from _items(lines)
-        return
-    for number, line in enumerate(lines):
-        yield from ((number, piece) for piece in _fitting(line))
-
-
 def _items(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """List items of the top level with all that hangs on them; an item too long for a chunk falls into lines."""
     depth = len(lines[0]) - len(lines[0].lstrip())
-    starts = [n for n, line in enumerate(lines) if _is_item(line, depth)] or [0]
+    found = ((number, _ITEM.match(line)) for number, line in enumerate(lines))
+    starts = [number for number, item in found if item and len(item["indent"]) <= depth] or [0]
     for begin, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         item = "\n".join(lines[begin:end])
         if len(item) <= CHUNK_CHARS:
             yield (begin, item)
         else:
-            yield from ((begin + n, piece) for n, line in enumerate(lines[begin:end]) for piece in _fitting(line))
+            yield from _fitting(enumerate(lines[begin:end], begin))
 
 
-_ITEM: Final = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
-
-
-def _is_item(line: str, depth: int) -> bool:
-    found = _ITEM.match(line)
-    return found is not None and len(found["indent"]) <= depth
-
-
-def _fitting(line: str) -> Iterator[str]:
-    """A line, in sentences where it is longer than a chunk, and cut where even a sentence is."""
-    if len(line) <= CHUNK_CHARS:
-        yield line
-        return
-    for sentence in _SENTENCE_END.split(line):
-        for at in range(0, len(sentence), CHUNK_CHARS):
-            yield sentence[at : at + CHUNK_CHARS]
+def _fitting(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Lines, in sentences where one is longer than a chunk, and cut where even a sentence is."""
+    for number, line in lines:
+        for sentence in filter(None, _SENTENCE_END.split(line)) if len(line) > CHUNK_CHARS else [line]:
+            cuts = range(0, max(1, len(sentence)), CHUNK_CHARS)
+            yield from ((number, sentence[at : at + CHUNK_CHARS]) for at in cuts)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 from docx import Document
@@ -18,6 +18,7 @@ from docx.opc.exceptions import OpcError
 from docx.table import Table
 from docx.text.paragraph import Paragraph
 
+from agent.knowledge.readers.reading import damaged
 from agent.knowledge.types import ReadError
 
 MAX_ENTRIES: Final = 5_000
@@ -28,24 +29,7 @@ _LOCKED: Final = b"\xd0\xcf\x11\xe0"
 """What an encrypted document begins with: its package lies inside a container of the older kind."""
 _ENCRYPTED_ENTRY: Final = 0x1
 _DEEPEST_HEADING: Final = 6
-_HEADING: Final = re.compile(r"heading (?P<depth>[1-9])", re.IGNORECASE)
-_PARSER_ERRORS: Final = (
-    OpcError,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    RecursionError,
-    RuntimeError,
-    SyntaxError,  # lxml's own error for XML is one
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What zip, XML and Word's own rules make the parser raise on damaged input."""
+_HEADING: Final = re.compile(r"heading (?P<depth>[1-9])")
 
 
 def docx_markdown(data: bytes) -> tuple[str, str]:
@@ -53,13 +37,10 @@ def docx_markdown(data: bytes) -> tuple[str, str]:
     if data.startswith(_LOCKED):
         msg = "is locked with a password, or of the form before 2007 (.doc)"
         raise ReadError(msg)
-    try:
+    with damaged("Word document", OpcError):
         _bearable(data)
         document = Document(io.BytesIO(data))
         return (document.core_properties.title or "").strip(), "\n\n".join(_blocks(document)) + "\n"
-    except _PARSER_ERRORS as error:
-        msg = "is a damaged Word document"
-        raise ReadError(msg) from error
 
 
 def _bearable(data: bytes) -> None:
@@ -77,56 +58,39 @@ def _bearable(data: bytes) -> None:
 
 
 def _blocks(document: Opened) -> Iterator[str]:
-    items: list[str] = []
-    for block in document.iter_inner_content():
-        if isinstance(block, Paragraph) and _marker(block):
-            items.append(_marker(block) + _line(block.text))
-            continue
-        if items:
-            yield "\n".join(items)
-            items = []
-        text = _table(block) if isinstance(block, Table) else _paragraph(block)
-        if text:
-            yield text
-    if items:
-        yield "\n".join(items)
+    """Paragraphs and tables; the items of a list that stand together are one."""
+    for is_list, together in groupby(document.iter_inner_content(), key=lambda block: bool(_marker(block))):
+        texts = [_table(block) if isinstance(block, Table) else _paragraph(block) for block in together]
+        yield from filter(None, ["\n".join(texts)] if is_list else texts)
 
 
 def _paragraph(paragraph: Paragraph) -> str:
-    text = paragraph.text.strip()
-    depth = _depth(_style(paragraph))
+    text, style = paragraph.text.strip(), _style(paragraph)
+    if marker := _marker(paragraph):
+        return marker + _line(text)
+    heading = _HEADING.fullmatch(style)
+    depth = min(int(heading["depth"]), _DEEPEST_HEADING) if heading else int(style == "title")
     return f"{'#' * depth} {_line(text)}" if depth and text else text
 
 
-def _depth(style: str) -> int:
-    """How deep a heading is; 0 for text."""
-    if style.lower() == "title":
-        return 1
-    found = _HEADING.fullmatch(style)
-    return min(int(found["depth"]), _DEEPEST_HEADING) if found else 0
-
-
-def _marker(paragraph: Paragraph) -> str:
-    style = _style(paragraph).lower()
-    if not paragraph.text.strip() or not style.startswith("list"):
+def _marker(block: Paragraph | Table) -> str:
+    """What a list item begins with; nothing for anything else."""
+    if isinstance(block, Table) or not block.text.strip() or not _style(block).startswith("list"):
         return ""
-    return "1. " if "number" in style else "- "
+    return "1. " if "number" in _style(block) else "- "
 
 
 def _style(paragraph: Paragraph) -> str:
-    style = paragraph.style
-    return (style.name or "") if style is not None else ""
+    return (paragraph.style.name or "").lower() if paragraph.style else ""
 
 
 def _table(table: Table) -> str:
     """Rows with bars between cells; a cell that spans several columns is there once."""
     rows = [[_line(cell.text).replace("|", "\\|") for cell in dict.fromkeys(row.cells)] for row in table.rows]
     rows = [row for row in rows if any(row)]
-    if not rows:
-        return ""
-    width = max(len(row) for row in rows)
+    width = max(map(len, rows), default=0)
     lines = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
-    return "\n".join([lines[0], f"|{' --- |' * width}", *lines[1:]])
+    return "\n".join([*lines[:1], f"|{' --- |' * width}", *lines[1:]]) if rows else ""
 
 
 def _line(text: str) -> str:

@@ -6,13 +6,19 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from html import unescape
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final, Literal
 
 from html_to_markdown import ConversionOptions, convert
@@ -21,7 +27,7 @@ from html_to_markdown.exceptions import ConversionError
 from agent.knowledge.types import ReadError
 from verification.values.dates import moments
 
-Form = Literal["markdown", "text", "pdf"]
+Form = Literal["markdown", "text"]
 
 SUFFIXES: Final[dict[str, Form]] = {
     ".md": "markdown",
@@ -29,8 +35,7 @@ SUFFIXES: Final[dict[str, Form]] = {
     ".html": "markdown",
     ".htm": "markdown",
     ".docx": "markdown",
-    ".pdf": "pdf",
-    **dict.fromkeys((".txt", ".text", ".rst", ".adoc", ".org", ".log", ".csv", ".tsv", ".tex"), "text"),
+    **dict.fromkeys((".pdf", ".txt", ".text", ".rst", ".adoc", ".org", ".log", ".csv", ".tsv", ".tex"), "text"),
 }
 """What is read. Data and settings (JSON, YAML, TOML, INI …) are not: they hold secrets more often than answers."""
 CODE: Final = frozenset(
@@ -43,7 +48,25 @@ MAX_BYTES: Final = 10_000_000
 MAX_PDF_BYTES: Final = 50_000_000
 """Of a PDF or a Word document: most of it are pictures."""
 PACKED: Final = frozenset({".pdf", ".docx"})
+MAX_PAGES: Final = 2_000
 _TRIES: Final = 3
+_PARSER_ERRORS: Final[tuple[type[Exception], ...]] = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RecursionError,
+    RuntimeError,
+    SyntaxError,  # lxml's own error for XML is one
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What parsers of packed forms were seen to raise, or plainly can, on damaged input."""
 
 _HTML: Final = ConversionOptions(
     extract_metadata=False,
@@ -89,13 +112,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadDocument:
-    """A document as it was read. ``updated_at`` is an ISO 8601 date; ``digest`` is of the file's bytes."""
+    """A document as it was read. ``updated_at`` is an ISO 8601 date."""
 
     title: str
     form: Form
     parts: tuple[Part, ...]
     updated_at: str
-    digest: str
 
     @property
     def text(self) -> str:
@@ -103,40 +125,51 @@ class ReadDocument:
         return "\n\n".join(part.text for part in self.parts)
 
 
+@contextmanager
+def damaged(what: str, *own: type[Exception]) -> Iterator[None]:
+    """Turns what a parser raises, errors of its ``own`` among it, into ``ReadError``."""
+    expected = (*own, *_PARSER_ERRORS)
+    try:
+        yield
+    except expected as error:
+        msg = f"is a damaged {what}"
+        raise ReadError(msg) from error
+
+
+def most_bytes(suffix: str) -> int:
+    """How many bytes are read of a file with this suffix."""
+    return MAX_PDF_BYTES if suffix.lower() in PACKED else MAX_BYTES
+
+
+def check_size(path: PurePath, size: int) -> None:
+    """Raises ``ReadError`` where so many bytes are more than are read."""
+    limit = most_bytes(path.suffix)
+    if size > limit:
+        msg = f"is too big ({size // 1_000_000} MB; the limit is {limit // 1_000_000} MB)"
+        raise ReadError(msg)
+
+
 def read_bytes(path: Path) -> tuple[bytes, float]:
     """The bytes of a regular file of bearable size, and when it was changed (seconds since 1970).
 
     All of one state of the file: one that changes meanwhile is read again, and refused if it does not come to rest.
     """
-    limit = MAX_PDF_BYTES if path.suffix.lower() in PACKED else MAX_BYTES
-    for _ in range(_TRIES):
-        data, before, after = _read_once(path, limit)
-        if (before.st_mtime_ns, before.st_size, before.st_ino) == (after.st_mtime_ns, after.st_size, after.st_ino):
-            return data, before.st_mtime
-    msg = "is being written; it is read when it rests"
-    raise ReadError(msg, passing=True)
-
-
-def _read_once(path: Path, limit: int) -> tuple[bytes, os.stat_result, os.stat_result]:
-    """The bytes, and the file's state before and after."""
     try:
-        seen = path.stat()
-        if not stat.S_ISREG(seen.st_mode):
-            msg = "is not a regular file"
-            raise ReadError(msg)
-        if seen.st_size > limit:
-            msg = f"is too big ({seen.st_size // 1_000_000} MB; the limit is {limit // 1_000_000} MB)"
-            raise ReadError(msg)
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
-            after = os.fstat(file.fileno())
+        for _ in range(_TRIES):
+            before = path.stat()
+            if not stat.S_ISREG(before.st_mode):
+                msg = "is not a regular file"
+                raise ReadError(msg)
+            check_size(path, before.st_size)
+            with path.open("rb") as file:
+                data, after = file.read(before.st_size + 1), os.fstat(file.fileno())
+            if (before.st_mtime_ns, before.st_size, before.st_ino) == (after.st_mtime_ns, after.st_size, after.st_ino):
+                return data, before.st_mtime
     except OSError as error:
         msg = f"cannot be opened ({error.strerror or type(error).__name__})"
         raise ReadError(msg) from error
-    if len(data) > limit:
-        msg = f"is too big (it grew beyond {limit // 1_000_000} MB while it was read)"
-        raise ReadError(msg)
-    return data, seen, after
+    msg = "is being written; it is read when it rests"
+    raise ReadError(msg, passing=True)
 
 
 def digest_of(data: bytes) -> str:
@@ -160,31 +193,67 @@ def parse_document(name: str, data: bytes, *, changed: float) -> ReadDocument:
     if not data.strip():
         msg = "is empty"
         raise ReadError(msg)
-    fallback = name if suffix in CODE else _title_from(name)
-    if form == "pdf":
-        return _pdf(data, fallback, changed)
+    fields: dict[str, str] = {}
+    if suffix == ".pdf":
+        title, parts = _pdf(data)
+    else:
+        title, text = _titled_text(suffix, data)
+        if form == "markdown":
+            fields, text = _front_matter(text)
+            heading = _HEADING.search(text)
+            title = fields.get("title") or (_one_line(heading["text"]) if heading else title)
+        parts = (Part(text=text),) if text.strip() else ()
+    if not parts:
+        msg = "has no text (scanned pages need text recognition first)" if suffix == ".pdf" else "has no text"
+        raise ReadError(msg)
+    stated = next((fields[name] for name in ("last_updated", "updated", "date") if _is_date(fields.get(name, ""))), "")
+    return ReadDocument(
+        title=title or (name if suffix in CODE else _title_from(name)),
+        form=form,
+        parts=parts,
+        updated_at=stated or _stated_date("\n".join(part.text for part in parts)) or _day(changed),
+    )
+
+
+def _titled_text(suffix: str, data: bytes) -> tuple[str, str]:
+    """What stands as the title where the text has no heading (or nothing), and the text."""
     if suffix == ".docx":
-        return _docx(data, fallback, changed)
-    text = _decode(data, html=suffix in {".html", ".htm"})
+        from agent.knowledge.readers.docx import docx_markdown  # noqa: PLC0415 - slow to load, and few have such files
+
+        title, text = docx_markdown(data)
+        return _one_line(_clean(title)), _clean(text)
     if suffix in {".html", ".htm"}:
-        return _html(text, data, fallback, changed)
-    if suffix == ".rst":
-        underlined = _RST_TITLE.search(text[:_TITLE_WITHIN])
-        fallback = _one_line(underlined["text"]) if underlined else fallback
-    return _plain(text, data, form=form, title=fallback, changed=changed)
+        page = _decode(data, html=True)
+        named = _HTML_TITLE.search(page)
+        return _one_line(unescape(named["text"])) if named else "", _markdown_of(page)
+    text = _decode(data, html=False)
+    underlined = _RST_TITLE.search(text[:_TITLE_WITHIN]) if suffix == ".rst" else None
+    return _one_line(underlined["text"]) if underlined else "", text
 
 
-def _docx(data: bytes, fallback: str, changed: float) -> ReadDocument:
-    from agent.knowledge.readers.docx import docx_markdown  # noqa: PLC0415 - slow to load, and few have Word documents
+def _markdown_of(page: str) -> str:
+    try:
+        return _clean(convert(page, _HTML).content or "")
+    except (ConversionError, ValueError) as error:
+        msg = "is HTML that cannot be taken apart"
+        raise ReadError(msg) from error
 
-    title, text = docx_markdown(data)
-    return _plain(_clean(text), data, form="markdown", title=_one_line(_clean(title)) or fallback, changed=changed)
 
+def _pdf(data: bytes) -> tuple[str, tuple[Part, ...]]:
+    """The title of the metadata (or nothing), and the text layer of each page that has one."""
+    from pypdf import PdfReader  # noqa: PLC0415 - slow to load, and few have PDFs
+    from pypdf.errors import PyPdfError  # noqa: PLC0415 - likewise
 
-def _pdf(data: bytes, fallback: str, changed: float) -> ReadDocument:
-    from agent.knowledge.readers.pdf import pdf_pages  # noqa: PLC0415 - slow to load, and few have PDFs
-
-    title, pages = pdf_pages(data)
+    with damaged("PDF", PyPdfError):
+        reader = PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            msg = "is locked with a password"
+            raise ReadError(msg)
+        if len(reader.pages) > MAX_PAGES:
+            msg = f"has more than {MAX_PAGES} pages"
+            raise ReadError(msg)
+        title = reader.metadata.title if reader.metadata else None
+        pages = [page.extract_text() for page in reader.pages]
     parts: list[Part] = []
     line = 1
     for number, raw in enumerate(pages, 1):
@@ -192,45 +261,7 @@ def _pdf(data: bytes, fallback: str, changed: float) -> ReadDocument:
         if text.strip():
             parts.append(Part(text=text, page=number, line=line))
             line += text.count("\n") + 2
-    if not parts:
-        msg = "has no text (scanned pages need text recognition first)"
-        raise ReadError(msg)
-    whole = "\n".join(part.text for part in parts)
-    return ReadDocument(
-        title=_one_line(_clean(title)) or fallback,
-        form="pdf",
-        parts=tuple(parts),
-        updated_at=_stated_date(whole) or _day(changed),
-        digest=digest_of(data),
-    )
-
-
-def _html(page: str, data: bytes, fallback: str, changed: float) -> ReadDocument:
-    try:
-        text = convert(page, _HTML).content or ""
-    except (ConversionError, ValueError) as error:
-        msg = "is HTML that cannot be taken apart"
-        raise ReadError(msg) from error
-    named = _HTML_TITLE.search(page)
-    title = _one_line(unescape(named["text"])) if named else fallback
-    return _plain(_clean(text), data, form="markdown", title=title, changed=changed)
-
-
-def _plain(text: str, data: bytes, *, form: Form, title: str, changed: float) -> ReadDocument:
-    fields = _front_matter(text) if form == "markdown" else {}
-    body = _without_front_matter(text) if form == "markdown" else text
-    if not body.strip():
-        msg = "has no text"
-        raise ReadError(msg)
-    heading = _HEADING.search(body) if form == "markdown" else None
-    stated = next((fields[name] for name in ("last_updated", "updated", "date") if _is_date(fields.get(name, ""))), "")
-    return ReadDocument(
-        title=fields.get("title") or (_one_line(heading["text"]) if heading else title),
-        form=form,
-        parts=(Part(text=body),),
-        updated_at=stated or _stated_date(body) or _day(changed),
-        digest=digest_of(data),
-    )
+    return _one_line(_clean(title or "")), tuple(parts)
 
 
 def _decode(data: bytes, *, html: bool) -> str:
@@ -267,17 +298,13 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _front_matter(text: str) -> dict[str, str]:
+def _front_matter(text: str) -> tuple[dict[str, str], str]:
+    """Its fields, and the text with empty lines in their place: line numbers stay true."""
     found = _FRONT_MATTER.match(text)
     if not found:
-        return {}
-    return {m["name"].lower().replace("-", "_"): m["value"].strip("\"' ") for m in _FIELD.finditer(found["fields"])}
-
-
-def _without_front_matter(text: str) -> str:
-    """The same text with empty lines in place of the front matter: line numbers stay true."""
-    found = _FRONT_MATTER.match(text)
-    return "\n" * text.count("\n", 0, found.end()) + text[found.end() :] if found else text
+        return {}, text
+    fields = {m["name"].lower().replace("-", "_"): m["value"].strip("\"' ") for m in _FIELD.finditer(found["fields"])}
+    return fields, "\n" * found[0].count("\n") + text[found.end() :]
 
 
 def _stated_date(text: str) -> str:

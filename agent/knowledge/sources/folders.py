@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from agent.knowledge.readers.reading import SUFFIXES, read_bytes
 from agent.knowledge.sources.audience_file import FILE_NAME, Audiences
 from agent.knowledge.types import Ground, Readable
 
-# Other people's packages: thousands of files that no question is about.
-LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
+_OTHERS: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
+"""Other people's packages: thousands of files that no question is about."""
 
 
 class Folders:
@@ -21,7 +21,7 @@ class Folders:
 
     def __init__(self, folders: Sequence[Path], ground: Ground) -> None:
         self._ground = ground
-        self._audiences = Audiences()
+        self._audiences = Audiences(failed=ground.failed)
         self._keys: set[str] = set()
         # The outermost first: an audience file in it counts for the folders inside it as well.
         self._tops = sorted((given.expanduser().resolve() for given in folders), key=lambda root: len(root.parts))
@@ -37,52 +37,50 @@ class Folders:
         else:
             self._ground.missing.append(str(root))
             self._ground.failed.append((str(folder), "does not exist"))
-        self._ground.failed += self._audiences.failed
-        self._audiences.failed.clear()
 
     def _walk(self, root: Path) -> Iterator[Path]:
         for folder, names, files in os.walk(root, onerror=self._unwalkable):
-            names[:] = sorted(n for n in names if not n.startswith(".") and n not in LEFT_OUT)
-            for name in sorted(files):
-                if not name.startswith(".") and name != FILE_NAME and Path(name).suffix.lower() in SUFFIXES:
-                    yield Path(folder, name)
+            names[:] = sorted(name for name in names if not is_left_out(name))
+            yield from (Path(folder, name) for name in sorted(files) if is_document(PurePath(name)))
 
     def _unwalkable(self, error: OSError) -> None:
         self._ground.failed.append((str(error.filename), f"cannot be opened ({error.strerror})"))
 
     def _take(self, root: Path, path: Path) -> Iterator[Readable]:
         """The file under its real path, unless it leaves the root or was taken already."""
-        shown = path.relative_to(root).as_posix()
         real = Path(os.path.realpath(path))
         if not real.is_relative_to(root):
-            self._ground.failed.append((shown, "is a link that leads out of its folder"))
+            self._ground.failed.append((path.relative_to(root).as_posix(), "is a link that leads out of its folder"))
             return
-        inside = real.relative_to(root).as_posix()
-        if not storable(str(real)):
+        inside, key = real.relative_to(root).as_posix(), str(real)
+        if not is_storable(key):
             self._ground.failed.append((ascii(inside), "has a name that is not UTF-8"))
-        elif str(real) not in self._keys:
-            self._keys.add(str(real))
-            shown = self._ground.unique(inside, root.name or "root")
+        elif key not in self._keys:
+            self._keys.add(key)
+            # By where the file really lies, up to the outermost of the roots above it.
+            top = next((top for top in self._tops if real.parent.is_relative_to(top)), root)
             yield Readable(
-                id=shown,
-                key=str(real),
+                id=self._ground.unique(inside, root.name or "root"),
+                key=key,
                 name=real.name,
                 source=str(root),
                 read=partial(read_bytes, real),
-                audience=self._audience(real, root),
+                audience=self._audiences.of(real.parent, top),
                 place="anchor",
             )
 
-    def _audience(self, real: Path, root: Path) -> str:
-        """By where the file really lies, up to the outermost of the roots above it."""
-        top = next((top for top in self._tops if real.parent.is_relative_to(top)), root)
-        return self._audiences.of(real.parent, top)
+
+def is_left_out(name: str) -> bool:
+    """Whether a file or a folder of this name holds nothing that is read."""
+    return name.startswith(".") or name in _OTHERS
 
 
-def storable(name: str) -> bool:
+def is_document(path: PurePath) -> bool:
+    """Whether what lies here is read, by its name and those of the folders above it."""
+    is_read = path.name != FILE_NAME and path.suffix.lower() in SUFFIXES
+    return is_read and not any(map(is_left_out, path.parts))
+
+
+def is_storable(name: str) -> bool:
     """Whether a name is text at all: file systems allow any bytes."""
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    return name.encode("utf-8", "replace").decode("utf-8") == name

@@ -15,9 +15,9 @@ from shutil import which
 from typing import IO, Final
 from urllib.parse import quote
 
-from agent.knowledge.readers.reading import MAX_BYTES, MAX_PDF_BYTES, PACKED, SUFFIXES
+from agent.knowledge.readers.reading import check_size
 from agent.knowledge.sources.audience_file import FILE_NAME, Audiences
-from agent.knowledge.sources.folders import LEFT_OUT, storable
+from agent.knowledge.sources.folders import is_document, is_storable
 from agent.knowledge.types import Ground, Readable, ReadError
 from agent.thread.audience import PUBLIC
 
@@ -42,9 +42,10 @@ ENVIRONMENT: Final = {
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
 
-
-class _GitError(Exception):
-    """Git did not do it; the text says what to do."""
+Blob = tuple[str, int]
+"""The name of an object, and its size in bytes."""
+Pipes = tuple[IO[bytes], IO[bytes]]
+"""Into a running ``cat-file --batch``, and out of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,39 +80,36 @@ class GitSource:
         try:
             entries = self._entries()
             changed = self._changed(set(entries))
-        except _GitError as error:
+        except ReadError as error:
             ground.missing.append(self.key)
-            ground.failed.append((f"{self.repository} at {self.ref}", str(error)))
+            ground.failed.append((f"{self.repository} at {self.ref}", error.reason))
             return
-        with subprocess.Popen(  # noqa: S603 - git by its path, with arguments of our own
-            [*self._git(), "cat-file", "--batch"], env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as process:
+        with self._process("cat-file", "--batch") as process:
             if process.stdin is None or process.stdout is None:  # both were asked for
                 return
             pipes = (process.stdin, process.stdout)
             audiences = self._audiences(entries, pipes, ground)
-            for path, entry in entries.items():
+            for path, blob in entries.items():
                 if self._is_document(path, ground):
+                    above = (audiences[folder] for folder in PurePosixPath(path).parents if folder in audiences)
                     yield Readable(
                         id=ground.unique(path, self.name),
                         key=f"{self.key}/{path}",
                         name=PurePosixPath(path).name,
-                        audience=_nearest(path, audiences),
+                        audience=next(above, PUBLIC),
                         source=self.key,
                         url=self._link(path),
                         place="line",
-                        read=partial(_read, pipes, PurePosixPath(path), entry, changed.get(path, 0.0)),
+                        read=partial(_read, pipes, PurePosixPath(path), blob, changed.get(path, 0.0)),
                     )
             with suppress(OSError):
                 process.stdin.close()
 
     def _is_document(self, path: str, ground: Ground) -> bool:
         pure = PurePosixPath(path)
-        hidden = any(part.startswith(".") or part in LEFT_OUT for part in pure.parts)
-        inside = pure.is_relative_to(self.folder) if self.folder else True
-        if hidden or not inside or pure.name == FILE_NAME or pure.suffix.lower() not in SUFFIXES:
+        if not is_document(pure) or not pure.is_relative_to(self.folder):
             return False
-        if not storable(path):
+        if not is_storable(path):
             ground.failed.append((ascii(path), "has a name that is not UTF-8"))
             return False
         return True
@@ -122,11 +120,16 @@ class GitSource:
         filled = self.url.replace("{repository}", quote(self.name)).replace("{ref}", quote(self.ref))
         return filled.replace("{path}", quote(path)) if "{path}" in filled else f"{filled.rstrip('/')}/{quote(path)}"
 
-    def _entries(self) -> dict[str, tuple[str, int]]:
-        """Blob and size of every regular file of the tree, by path."""
-        listed = self._output("ls-tree", "-r", "-z", "--long", "--full-tree", "--end-of-options", self.ref)
-        found: dict[str, tuple[str, int]] = {}
-        for line in filter(None, listed.split("\0")):
+    def _entries(self) -> dict[str, Blob]:
+        """Every regular file of the tree, by path."""
+        command = self._git("ls-tree", "-r", "-z", "--long", "--full-tree", "--end-of-options", self.ref)
+        try:
+            done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, timeout=_WAIT_S, check=True)  # noqa: S603 - git by its path, with arguments of our own
+        except (OSError, subprocess.SubprocessError) as error:
+            msg = "is no Git repository, or has no such branch, tag or commit"
+            raise ReadError(msg) from error
+        found: dict[str, Blob] = {}
+        for line in filter(None, done.stdout.decode("utf-8", "surrogateescape").split("\0")):
             about, _, path = line.partition("\t")
             mode, kind, blob, size = about.split()
             if kind == "blob" and mode in _FILE:
@@ -136,10 +139,8 @@ class GitSource:
     def _changed(self, paths: set[str]) -> dict[str, float]:
         """When each of these was last changed; the history is read no further than it has to be."""
         found: dict[str, float] = {}
-        command = [*self._git(), "log", "--format=@%ct", "--name-only", "--no-renames", "-m", "--first-parent"]
-        with subprocess.Popen(  # noqa: S603 - as above
-            [*command, "--end-of-options", self.ref], env=ENVIRONMENT, stdout=subprocess.PIPE
-        ) as process:
+        shown = ("--format=@%ct", "--name-only", "--no-renames", "-m", "--first-parent")
+        with self._process("log", *shown, "--end-of-options", self.ref) as process:
             at = 0.0
             for raw in process.stdout or ():
                 line = raw.decode("utf-8", "surrogateescape").rstrip("\n")
@@ -152,65 +153,45 @@ class GitSource:
             process.kill()
         return found
 
-    def _audiences(
-        self, entries: Mapping[str, tuple[str, int]], pipes: tuple[IO[bytes], IO[bytes]], ground: Ground
-    ) -> dict[PurePosixPath, str]:
-        """What the audience files of the tree say, by folder."""
-        read = Audiences()
+    def _audiences(self, entries: Mapping[str, Blob], pipes: Pipes, ground: Ground) -> dict[PurePosixPath, str]:
+        """What the audience files of the tree say, by folder; nobody where one cannot be read."""
+        read = Audiences(failed=ground.failed)
         found: dict[PurePosixPath, str] = {}
-        for path, (blob, size) in entries.items():
+        for path, blob in entries.items():
             if PurePosixPath(path).name == FILE_NAME:
-                data = _blob(*pipes, blob) if size <= MAX_BYTES else b""
+                data = b""
+                with suppress(ReadError):
+                    data, _ = _read(pipes, PurePosixPath(path), blob, 0.0)
                 found[PurePosixPath(path).parent] = read.said(f"{self.name}/{path}", data)
-        ground.failed += read.failed
         return found
 
-    def _git(self) -> list[str]:
+    def _process(self, *command: str) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        return subprocess.Popen(self._git(*command), env=ENVIRONMENT, stdin=pipe, stdout=pipe)  # noqa: S603 - as above
+
+    def _git(self, *command: str) -> list[str]:
         program = which("git")
         if program is None:
             msg = "cannot be read: Git is not installed where Orion runs"
-            raise _GitError(msg)
+            raise ReadError(msg)
         folder = str(self.repository.resolve())
-        return [program, *SAFE, "-c", f"safe.directory={folder}", "-C", folder]
-
-    def _output(self, *command: str) -> str:
-        try:
-            done = subprocess.run(  # noqa: S603 - as above
-                [*self._git(), *command], env=ENVIRONMENT, capture_output=True, timeout=_WAIT_S, check=True
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            msg = "is no Git repository, or has no such branch, tag or commit"
-            raise _GitError(msg) from error
-        return done.stdout.decode("utf-8", "surrogateescape")
+        return [program, *SAFE, "-c", f"safe.directory={folder}", "-C", folder, *command]
 
 
-def _read(
-    pipes: tuple[IO[bytes], IO[bytes]], path: PurePosixPath, entry: tuple[str, int], changed: float
-) -> tuple[bytes, float]:
+def _read(pipes: Pipes, path: PurePosixPath, blob: Blob, changed: float) -> tuple[bytes, float]:
     """The bytes of a file as committed, and when the last commit that touched it was made. Raises ``ReadError``."""
-    blob, size = entry
-    limit = MAX_PDF_BYTES if path.suffix.lower() in PACKED else MAX_BYTES
-    if size > limit:
-        msg = f"is too big ({size // 1_000_000} MB; the limit is {limit // 1_000_000} MB)"
-        raise ReadError(msg)
+    name, size = blob
+    check_size(path, size)
+    asked, contents = pipes
+    msg = "cannot be read from its repository"
     try:
-        return _blob(*pipes, blob), changed
-    except (OSError, _GitError) as error:
-        msg = "cannot be read from its repository"
+        asked.write(f"{name}\n".encode())
+        asked.flush()
+        head = contents.readline().split()
+        if len(head) != 3 or head[1] != b"blob":  # noqa: PLR2004 - name, kind, size
+            raise ReadError(msg, passing=True)
+        data = contents.read(int(head[2]))
+        contents.read(1)
+    except OSError as error:
         raise ReadError(msg, passing=True) from error
-
-
-def _nearest(path: str, audiences: Mapping[PurePosixPath, str]) -> str:
-    return next((audiences[folder] for folder in PurePosixPath(path).parents if folder in audiences), PUBLIC)
-
-
-def _blob(asked: IO[bytes], contents: IO[bytes], blob: str) -> bytes:
-    """The bytes of one blob, from a running ``cat-file --batch``."""
-    asked.write(f"{blob}\n".encode())
-    asked.flush()
-    head = contents.readline().split()
-    if len(head) != 3 or head[1] != b"blob":  # noqa: PLR2004 - name, kind, size
-        raise _GitError
-    data = contents.read(int(head[2]))
-    contents.read(1)
-    return data
+    return data, changed

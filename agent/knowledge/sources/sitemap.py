@@ -8,14 +8,15 @@ from datetime import UTC, datetime
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from agent.knowledge.sources.fetch import FetchError, unpacked
+from agent.knowledge.sources.fetch import unpacked
+from agent.knowledge.types import ReadError
 
 MOST_BYTES: Final = 50_000_000
 """Of one sitemap, unpacked: what the protocol allows."""
 _ADDRESS_CHARS: Final = 2_048
 _DEEPEST: Final = 20
 _GZIP: Final = b"\x1f\x8b"
-_ROOTS: Final = frozenset({"urlset", "sitemapindex"})
+_ROOTS: Final = (b"<urlset", b"<sitemapindex")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,25 +34,23 @@ class Sitemap:
 def looks_like_sitemap(data: bytes) -> bool:
     """Whether this is XML whose first element is that of a sitemap."""
     head = data[:2_000].lstrip(b"\xef\xbb\xbf \t\r\n")
-    return head.startswith((b"<?xml", b"<urlset", b"<sitemapindex")) and any(
-        f"<{root}".encode() in head for root in _ROOTS
-    )
+    return head.startswith((b"<?xml", *_ROOTS)) and any(root in head for root in _ROOTS)
 
 
 def read_sitemap(data: bytes, *, most: int) -> Sitemap:
-    """At most ``most`` pages and as many further sitemaps. Raises ``FetchError``."""
+    """At most ``most`` pages and as many further sitemaps. Raises ``ReadError``."""
     text = unpacked([data], "gzip", MOST_BYTES) if data.startswith(_GZIP) else data
     if b"<!DOCTYPE" in text.replace(b"\0", b""):  # of two-byte characters half are zero
         msg = "has a document type of its own, which no sitemap needs"
-        raise FetchError(msg, passing=False)
+        raise ReadError(msg)
     try:
         return _read(text, most)
     except ET.ParseError as error:
         msg = f"is damaged XML (line {error.position[0]})"
-        raise FetchError(msg, passing=False) from error
+        raise ReadError(msg) from error
     except (ValueError, LookupError) as error:  # expat knows Unicode, and one-byte encodings through Python
         msg = "is in an encoding that is not read"
-        raise FetchError(msg, passing=False) from error
+        raise ReadError(msg) from error
 
 
 def _read(text: bytes, most: int) -> Sitemap:
@@ -60,9 +59,9 @@ def _read(text: bytes, most: int) -> Sitemap:
     for event, element in ET.iterparse(io.BytesIO(text), ("start", "end")):  # noqa: S314 - it has no entities
         if event == "start":
             path.append(element)
-            if _name(path[0]) not in _ROOTS or len(path) > _DEEPEST:
+            if f"<{_name(path[0])}".encode() not in _ROOTS or len(path) > _DEEPEST:
                 msg = "is XML, but no sitemap"
-                raise FetchError(msg, passing=False)
+                raise ReadError(msg)
             continue
         path.pop()
         if len(path) == 1:
@@ -75,11 +74,10 @@ def _take(entry: ET.Element, found: Sitemap, most: int) -> None:
     """One page, or one further sitemap."""
     said = {_name(child): (child.text or "").strip() for child in entry}
     address = said.get("loc", "")
-    if not address or len(address) > _ADDRESS_CHARS:
+    if not 0 < len(address) <= _ADDRESS_CHARS:
         return
     if _name(entry) == "sitemap":
-        if len(found.maps) < most:
-            found.maps.append(address)
+        found.maps += [address] if len(found.maps) < most else []
     elif len(found.pages) < most or address in found.pages:
         found.pages[address] = _seconds(said.get("lastmod", ""))
     else:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import partial
+from http import HTTPStatus
 from pathlib import PurePosixPath
 from typing import Final, NoReturn
 from urllib.parse import unquote, urlsplit
 
-from agent.knowledge.readers.reading import MAX_BYTES, MAX_PDF_BYTES, PACKED, SUFFIXES, digest_of
-from agent.knowledge.sources.fetch import Fetcher, FetchError, Manners, Reply
+from agent.knowledge.readers.reading import PACKED, SUFFIXES, digest_of, most_bytes
+from agent.knowledge.sources.fetch import Fetcher, Manners, Reply
 from agent.knowledge.sources.public_address import Resolve, resolved
 from agent.knowledge.sources.sitemap import MOST_BYTES, looks_like_sitemap, read_sitemap
 from agent.knowledge.types import FETCHED, Ground, NotModifiedError, Readable, ReadError
@@ -37,9 +38,6 @@ _FORMS: Final = {
 }
 _UNTOLD: Final = frozenset({"", "application/octet-stream", "binary/octet-stream", "text/plain"})
 _SITEMAP_KINDS: Final = frozenset({"application/xml", "text/xml", "application/gzip", "application/x-gzip"})
-_SITEMAP_NAMES: Final = (".xml", ".xml.gz")
-
-Read = Callable[[], tuple[bytes, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +70,7 @@ class WebSource:
         """Every page; those that were not seen for longest come first, so that a run that ends early goes on there."""
         fetcher = Fetcher(self.hosts, private_hosts=self.private_hosts, manners=self.manners, resolve=self.resolve)
         with fetcher:
-            visit = _Visit(self, fetcher, ground)
-            yield from visit.pages()
+            yield from _Visit(self, fetcher, ground).pages()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,7 +100,7 @@ class _Visit:
     def pages(self) -> Iterator[Readable]:
         """What the sitemaps list and the single pages."""
         for entry in self._source.entries:
-            if _path(entry).endswith(_SITEMAP_NAMES):
+            if _path(entry).endswith((".xml", ".xml.gz")):
                 self._maps.append(entry)
             else:
                 self._pages[entry] = 0.0
@@ -126,20 +123,19 @@ class _Visit:
             read.add(url)
             try:
                 self._take_map(self._fetcher.get(url, limit_of=lambda _: MOST_BYTES).body)
-            except FetchError as error:
+            except ReadError as error:
                 self._ground.missing.append(self._source.key)
                 self._ground.failed.append((url, f"{error}; what was known of its pages stays"))
         if self._maps:
-            self._ground.failed.append(
-                (self._source.site, f"has more than {_MOST_MAPS} sitemaps; the rest is left out")
-            )
+            reason = f"has more than {_MOST_MAPS} sitemaps; the rest is left out"
+            self._ground.failed.append((self._source.site, reason))
             self._maps.clear()
 
     def _take_map(self, body: bytes) -> None:
-        """Raises ``FetchError``."""
+        """Raises ``ReadError``."""
         found = read_sitemap(body, most=self._source.most)
         self._more = self._more or found.more
-        self._maps += [url for url in found.maps if self._ours(url)]
+        self._maps += filter(self._ours, found.maps)
         for url, changed in found.pages.items():
             address = url.partition("#")[0]
             if self._ours(address):
@@ -160,57 +156,50 @@ class _Visit:
             failed.append((self._source.site, f"has more pages; {done} are read (ORION_WEB_DOCS_PAGES)"))
 
     def _page(self, url: str) -> Iterator[Readable]:
-        """The page, unless it turns out to be a sitemap."""
-        source, key = self._source, f"{self._source.key}/{url}"
+        """The page, unless it turns out to be a sitemap; what keeps it from being read is raised when it is read."""
+        source, key, memory = self._source, self._key(url), self._memory(url)
         words = unquote(url.partition("://")[2]).rstrip("/")
         shown = self._ground.unique("".join(c if c.isprintable() else "?" for c in words), "web")
-        memory = self._memory(url)
         stands = self._ground.known.get(key) == (memory.digest, shown, source.audience, url)
-        fetched = self._fetched(url, memory, {"etag": memory.etag, "modified": memory.modified} if stands else {})
-        if fetched is not None:
-            name, read = fetched
-            yield Readable(
-                id=shown, key=key, name=name, source=source.key, read=read, audience=source.audience, url=url
-            )
-
-    def _fetched(self, url: str, memory: _Memory, asked: Mapping[str, str]) -> tuple[str, Read] | None:
-        """A page's file name, and what reading it gives or raises; None for a sitemap."""
+        asked = {"etag": memory.etag, "modified": memory.modified} if stands else {}
+        name = ""
         try:
-            page = self._fetcher.get(url, limit_of=lambda kind: _limit(kind, url), **asked)
-            is_map = looks_like_sitemap(page.body)
-            if is_map:
+            page = self._fetcher.get(url, limit_of=partial(_limit, url), **asked)
+            if looks_like_sitemap(page.body):
                 self._take_map(page.body)
-        except FetchError as error:
-            return "", partial(_fail, ReadError(error.reason, passing=error.passing))
-        if is_map:
-            return None
-        if page.unchanged:
-            self._remember(f"{self._source.key}/{url}", memory)
-            return "", partial(_fail, NotModifiedError(memory.size))
-        if page.kind in _SITEMAP_KINDS:
-            return "", partial(_fail, ReadError(_unread(page.kind)))
-        return _name(url, page.kind), self._kept(url, page)
+                return
+            name, read = _name(url, page.kind), self._kept(url, page, memory)
+        except (ReadError, NotModifiedError) as error:
+            read = partial(_fail, error)
+        yield Readable(id=shown, key=key, name=name, source=source.key, read=read, audience=source.audience, url=url)
 
-    def _kept(self, url: str, page: Reply) -> Read:
-        """What reading a page gives, and a note for the next run."""
+    def _kept(self, url: str, page: Reply, before: _Memory) -> Callable[[], tuple[bytes, float]]:
+        """What reading a page gives, and a note for the next run. Raises ``ReadError`` and ``NotModifiedError``."""
+        if page.status == HTTPStatus.NOT_MODIFIED:
+            self._remember(url, before)
+            raise NotModifiedError(before.size)
+        if page.kind in _SITEMAP_KINDS:
+            raise _unread(page.kind)
         is_text = page.charset and _suffix(page.kind, url) not in PACKED
         data = _in_utf8(page.body, page.charset) if is_text else page.body
-        before, digest = self._memory(url), digest_of(data)
-        modified = page.headers.get("last-modified", "")
+        digest, modified = digest_of(data), page.headers.get("last-modified", "")
         stated = self._pages[url] or _seconds(modified)
         first_seen = before.changed if before.digest == digest and before.changed else time.time()
         changed = min(stated, time.time()) if stated else first_seen
         etag = page.headers.get("etag", "")
-        memory = _Memory(digest=digest, etag=etag, modified=modified, changed=changed, size=len(data))
-        self._remember(f"{self._source.key}/{url}", memory)
+        self._remember(url, _Memory(digest=digest, etag=etag, modified=modified, changed=changed, size=len(data)))
         return lambda: (data, changed)
 
-    def _remember(self, key: str, memory: _Memory) -> None:
-        self._ground.noted[f"{FETCHED}{key}"] = json.dumps({**asdict(memory), "at": round(time.time(), 3)})
+    def _key(self, url: str) -> str:
+        return f"{self._source.key}/{url}"
+
+    def _remember(self, url: str, memory: _Memory) -> None:
+        told = {**asdict(memory), "at": round(time.time(), 3)}
+        self._ground.noted[FETCHED + self._key(url)] = json.dumps(told)
 
     def _memory(self, url: str) -> _Memory:
         try:
-            return _Memory(**json.loads(self._ground.notes[f"{FETCHED}{self._source.key}/{url}"]))
+            return _Memory(**json.loads(self._ground.notes[FETCHED + self._key(url)]))
         except (KeyError, ValueError, TypeError):
             return _Memory()
 
@@ -219,18 +208,16 @@ def _fail(error: Exception) -> NoReturn:
     raise error
 
 
-def _limit(kind: str, url: str) -> int:
-    """How many bytes of a page are read. Raises ``FetchError`` for what is no document."""
-    if kind in _SITEMAP_KINDS:
-        return MOST_BYTES
+def _limit(url: str, kind: str) -> int:
+    """How many bytes of a page are read. Raises ``ReadError`` for what is no document."""
     suffix = _suffix(kind, url)
-    if not suffix:
-        raise FetchError(_unread(kind), passing=False)
-    return MAX_PDF_BYTES if suffix in PACKED else MAX_BYTES
+    if kind not in _SITEMAP_KINDS and not suffix:
+        raise _unread(kind)
+    return MOST_BYTES if kind in _SITEMAP_KINDS else most_bytes(suffix)
 
 
-def _unread(kind: str) -> str:
-    return f"has a form that is not read ({kind or 'no content type'})"
+def _unread(kind: str) -> ReadError:
+    return ReadError(f"has a form that is not read ({kind or 'no content type'})")
 
 
 def _suffix(kind: str, url: str) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.readers.anchors import slug
-from agent.knowledge.readers.chunking import CHUNK_CHARS, Chunk, chunk_document
+from agent.knowledge.readers.chunking import CHUNK_CHARS, Chunk, chunk_document, slug
 from agent.knowledge.readers.reading import Part, ReadDocument
 
 
 def chunks(text: str, *, form: str = "markdown") -> tuple[Chunk, ...]:
     kind = "text" if form == "text" else "markdown"
-    return chunk_document(ReadDocument(title="T", form=kind, parts=(Part(text=text),), updated_at="", digest=""))  # type: ignore[arg-type]  # narrowed above
+    return chunk_document(ReadDocument(title="T", form=kind, parts=(Part(text=text),), updated_at=""))  # type: ignore[arg-type]  # narrowed above
 
 
 def test_d2_headings_part_chunks_and_give_place_and_line() -> None:
@@ -72,7 +71,7 @@ def test_d2_plain_text_parts_at_empty_lines() -> None:
 
 def test_d2_pages_keep_their_number_and_line() -> None:
     parts = (Part(text="one", page=1, line=1), Part(text="two\n\nthree", page=2, line=3))
-    found = chunk_document(ReadDocument(title="T", form="pdf", parts=parts, updated_at="", digest=""))
+    found = chunk_document(ReadDocument(title="T", form="text", parts=parts, updated_at=""))
     assert [(c.page, c.line, c.text) for c in found] == [(1, 1, "one"), (2, 3, "two\n\nthree")]
 
 

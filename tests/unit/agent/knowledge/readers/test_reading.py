@@ -113,7 +113,9 @@ def test_d2_a_locked_pdf_is_named(tmp_path: Path) -> None:
 
 
 def test_d2_a_pdf_with_too_many_pages_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.knowledge.readers.pdf.MAX_PAGES", 1)  # a limit, not behaviour: 2,000 pages take minutes
+    monkeypatch.setattr(
+        "agent.knowledge.readers.reading.MAX_PAGES", 1
+    )  # a limit, not behaviour: 2,000 pages take minutes
     assert "more than 1 pages" in reason("p.pdf", pdf(tmp_path / "p.pdf", "a", "b").read_bytes())
 
 

@@ -16,7 +16,8 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.sources.fetch import Fetcher, FetchError, Manners, unpacked
+from agent.knowledge.sources.fetch import Fetcher, Manners, unpacked
+from agent.knowledge.types import ReadError
 from tests.support.web_site import LocalSite, Reply, html
 
 NAME = "docs.example"
@@ -76,7 +77,7 @@ def test_i4_a_certificate_of_another_name_or_of_nobody_is_refused(
 ) -> None:
     secure.pages["/"] = html("Protected.")
     trusting = ssl.create_default_context(cafile=str(certificate)) if host != NAME else None
-    with fetcher(host, tls=trusting) as guest, pytest.raises(FetchError, match="cannot be reached") as failed:
+    with fetcher(host, tls=trusting) as guest, pytest.raises(ReadError, match="cannot be reached") as failed:
         guest.get(f"https://{host}:{secure.port}/", limit_of=any_form)
     assert failed.value.passing
     assert secure.asked == []
@@ -86,7 +87,7 @@ def test_i4_no_redirect_leads_from_a_protected_connection_to_an_open_one(secure:
     secure.pages["/"] = Reply(status=301, headers={"Location": f"http://{NAME}/open"})
     with (
         fetcher(NAME, tls=ssl.create_default_context(cafile=str(certificate))) as guest,
-        pytest.raises(FetchError, match="from a protected connection to an open one"),
+        pytest.raises(ReadError, match="from a protected connection to an open one"),
     ):
         guest.get(f"https://{NAME}:{secure.port}/", limit_of=any_form)
 
@@ -101,5 +102,5 @@ def test_d2_where_a_body_is_cut_does_not_show(body: bytes, size: int, encoding: 
     parts = [sent[at : at + size] for at in range(0, len(sent), size)]
     assert unpacked(parts, encoding, 3_000) == body
     if len(body) > 1:
-        with pytest.raises(FetchError, match="too big"):
+        with pytest.raises(ReadError, match="too big"):
             unpacked(parts, encoding, len(body) - 1)

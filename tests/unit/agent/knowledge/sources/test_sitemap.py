@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.sources.fetch import FetchError
 from agent.knowledge.sources.sitemap import looks_like_sitemap, read_sitemap
+from agent.knowledge.types import ReadError
 
 SPACE = (
     'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
@@ -68,14 +68,14 @@ def test_d2_no_more_is_kept_than_asked_for() -> None:
     ],
 )
 def test_d2_what_is_no_sitemap_is_said_to_be_none(data: bytes, reason: str) -> None:
-    with pytest.raises(FetchError, match=reason):
+    with pytest.raises(ReadError, match=reason):
         read_sitemap(data, most=10)
 
 
 def test_d2_a_packed_bomb_is_not_unpacked() -> None:
     pack = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     bomb = b"".join(pack.compress(b" " * 1_000_000) for _ in range(51)) + pack.flush()
-    with pytest.raises(FetchError, match="too big"):
+    with pytest.raises(ReadError, match="too big"):
         read_sitemap(bomb, most=1)
 
 
@@ -95,5 +95,5 @@ def test_d2_a_sitemap_is_told_from_a_page_by_its_first_element() -> None:
 def test_d2_any_bytes_are_a_sitemap_or_an_error(data: bytes) -> None:
     try:
         assert read_sitemap(b"<urlset>" + data, most=2).maps == []
-    except FetchError:
+    except ReadError:
         return
