@@ -17,7 +17,7 @@ from agent.knowledge.search.index_terms import impacts
 from agent.knowledge.search.postings import BLOCK, Changes, Found, change, no_changes, revised
 from agent.knowledge.types import Readable, SourceState
 
-VERSION: Final = 9
+VERSION: Final = 10
 """Grows with the tables and with anything that changes what the same bytes become."""
 MOST_PASSAGES: Final = 1 << 20
 """Of one document: the lower 20 bits of a passage's number count in its document, the others are the document's."""
