@@ -147,10 +147,8 @@ class LocalWorkspace(People):
 
     def ephemerals(self, channel: str) -> list[Json]:
         """The messages that only one person sees, with ``ephemeral_for``."""
-        place = self.channel(channel)
-        return [
-            {**one.payload(), "ephemeral_for": one.ephemeral_for} for one in self.workspace.log.private_in(place.id)
-        ]
+        everything = self.workspace.log.everything_in(self.channel(channel).id)
+        return [{**one.payload(), "ephemeral_for": one.ephemeral_for} for one in everything if one.ephemeral_for]
 
     async def wait_for(self, predicate: Callable[[], Found | None], timeout: float = 10.0) -> Found:  # noqa: ASYNC109 - part of the contract
         """The first truthy value of ``predicate``, asked again at each change of the workspace.

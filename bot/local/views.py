@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bot.local.events.payloads import identifier
-from bot.local.model.block_limits import ID_TEXT
+from bot.local.events.payloads import identifier, with_block_ids
+from bot.local.model.block_limits import ID_TEXT, Faults, block_faults, too_long
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.feed import Feed
-from bot.local.model.limits import Strictness, check_blocks
+from bot.local.model.limits import VIEW_BLOCKS
 from bot.local.model.roster import APP_ID, BOT_ID, TEAM_ID, Json
 
 TITLE_TEXT: Final = 24
@@ -30,11 +29,9 @@ class OpenView:
 class Views:
     """The modals on screen and the published homes."""
 
-    def __init__(self, feed: Feed, strictness: Strictness, clock: Callable[[], float] = time.monotonic) -> None:
-        """``clock`` gives seconds that only rise, for the life of triggers."""
+    def __init__(self, feed: Feed, trigger_seconds: float) -> None:
         self._feed = feed
-        self._strictness = strictness
-        self._clock = clock
+        self._trigger_seconds = trigger_seconds
         self._triggers: dict[str, tuple[float, str]] = {}
         self._used: set[str] = set()
         self.open: dict[str, OpenView] = {}
@@ -43,7 +40,7 @@ class Views:
     def new_trigger(self, user: str) -> str:
         """A trigger id for something this person just did."""
         trigger = f"{secrets.randbelow(10**12)}.{secrets.randbelow(10**12)}.{secrets.token_hex(16)}"
-        self._triggers[trigger] = (self._clock() + self._strictness.trigger_seconds, user)
+        self._triggers[trigger] = (time.monotonic() + self._trigger_seconds, user)
         return trigger
 
     def exchange(self, trigger: str) -> str:
@@ -56,7 +53,7 @@ class Views:
         if trigger not in self._triggers:
             raise ApiError(error="invalid_trigger_id")
         deadline, user = self._triggers.pop(trigger)
-        if self._clock() > deadline:  # told apart from a trigger that never was, as Slack does
+        if time.monotonic() > deadline:  # told apart from a trigger that never was, as Slack does
             raise ApiError(error="expired_trigger_id")
         self._used.add(trigger)
         return user
@@ -72,14 +69,8 @@ class Views:
 
     def update(self, view_id: str, external_id: str, given: Json, view_hash: str) -> Json:
         """Replaces a modal on screen. Raises ``ApiError``: ``not_found`` or ``hash_conflict``."""
-        found = next(
-            (
-                one
-                for one in self.open.values()
-                if view_id == one.view["id"] or (external_id and external_id == one.view["external_id"])
-            ),
-            None,
-        )
+        named = ("external_id", external_id) if external_id else ("id", view_id)
+        found = next((one for one in self.open.values() if one.view[named[0]] == named[1]), None)
         if found is None:
             raise ApiError(error="not_found")
         if view_hash and view_hash != found.view["hash"]:
@@ -95,10 +86,8 @@ class Views:
         if found is None:
             return
         root = found.view["root_view_id"]
-        gone = [
-            one for one in self.open if one == view_id or (whole_stack and self.open[one].view["root_view_id"] == root)
-        ]
-        for one in gone:
+        stack = [one for one in self.open if self.open[one].view["root_view_id"] == root]
+        for one in stack if whole_stack else [view_id]:
             del self.open[one]
             self._feed.publish("view_closed", view_id=one, user=found.user)
 
@@ -117,23 +106,20 @@ class Views:
 
     def _made(self, given: Json, kind: str) -> Json:
         """A view object from an app's view payload, judged."""
-        check_view(given, kind, self._strictness)
-        blocks = [{"block_id": secrets.token_urlsafe(4), **block} for block in given.get("blocks", [])]
+        if faults := [f"{words} [json-pointer:{at}]" for words, at in _faults(given, kind)]:
+            raise invalid(faults)
+        if faults := block_faults(given["blocks"], limit=VIEW_BLOCKS):
+            raise invalid(faults)
         optional: dict[str, Any] = {
-            "callback_id": "",
-            "private_metadata": "",
-            "external_id": "",
-            "submit": None,
-            "close": None,
-            "title": None,
-            "clear_on_close": False,
-            "notify_on_close": False,
+            **dict.fromkeys(("callback_id", "private_metadata", "external_id"), ""),
+            **dict.fromkeys(("submit", "close", "title")),
+            **dict.fromkeys(("clear_on_close", "notify_on_close"), False),
         }
         return {
             "id": identifier("V"),
             "team_id": TEAM_ID,
             "type": kind,
-            "blocks": blocks,
+            "blocks": with_block_ids(given["blocks"]),
             **{key: given.get(key, value) for key, value in optional.items()},
             "state": {"values": {}},
             "hash": f"{time.time():.0f}.{secrets.token_hex(4)}",
@@ -145,30 +131,19 @@ class Views:
         }
 
 
-def check_view(given: Json, kind: str, strictness: Strictness) -> None:
-    """Refuses a view that Slack would refuse. Raises ``ApiError``: ``invalid_arguments`` with pointers."""
-    faults: list[str] = []
+def _faults(given: Json, kind: str) -> Faults:
+    """What Slack would refuse in a view, but for what is wrong inside its blocks."""
+    blocks, title = given.get("blocks"), given.get("title")
     if given.get("type") != kind:
-        faults.append(f"must be {kind} [json-pointer:/view/type]")
-    if not isinstance(given.get("blocks"), list):
-        faults.append("missing required field: blocks [json-pointer:/view]")
+        yield f"must be {kind}", "/view/type"
+    if not isinstance(blocks, list):
+        yield "missing required field: blocks", "/view"
+    elif kind == "modal" and any(block.get("type") == "input" for block in blocks) and not given.get("submit"):
+        yield "missing required field: submit", "/view"
     if kind == "modal":
-        faults += _title_faults(given.get("title"))
-    if len(str(given.get("callback_id") or "")) > ID_TEXT:
-        faults.append(f"must be less than {ID_TEXT + 1} characters [json-pointer:/view/callback_id]")
-    if len(str(given.get("private_metadata") or "")) > PRIVATE_METADATA:
-        faults.append(f"must be less than {PRIVATE_METADATA + 1} characters [json-pointer:/view/private_metadata]")
-    if faults:
-        raise invalid(faults)
-    blocks = given["blocks"]
-    check_blocks(blocks, strictness, view=True)
-    if kind == "modal" and any(block["type"] == "input" for block in blocks) and not given.get("submit"):
-        raise invalid(["missing required field: submit [json-pointer:/view]"])
-
-
-def _title_faults(title: object) -> list[str]:
-    if not isinstance(title, dict) or title.get("type") != "plain_text" or not title.get("text"):
-        return ["missing required field: title [json-pointer:/view/title]"]
-    if len(str(title["text"])) > TITLE_TEXT:
-        return [f"must be less than {TITLE_TEXT + 1} characters [json-pointer:/view/title/text]"]
-    return []
+        if not isinstance(title, dict) or title.get("type") != "plain_text" or not title.get("text"):
+            yield "missing required field: title", "/view/title"
+        else:
+            yield from too_long(title["text"], TITLE_TEXT, "/view/title/text")
+    yield from too_long(given.get("callback_id"), ID_TEXT, "/view/callback_id")
+    yield from too_long(given.get("private_metadata"), PRIVATE_METADATA, "/view/private_metadata")

@@ -129,7 +129,7 @@ class Workspace:
         self.deliveries = Deliveries(self.sockets, self.http, self.faults, setup.strictness, self.feed.touch)
         self.rates = RateLimiter(setup.strictness)
         self.threads = AgentThreads(self.feed, setup.strictness.status_seconds)
-        self.views = Views(self.feed, setup.strictness)
+        self.views = Views(self.feed, setup.strictness.trigger_seconds)
 
     def tell(self, notice: str) -> None:
         """Shows a notice at every page; an empty one takes it away."""
@@ -140,15 +140,15 @@ class Workspace:
     def app_is_starting(self, notice: str) -> None:
         """Holds events back, and tells the page why, until the app connects."""
         for one in self.all:
-            one.deliveries.hold()
+            one.deliveries.may_go.clear()
         self.tell(notice)
 
     def _app_changed(self, connected: bool) -> None:  # noqa: FBT001 - the callback's one value
         for one in self.all:
             one.feed.publish("app", connected=connected, faults=one.switches.shown())
-        if connected and self.deliveries.held:
+        if connected and not self.deliveries.may_go.is_set():
             for one in self.all:
-                one.deliveries.release()
+                one.deliveries.may_go.set()
             self.tell("")
 
     def install(self) -> None:
@@ -161,18 +161,19 @@ class Workspace:
         """The workspaces that have the app."""
         return [{"name": one.setup.name, "url": f"{one.url}/"} for one in self.all if one.installed]
 
-    def emit(self, event: Json, channel: Channel | None, subscription: str) -> None:
-        """Sends an event to the app if it subscribed to it and can see the channel."""
-        if subscription not in self.setup.subscriptions or not self.installed:
-            return
+    def emit(self, kind: str, place: Channel | None, /, **facts: object) -> None:
+        """Sends an event of this kind to the app, if it subscribed to it and can see the place, where it has one."""
+        self._send({"type": kind, **facts, "event_ts": self.log.next_ts()}, place, kind)
+
+    def _send(self, event: Json, channel: Channel | None, subscription: str) -> None:
         # Slack sends an app nothing from channels that it is no member of.
-        if channel is not None and BOT_USER not in channel.members:
-            return
-        self.deliveries.event(events.envelope(event, channel, self.verification_token, self.setup.team))
+        seen = channel is None or BOT_USER in channel.members
+        if seen and self.installed and subscription in self.setup.subscriptions:
+            self.deliveries.event(events.envelope(event, channel, self.verification_token, self.setup.team))
 
     def added(self, message: Message) -> None:
         """Keeps a new message and tells everybody."""
-        message.blocks = with_block_ids(message.blocks)
+        message.blocks = events.with_block_ids(message.blocks)
         self.log.add(message)
         self.feed.publish("message", channel=message.channel, ts=message.ts)
         channel = self.roster.channels[message.channel]
@@ -183,8 +184,8 @@ class Workspace:
         shown = self.log.shown(message, metadata=True) | self._action_token(message)
         mentions = f"<@{BOT_USER}>" in message.text or f"<@{BOT_USER}|" in message.text
         if mentions and channel.kind != "im" and message.user != BOT_USER and message.subtype in _MENTIONING:
-            self.emit(events.mention_event(shown, channel), channel, "app_mention")
-        self.emit(events.message_event(shown, channel), channel, events.subscription_of(channel))
+            self._send(events.mention_event(shown, channel), channel, "app_mention")
+        self._send(events.message_event(shown, channel), channel, events.subscription_of(channel))
 
     def _action_token(self, message: Message) -> Json:
         """What an event about a person's message brings to an app that may search."""
@@ -194,21 +195,43 @@ class Workspace:
         self.action_tokens.add(token)
         return {"action_token": token}
 
+    def rewrite(self, message: Message, **parts: object) -> None:
+        """Gives a message other content, and tells everybody that its author edited it."""
+        before = self.log.shown(message, metadata=True)
+        for name, value in parts.items():
+            setattr(message, name, value)
+        message.edited = {"user": message.user, "ts": self.log.next_ts()}
+        self.changed(message, before)
+
     def changed(self, message: Message, before: Json) -> None:
         """Tells everybody that a message is different now; ``before`` is its payload until then."""
-        message.blocks = with_block_ids(message.blocks)
+        message.blocks = events.with_block_ids(message.blocks)
         self.feed.publish("message", channel=message.channel, ts=message.ts)
+        facts = {"message": self.log.shown(message, metadata=True), "previous_message": before}
+        self._send_hidden("message_changed", message, facts)
+
+    def _send_hidden(self, subtype: str, message: Message, facts: Json) -> None:
+        """``message_changed`` (an edit, an update, a tombstone) or ``message_deleted``."""
         if message.ephemeral_for:
             return
+        channel, ts = self.roster.channels[message.channel], self.log.next_ts()
+        event = {"type": "message", "subtype": subtype, "hidden": True, "ts": ts, **facts}
+        self._send(events.message_event(event, channel), channel, events.subscription_of(channel))
+
+    def react(self, message: Message, user: str, name: str) -> None:
+        """Adds a reaction, or takes back the one that this user added before."""
+        users = message.reactions.setdefault(name, [])
+        kind = "reaction_removed" if user in users else "reaction_added"
+        (users.remove if user in users else users.append)(user)
+        if not users:
+            del message.reactions[name]
+        self.feed.publish("message", channel=message.channel, ts=message.ts)
+        item = {"type": "message", "channel": message.channel, "ts": message.ts}
         channel = self.roster.channels[message.channel]
-        now = self.log.shown(message, metadata=True)
-        facts = {"message": now, "previous_message": before}
-        event = events.hidden_event("message_changed", channel, self.log.next_ts(), **facts)
-        self.emit(event, channel, events.subscription_of(channel))
+        self.emit(kind, channel, user=user, reaction=name, item=item, item_user=message.user)
 
     def removed(self, message: Message) -> None:
         """Deletes a message; the first one of a thread leaves a tombstone behind, as in Slack."""
-        channel = self.roster.channels[message.channel]
         before = self.log.shown(message, metadata=True)
         if self.log.replies(message.channel, message.ts) and not message.ephemeral_for:
             message.subtype, message.text, message.user = "tombstone", "This message was deleted.", "USLACKBOT"
@@ -218,12 +241,9 @@ class Workspace:
         self.log.remove(message)
         self.threads.forget((message.channel, message.ts))
         self.feed.publish("message_deleted", channel=message.channel, ts=message.ts, thread_ts=message.thread_ts)
-        if not message.ephemeral_for:
-            facts = {"deleted_ts": message.ts, "previous_message": before}
-            event = events.hidden_event("message_deleted", channel, self.log.next_ts(), **facts)
-            self.emit(event, channel, events.subscription_of(channel))
+        self._send_hidden("message_deleted", message, {"deleted_ts": message.ts, "previous_message": before})
 
-
-def with_block_ids(blocks: list[Json]) -> list[Json]:
-    """The blocks, each with an id: Slack makes one up where the app gave none."""
-    return [{**block, "block_id": block.get("block_id") or secrets.token_urlsafe(4)} for block in blocks]
+    def permalink(self, message: Message) -> str:
+        """The address of a message on the page."""
+        link = f"{self.url}/archives/{message.channel}/p{message.ts.replace('.', '')}"
+        return link + (f"?thread_ts={message.thread_ts}&cid={message.channel}" if message.is_reply else "")

@@ -12,7 +12,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.local import LENIENT, LocalWorkspace
-from bot.local.api.arguments import Arguments
+from bot.local.api.call import Call
 from bot.local.api.router import METHODS
 from bot.local.model.errors import ApiError
 from bot.local.workspace import Setup, Workspace
@@ -30,7 +30,7 @@ def idle() -> Workspace:
 
 def call(workspace: Workspace, method: str, **arguments: Any) -> dict[str, Any]:
     """A Web API method as the server runs it once the token was accepted."""
-    return METHODS[method](workspace, Arguments(arguments))
+    return METHODS[method].answer(Call(workspace, arguments))
 
 
 def refused(workspace: Workspace, method: str, **arguments: Any) -> str:

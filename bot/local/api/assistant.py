@@ -4,128 +4,119 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.local.api.arguments import Arguments
-from bot.local.api.places import member_of, own_channel, thread_root
-from bot.local.api.streams import SESSION_STATES
-from bot.local.model.agent_threads import ThreadId
+from bot.local.api.call import Call, Methods
+from bot.local.model.agent_threads import SESSION_STATES, ThreadId
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
-from bot.local.workspace import Workspace
 
 MOST_PROMPTS: Final = 4
 MOST_LOADING_MESSAGES: Final = 10
 SESSION_TITLE: Final = 200
 
-
-def _thread(workspace: Workspace, arguments: Arguments) -> ThreadId:
-    channel = own_channel(workspace, arguments, "channel_id")
-    return channel.id, thread_root(workspace, channel, arguments.required("thread_ts"))
+methods = Methods()
 
 
-def set_status(workspace: Workspace, arguments: Arguments) -> Json:
-    """``assistant.threads.setStatus``: an empty status takes it away."""
-    thread = _thread(workspace, arguments)
-    if arguments.values.get("status") is None:
+def _thread(call: Call) -> ThreadId:
+    channel = call.own_channel("channel_id")
+    return channel.id, call.workspace.log.root(channel.id, call.required("thread_ts"))
+
+
+@methods("assistant.threads.setStatus", "chat:write", "assistant:write")
+def _set_status(call: Call) -> Json:
+    thread = _thread(call)
+    if "status" not in call:  # an empty one takes it away
         raise invalid(["missing required field: status"])
-    messages = arguments.structure("loading_messages") or []
+    messages = call.structure("loading_messages") or []
     if not isinstance(messages, list) or len(messages) > MOST_LOADING_MESSAGES:
         raise invalid(["no more than 10 items allowed [json-pointer:/loading_messages]"])
-    workspace.threads.set_status(thread, arguments.text("status"), tuple(map(str, messages)))
+    call.workspace.threads.set_status(thread, call.text("status"), list(map(str, messages)))
     return {}
 
 
-def set_title(workspace: Workspace, arguments: Arguments) -> Json:
-    """``assistant.threads.setTitle``."""
-    workspace.threads.rename(_thread(workspace, arguments), arguments.required("title"))
+@methods("assistant.threads.setTitle", "assistant:write")
+def _set_title(call: Call) -> Json:
+    if session := call.workspace.threads.sessions.get(_thread(call)):
+        session.title = call.required("title")
     return {}
 
 
-def set_prompts(workspace: Workspace, arguments: Arguments) -> Json:
-    """``assistant.threads.setSuggestedPrompts``: with a ``thread_ts`` an agent app's call does nothing, in silence."""
-    channel = own_channel(workspace, arguments, "channel_id")
-    prompts = arguments.objects("prompts", error="invalid_arguments")
+@methods("assistant.threads.setSuggestedPrompts", "assistant:write")
+def _set_prompts(call: Call) -> Json:
+    channel = call.own_channel("channel_id")
+    prompts = call.objects("prompts", error="invalid_arguments")
     if not prompts or len(prompts) > MOST_PROMPTS:
         raise invalid(["between 1 and 4 items allowed [json-pointer:/prompts]"])
     if not all(prompt.get("title") and prompt.get("message") for prompt in prompts):
         raise invalid(["missing required field: title or message [json-pointer:/prompts]"])
-    if "thread_ts" not in arguments:
-        workspace.threads.suggest(channel.id, arguments.text("title"), prompts)
+    if "thread_ts" not in call:  # as in Slack: with one, an agent app's call does nothing, in silence
+        call.workspace.threads.suggest(channel.id, call.text("title"), prompts)
     return {}
 
 
-def set_session(workspace: Workspace, arguments: Arguments) -> Json:
-    """``agents.sessions.setStatus``: makes the session when there is none."""
-    status, title = arguments.required("status"), arguments.text("title")
-    if status not in SESSION_STATES:
-        raise invalid(["must be one of the session states [json-pointer:/status]"])
+def _title(call: Call) -> str:
+    title = call.text("title")
     if len(title) > SESSION_TITLE:
         raise invalid(["must be less than 201 characters [json-pointer:/title]"])
-    channel = own_channel(workspace, arguments, "channel_id")
-    given = arguments.text("thread_ts")
-    thread = (channel.id, thread_root(workspace, channel, given) if given else "")
-    workspace.threads.set_session(thread, status, title)
-    answer: Json = {"session": {"channel_id": thread[0], "thread_ts": thread[1], "status": status}}
-    if "agent_session_stopped" not in workspace.setup.subscriptions:
+    return title
+
+
+@methods("agents.sessions.setStatus", "chat:write", "assistant:write")
+def _set_session(call: Call) -> Json:
+    status, title = call.required("status"), _title(call)
+    if status not in SESSION_STATES:
+        raise invalid(["must be one of the session states [json-pointer:/status]"])
+    channel = call.own_channel("channel_id")
+    thread = call.thread(channel)
+    call.workspace.threads.set_session((channel.id, thread), status, title)
+    answer: Json = {"session": {"channel_id": channel.id, "thread_ts": thread, "status": status}}
+    if "agent_session_stopped" not in call.workspace.setup.subscriptions:
         answer["warning"] = "missing_agent_session_stopped_event_subscription"
     return answer
 
 
-def rename_session(workspace: Workspace, arguments: Arguments) -> Json:
-    """``agents.sessions.rename``."""
-    title = arguments.required("title")
-    if len(title) > SESSION_TITLE:
-        raise invalid(["must be less than 201 characters [json-pointer:/title]"])
-    thread = _thread(workspace, arguments)
-    if thread not in workspace.threads.sessions:
+@methods("agents.sessions.rename", "chat:write", "assistant:write")
+def _rename_session(call: Call) -> Json:
+    call.required("title")
+    session = call.workspace.threads.sessions.get(_thread(call))
+    if session is None:
         raise ApiError(error="session_not_found")
-    workspace.threads.rename(thread, title)
+    session.title = _title(call)
     return {}
 
 
-def _view(arguments: Arguments) -> Json:
-    view = arguments.structure("view")
+def _view(call: Call) -> Json:
+    view = call.structure("view")
     if not isinstance(view, dict):
         raise invalid(["missing required field: view"])
     return view
 
 
-def open_view(workspace: Workspace, arguments: Arguments) -> Json:
-    """``views.open``."""
-    user = workspace.views.exchange(arguments.required("trigger_id"))
-    return {"view": workspace.views.show(user, _view(arguments))}
+@methods("views.open")
+def _open_view(call: Call) -> Json:
+    views = call.workspace.views
+    return {"view": views.show(views.exchange(call.required("trigger_id")), _view(call))}
 
 
-def push_view(workspace: Workspace, arguments: Arguments) -> Json:
-    """``views.push``: on top of the modal that is on screen."""
-    user = workspace.views.exchange(arguments.required("trigger_id"))
-    parents = [view_id for view_id, one in workspace.views.open.items() if one.user == user]
+@methods("views.push")
+def _push_view(call: Call) -> Json:
+    """On top of the modal that is on screen."""
+    views = call.workspace.views
+    user = views.exchange(call.required("trigger_id"))
+    parents = [view_id for view_id, one in views.open.items() if one.user == user]
     if not parents:
         raise ApiError(error="not_found")
-    return {"view": workspace.views.show(user, _view(arguments), parent=parents[-1])}
+    return {"view": views.show(user, _view(call), parent=parents[-1])}
 
 
-def update_view(workspace: Workspace, arguments: Arguments) -> Json:
-    """``views.update``."""
-    view_id, external_id = arguments.text("view_id"), arguments.text("external_id")
+@methods("views.update")
+def _update_view(call: Call) -> Json:
+    view_id, external_id = call.text("view_id"), call.text("external_id")
     if not view_id and not external_id:
         raise invalid(["missing required field: view_id"])
-    return {"view": workspace.views.update(view_id, external_id, _view(arguments), arguments.text("hash"))}
+    return {"view": call.workspace.views.update(view_id, external_id, _view(call), call.text("hash"))}
 
 
-def publish_view(workspace: Workspace, arguments: Arguments) -> Json:
-    """``views.publish``: a person's App Home."""
-    member = member_of(workspace, arguments.required("user_id"))
-    return {"view": workspace.views.publish(member.id, _view(arguments), arguments.text("hash"))}
-
-
-METHODS: Final = {
-    "assistant.threads.setStatus": set_status,
-    "assistant.threads.setTitle": set_title,
-    "assistant.threads.setSuggestedPrompts": set_prompts,
-    "agents.sessions.setStatus": set_session,
-    "agents.sessions.rename": rename_session,
-    "views.open": open_view,
-    "views.push": push_view,
-    "views.update": update_view,
-    "views.publish": publish_view,
-}
+@methods("views.publish")
+def _publish_view(call: Call) -> Json:
+    member = call.workspace.roster.member(call.required("user_id"))
+    return {"view": call.workspace.views.publish(member.id, _view(call), call.text("hash"))}

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from aiohttp import web
 
-from bot.local.api.arguments import Arguments, read_arguments
-from bot.local.api.chat import Content, bot_message, read_content
+from bot.local.api.call import Call, read_values
+from bot.local.api.chat import bot_message, is_empty, read_content
 from bot.local.model.errors import ApiError
 from bot.local.workspace import ResponseUrl, Workspace
-
-_OK: Final = 200
 
 
 async def answer_response_url(workspace: Workspace, request: web.Request) -> web.Response:
@@ -21,34 +17,25 @@ async def answer_response_url(workspace: Workspace, request: web.Request) -> web
         return web.json_response({"ok": False, "error": "used_url"}, status=404)
     target.uses -= 1
     try:
-        _apply(workspace, target, await read_arguments(request))
+        _apply(target, Call(workspace, await read_values(request)))
     except ApiError as refusal:
         return web.json_response({"ok": False, "error": refusal.error, **refusal.extra}, status=400)
-    return web.Response(text="ok", status=_OK)
+    return web.Response(text="ok")
 
 
-def _apply(workspace: Workspace, target: ResponseUrl, arguments: Arguments) -> None:
-    message = target.message
-    if arguments.flag("delete_original"):
+def _apply(target: ResponseUrl, call: Call) -> None:
+    workspace, message = call.workspace, target.message
+    if call.flag("delete_original"):
         workspace.removed(message)
         return
-    content = read_content(workspace, arguments)
-    if content.is_empty:
+    content = read_content(call)
+    if is_empty(content):
         raise ApiError(error="no_text")
-    if arguments.flag("replace_original"):
-        _replace(workspace, target, content)
+    if call.flag("replace_original"):
+        workspace.rewrite(message, text=content.get("text", ""), blocks=content.get("blocks", []))
         return
     channel = workspace.roster.channels[message.channel]
-    thread = arguments.text("thread_ts") or message.thread_ts
-    made = bot_message(workspace, channel, content, thread)
-    if arguments.text("response_type", "ephemeral") == "ephemeral":
+    made = bot_message(workspace, channel, call.text("thread_ts") or message.thread_ts, content)
+    if call.text("response_type", "ephemeral") == "ephemeral":
         made.ephemeral_for = target.user
     workspace.added(made)
-
-
-def _replace(workspace: Workspace, target: ResponseUrl, content: Content) -> None:
-    message = target.message
-    before = workspace.log.shown(message, metadata=True)
-    message.text, message.blocks = content.text, content.blocks or []
-    message.edited = {"user": message.user, "ts": workspace.log.next_ts()}
-    workspace.changed(message, before)

@@ -5,33 +5,35 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from bot.local.api.arguments import Arguments
+from bot.local.api.call import Call, Methods
 from bot.local.model.errors import ApiError
 from bot.local.model.messages import Message
 from bot.local.model.roster import Json
-from bot.local.workspace import Workspace
+from bot.local.workspace import SEARCH_SCOPE, Workspace
 
 # Slack's own limit for a page of results.
 MOST: Final = 20
+_WORD: Final = re.compile(r"\w{4,}")  # longer than "the" and "and"
+
+methods = Methods()
 
 
-def search_context(workspace: Workspace, arguments: Arguments) -> Json:
-    """``assistant.search.context``: messages that share a word with the query."""
-    query = arguments.required("query")
-    if arguments.text("action_token") not in workspace.action_tokens:
+@methods("assistant.search.context", SEARCH_SCOPE)
+def _search(call: Call) -> Json:
+    """Messages that share a word with the query, the newest first."""
+    workspace, words = call.workspace, _words(call.required("query"))
+    if call.text("action_token") not in workspace.action_tokens:
         raise ApiError(error="invalid_action_token")
-    limit = min(arguments.number("limit", MOST), MOST)
-    words = set(_words(query))
     public = [channel for channel in workspace.roster.channels.values() if channel.kind == "channel"]
     said = [message for channel in public for message in workspace.log.all_in(channel.id)]
-    found = [message for message in said if words & set(_words(message.text))]
+    found = [message for message in said if words & _words(message.text)]
     found.sort(key=lambda message: float(message.ts), reverse=True)
-    shown = [_shown(workspace, message) for message in found[:limit]]
+    shown = [_shown(workspace, message) for message in found[: min(call.number("limit", MOST), MOST)]]
     return {"results": {"messages": shown}, "response_metadata": {"next_cursor": ""}}
 
 
-def _words(text: str) -> list[str]:
-    return [word for word in re.findall(r"\w+", text.casefold()) if len(word) > 3]  # noqa: PLR2004 - "the", "and"
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
 
 
 def _shown(workspace: Workspace, message: Message) -> Json:
@@ -47,6 +49,3 @@ def _shown(workspace: Workspace, message: Message) -> Json:
         "is_author_bot": bool(message.bot_id),
         "permalink": f"{workspace.url}/archives/{message.channel}/p{message.ts.replace('.', '')}",
     }
-
-
-METHODS: Final = {"assistant.search.context": search_context}

@@ -7,41 +7,41 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.local.api.arguments import Arguments
-from bot.local.api.chat import Content, bot_message
-from bot.local.api.places import message_of, own_channel, thread_root
+from bot.local.api.call import Call, Methods
+from bot.local.api.chat import SCOPE, bot_message
+from bot.local.model.agent_threads import SESSION_STATES
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.limits import check_blocks, check_markdown, check_metadata
 from bot.local.model.messages import Message
 from bot.local.model.roster import BOT_ID, Json
-from bot.local.workspace import Workspace
 
 TASK_STATES: Final = ("pending", "in_progress", "complete", "error")
 DISPLAY_MODES: Final = ("timeline", "plan")
-SESSION_STATES: Final = ("active", "processing", "suspended", "closed")
+
+methods = Methods()
 
 
-def read_chunks(workspace: Workspace, arguments: Arguments) -> list[Json]:
+def _read_chunks(call: Call) -> list[Json]:
     """What a call adds: its ``chunks``, or its ``markdown_text`` as one chunk.
 
     Raises ``ApiError``: ``invalid_chunks``, ``msg_too_long`` or ``cannot_provide_both_markdown_text_and_chunks``.
     """
-    chunks = arguments.objects("chunks", error="invalid_chunks")
-    if markdown := arguments.text("markdown_text"):
+    chunks = call.objects("chunks", error="invalid_chunks")
+    if markdown := call.text("markdown_text"):
         if chunks:
             raise ApiError(error="cannot_provide_both_markdown_text_and_chunks")
         chunks = [{"type": "markdown_text", "text": markdown}]
     for chunk in chunks:
-        _check_chunk(workspace, chunk)
+        _check_chunk(chunk)
     return chunks
 
 
-def _check_chunk(workspace: Workspace, chunk: Json) -> None:
+def _check_chunk(chunk: Json) -> None:
     kind = chunk.get("type")
     if kind == "markdown_text" and isinstance(chunk.get("text"), str):
-        check_markdown(chunk["text"], workspace.setup.strictness)
+        check_markdown(chunk["text"])
     elif kind == "blocks" and isinstance(chunk.get("blocks"), list):
-        check_blocks(chunk["blocks"], workspace.setup.strictness)
+        check_blocks(chunk["blocks"])
     elif kind == "task_update":
         if not (chunk.get("id") and chunk.get("title")) or chunk.get("status") not in TASK_STATES:
             raise ApiError(error="invalid_chunks")
@@ -49,18 +49,15 @@ def _check_chunk(workspace: Workspace, chunk: Json) -> None:
         raise ApiError(error="invalid_chunks")
 
 
-def settle_mode(message: Message, arguments: Arguments) -> None:
-    """Holds a stream to the kind of content that it began with. Raises ``ApiError``: ``streaming_mode_mismatch``."""
-    mode = "chunks" if arguments.objects("chunks", error="invalid_chunks") else "text"
-    if mode == "text" and not arguments.text("markdown_text"):
-        return
-    if message.stream_mode not in ("", mode):
+def _grow(message: Message, call: Call, chunks: list[Json]) -> None:
+    """Adds chunks to a streamed message: text to its last text block, tasks by their id.
+
+    Raises ``ApiError``: ``streaming_mode_mismatch``, for text after chunks or chunks after text.
+    """
+    mode = "text" if call.text("markdown_text") else "chunks"
+    if chunks and message.stream_mode not in ("", mode):
         raise ApiError(error="streaming_mode_mismatch")
-    message.stream_mode = mode
-
-
-def grow(message: Message, chunks: list[Json]) -> None:
-    """Adds chunks to a streamed message: text to its last text block, tasks by their id."""
+    message.stream_mode = mode if chunks else message.stream_mode
     for chunk in chunks:
         if chunk["type"] == "markdown_text":
             _grow_text(message, chunk["text"])
@@ -100,80 +97,64 @@ def _grow_tasks(message: Message, chunk: Json) -> None:
     tasks.append({"type": "task_card", "task_id": chunk["id"], **news})
 
 
-def start_stream(workspace: Workspace, arguments: Arguments) -> Json:
-    """``chat.startStream``."""
-    channel = own_channel(workspace, arguments)
+@methods("chat.startStream", SCOPE)
+def _start(call: Call) -> Json:
+    channel, workspace = call.own_channel(), call.workspace
     if channel.kind != "im":
         for name in ("recipient_team_id", "recipient_user_id"):
-            if name not in arguments:
+            if name not in call:
                 raise ApiError(error=f"missing_{name}")
-    thread = thread_root(workspace, channel, arguments.required("thread_ts"))
-    chunks = read_chunks(workspace, arguments)
-    display = arguments.text("task_display_mode") or "timeline"
+    thread = workspace.log.root(channel.id, call.required("thread_ts"))
+    chunks = _read_chunks(call)
+    display = call.text("task_display_mode") or "timeline"
     if display not in DISPLAY_MODES:
         raise invalid(["must be one of the display modes [json-pointer:/task_display_mode]"])
-    empty = Content(text="", blocks=None, attachments=None, metadata=None)
-    message = bot_message(workspace, channel, empty, thread)
-    message.streaming = True
-    message.task_display = display
-    settle_mode(message, arguments)
+    message = bot_message(workspace, channel, thread, {})
+    message.streaming, message.task_display = True, display
     message.stream_ends = workspace.log.now() + workspace.setup.strictness.stream_seconds
-    grow(message, chunks)
+    _grow(message, call, chunks)
     workspace.added(message)
     return {"channel": channel.id, "ts": message.ts}
 
 
-def _streaming(workspace: Workspace, arguments: Arguments) -> Message:
+def _streaming(call: Call) -> Message:
     """The stream a call is about.
 
     Raises ``ApiError``: ``message_not_found``, ``message_not_owned_by_app`` or ``message_not_in_streaming_state``.
     """
-    channel = own_channel(workspace, arguments)
-    message = message_of(workspace, channel, arguments.required("ts"))
+    message = call.message()
     if message.bot_id != BOT_ID:
         raise ApiError(error="message_not_owned_by_app")
-    if not message.streaming or workspace.log.now() >= message.stream_ends:
+    if not message.streaming or call.workspace.log.now() >= message.stream_ends:
         raise ApiError(error="message_not_in_streaming_state")
     return message
 
 
-def append_stream(workspace: Workspace, arguments: Arguments) -> Json:
-    """``chat.appendStream``."""
-    message = _streaming(workspace, arguments)
-    chunks = read_chunks(workspace, arguments)
+@methods("chat.appendStream", SCOPE)
+def _append(call: Call) -> Json:
+    message, chunks = _streaming(call), _read_chunks(call)
     if not chunks:
         raise ApiError(error="no_text")
-    settle_mode(message, arguments)
-    grow(message, chunks)
-    workspace.feed.publish("message", channel=message.channel, ts=message.ts)
+    _grow(message, call, chunks)
+    call.workspace.feed.publish("message", channel=message.channel, ts=message.ts)
     return {"channel": message.channel, "ts": message.ts}
 
 
-def stop_stream(workspace: Workspace, arguments: Arguments) -> Json:
-    """``chat.stopStream``."""
-    message = _streaming(workspace, arguments)
-    chunks = read_chunks(workspace, arguments)
-    blocks = arguments.objects("blocks", error="invalid_blocks_format")
-    check_blocks(blocks, workspace.setup.strictness)
-    state = arguments.text("session_status")
+@methods("chat.stopStream", SCOPE)
+def _stop(call: Call) -> Json:
+    workspace, message, chunks = call.workspace, _streaming(call), _read_chunks(call)
+    blocks = call.objects("blocks", error="invalid_blocks_format")
+    check_blocks(blocks)
+    state = call.text("session_status")
     if state and state not in SESSION_STATES:
         raise invalid(["must be one of the session states [json-pointer:/session_status]"])
-    if "metadata" in arguments:
-        given = arguments.structure("metadata", error="invalid_metadata_format")
-        message.metadata = check_metadata(given, workspace.setup.strictness)
-    settle_mode(message, arguments)
+    if "metadata" in call:
+        message.metadata = check_metadata(call.structure("metadata", error="invalid_metadata_format"))
     before = workspace.log.shown(message, metadata=True)
-    grow(message, chunks)
+    _grow(message, call, chunks)
     message.blocks = [*message.blocks, *blocks]
     message.streaming = False
     workspace.changed(message, before)
     if state:
         workspace.threads.set_session((message.channel, message.thread_ts), state, "")
     return {"channel": message.channel, "ts": message.ts, "message": workspace.log.shown(message, metadata=True)}
-
-
-METHODS: Final = {
-    "chat.startStream": start_stream,
-    "chat.appendStream": append_stream,
-    "chat.stopStream": stop_stream,
-}

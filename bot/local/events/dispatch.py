@@ -26,12 +26,11 @@ class Delivery:
 
 
 class Deliveries:
-    """Sends payloads to the app by whichever way is configured."""
+    """Sends payloads to the app by whichever way is configured; ``changed`` is called whenever one moves on."""
 
     def __init__(
         self, sockets: SocketMode, http: HttpEvents, faults: Faults, strictness: Strictness, changed: Callable[[], None]
     ) -> None:
-        """``changed`` is called whenever a delivery moves on."""
         self._sockets = sockets
         self._http = http
         self._faults = faults
@@ -39,26 +38,14 @@ class Deliveries:
         self._changed = changed
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._may_go = asyncio.Event()
-        self._may_go.set()
+        self.may_go = asyncio.Event()
+        """Cleared, it keeps events back."""
+        self.may_go.set()
         self.log: list[Delivery] = []
 
     def start(self, group: asyncio.TaskGroup) -> None:
         """Runs deliveries in ``group`` from now on; before that, events are recorded only."""
         self._group = group
-
-    def hold(self) -> None:
-        """Keeps events back until ``release``."""
-        self._may_go.clear()
-
-    @property
-    def held(self) -> bool:
-        """Whether events are kept back."""
-        return not self._may_go.is_set()
-
-    def release(self) -> None:
-        """Lets events go, now and from now on."""
-        self._may_go.set()
 
     def stop(self) -> None:
         """Ends the deliveries still under way."""
@@ -68,15 +55,19 @@ class Deliveries:
 
     def event(self, payload: Json) -> None:
         """Delivers an Events API payload in the background."""
-        # Both copies carry one event id, as when Slack sends again what was acknowledged too late.
-        copies = 2 if self._faults.take_duplicate() else 1
-        for _ in range(copies):
-            record = Delivery(event_id=payload["event_id"], event=payload["event"])
-            self.log.append(record)
-            if self._group is not None:
-                task = self._group.create_task(self._deliver(payload, record), name=f"deliver {record.event_id}")
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+        self._begin(payload)
+        if self._faults.duplicate_events > 0:
+            # Both copies carry one event id, as when Slack sends again what was acknowledged too late.
+            self._faults.duplicate_events -= 1
+            self._begin(payload)
+
+    def _begin(self, payload: Json) -> None:
+        record = Delivery(event_id=payload["event_id"], event=payload["event"])
+        self.log.append(record)
+        if self._group is not None:
+            task = self._group.create_task(self._deliver(payload, record), name=f"deliver {record.event_id}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def interaction(self, payload: Json) -> Json | None:
         """Delivers a click or a submitted view; the body of the ack, if it has one.
@@ -91,23 +82,22 @@ class Deliveries:
 
     async def _deliver(self, payload: Json, record: Delivery) -> None:
         reason = ""
-        await self._may_go.wait()
+        await self.may_go.wait()
         for attempt, delay in enumerate((0.0, *self._strictness.retry_delays)):
             await asyncio.sleep(delay)
             record.attempts += 1
             try:
-                if attempt == 0 and self._faults.take_drop():
+                if attempt == 0 and self._faults.drop_events > 0:
+                    self._faults.drop_events -= 1
                     raise NotAcknowledged(reason="timeout")  # noqa: TRY301 - a lost event fails like an unanswered one
                 await self._send("events_api", payload, attempt, reason)
+                record.acknowledged = True
+                break
             except NotAcknowledged as failure:
                 reason = failure.reason
                 record.reasons.append(reason)
                 self._changed()
                 if failure.final:
                     break
-            else:
-                record.acknowledged = True
-                self._changed()
-                return
-        record.given_up = True
+        record.given_up = not record.acknowledged
         self._changed()

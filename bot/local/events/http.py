@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from bot.local.events.socket_mode import NotAcknowledged
+from bot.local.events.socket_mode import NotAcknowledged, json_object
 from bot.local.model.roster import Json
 
 _REDIRECTS: Final = range(300, 400)
@@ -31,7 +31,6 @@ class HttpEvents:
     """Posts to one app. ``url`` may change while the workspace runs."""
 
     def __init__(self, signing_secret: str) -> None:
-        """Signs with ``signing_secret``; opens its session at the first request."""
         self._secret = signing_secret
         self._session: aiohttp.ClientSession | None = None
         self.url = ""
@@ -41,18 +40,20 @@ class HttpEvents:
 
         Raises ``NotAcknowledged``: with Slack's reason, unless the answer was a 2xx within ``timeout`` seconds.
         """
-        body, content_type = _body(kind, payload)
+        body, content_type = json.dumps(payload), "application/json"
+        if kind != "events_api":  # clicks travel as a form with one field
+            body, content_type = urlencode({"payload": body}), "application/x-www-form-urlencoded"
         timestamp = str(int(time.time()))
         headers = {
             "Content-Type": content_type,
             "X-Slack-Request-Timestamp": timestamp,
-            "X-Slack-Signature": sign(self._secret, timestamp, body),
+            "X-Slack-Signature": sign(self._secret, timestamp, body.encode()),
             "User-Agent": "Slackbot 1.0 (+https://api.slack.com/robots)",
         }
         if attempt:
             headers |= {"X-Slack-Retry-Num": str(attempt), "X-Slack-Retry-Reason": reason}
         try:
-            return await self._post(body, headers, timeout)
+            return await self._post(body.encode(), headers, timeout)
         except TimeoutError:
             raise NotAcknowledged(reason="http_timeout") from None
         except aiohttp.ClientConnectionError:
@@ -73,23 +74,7 @@ class HttpEvents:
         async with self._session.post(
             self.url, data=body, headers=headers, timeout=limit, allow_redirects=False
         ) as answer:
-            text = await answer.text()
             if answer.status in _SUCCESSES:
-                return _json_object(text)
+                return json_object(await answer.text())
             reason = "too_many_redirects" if answer.status in _REDIRECTS else "http_error"
             raise NotAcknowledged(reason, final=answer.headers.get("X-Slack-No-Retry") == "1")
-
-
-def _body(kind: str, payload: Json) -> tuple[bytes, str]:
-    """Events travel as JSON, clicks as a form with one field."""
-    if kind == "events_api":
-        return json.dumps(payload).encode(), "application/json"
-    return urlencode({"payload": json.dumps(payload)}).encode(), "application/x-www-form-urlencoded"
-
-
-def _json_object(text: str) -> Json | None:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None

@@ -1,4 +1,4 @@
-"""Builds the payloads Slack sends to an app: events, their envelope, and clicks."""
+"""Builds the payloads Slack sends to an app: message events, their envelope, and what the composer makes of a text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import secrets
 import time
 from typing import Final
 
-from bot.local.model.messages import Message
-from bot.local.model.roster import APP_ID, BOT_USER, TEAM_ID, Channel, Json, Member
+from bot.local.model.roster import APP_ID, BOT_USER, Channel, Json
 
 DOMAIN: Final = "local"
 SUBSCRIBED: Final = frozenset(
@@ -26,8 +25,8 @@ SUBSCRIBED: Final = frozenset(
 )
 """What an agent app's manifest subscribes to; others stay unsent unless a test asks for them."""
 
-_SUBSCRIPTION: Final = {"channel": "message.channels", "group": "message.groups", "im": "message.im"}
-_TOKEN: Final = re.compile(r"<(@|#)([A-Z0-9]+)(?:\|[^>]*)?>|<([^<>@#!|][^<>|]*)(?:\|([^<>]*))?>")
+_SUBSCRIPTION: Final = {"channel": "message.channels", "group": "message.groups"}
+_TOKEN: Final = re.compile(r"(<[@#][A-Z0-9]+(?:\|[^>]*)?>|<[^<>@#!|][^<>|]*(?:\|[^<>]*)?>)")
 
 
 def identifier(prefix: str) -> str:
@@ -37,13 +36,13 @@ def identifier(prefix: str) -> str:
 
 def subscription_of(channel: Channel) -> str:
     """The subscription that message events of this channel belong to."""
-    return _SUBSCRIPTION.get(channel.kind, "message.mpim")
+    return _SUBSCRIPTION.get(channel.kind, f"message.{channel.kind}")
 
 
-def envelope(event: Json, channel: Channel | None, token: str, team: str = TEAM_ID) -> Json:
+def envelope(event: Json, channel: Channel | None, token: str, team: str) -> Json:
     """The outer payload of an Events API delivery."""
     event_id = identifier("Ev")
-    shared = channel is not None and channel.is_ext_shared
+    install = {"user_id": BOT_USER, "is_bot": True, "is_enterprise_install": False}
     return {
         "token": token,
         "team_id": team,
@@ -54,16 +53,8 @@ def envelope(event: Json, channel: Channel | None, token: str, team: str = TEAM_
         "type": "event_callback",
         "event_id": event_id,
         "event_time": int(time.time()),
-        "authorizations": [
-            {
-                "enterprise_id": None,
-                "team_id": team,
-                "user_id": BOT_USER,
-                "is_bot": True,
-                "is_enterprise_install": False,
-            }
-        ],
-        "is_ext_shared_channel": shared,
+        "authorizations": [{"enterprise_id": None, "team_id": team, **install}],
+        "is_ext_shared_channel": channel is not None and channel.is_ext_shared,
         "event_context": f"4-{event_id}",
     }
 
@@ -80,94 +71,28 @@ def mention_event(shown: Json, channel: Channel) -> Json:
     return {**kept, "type": "app_mention", "channel": channel.id, "event_ts": shown["ts"]}
 
 
-def hidden_event(subtype: str, channel: Channel, ts: str, **facts: object) -> Json:
-    """``message_changed`` (an edit, an update, a tombstone) or ``message_deleted``, with what each of them tells."""
-    common = {
-        "type": "message",
-        "subtype": subtype,
-        "hidden": True,
-        "channel": channel.id,
-        "channel_type": channel.kind,
-    }
-    return {**common, **facts, "ts": ts, "event_ts": ts}
-
-
-def joined_event(user: str, channel: Channel, inviter: str, ts: str) -> Json:
-    """``member_joined_channel``."""
-    place = {"channel": channel.id, "channel_type": "C" if channel.kind == "channel" else "G", "team": TEAM_ID}
-    return {"type": "member_joined_channel", "user": user, **place, "inviter": inviter, "event_ts": ts}
-
-
-def reaction_event(kind: str, user: str, name: str, message: Message, ts: str) -> Json:
-    """``reaction_added`` or ``reaction_removed``."""
-    item = {"type": "message", "channel": message.channel, "ts": message.ts}
-    return {
-        "type": kind,
-        "user": user,
-        "reaction": name,
-        "item": item,
-        "item_user": message.user,
-        "event_ts": ts,
-    }
-
-
-def home_opened_event(user: str, channel: str, tab: str, view: Json | None, ts: str) -> Json:
-    """``app_home_opened``; ``view`` is what was published before, on the home tab only."""
-    event: Json = {"type": "app_home_opened", "user": user, "channel": channel, "tab": tab, "event_ts": ts}
-    return event | ({"view": view} if view and tab == "home" else {})
-
-
-def stopped_event(user: str, channel: str, thread_ts: str, streams: list[str], ts: str) -> Json:
-    """``agent_session_stopped``: a person pressed stop."""
-    return {
-        "type": "agent_session_stopped",
-        "channel": channel,
-        "thread_ts": thread_ts,
-        "user": user,
-        "streaming_message_ts": streams,
-        "event_ts": ts,
-    }
-
-
-def interaction(kind: str, member: Member, token: str, trigger_id: str, team: str = TEAM_ID) -> Json:
-    """What all interactive payloads share."""
-    return {
-        "type": kind,
-        "user": {"id": member.id, "username": member.handle, "name": member.handle, "team_id": team},
-        "api_app_id": APP_ID,
-        "token": token,
-        "trigger_id": trigger_id,
-        "team": {"id": team, "domain": DOMAIN},
-        "enterprise": None,
-        "is_enterprise_install": False,
-    }
+def with_block_ids(blocks: list[Json]) -> list[Json]:
+    """The blocks, each with an id: Slack makes one up where the app gave none."""
+    return [{**block, "block_id": block.get("block_id") or secrets.token_urlsafe(4)} for block in blocks]
 
 
 def rich_text(text: str) -> list[Json]:
     """The ``rich_text`` block that Slack's composer adds to what a person typed."""
-    elements: list[Json] = []
-    position = 0
-    for found in _TOKEN.finditer(text):
-        if found.start() > position:
-            elements.append({"type": "text", "text": unescape(text[position : found.start()])})
-        elements.append(_rich_token(found))
-        position = found.end()
-    if position < len(text):
-        elements.append({"type": "text", "text": unescape(text[position:])})
-    section = {"type": "rich_text_section", "elements": elements}
-    return [{"type": "rich_text", "block_id": secrets.token_urlsafe(3), "elements": [section]}]
+    elements = [_rich_element(part) for part in _TOKEN.split(text) if part]
+    return with_block_ids([{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}])
 
 
-def _rich_token(found: re.Match[str]) -> Json:
-    sign, entity, url, label = found.groups()
-    if sign == "@":
-        return {"type": "user", "user_id": entity}
-    if sign == "#":
-        return {"type": "channel", "channel_id": entity}
-    link = {"type": "link", "url": unescape(url)}
-    return link | ({"text": unescape(label)} if label else {})
+def _rich_element(part: str) -> Json:
+    if not _TOKEN.fullmatch(part):
+        return {"type": "text", "text": unescape(part)}
+    target, _, label = part[1:-1].partition("|")
+    if target.startswith("@"):
+        return {"type": "user", "user_id": target[1:]}
+    if target.startswith("#"):
+        return {"type": "channel", "channel_id": target[1:]}
+    return {"type": "link", "url": unescape(target)} | ({"text": unescape(label)} if label else {})
 
 
 def unescape(text: str) -> str:
-    """Slack's three entities back into characters."""
+    """Slack's three entities back into characters, and no other."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -27,7 +27,6 @@ class NotAcknowledged(Exception):  # noqa: N818 - an outcome of a delivery, name
     """A delivery that got no ack. ``reason`` is Slack's retry reason; ``final`` forbids another try."""
 
     def __init__(self, reason: str, *, final: bool = False) -> None:
-        """``reason`` such as ``timeout`` or ``http_error``."""
         super().__init__(reason)
         self.reason = reason
         self.final = final
@@ -42,10 +41,9 @@ class Connection:
 
 
 class SocketMode:
-    """All Socket Mode connections of the app."""
+    """All Socket Mode connections of the app; ``changed`` is told whether there is one."""
 
     def __init__(self, faults: Faults, changed: Callable[[bool], None]) -> None:
-        """Asks ``faults`` whether sockets hang or are refused; tells ``changed`` whether the app is connected."""
         self._faults = faults
         self._changed = changed
         self._tickets: set[str] = set()
@@ -78,7 +76,14 @@ class SocketMode:
         self.opened += 1
         self._changed(True)
         try:
-            await socket.send_json(self._hello())
+            await socket.send_json(
+                {
+                    "type": "hello",
+                    "num_connections": len(self.connections),
+                    "debug_info": {"host": "local", "build_number": 1, "approximate_connection_time": 18060},
+                    "connection_info": {"app_id": APP_ID},
+                }
+            )
             await self._listen(connection)
         finally:
             self._drop(connection)
@@ -89,17 +94,20 @@ class SocketMode:
 
         Raises ``NotAcknowledged``: without a connection, without an ack in ``timeout`` seconds, or when it closed.
         """
-        connection = self._next_connection()
-        if connection is None:
+        if not self.connections:
             raise NotAcknowledged(reason="connection_failed")
-        sent = self._envelope(kind, payload, attempt, reason)
-        envelope_id = str(sent["envelope_id"])
+        # Slack picks any connection; by turns, so that a test with two of them meets both.
+        self._turn += 1
+        connection = self.connections[self._turn % len(self.connections)]
+        envelope_id, events = str(uuid.uuid4()), kind == "events_api"
+        retry = {"retry_attempt": attempt, "retry_reason": reason} if events else {}
+        sent = {"envelope_id": envelope_id, "type": kind, "payload": payload, "accepts_response_payload": not events}
         future: asyncio.Future[Json | None] = asyncio.get_running_loop().create_future()
         connection.waiting[envelope_id] = future
         try:
             async with asyncio.timeout(timeout):
                 if not self._faults.sockets_hang:
-                    await connection.socket.send_json(sent)
+                    await connection.socket.send_json(sent | retry)
                 return await future
         except TimeoutError:
             raise NotAcknowledged(reason="timeout") from None
@@ -112,9 +120,8 @@ class SocketMode:
         """Tells every connection to come back on a new one, as Slack does when it recycles its hosts."""
         for connection in list(self.connections):
             with contextlib.suppress(ConnectionError):
-                await connection.socket.send_json(
-                    {"type": "disconnect", "reason": reason, "debug_info": {"host": "local"}}
-                )
+                sent = {"type": "disconnect", "reason": reason, "debug_info": {"host": "local"}}
+                await connection.socket.send_json(sent)
         if close:
             await self.close()
 
@@ -124,28 +131,6 @@ class SocketMode:
             with contextlib.suppress(ConnectionError):
                 await connection.socket.close()
 
-    def _hello(self) -> Json:
-        return {
-            "type": "hello",
-            "num_connections": len(self.connections),
-            "debug_info": {"host": "local", "build_number": 1, "approximate_connection_time": 18060},
-            "connection_info": {"app_id": APP_ID},
-        }
-
-    @staticmethod
-    def _envelope(kind: str, payload: Json, attempt: int, reason: str) -> Json:
-        sent: Json = {"envelope_id": str(uuid.uuid4()), "type": kind, "payload": payload}
-        if kind == "events_api":
-            return sent | {"accepts_response_payload": False, "retry_attempt": attempt, "retry_reason": reason}
-        return sent | {"accepts_response_payload": True}
-
-    def _next_connection(self) -> Connection | None:
-        if not self.connections:
-            return None
-        # Slack picks any connection; by turns, so that a test with two of them meets both.
-        self._turn += 1
-        return self.connections[self._turn % len(self.connections)]
-
     async def _listen(self, connection: Connection) -> None:
         async for message in connection.socket:
             if self._faults.sockets_hang:
@@ -153,20 +138,11 @@ class SocketMode:
             if message.type == WSMsgType.PING:
                 await connection.socket.pong(message.data)
             elif message.type == WSMsgType.TEXT:
-                self._acknowledge(connection, message.data)
-
-    @staticmethod
-    def _acknowledge(connection: Connection, text: str) -> None:
-        try:
-            ack = json.loads(text)
-        except ValueError:
-            return
-        if not isinstance(ack, dict):
-            return
-        future = connection.waiting.get(str(ack.get("envelope_id", "")))
-        if future is not None and not future.done():
-            payload = ack.get("payload")
-            future.set_result(payload if isinstance(payload, dict) else None)
+                ack = json_object(message.data) or {}
+                payload = ack.get("payload")
+                future = connection.waiting.get(str(ack.get("envelope_id")))
+                if future is not None and not future.done():
+                    future.set_result(payload if isinstance(payload, dict) else None)
 
     def _drop(self, connection: Connection) -> None:
         self.connections.remove(connection)
@@ -174,3 +150,12 @@ class SocketMode:
         for future in connection.waiting.values():
             if not future.done():
                 future.set_exception(NotAcknowledged(reason="connection_failed"))
+
+
+def json_object(text: str) -> Json | None:
+    """The JSON object that ``text`` is, if it is one."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Final
 
 from bot.local.model.feed import Feed
 from bot.local.model.messages import Message
 from bot.local.model.roster import Json
+
+SESSION_STATES: Final = ("active", "processing", "suspended", "closed")
 
 ThreadId = tuple[str, str]
 """Channel id and ``thread_ts``."""
@@ -19,15 +22,16 @@ ThreadId = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A status line such as "is searching …" with the messages that take turns while it shows."""
+    """A status line such as "is searching …", the messages that take turns while it shows, and what ends it."""
 
     text: str
-    loading_messages: tuple[str, ...] = ()
+    loading_messages: list[str]
+    timer: asyncio.TimerHandle
 
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """The state of an agent session: active, processing, suspended or closed."""
+    """The state of an agent session, one of ``SESSION_STATES``."""
 
     status: str
     title: str = ""
@@ -45,20 +49,18 @@ class AgentThreads:
     sessions: dict[ThreadId, Session] = field(default_factory=dict)
     prompts: dict[str, Json] = field(default_factory=dict)
     """Suggested prompts by direct chat: ``{title, prompts: [{title, message}]}``."""
-    _timers: dict[ThreadId, asyncio.TimerHandle] = field(default_factory=dict)
 
-    def set_status(self, thread: ThreadId, text: str, loading_messages: tuple[str, ...]) -> None:
+    def set_status(self, thread: ThreadId, text: str, loading_messages: list[str]) -> None:
         """Shows a status, or takes it away when ``text`` is empty."""
         self.status_log.append((thread, text))
         self.set_session(thread, "processing" if text else "active", "")
-        self._stop_timer(thread)
         if not text:
-            self._clear(thread)
             return
-        self.statuses[thread] = Status(text=text, loading_messages=loading_messages)
-        loop = asyncio.get_running_loop()
-        self._timers[thread] = loop.call_later(self.status_seconds, self._clear, thread)
-        self._publish_status(thread)
+        if before := self.statuses.get(thread):
+            before.timer.cancel()
+        timer = asyncio.get_running_loop().call_later(self.status_seconds, self._end_status, thread)
+        self.statuses[thread] = Status(text=text, loading_messages=loading_messages, timer=timer)
+        self.feed.publish("status", **self._shown(thread))
 
     def app_spoke(self, message: Message) -> None:
         """Takes away the status of the thread that this message of the app stands in."""
@@ -72,11 +74,6 @@ class AgentThreads:
             self._end_status(thread)
         self.feed.publish("session", channel=thread[0], thread_ts=thread[1], status=status, title=session.title)
 
-    def rename(self, thread: ThreadId, title: str) -> None:
-        """Gives a conversation a title."""
-        if session := self.sessions.get(thread):
-            session.title = title
-
     def suggest(self, channel: str, title: str, prompts: list[Json]) -> None:
         """Offers prompts in a direct chat."""
         self.prompts[channel] = {"title": title, "prompts": prompts}
@@ -84,12 +81,12 @@ class AgentThreads:
 
     def close(self) -> None:
         """Stops the timers."""
-        for thread in list(self._timers):
-            self._stop_timer(thread)
+        for status in self.statuses.values():
+            status.timer.cancel()
 
     def shown(self) -> list[Json]:
         """All statuses on show."""
-        return [self._status_payload(thread) for thread in self.statuses]
+        return [self._shown(thread) for thread in self.statuses]
 
     def forget(self, thread: ThreadId) -> None:
         """The thread is gone, and with it its status and its session."""
@@ -97,26 +94,11 @@ class AgentThreads:
         self.sessions.pop(thread, None)
 
     def _end_status(self, thread: ThreadId) -> None:
-        self._stop_timer(thread)
-        self._clear(thread)
+        if status := self.statuses.pop(thread, None):
+            status.timer.cancel()
+            self.feed.publish("status", **self._shown(thread))
 
-    def _clear(self, thread: ThreadId) -> None:
-        self._timers.pop(thread, None)
-        if self.statuses.pop(thread, None) is not None:
-            self._publish_status(thread)
-
-    def _stop_timer(self, thread: ThreadId) -> None:
-        if timer := self._timers.pop(thread, None):
-            timer.cancel()
-
-    def _publish_status(self, thread: ThreadId) -> None:
-        self.feed.publish("status", **self._status_payload(thread))
-
-    def _status_payload(self, thread: ThreadId) -> Json:
+    def _shown(self, thread: ThreadId) -> Json:
         status = self.statuses.get(thread)
-        return {
-            "channel": thread[0],
-            "thread_ts": thread[1],
-            "status": status.text if status else "",
-            "loading_messages": list(status.loading_messages) if status else [],
-        }
+        text, messages = (status.text, status.loading_messages) if status else ("", [])
+        return {"channel": thread[0], "thread_ts": thread[1], "status": text, "loading_messages": messages}

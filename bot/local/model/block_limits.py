@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from typing import Final
 
 from bot.local.model.roster import Json
 
 SECTION_TEXT: Final = 3_000
+SECTION_FIELDS: Final = 10
 FIELD_TEXT: Final = 2_000
 HEADER_TEXT: Final = 150
 ID_TEXT: Final = 255
@@ -19,127 +20,118 @@ TABLE_COLUMNS: Final = 20
 TABLE_TEXT: Final = 10_000
 ELEMENTS: Final = {"context": 10, "actions": 25, "context_actions": 5}
 
-Faults = Iterator[str]
+Faults = Iterator[tuple[str, str]]
+"""What is wrong, each with the JSON pointer of its place."""
 
 
-def _too_long(text: object, limit: int, pointer: str) -> Faults:
-    """Slack's words for a text over its limit, an empty one, or one that is no text."""
-    if not isinstance(text, str):
-        yield f"must be a string [json-pointer:{pointer}]"
-    elif len(text) > limit:
-        yield f"must be less than {limit + 1} characters [json-pointer:{pointer}]"
-    elif not text:
-        yield f"must be more than 0 characters [json-pointer:{pointer}]"
+def too_long(value: object, limit: int, at: str) -> Faults:
+    """A fault when ``value`` has more than ``limit`` characters."""
+    if len(str(value or "")) > limit:
+        yield f"must be less than {limit + 1} characters", at
 
 
-def _text_object(value: object, limit: int, pointer: str, *, plain: bool = False) -> Faults:
+def _too_many(items: Sized, limit: int, at: str) -> Faults:
+    if len(items) > limit:
+        yield f"no more than {limit} items allowed", at
+
+
+def _text_object(value: object, limit: int, at: str, *, plain: bool = False) -> Faults:
     """Faults of a text object; ``plain`` refuses mrkdwn."""
     if not isinstance(value, dict):
-        yield f"must provide an object [json-pointer:{pointer}]"
+        yield "must provide an object", at
         return
-    allowed = {"plain_text"} if plain else {"plain_text", "mrkdwn"}
+    allowed = ["plain_text"] if plain else ["mrkdwn", "plain_text"]
     if value.get("type") not in allowed:
-        yield f"must be one of {sorted(allowed)} [json-pointer:{pointer}/type]"
-    yield from _too_long(value.get("text"), limit, f"{pointer}/text")
+        yield f"must be one of {allowed}", f"{at}/type"
+    text = value.get("text")
+    if not isinstance(text, str):
+        yield "must be a string", f"{at}/text"
+    elif not text:
+        yield "must be more than 0 characters", f"{at}/text"
+    else:
+        yield from too_long(text, limit, f"{at}/text")
 
 
-def _section(block: Json, pointer: str) -> Faults:
-    if not block.get("text") and not block.get("fields"):
-        yield f"missing required field: text or fields [json-pointer:{pointer}]"
-    if block.get("text"):
-        yield from _text_object(block["text"], SECTION_TEXT, f"{pointer}/text")
-    fields = block.get("fields") or []
-    if len(fields) > 10:  # noqa: PLR2004 - Slack's limit, named by the sentence below
-        yield f"no more than 10 items allowed [json-pointer:{pointer}/fields]"
+def _section(block: Json, at: str) -> Faults:
+    text, fields = block.get("text"), block.get("fields") or []
+    if not text and not fields:
+        yield "missing required field: text or fields", at
+    if text:
+        yield from _text_object(text, SECTION_TEXT, f"{at}/text")
+    yield from _too_many(fields, SECTION_FIELDS, f"{at}/fields")
     for number, one in enumerate(fields):
-        yield from _text_object(one, FIELD_TEXT, f"{pointer}/fields/{number}")
+        yield from _text_object(one, FIELD_TEXT, f"{at}/fields/{number}")
     if accessory := block.get("accessory"):
-        yield from _element(accessory, f"{pointer}/accessory")
+        yield from _element(accessory, f"{at}/accessory")
 
 
-def _header(block: Json, pointer: str) -> Faults:
-    yield from _text_object(block.get("text"), HEADER_TEXT, f"{pointer}/text", plain=True)
+def _header(block: Json, at: str) -> Faults:
+    yield from _text_object(block.get("text"), HEADER_TEXT, f"{at}/text", plain=True)
 
 
-def _markdown(block: Json, pointer: str) -> Faults:
+def _markdown(block: Json, at: str) -> Faults:
     # The size is judged over the whole payload, with an error name of its own.
     if not isinstance(block.get("text"), str) or not block["text"]:
-        yield f"missing required field: text [json-pointer:{pointer}/text]"
+        yield "missing required field: text", f"{at}/text"
 
 
-def _elements(block: Json, pointer: str) -> Faults:
+def _elements(block: Json, at: str) -> Faults:
     elements = block.get("elements")
     if not isinstance(elements, list) or not elements:
-        yield f"missing required field: elements [json-pointer:{pointer}/elements]"
+        yield "missing required field: elements", f"{at}/elements"
         return
-    limit = ELEMENTS[block["type"]]
-    if len(elements) > limit:
-        yield f"no more than {limit} items allowed [json-pointer:{pointer}/elements]"
+    yield from _too_many(elements, ELEMENTS[block["type"]], f"{at}/elements")
     for number, element in enumerate(elements):
-        where = f"{pointer}/elements/{number}"
+        where = f"{at}/elements/{number}"
         if block["type"] == "context" and element.get("type") in ("mrkdwn", "plain_text"):
             yield from _text_object(element, SECTION_TEXT, where)
         else:
             yield from _element(element, where)
 
 
-def _element(element: Json, pointer: str) -> Faults:
+def _element(element: Json, at: str) -> Faults:
     """Faults of an interactive element: ids, button texts, values and links."""
-    if len(str(element.get("action_id", ""))) > ID_TEXT:
-        yield f"must be less than {ID_TEXT + 1} characters [json-pointer:{pointer}/action_id]"
+    yield from too_long(element.get("action_id"), ID_TEXT, f"{at}/action_id")
     kind = element.get("type")
     if kind == "feedback_buttons":
         for side in ("positive_button", "negative_button"):
-            yield from _button(element.get(side) or {}, f"{pointer}/{side}")
+            yield from _button(element.get(side) or {}, f"{at}/{side}")
     elif kind in ("button", "icon_button"):
-        yield from _button(element, pointer)
+        yield from _button(element, at)
     elif not kind:
-        yield f"missing required field: type [json-pointer:{pointer}/type]"
+        yield "missing required field: type", f"{at}/type"
 
 
-def _button(element: Json, pointer: str) -> Faults:
-    yield from _text_object(element.get("text"), BUTTON_TEXT, f"{pointer}/text", plain=True)
-    if len(str(element.get("value") or "")) > BUTTON_VALUE:
-        yield f"must be less than {BUTTON_VALUE + 1} characters [json-pointer:{pointer}/value]"
-    if len(str(element.get("url") or "")) > BUTTON_URL:
-        yield f"must be less than {BUTTON_URL + 1} characters [json-pointer:{pointer}/url]"
+def _button(element: Json, at: str) -> Faults:
+    yield from _text_object(element.get("text"), BUTTON_TEXT, f"{at}/text", plain=True)
+    yield from too_long(element.get("value"), BUTTON_VALUE, f"{at}/value")
+    yield from too_long(element.get("url"), BUTTON_URL, f"{at}/url")
 
 
-def _table(block: Json, pointer: str) -> Faults:
+def _table(block: Json, at: str) -> Faults:
     rows = block.get("rows")
     if not isinstance(rows, list) or not rows:
-        yield f"missing required field: rows [json-pointer:{pointer}/rows]"
+        yield "missing required field: rows", f"{at}/rows"
         return
-    if len(rows) > TABLE_ROWS:
-        yield f"no more than {TABLE_ROWS} items allowed [json-pointer:{pointer}/rows]"
+    yield from _too_many(rows, TABLE_ROWS, f"{at}/rows")
     for number, row in enumerate(rows):
-        if len(row) > TABLE_COLUMNS:
-            yield f"no more than {TABLE_COLUMNS} items allowed [json-pointer:{pointer}/rows/{number}]"
+        yield from _too_many(row, TABLE_COLUMNS, f"{at}/rows/{number}")
 
 
-def _image(block: Json, pointer: str) -> Faults:
+def _image(block: Json, at: str) -> Faults:
     if not block.get("image_url") and not block.get("slack_file"):
-        yield f"missing required field: image_url [json-pointer:{pointer}]"
+        yield "missing required field: image_url", at
     if not block.get("alt_text"):
-        yield f"missing required field: alt_text [json-pointer:{pointer}/alt_text]"
+        yield "missing required field: alt_text", f"{at}/alt_text"
 
 
-def _input(block: Json, pointer: str) -> Faults:
-    yield from _text_object(block.get("label"), FIELD_TEXT, f"{pointer}/label", plain=True)
+def _input(block: Json, at: str) -> Faults:
+    yield from _text_object(block.get("label"), FIELD_TEXT, f"{at}/label", plain=True)
     if not isinstance(block.get("element"), dict):
-        yield f"missing required field: element [json-pointer:{pointer}/element]"
+        yield "missing required field: element", f"{at}/element"
 
 
-def _accepted(block: Json, pointer: str) -> Faults:  # noqa: ARG001 - one signature for all checks
-    """For the types whose parts are not judged here."""
-    yield from ()
-
-
-Check = Callable[[Json, str], Faults]
-_OTHERS: Final[dict[str, Check]] = dict.fromkeys(
-    ("divider", "rich_text", "file", "video", "task_card", "plan", "alert", "card", "container", "carousel"), _accepted
-)
-_CHECKS: Final[dict[str, Check]] = _OTHERS | {
+_CHECKS: Final[dict[str, Callable[[Json, str], Faults]]] = {
     "section": _section,
     "header": _header,
     "markdown": _markdown,
@@ -150,42 +142,38 @@ _CHECKS: Final[dict[str, Check]] = _OTHERS | {
     "image": _image,
     "input": _input,
 }
+_PARTS_NOT_JUDGED: Final = frozenset(
+    {"divider", "rich_text", "file", "video", "task_card", "plan", "alert", "card", "container", "carousel"}
+)
 
 
 def block_faults(blocks: list[Json], *, limit: int) -> list[str]:
     """Everything wrong with a payload's blocks, each with its JSON pointer; empty when Slack accepts them."""
-    found: list[str] = []
-    if len(blocks) > limit:
-        found.append(f"no more than {limit} items allowed [json-pointer:/blocks]")
+    return [f"{words} [json-pointer:{at}]" for words, at in _faults(blocks, limit)]
+
+
+def _faults(blocks: list[Json], limit: int) -> Faults:
+    yield from _too_many(blocks, limit, "/blocks")
     for number, block in enumerate(blocks):
-        pointer = f"/blocks/{number}"
-        check = _CHECKS.get(str(block.get("type", "")))
-        if check is None:
-            found.append(f"unsupported type: {block.get('type')} [json-pointer:{pointer}/type]")
+        at, kind = f"/blocks/{number}", str(block.get("type", ""))
+        if kind not in _CHECKS and kind not in _PARTS_NOT_JUDGED:
+            yield f"unsupported type: {block.get('type')}", f"{at}/type"
             continue
-        if len(str(block.get("block_id", ""))) > ID_TEXT:
-            found.append(f"must be less than {ID_TEXT + 1} characters [json-pointer:{pointer}/block_id]")
-        found.extend(check(block, pointer))
-    if sum(block.get("type") == "table" for block in blocks) > 1:
-        found.append("only one table allowed [json-pointer:/blocks]")
-    if _table_text(blocks) > TABLE_TEXT:
-        found.append(f"table cells must be less than {TABLE_TEXT + 1} characters [json-pointer:/blocks]")
-    return found
-
-
-def _table_text(blocks: list[Json]) -> int:
-    """The characters in all table cells."""
-    rows = (row for block in blocks if block.get("type") == "table" for row in block.get("rows") or [])
-    return sum(text_length(cell) for row in rows for cell in row)
+        yield from too_long(block.get("block_id"), ID_TEXT, f"{at}/block_id")
+        if check := _CHECKS.get(kind):
+            yield from check(block, at)
+    tables = [block.get("rows") or [] for block in blocks if block.get("type") == "table"]
+    if len(tables) > 1:
+        yield "only one table allowed", "/blocks"
+    if text_length(tables) > TABLE_TEXT:
+        yield f"table cells must be less than {TABLE_TEXT + 1} characters", "/blocks"
 
 
 def text_length(value: object) -> int:
     """The characters of all ``text`` strings below a block, as Slack adds them up."""
     if isinstance(value, list):
-        return sum(text_length(item) for item in value)
+        return sum(map(text_length, value))
     if not isinstance(value, dict):
         return 0
-    own = value.get("text")
-    return (len(own) if isinstance(own, str) else 0) + sum(
-        text_length(item) for key, item in value.items() if key != "text" or not isinstance(item, str)
-    )
+    text = value.get("text")
+    return sum(map(text_length, value.values())) + (len(text) if isinstance(text, str) else 0)

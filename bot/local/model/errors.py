@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from bot.local.model.roster import Json
+from typing import Any
 
 
 class ApiError(Exception):
-    """A refused call. ``error`` is Slack's name for it, ``extra`` further fields of the answer's body."""
+    """A refused call.
+
+    ``error`` is Slack's name for it, ``status`` the HTTP status (Slack answers 200 to nearly everything),
+    ``retry_after`` seconds, ``extra`` further fields of the answer's body.
+    """
 
     def __init__(
-        self, error: str, *, status: int = 200, retry_after: int | None = None, extra: Json | None = None
+        self, error: str, *, status: int = 200, retry_after: int | None = None, extra: dict[str, Any] | None = None
     ) -> None:
-        """``status`` is the HTTP status (Slack answers 200 to nearly everything), ``retry_after`` seconds."""
         super().__init__(error)
         self.error = error
         self.status = status
@@ -21,7 +22,7 @@ class ApiError(Exception):
         self.extra = extra or {}
 
 
-def invalid(messages: Sequence[str], error: str = "invalid_arguments") -> ApiError:
+def invalid(messages: list[str], error: str = "invalid_arguments") -> ApiError:
     """An error that lists what is wrong with the arguments, as Slack does under ``response_metadata``."""
     listed = [f"[ERROR] {message}" for message in messages]
-    return ApiError(error=error, extra={"errors": list(messages), "response_metadata": {"messages": listed}})
+    return ApiError(error, extra={"errors": messages, "response_metadata": {"messages": listed}})

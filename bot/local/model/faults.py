@@ -106,19 +106,5 @@ class Faults:
                 return waiting.popleft()
         return None
 
-    def take_drop(self) -> bool:
-        """Whether the event about to be sent is lost."""
-        if self.drop_events <= 0:
-            return False
-        self.drop_events -= 1
-        return True
-
-    def take_duplicate(self) -> bool:
-        """Whether the event about to be sent is sent twice."""
-        if self.duplicate_events <= 0:
-            return False
-        self.duplicate_events -= 1
-        return True
-
     def _add(self, method: str, fault: Fault, times: int) -> None:
         self._by_method.setdefault(method, deque()).extend([fault] * times)

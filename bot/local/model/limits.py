@@ -7,11 +7,23 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from bot.local.model.block_limits import block_faults, text_length
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
+
+TEXT_KEPT: Final = 40_000
+"""Longer texts are cut, with the warning ``message_truncated``."""
+UPDATE_TEXT: Final = 4_000
+"""Texts without blocks in ``chat.update``: undocumented, reported from the field as ``msg_too_long``."""
+MARKDOWN: Final = 12_000
+BLOCKS_TEXT: Final = 13_200
+"""All text of a message's blocks: undocumented, measured by others (``msg_blocks_too_long``)."""
+MESSAGE_BLOCKS: Final = 50
+VIEW_BLOCKS: Final = 100
+METADATA_BYTES: Final = 16_000
+"""Undocumented; answers ``metadata_too_large`` beyond."""
 
 
 def _documented_rates() -> dict[str, tuple[int, float]]:
@@ -28,24 +40,13 @@ def _documented_rates() -> dict[str, tuple[int, float]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strictness:
-    """The limits in force. Lengths in characters, rates as (calls, per seconds), times in seconds."""
+    """The rates and times in force. Rates as (calls, per seconds), times in seconds."""
 
     rates: bool = True
     post_burst: int = 5
     """Posts to one channel before the rate of one a second holds; Slack says only "short bursts"."""
     post_per_second: float = 1.0
     method_rates: dict[str, tuple[int, float]] = field(default_factory=_documented_rates)
-    text_kept: int = 40_000
-    """Longer texts are cut, with the warning ``message_truncated``."""
-    update_text: int = 4_000
-    """Texts without blocks in ``chat.update``: undocumented, reported from the field as ``msg_too_long``."""
-    markdown: int = 12_000
-    blocks_text: int = 13_200
-    """All text of a message's blocks: undocumented, measured by others (``msg_blocks_too_long``)."""
-    message_blocks: int = 50
-    view_blocks: int = 100
-    metadata_bytes: int = 16_000
-    """Undocumented; answers ``metadata_too_large`` beyond."""
     stream_seconds: float = 300.0
     status_seconds: float = 120.0
     trigger_seconds: float = 3.0
@@ -57,29 +58,22 @@ LENIENT = Strictness(rates=False)
 """Slack's sizes and names, but no call rates: for tests that ask quickly."""
 
 
-def check_blocks(blocks: list[Json], strictness: Strictness, *, view: bool = False) -> None:
-    """Refuses blocks that Slack would refuse.
-
-    Raises ``ApiError``: ``invalid_blocks`` with pointers, or ``msg_blocks_too_long``.
-    """
-    limit = strictness.view_blocks if view else strictness.message_blocks
-    if faults := block_faults(blocks, limit=limit):
-        error = "invalid_arguments" if view else "invalid_blocks"
-        raise invalid(faults, error)
-    if view:
-        return
+def check_blocks(blocks: list[Json]) -> None:
+    """Refuses blocks of a message. Raises ``ApiError``: ``invalid_blocks`` or ``msg_blocks_too_long``."""
+    if faults := block_faults(blocks, limit=MESSAGE_BLOCKS):
+        raise invalid(faults, error="invalid_blocks")
     markdown = sum(len(block["text"]) for block in blocks if block["type"] == "markdown")
-    if markdown > strictness.markdown or sum(map(text_length, blocks)) > strictness.blocks_text:
+    if markdown > MARKDOWN or text_length(blocks) > BLOCKS_TEXT:
         raise ApiError(error="msg_blocks_too_long")
 
 
-def check_markdown(text: str, strictness: Strictness) -> None:
+def check_markdown(text: str) -> None:
     """Refuses a ``markdown_text`` over its limit. Raises ``ApiError``: ``msg_too_long``."""
-    if len(text) > strictness.markdown:
+    if len(text) > MARKDOWN:
         raise ApiError(error="msg_too_long")
 
 
-def check_metadata(value: Any, strictness: Strictness) -> Json:
+def check_metadata(value: Any) -> Json:
     """The metadata of a message, judged.
 
     Raises ``ApiError``: ``invalid_metadata_format``, ``invalid_metadata_schema`` or ``metadata_too_large``.
@@ -89,16 +83,15 @@ def check_metadata(value: Any, strictness: Strictness) -> Json:
     event_type, payload = value.get("event_type"), value.get("event_payload")
     if not isinstance(event_type, str) or not event_type or not isinstance(payload, dict):
         raise ApiError(error="invalid_metadata_schema")
-    if len(json.dumps(value).encode()) > strictness.metadata_bytes:
+    if len(json.dumps(value).encode()) > METADATA_BYTES:
         raise ApiError(error="metadata_too_large")
     return {"event_type": event_type, "event_payload": payload}
 
 
 class RateLimiter:
-    """Counts calls and says when to come back."""
+    """Counts calls and says when to come back. ``clock`` gives seconds that only rise."""
 
     def __init__(self, strictness: Strictness, clock: Callable[[], float] = time.monotonic) -> None:
-        """``clock`` gives seconds that only rise."""
         self._strictness = strictness
         self._clock = clock
         self._tokens: dict[str, tuple[float, float]] = {}
@@ -113,13 +106,12 @@ class RateLimiter:
             calls, seconds = rate
             self._take(method, calls, calls / seconds)
 
-    def _take(self, key: str, burst: float, per_second: float) -> None:
+    def _take(self, key: str, burst: int, per_second: float) -> None:
         """A token bucket of ``burst`` tokens that fills at ``per_second``."""
         now = self._clock()
-        tokens, since = self._tokens.get(key, (float(burst), now))
-        tokens = min(float(burst), tokens + (now - since) * per_second)
+        tokens, since = self._tokens.get(key, (burst, now))
+        tokens = min(burst, tokens + (now - since) * per_second)
         if tokens < 1:
-            self._tokens[key] = (tokens, now)
             # Rounded first: the dust of a division must not cost the app a second more.
             wait = max(1, math.ceil(round((1 - tokens) / per_second, 6)))
             raise ApiError(error="ratelimited", status=429, retry_after=wait)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from bot.local.model.errors import ApiError
 from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, TEAM_ID, Json
 
 
@@ -41,8 +42,7 @@ class Message:
 
     def payload(self, *, metadata: bool = False) -> Json:
         """The message object as Slack's API shows it, without what only its thread knows."""
-        shown: Json = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts, "team": TEAM_ID}
-        shown |= self._authorship()
+        reactions = [{"name": name, "users": list(who), "count": len(who)} for name, who in self.reactions.items()]
         optional = {
             "subtype": self.subtype,
             "client_msg_id": self.client_msg_id,
@@ -51,17 +51,13 @@ class Message:
             "attachments": self.attachments,
             "files": self.files,
             "edited": self.edited,
+            "reactions": reactions,
+            "streaming_state": "in_progress" if self.streaming else "",
+            "metadata": self.metadata if metadata else None,
+            **self._authorship(),
         }
-        shown |= {key: value for key, value in optional.items() if value}
-        if self.reactions:
-            shown["reactions"] = [
-                {"name": name, "users": list(users), "count": len(users)} for name, users in self.reactions.items()
-            ]
-        if self.streaming:
-            shown["streaming_state"] = "in_progress"
-        if metadata and self.metadata:
-            shown["metadata"] = self.metadata
-        return shown
+        shown: Json = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts, "team": TEAM_ID}
+        return shown | {key: value for key, value in optional.items() if value}
 
     def _authorship(self) -> Json:
         """The fields that mark a message posted by an app."""
@@ -73,23 +69,18 @@ class Message:
 
 
 class MessageLog:
-    """Every message by channel, in the order of their ``ts``."""
+    """Every message by channel, in the order of their ``ts``. ``clock`` gives the time of new ones in unix seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """Reads the time of new messages from ``clock`` (unix seconds)."""
-        self._clock = clock
+        self.now = clock
         self._last = 0
         self._channels: dict[str, dict[str, Message]] = {}
 
     def next_ts(self) -> str:
         """A new ``ts``, later than all before it: ``seconds.microseconds``."""
         # Two messages of one microsecond, or a clock that was set back, still get their own and a later one.
-        self._last = max(int(self._clock() * 1_000_000), self._last + 1)
+        self._last = max(int(self.now() * 1_000_000), self._last + 1)
         return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
-
-    def now(self) -> float:
-        """The time of the clock, in unix seconds."""
-        return self._clock()
 
     def add(self, message: Message) -> None:
         """Keeps a new message; every ``ts`` from now on is later."""
@@ -101,21 +92,28 @@ class MessageLog:
         """The message, or nothing."""
         return self._channels.get(channel, {}).get(ts)
 
+    def visible(self, channel: str, ts: str, error: str = "message_not_found") -> Message:
+        """A message that everybody in the channel sees. Raises ``ApiError``: ``error``."""
+        message = self.get(channel, ts)
+        if message is None or message.ephemeral_for:
+            raise ApiError(error)
+        return message
+
+    def root(self, channel: str, ts: str) -> str:
+        """The ``ts`` of the first message of this message's thread. Raises ``ApiError``: ``thread_not_found``."""
+        return self.visible(channel, ts, "thread_not_found").thread_ts or ts
+
     def remove(self, message: Message) -> None:
         """Forgets a message."""
         self._channels.get(message.channel, {}).pop(message.ts, None)
-
-    def all_in(self, channel: str) -> Iterator[Message]:
-        """All messages that everybody in the channel can see, oldest first."""
-        return (one for one in self._channels.get(channel, {}).values() if not one.ephemeral_for)
 
     def everything_in(self, channel: str) -> list[Message]:
         """All messages, ephemeral ones too, in the order in which they came."""
         return list(self._channels.get(channel, {}).values())
 
-    def private_in(self, channel: str) -> Iterator[Message]:
-        """The ephemeral messages, oldest first."""
-        return (one for one in self._channels.get(channel, {}).values() if one.ephemeral_for)
+    def all_in(self, channel: str) -> Iterator[Message]:
+        """All messages that everybody in the channel can see, oldest first."""
+        return (one for one in self._channels.get(channel, {}).values() if not one.ephemeral_for)
 
     def replies(self, channel: str, thread_ts: str) -> list[Message]:
         """The replies of a thread without its first message, oldest first."""

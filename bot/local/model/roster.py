@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from bot.local.model.errors import ApiError
+
 Json = dict[str, Any]
 ChannelKind = Literal["channel", "group", "im", "mpim"]
 
@@ -45,16 +47,9 @@ class Member:
 
     def payload(self) -> Json:
         """The user object of ``users.info``."""
-        profile = {
-            "title": self.title,
-            "real_name": self.name,
-            "display_name": self.name,
-            "real_name_normalized": self.name,
-            "display_name_normalized": self.name,
-            "team": self.team,
-        }
-        if self.is_bot:
-            profile |= {"api_app_id": APP_ID, "bot_id": BOT_ID}
+        spellings = ("real_name", "display_name", "real_name_normalized", "display_name_normalized")
+        app = {"api_app_id": APP_ID, "bot_id": BOT_ID} if self.is_bot else {}
+        profile = {"title": self.title, "team": self.team, **dict.fromkeys(spellings, self.name), **app}
         return {
             "id": self.id,
             "team_id": self.team,
@@ -116,35 +111,35 @@ class Channel:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserGroup:
-    """People who are mentioned together, as ``<!subteam^S…>``."""
-
-    id: str
-    handle: str
-
-    def payload(self) -> Json:
-        """The object of ``usergroups.list``."""
-        return {"id": self.id, "team_id": TEAM_ID, "is_usergroup": True, "name": self.handle, "handle": self.handle}
-
-
 class Roster:
-    """All members, channels and user groups of one team; look-ups by id or by name."""
+    """All members, channels and user groups of one team; more may be added while the workspace runs."""
 
     def __init__(self, members: Iterable[Member], channels: Iterable[Channel]) -> None:
-        """Takes the first content; more may be added while the workspace runs."""
         self.members = {member.id: member for member in members}
         self.channels = {channel.id: channel for channel in channels}
-        self.groups = {group.id: group for group in (UserGroup(id="S0HELPERS", handle="helpers"),)}
+        self.groups = {"S0HELPERS": "helpers"}
+        """Handles by id of people who are mentioned together, as ``<!subteam^S…>``."""
 
-    def channel(self, reference: str) -> Channel | None:
-        """The channel with this id or ``#name``; a user's id means the direct chat with that user."""
+    def member(self, user: str) -> Member:
+        """A member of the team. Raises ``ApiError``: ``user_not_found``."""
+        if found := self.members.get(user):
+            return found
+        raise ApiError(error="user_not_found")
+
+    def channel(self, reference: str) -> Channel:
+        """The channel with this id or ``#name``; a user's id means the direct chat with that user.
+
+        Raises ``ApiError``: ``channel_not_found``.
+        """
         if found := self.channels.get(reference):
             return found
         if reference in self.members:
             return self.direct_chat(reference)
         wanted = reference.removeprefix("#")
-        return next((one for one in self.channels.values() if one.name == wanted and one.kind != "im"), None)
+        for channel in self.channels.values():
+            if channel.name == wanted and channel.kind != "im":
+                return channel
+        raise ApiError(error="channel_not_found")
 
     def direct_chat(self, user: str) -> Channel:
         """The direct chat between the app and this user, made when there is none yet."""

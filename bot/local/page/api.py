@@ -92,7 +92,7 @@ class Page:
         found = log.thread(channel, thread_ts) if thread_ts else log.timeline(channel)
         private = [
             one
-            for one in log.private_in(channel)
+            for one in log.everything_in(channel)
             if one.ephemeral_for == me and (one.thread_ts == thread_ts or (not thread_ts and not one.is_reply))
         ]
         everything = sorted([*found, *private], key=lambda one: one.ts)

@@ -1,7 +1,4 @@
-"""What people do in the workspace.
-
-Write, edit, delete, click, submit, stop, open App Home. For the page and for tests.
-"""
+"""What people do in the workspace, for the page and for tests: write, edit, click, submit, stop, open App Home."""
 
 from __future__ import annotations
 
@@ -11,27 +8,25 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from bot.local.api.places import message_of, thread_root
 from bot.local.events import payloads as events
 from bot.local.model.errors import ApiError
 from bot.local.model.messages import Message
-from bot.local.model.roster import TEAM_ID, VISITOR, Channel, Json
+from bot.local.model.roster import APP_ID, TEAM_ID, VISITOR, Channel, Json
 from bot.local.workspace import ResponseUrl, StoredFile, Workspace
 
 
 class People:
-    """The hands of everybody who is not the app."""
+    """The hands of everybody who is not the app.
+
+    Places are named by id or name; an unknown one raises ``ApiError``: ``channel_not_found``.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
-        """Acts on ``workspace``."""
         self.workspace = workspace
 
     def channel(self, reference: str) -> Channel:
-        """The channel with this id or name. Raises ``ApiError``: ``channel_not_found``."""
-        channel = self.workspace.roster.channel(reference)
-        if channel is None:
-            raise ApiError(error="channel_not_found")
-        return channel
+        """The channel with this id or name."""
+        return self.workspace.roster.channel(reference)
 
     def post(
         self, user: str, channel: str, text: str, thread_ts: str | None = None, *, files: Sequence[str] = ()
@@ -57,20 +52,20 @@ class People:
         self.workspace.added(message)
         return message.ts
 
-    def join(self, user: str, channel: str) -> str:
-        """Adds a member to a channel, with the message Slack writes about it; returns its ``ts``."""
+    def join(self, user: str, channel: str) -> None:
+        """Adds a member to a channel, with the message Slack writes about it."""
         place = self.channel(channel)
         place.members.add(user)
         message = self._draft(user, channel, f"<@{user}> has joined the channel", None)
         message.subtype = "channel_join"
         self.workspace.added(message)
-        self.workspace.emit(events.joined_event(user, place, VISITOR, message.ts), place, "member_joined_channel")
-        return message.ts
+        where = {"channel": place.id, "channel_type": "C" if place.kind == "channel" else "G", "team": TEAM_ID}
+        self.workspace.emit("member_joined_channel", place, user=user, inviter=VISITOR, **where)
 
     def _draft(self, user: str, channel: str, text: str, thread_ts: str | None) -> Message:
-        place = self.channel(channel)
-        thread = thread_root(self.workspace, place, thread_ts) if thread_ts else ""
-        return Message(channel=place.id, ts=self.workspace.log.next_ts(), user=user, text=text, thread_ts=thread)
+        place, log = self.channel(channel), self.workspace.log
+        thread = log.root(place.id, thread_ts) if thread_ts else ""
+        return Message(channel=place.id, ts=log.next_ts(), user=user, text=text, thread_ts=thread)
 
     def add_file(self, user: str, name: str, content: bytes, mimetype: str = "") -> str:
         """Uploads a file and returns its id; it is shown once a message shares it."""
@@ -94,59 +89,42 @@ class People:
         self.workspace.files[file_id] = StoredFile(payload=payload, content=content)
         return file_id
 
+    def _message(self, channel: str, ts: str) -> Message:
+        return self.workspace.log.visible(self.channel(channel).id, ts)
+
     def edit(self, channel: str, ts: str, text: str) -> None:
         """Edits a person's message. Raises ``ApiError``: ``message_not_found``."""
-        message = message_of(self.workspace, self.channel(channel), ts)
-        before = self.workspace.log.shown(message, metadata=True)
-        message.text, message.blocks = text, events.rich_text(text)
-        message.edited = {"user": message.user, "ts": self.workspace.log.next_ts()}
-        self.workspace.changed(message, before)
+        self.workspace.rewrite(self._message(channel, ts), text=text, blocks=events.rich_text(text))
 
     def delete(self, channel: str, ts: str) -> None:
         """Deletes a message. Raises ``ApiError``: ``message_not_found``."""
-        self.workspace.removed(message_of(self.workspace, self.channel(channel), ts))
+        self.workspace.removed(self._message(channel, ts))
 
     def react(self, user: str, channel: str, ts: str, name: str) -> None:
-        """Adds a reaction, or takes it back."""
-        message = message_of(self.workspace, self.channel(channel), ts)
-        users = message.reactions.setdefault(name, [])
-        kind = "reaction_removed" if user in users else "reaction_added"
-        (users.remove if user in users else users.append)(user)
-        if not users:
-            del message.reactions[name]
-        self.workspace.feed.publish("message", channel=message.channel, ts=ts)
-        event = events.reaction_event(kind, user, name, message, self.workspace.log.next_ts())
-        self.workspace.emit(event, self.channel(channel), kind)
+        """Adds a reaction, or takes it back. Raises ``ApiError``: ``message_not_found``."""
+        self.workspace.react(self._message(channel, ts), user, name)
 
     def open_home(self, user: str = VISITOR, tab: str = "home") -> None:
-        """Opens the app's home or messages tab."""
-        chat = self.workspace.roster.direct_chat(user)
-        view = self.workspace.views.homes.get(user)
-        event = events.home_opened_event(user, chat.id, tab, view, self.workspace.log.next_ts())
-        self.workspace.emit(event, chat, "app_home_opened")
+        """Opens the app's home or messages tab; the home tab tells the app what it published before."""
+        chat, view = self.workspace.roster.direct_chat(user), self.workspace.views.homes.get(user)
+        before = {"view": view} if view and tab == "home" else {}
+        self.workspace.emit("app_home_opened", chat, user=user, channel=chat.id, tab=tab, **before)
+
+    def stop_session(self, channel: str, thread_ts: str, user: str = VISITOR) -> None:
+        """Presses the stop button of a thread."""
+        place = self.channel(channel)
+        streams = [one.ts for one in self.workspace.log.thread(place.id, thread_ts) if one.streaming]
+        facts = {"channel": place.id, "thread_ts": thread_ts, "user": user, "streaming_message_ts": streams}
+        self.workspace.emit("agent_session_stopped", place, **facts)
 
     async def use_shortcut(self, channel: str, ts: str, callback_id: str, user: str = VISITOR) -> None:
         """Uses a message shortcut.
 
         Raises ``ApiError``: ``message_not_found``; ``NotAcknowledged``: the app did not answer in time.
         """
-        place = self.channel(channel)
-        message = message_of(self.workspace, place, ts)
-        payload = self._interaction("message_action", user) | {
-            "callback_id": callback_id,
-            "message_ts": ts,
-            "message": self.workspace.log.shown(message),
-            "channel": {"id": place.id, "name": place.name or "directmessage"},
-            "response_url": self._response_url(message, user),
-        }
-        await self.workspace.deliveries.interaction(payload)
-
-    def stop_session(self, channel: str, thread_ts: str, user: str = VISITOR) -> None:
-        """Presses the stop button of a thread."""
-        place = self.channel(channel)
-        streams = [one.ts for one in self.workspace.log.thread(place.id, thread_ts) if one.streaming]
-        event = events.stopped_event(user, place.id, thread_ts, streams, self.workspace.log.next_ts())
-        self.workspace.emit(event, place, "agent_session_stopped")
+        message = self._message(channel, ts)
+        facts = {"callback_id": callback_id, "message_ts": ts, "message": self.workspace.log.shown(message)}
+        await self._interact("message_action", user, **facts, **self._place(message, user))
 
     async def click(  # noqa: PLR0913 - a click is who, where, what and which side
         self,
@@ -164,28 +142,20 @@ class People:
             ApiError: ``message_not_found`` or ``element_not_found``.
             NotAcknowledged: the app did not answer in time.
         """
-        place = self.channel(channel)
-        message = self.workspace.log.get(place.id, ts)
+        message = self.workspace.log.get(self.channel(channel).id, ts)
         if message is None:
             raise ApiError(error="message_not_found")
-        action = find_action(message.blocks, action_id, block_id, value)
-        payload = self._interaction("block_actions", user)
+        action = _action(message.blocks, action_id, block_id, value)
         container = {
             "type": "message",
             "message_ts": ts,
-            "channel_id": place.id,
+            "channel_id": message.channel,
             "is_ephemeral": bool(message.ephemeral_for),
+            **({"thread_ts": message.thread_ts} if message.is_reply else {}),
         }
-        container |= {"thread_ts": message.thread_ts} if message.is_reply else {}
-        payload |= {
-            "container": container,
-            "channel": {"id": place.id, "name": place.name or "directmessage"},
-            "message": self.workspace.log.shown(message, metadata=True),
-            "state": {"values": {}},
-            "response_url": self._response_url(message, user),
-            "actions": [action],
-        }
-        await self.workspace.deliveries.interaction(payload)
+        facts = {"container": container, "message": self.workspace.log.shown(message, metadata=True)}
+        state = {"state": {"values": {}}, "actions": [action]}
+        await self._interact("block_actions", user, **facts, **state, **self._place(message, user))
 
     async def click_view(self, view_id: str, action_id: str, *, user: str = VISITOR, block_id: str = "") -> None:
         """Clicks an element of an open modal or of the App Home.
@@ -195,14 +165,11 @@ class People:
             NotAcknowledged: the app did not answer in time.
         """
         view = self._view(view_id, user)
-        payload = self._interaction("block_actions", user)
-        payload |= {
-            "container": {"type": "view", "view_id": view_id},
-            "view": view,
-            "state": view["state"],
-            "actions": [find_action(view["blocks"], action_id, block_id, None)],
-        }
-        await self.workspace.deliveries.interaction(payload)
+        actions = [_action(view["blocks"], action_id, block_id, None)]
+        container = {"type": "view", "view_id": view_id}
+        await self._interact(
+            "block_actions", user, container=container, view=view, state=view["state"], actions=actions
+        )
 
     async def submit(self, view_id: str, values: dict[str, Any] | None = None, user: str = VISITOR) -> dict[str, str]:
         """Submits a modal. Returns the errors by block id that keep it open; empty when it went through.
@@ -211,19 +178,18 @@ class People:
 
         Raises ``ApiError``: ``not_found``; ``NotAcknowledged``: the app did not answer in time.
         """
-        view = self._view(view_id, user)
+        view, views = self._view(view_id, user), self.workspace.views
         view["state"] = {"values": values or {}}
-        payload = self._interaction("view_submission", user) | {"view": view, "response_urls": []}
-        answer = await self.workspace.deliveries.interaction(payload) or {}
+        answer = await self._interact("view_submission", user, view=view, response_urls=[]) or {}
         action = answer.get("response_action")
         if action == "errors":
             return dict(answer.get("errors", {}))
         if action == "update":
-            self.workspace.views.update(view_id, "", answer["view"], "")
+            views.update(view_id, "", answer["view"], "")
         elif action == "push":
-            self.workspace.views.show(user, answer["view"], parent=view_id)
+            views.show(user, answer["view"], parent=view_id)
         else:
-            self.workspace.views.close(view_id, whole_stack=action == "clear")
+            views.close(view_id, whole_stack=action == "clear")
         return {}
 
     async def dismiss(self, view_id: str, user: str = VISITOR) -> None:
@@ -231,48 +197,59 @@ class People:
         view = self._view(view_id, user)
         self.workspace.views.close(view_id)
         if view["notify_on_close"]:
-            payload = self._interaction("view_closed", user) | {"view": view, "is_cleared": False}
-            await self.workspace.deliveries.interaction(payload)
+            await self._interact("view_closed", user, view=view, is_cleared=False)
 
     def _view(self, view_id: str, user: str) -> Json:
-        home = self.workspace.views.homes.get(user)
+        views = self.workspace.views
+        home = views.homes.get(user)
         if home is not None and home["id"] == view_id:
             return home
-        found = self.workspace.views.open.get(view_id)
-        if found is None:
+        if view_id not in views.open:
             raise ApiError(error="not_found")
-        return found.view
+        return views.open[view_id].view
 
-    def _interaction(self, kind: str, user: str) -> Json:
-        member = self.workspace.roster.members[user]
-        trigger = self.workspace.views.new_trigger(user)
-        token, team = self.workspace.verification_token, self.workspace.setup.team
-        return events.interaction(kind, member, token, trigger, team)
+    async def _interact(self, kind: str, user: str, /, **facts: object) -> Json | None:
+        """Sends what a person did in the app's own surfaces; the body of the ack, if it has one."""
+        workspace, member = self.workspace, self.workspace.roster.members[user]
+        team = workspace.setup.team
+        payload = {
+            "type": kind,
+            "user": {"id": member.id, "username": member.handle, "name": member.handle, "team_id": team},
+            "api_app_id": APP_ID,
+            "token": workspace.verification_token,
+            "trigger_id": workspace.views.new_trigger(user),
+            "team": {"id": team, "domain": events.DOMAIN},
+            "enterprise": None,
+            "is_enterprise_install": False,
+        }
+        return await workspace.deliveries.interaction({**payload, **facts})
 
-    def _response_url(self, message: Message, user: str) -> str:
-        key = events.identifier("R")
+    def _place(self, message: Message, user: str) -> Json:
+        """Where an interaction with a message happens, and the address to answer at."""
+        key, place = events.identifier("R"), self.workspace.roster.channels[message.channel]
         self.workspace.response_urls[key] = ResponseUrl(message=message, user=user)
-        return f"{self.workspace.url}/actions/{TEAM_ID}/{key}"
+        return {
+            "channel": {"id": place.id, "name": place.name or "directmessage"},
+            "response_url": f"{self.workspace.url}/actions/{TEAM_ID}/{key}",
+        }
 
 
-def find_action(blocks: Sequence[Json], action_id: str, block_id: str, value: str | None) -> Json:
+def _action(blocks: Sequence[Json], action_id: str, block_id: str, value: str | None) -> Json:
     """The action payload for a click on the element with this id. Raises ``ApiError``: ``element_not_found``."""
     for block in blocks:
-        if block_id and block.get("block_id") != block_id:
-            continue
         for element in [*block.get("elements", []), block.get("accessory") or {}]:
-            if element.get("action_id") == action_id:
-                return _action(block, element, value)
+            if element.get("action_id") == action_id and block_id in ("", block.get("block_id")):
+                return _clicked(block, element, value)
     raise ApiError(error="element_not_found")
 
 
-def _action(block: Json, element: Json, value: str | None) -> Json:
+def _clicked(block: Json, element: Json, value: str | None) -> Json:
     sides = [element[side] for side in ("positive_button", "negative_button") if side in element]
     chosen = next((side for side in sides if value is None or side.get("value") == value), element)
-    kept: Json = {
+    return {
         "action_id": element["action_id"],
         "block_id": block.get("block_id", ""),
         "type": element["type"],
         "action_ts": f"{time.time():.6f}",
+        **{key: chosen[key] for key in ("text", "value", "style") if key in chosen},
     }
-    return kept | {key: chosen[key] for key in ("text", "value", "style") if key in chosen}

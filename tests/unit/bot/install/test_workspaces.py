@@ -166,13 +166,13 @@ async def test_i5_uninstalling_ends_the_service_and_deletes_the_token(tmp_path: 
         workspace = place.slack.workspaces[ONE].workspace
         subscribed = replace(workspace.setup, subscriptions=frozenset({"app_uninstalled", "tokens_revoked"}))
         workspace.setup = subscribed
-        workspace.emit({"type": "tokens_revoked", "tokens": {"oauth": ["U1"]}}, None, "tokens_revoked")
+        workspace.emit("tokens_revoked", None, tokens={"oauth": ["U1"]})
         await wait_until(lambda: _acknowledged(place, ONE), "the event is acknowledged")
         assert await place.orion.redis.exists(f"orion:install:{ONE}")
-        workspace.emit({"type": "tokens_revoked", "tokens": {"bot": [BOT_USER]}}, None, "tokens_revoked")
+        workspace.emit("tokens_revoked", None, tokens={"bot": [BOT_USER]})
         await wait_until(lambda: _gone(place, ONE), "the token is deleted")
         await place.install(ONE)
-        workspace.emit({"type": "app_uninstalled"}, None, "app_uninstalled")
+        workspace.emit("app_uninstalled", None)
         await wait_until(lambda: _gone(place, ONE), "the token is deleted again")
 
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.local.api.arguments import Arguments
-from bot.local.api.conversations import page
+from bot.local.api.call import Call
 from bot.local.model.errors import ApiError
 from bot.local.model.roster import Channel
 from bot.local.page.people import People
@@ -19,7 +18,7 @@ def test_a2_pages_hold_everything_once_and_in_order(count: int, limit: int) -> N
     seen: list[int] = []
     cursor = ""
     while True:
-        items, cursor = page(list(range(count)), Arguments({"limit": limit, "cursor": cursor}), 100)
+        items, cursor = Call(idle(), {"limit": limit, "cursor": cursor}).page(range(count), 100)
         assert len(items) <= limit
         seen += items
         if not cursor:
@@ -38,7 +37,7 @@ def test_a2_pages_hold_everything_once_and_in_order(count: int, limit: int) -> N
 )
 def test_a2_bad_cursors_and_limits_are_refused(arguments: dict[str, Any], error: str) -> None:
     with pytest.raises(ApiError) as caught:
-        page([1], Arguments(arguments), 10)
+        Call(idle(), arguments).page([1], 10)
     assert caught.value.error == error
 
 

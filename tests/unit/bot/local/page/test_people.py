@@ -111,7 +111,7 @@ async def test_a8_a_response_url_replaces_deletes_posts_and_wears_out() -> None:
         ts = (await client_of(workspace).chat_postMessage(channel=HELP, text="original"))["ts"]
         message = workspace.workspace.log.get(HELP, ts)
         assert message is not None
-        url = workspace._response_url(message, YOU)
+        url = workspace._place(message, YOU)["response_url"]
         bodies = [
             {"text": "new", "replace_original": True},
             {"text": "for all", "response_type": "in_channel"},

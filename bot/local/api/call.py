@@ -1,0 +1,168 @@
+"""One Web API call: its arguments from query string, form or JSON body, and what they name in the workspace."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from aiohttp import web
+
+from bot.local.model.errors import ApiError, invalid
+from bot.local.model.messages import Message
+from bot.local.model.roster import BOT_USER, Channel, Json
+from bot.local.workspace import Workspace
+
+Item = TypeVar("Item")
+
+MOST: Final = 1_000
+"""Items on one page at most, whatever ``limit`` says."""
+
+
+class Call:
+    """A call of a method. Values are strings when they came by query or form, JSON values otherwise."""
+
+    def __init__(self, workspace: Workspace, values: Mapping[str, Any]) -> None:
+        self.workspace = workspace
+        self.values = values
+
+    def __contains__(self, name: str) -> bool:
+        return self.values.get(name) is not None
+
+    def text(self, name: str, default: str = "") -> str:
+        """The argument as text."""
+        return str(self.values[name]) if name in self else default
+
+    def required(self, name: str) -> str:
+        """The argument as text that must not be empty. Raises ``ApiError``: ``invalid_arguments``."""
+        if value := self.text(name):
+            return value
+        raise invalid([f"missing required field: {name}"])
+
+    def flag(self, name: str) -> bool:
+        """Whether the argument says yes."""
+        return self.text(name).lower() in ("1", "true")
+
+    def number(self, name: str, default: int) -> int:
+        """The argument as a whole number. Raises ``ApiError``: ``invalid_arguments``."""
+        try:
+            return int(self.values[name]) if name in self else default
+        except (TypeError, ValueError):
+            raise invalid([f"must be an integer [json-pointer:/{name}]"]) from None
+
+    def structure(self, name: str, *, error: str = "invalid_arguments") -> Any:
+        """The argument as JSON, which forms carry as a string. Raises ``ApiError``: ``error``."""
+        value = self.values.get(name)
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except ValueError:
+            raise ApiError(error) from None
+
+    def objects(self, name: str, *, error: str) -> list[Json]:
+        """The argument as a list of JSON objects; empty when absent. Raises ``ApiError``: ``error``."""
+        if self.values.get(name) in (None, ""):
+            return []
+        value = self.structure(name, error=error)
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise ApiError(error)
+        return value
+
+    def page(self, items: Sequence[Item], usual: int) -> tuple[Sequence[Item], str]:
+        """One page of ``items``, ``usual`` of them without a ``limit``, and the next cursor (empty at the end).
+
+        Raises ``ApiError``: ``invalid_cursor`` or ``invalid_limit``.
+        """
+        limit = self.number("limit", usual) or usual
+        if limit < 0:
+            raise ApiError(error="invalid_limit")
+        try:
+            kind, _, start = base64.b64decode(self.text("cursor") or _cursor(0), validate=True).decode().partition(":")
+            first = int(start)
+        except (binascii.Error, ValueError):
+            raise ApiError(error="invalid_cursor") from None
+        if kind != "next":
+            raise ApiError(error="invalid_cursor")
+        end = first + min(limit, MOST)
+        return items[first:end], _cursor(end) if end < len(items) else ""
+
+    def channel(self, name: str = "channel") -> Channel:
+        """The channel that the argument names.
+
+        Raises ``ApiError``: ``channel_not_found``, also for private places that the app is no member of.
+        """
+        channel = self.workspace.roster.channel(self.required(name))
+        if channel.kind != "channel" and BOT_USER not in channel.members:
+            raise ApiError(error="channel_not_found")
+        return channel
+
+    def own_channel(self, name: str = "channel") -> Channel:
+        """A channel that the app is a member of.
+
+        Raises ``ApiError``: ``channel_not_found``, ``not_in_channel`` or ``is_archived``.
+        """
+        channel = self.channel(name)
+        if BOT_USER not in channel.members:
+            raise ApiError(error="not_in_channel")
+        if channel.is_archived:
+            raise ApiError(error="is_archived")
+        return channel
+
+    def message(self, name: str = "ts") -> Message:
+        """The message in a channel of the app's that the argument names. Raises ``ApiError``: ``message_not_found``."""
+        return self.workspace.log.visible(self.own_channel().id, self.required(name))
+
+    def thread(self, channel: Channel) -> str:
+        """The root of the thread that ``thread_ts`` names, if any. Raises ``ApiError``: ``thread_not_found``."""
+        given = self.text("thread_ts")
+        return self.workspace.log.root(channel.id, given) if given else ""
+
+
+def _cursor(position: int) -> str:
+    return base64.b64encode(f"next:{position}".encode()).decode()
+
+
+Answer = Callable[[Call], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of the Web API. Any of ``scopes`` is enough; the real service asks for that of the channel's kind."""
+
+    answer: Answer
+    scopes: tuple[str, ...]
+
+
+class Methods(dict[str, Method]):
+    """Web API methods by name; called, it is the decorator that adds one."""
+
+    def __call__(self, name: str, *scopes: str) -> Callable[[Answer], Answer]:
+        """Adds the decorated function as the method ``name``."""
+
+        def add(answer: Answer) -> Answer:
+            self[name] = Method(answer, scopes)
+            return answer
+
+        return add
+
+
+async def read_values(request: web.Request) -> dict[str, Any]:
+    """Query string, form fields and JSON body of a request in one.
+
+    Raises ``ApiError``: ``invalid_json`` or ``json_not_object``.
+    """
+    values: dict[str, Any] = dict(request.query)
+    if request.content_type != "application/json":
+        form = await request.post()
+        return values | {key: value for key, value in form.items() if isinstance(value, str)}
+    try:
+        body = json.loads(await request.text() or "{}")
+    except ValueError:
+        raise ApiError(error="invalid_json") from None
+    if not isinstance(body, dict):
+        raise ApiError(error="json_not_object")
+    return values | body
