@@ -45,12 +45,10 @@ class Feed:
         for waker in self._wakers:
             waker.set()
 
-    def since(self, run: str, seq: int) -> list[Json] | None:
-        """The updates after ``seq``, or None when they are not all known any more."""
-        oldest = self.seq - len(self._kept)
-        if run != self.run or seq < oldest or seq > self.seq:
-            return None
-        return [update for update in self._kept if update["seq"] > seq]
+    def since(self, run: str, seq: str) -> list[Json]:
+        """The updates after number ``seq``, or the order to start over when they are not all known any more."""
+        known = run == self.run and seq.isdecimal() and self.seq - len(self._kept) <= int(seq) <= self.seq
+        return [update for update in self._kept if update["seq"] > int(seq)] if known else [{"type": "reset"}]
 
     @contextmanager
     def watching(self) -> Iterator[asyncio.Queue[Json | None]]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import inspect
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import WSMsgType, web
 
@@ -25,17 +26,16 @@ from bot.local.page.typed_text import as_slack_text
 from bot.local.workspace import Workspace
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Action = Callable[["Page", Json], Awaitable[Json]]
+Action = Callable[[People, Json], Awaitable[Json | None] | Json | None]
 
 # Uploads come as base64, so a file may have 700 kilobytes.
 LONGEST_BODY: Final = 1_000_000
 
 
 class Page:
-    """Serves the page of one workspace."""
+    """Serves the page of one workspace, where a visitor acts through ``people``."""
 
     def __init__(self, people: People) -> None:
-        """Acts through ``people`` as the visitor."""
         self.people = people
         self.workspace: Workspace = people.workspace
 
@@ -90,11 +90,7 @@ class Page:
         channel, thread_ts = request.query.get("channel", ""), request.query.get("thread_ts", "")
         log, me = self.workspace.log, self._me(request.query.get("user"))
         found = log.thread(channel, thread_ts) if thread_ts else log.timeline(channel)
-        private = [
-            one
-            for one in log.everything_in(channel)
-            if one.ephemeral_for == me and (one.thread_ts == thread_ts or (not thread_ts and not one.is_reply))
-        ]
+        private = [one for one in log.everything_in(channel) if one.ephemeral_for == me and one.thread_ts == thread_ts]
         everything = sorted([*found, *private], key=lambda one: one.ts)
         return web.json_response({"messages": [self._message(one) for one in everything]})
 
@@ -103,10 +99,9 @@ class Page:
         wanted = request.query.get("id", "")
         if wanted == "home":
             return web.json_response({"view": self._home(self._me(request.query.get("user")))})
-        found = self.workspace.views.open.get(wanted)
-        if found is None:
-            raise web.HTTPNotFound(text="no such view")
-        return web.json_response({"view": modal_view(found.view, self.workspace.roster.names())})
+        if found := self.workspace.views.open.get(wanted):
+            return web.json_response({"view": modal_view(found.view, self.workspace.roster.names())})
+        raise web.HTTPNotFound(text="no such view")
 
     async def turn(self, request: web.Request) -> web.Response:
         """The record of one answer, for the inspector."""
@@ -123,10 +118,8 @@ class Page:
         me = self._me(request.query.get("user"))
         # Watched before the past is read: an update in between would be lost otherwise.
         with self.workspace.feed.watching() as updates:
-            missed = self.workspace.feed.since(request.query.get("run", ""), _number(request.query.get("since", "")))
-            if missed is None:
-                await socket.send_json({"type": "reset"})
-            for update in missed or []:
+            missed = self.workspace.feed.since(request.query.get("run", ""), request.query.get("since", ""))
+            for update in missed:
                 await socket.send_json(self._update(update, me))
             try:
                 async with asyncio.TaskGroup() as group:
@@ -146,12 +139,12 @@ class Page:
         """An update as the page gets it: with the message as it is now, not as it was then."""
         if update["type"] != "message":
             return update
-        message = self.workspace.log.get(update["channel"], update["ts"])
+        log = self.workspace.log
+        message = log.get(update["channel"], update["ts"])
         if message is None or message.ephemeral_for not in ("", me):
             return {"type": "none", "seq": update["seq"]}
-        parent = self.workspace.log.get(message.channel, message.thread_ts) if message.is_reply else None
-        shown = self._message(parent) if parent else None
-        return {**update, "message": self._message(message), "parent": shown}
+        parent = log.get(message.channel, message.thread_ts) if message.is_reply else None
+        return {**update, "message": self._message(message), "parent": self._message(parent) if parent else None}
 
     def _message(self, message: Message) -> Json:
         return message_view(message, self.workspace.log, self.workspace.roster.names())
@@ -183,14 +176,15 @@ class Page:
             try:
                 body = await request.json()
                 said = body if isinstance(body, dict) else {}
-                answer = await action(self, {**said, "user": self._me(said.get("user"))})
+                answer = action(self.people, {**said, "user": self._me(said.get("user"))})
+                answer = await answer if inspect.isawaitable(answer) else answer
             except ApiError as refusal:
                 return web.json_response({"ok": False, "error": refusal.error}, status=400)
             except NotAcknowledged as failure:
                 return web.json_response({"ok": False, "error": failure.reason}, status=504)
             except (KeyError, json.JSONDecodeError):
                 return web.json_response({"ok": False, "error": "bad_request"}, status=400)
-            return web.json_response({"ok": True, **answer})
+            return web.json_response({"ok": True, **(answer or {})})
 
         return handle
 
@@ -201,96 +195,78 @@ async def _until_closed(socket: web.WebSocketResponse) -> None:
             break
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isdigit() else -1
+def _typed(people: People, body: Json) -> str:
+    return as_slack_text(str(body["text"]).strip(), people.workspace.roster.names())
 
 
-async def _post(page: Page, body: Json) -> Json:
-    text = as_slack_text(str(body["text"]).strip(), page.workspace.roster.names())
-    files = [str(one) for one in body.get("files") or [] if one in page.workspace.files]
+def _post(people: People, body: Json) -> Json:
+    text = _typed(people, body)
+    files = [str(one) for one in body.get("files") or [] if one in people.workspace.files]
     if not (text or files):
         raise ApiError(error="no_text")
-    return {"ts": page.people.post(body["user"], body["channel"], text, body.get("thread_ts") or None, files=files)}
+    return {"ts": people.post(body["user"], body["channel"], text, body.get("thread_ts") or None, files=files)}
 
 
-async def _upload(page: Page, body: Json) -> Json:
+def _upload(people: People, body: Json) -> Json:
     """A file, its bytes in base64; it is seen once a message shares it."""
     try:
         content = base64.b64decode(str(body["content"]), validate=True)
     except binascii.Error:
         raise ApiError(error="invalid_file") from None
     name = Path(str(body["name"])).name or "file"
-    return {"file": page.people.add_file(body["user"], name, content)}
+    return {"file": people.add_file(body["user"], name, content)}
 
 
-async def _edit(page: Page, body: Json) -> Json:
-    text = as_slack_text(str(body["text"]).strip(), page.workspace.roster.names())
+def _edit(people: People, body: Json) -> None:
+    text = _typed(people, body)
     if not text:
         raise ApiError(error="no_text")
-    _own(page, body)
-    page.people.edit(body["channel"], body["ts"], text)
-    return {}
+    _require_own(people, body)
+    people.edit(body["channel"], body["ts"], text)
 
 
-async def _delete(page: Page, body: Json) -> Json:
-    _own(page, body)
-    page.people.delete(body["channel"], body["ts"])
-    return {}
+def _delete(people: People, body: Json) -> None:
+    _require_own(people, body)
+    people.delete(body["channel"], body["ts"])
 
 
-def _own(page: Page, body: Json) -> None:
-    message = page.workspace.log.get(body["channel"], body["ts"])
+def _require_own(people: People, body: Json) -> None:
+    message = people.workspace.log.get(body["channel"], body["ts"])
     if message is None or message.user != body["user"]:
         raise ApiError(error="cant_update_message")
 
 
-async def _react(page: Page, body: Json) -> Json:
-    page.people.react(body["user"], body["channel"], body["ts"], body["name"])
-    return {}
-
-
-async def _click(page: Page, body: Json) -> Json:
-    who: dict[str, Any] = {"block_id": str(body.get("block_id", "")), "user": body["user"]}
+async def _click(people: People, body: Json) -> None:
+    action, user, block_id = body["action_id"], body["user"], str(body.get("block_id", ""))
     if body.get("view_id"):
-        await page.people.click_view(body["view_id"], body["action_id"], **who)
+        await people.click_view(body["view_id"], action, user=user, block_id=block_id)
     else:
-        await page.people.click(body["channel"], body["ts"], body["action_id"], value=body.get("value"), **who)
-    return {}
+        value = body.get("value")
+        await people.click(body["channel"], body["ts"], action, user=user, value=value, block_id=block_id)
 
 
-async def _submit(page: Page, body: Json) -> Json:
-    return {"errors": await page.people.submit(body["view_id"], body.get("values") or {}, body["user"])}
+async def _submit(people: People, body: Json) -> Json:
+    return {"errors": await people.submit(body["view_id"], body.get("values") or {}, body["user"])}
 
 
-async def _dismiss(page: Page, body: Json) -> Json:
-    await page.people.dismiss(body["view_id"], body["user"])
-    return {}
+def _open_home(people: People, body: Json) -> None:
+    people.open_home(body["user"], tab="messages" if body.get("tab") == "messages" else "home")
 
 
-async def _stop(page: Page, body: Json) -> Json:
-    page.people.stop_session(body["channel"], body["thread_ts"], body["user"])
-    return {}
-
-
-async def _open_home(page: Page, body: Json) -> Json:
-    page.people.open_home(body["user"], tab="messages" if body.get("tab") == "messages" else "home")
-    return {}
-
-
-async def _fault(page: Page, body: Json) -> Json:
-    await page.workspace.switches.turn(str(body["name"]), on=bool(body.get("on")))
-    return {"faults": page.workspace.switches.shown()}
+async def _fault(people: People, body: Json) -> Json:
+    await people.workspace.switches.turn(str(body["name"]), on=bool(body.get("on")))
+    return {"faults": people.workspace.switches.shown()}
 
 
 ACTIONS: Final[dict[str, Action]] = {
     "post": _post,
     "edit": _edit,
     "delete": _delete,
-    "react": _react,
+    "react": lambda people, body: people.react(body["user"], body["channel"], body["ts"], body["name"]),
     "click": _click,
     "submit": _submit,
-    "dismiss": _dismiss,
-    "stop": _stop,
+    "dismiss": lambda people, body: people.dismiss(body["view_id"], body["user"]),
+    "stop": lambda people, body: people.stop_session(body["channel"], body["thread_ts"], body["user"]),
     "open_home": _open_home,
     "upload": _upload,
     "fault": _fault,

@@ -37,9 +37,9 @@ def block_view(block: Json, names: Names) -> Json:
     elif kind in ("context", "actions", "context_actions"):
         view["elements"] = [element_view(one, names) for one in block.get("elements", [])]
     elif kind == "table":
-        view["rows"] = [[cell_html(cell, names) for cell in row] for row in block.get("rows", [])]
+        view["rows"] = [[_cell(cell, names) for cell in row] for row in block.get("rows", [])]
     elif kind == "rich_text":
-        view["html"] = "".join(rich_html(one, names) for one in block.get("elements", []))
+        view["html"] = _rich(block, names)
     else:
         view |= _rarer(block, names)
     return view
@@ -50,33 +50,30 @@ def _rarer(block: Json, names: Names) -> Json:
     if kind == "image":
         return {"html": link_html(str(block.get("image_url", "")), escape(str(block.get("alt_text", "image"))))}
     if kind == "input":
-        element = block.get("element", {})
         return {
-            "label": plain_html(str(block.get("label", {}).get("text", ""))),
+            "label": plain_html(_text(block, "label")),
             "optional": bool(block.get("optional")),
-            "element": element_view(element, names),
+            "element": element_view(block.get("element", {}), names),
         }
     if kind == "plan":
         return {"title": block.get("title", ""), "tasks": [_task(one, names) for one in block.get("tasks", [])]}
-    if kind == "task_card":
-        return _task(block, names)
-    return {}
+    return _task(block, names) if kind == "task_card" else {}
+
+
+def _text(owner: Json, part: str) -> str:
+    """The plain words of a text object, empty when there is none."""
+    return str((owner.get(part) or {}).get("text", ""))
 
 
 def _task(task: Json, names: Names) -> Json:
     """A task with what it says below its title: details and output (Markdown or rich text), and its sources."""
-    below = "".join(_below(task[key], names) for key in ("details", "output") if task.get(key))
+    said = [task[key] for key in ("details", "output") if task.get(key)]
+    below = [_rich(one, names) if isinstance(one, dict) else markdown_html(str(one), names) for one in said]
     links = [link_html(str(one.get("url", "")), escape(str(one.get("text", "")))) for one in task.get("sources") or []]
     return {
         **{key: str(task.get(key) or "") for key in ("task_id", "title", "status")},
-        "html": below + "".join(f"<p>{link}</p>" for link in links),
+        "html": "".join(below) + "".join(f"<p>{link}</p>" for link in links),
     }
-
-
-def _below(value: Any, names: Names) -> str:
-    if isinstance(value, dict):
-        return "".join(rich_html(one, names) for one in value.get("elements", []))
-    return markdown_html(str(value), names)
 
 
 def element_view(element: Json, names: Names) -> Json:
@@ -89,24 +86,26 @@ def element_view(element: Json, names: Names) -> Json:
     view: Json = {
         key: element[key] for key in ("type", "action_id", "value", "style", "url", "multiline") if key in element
     }
-    view["text"] = str((element.get("text") or {}).get("text", ""))
+    view["text"] = _text(element, "text")
     for side in ("positive_button", "negative_button"):
         if given := element.get(side):
             view[side] = {"text": given["text"]["text"], "value": given.get("value", "")}
     if asked := element.get("confirm"):
         view["confirm"] = {part: str(given.get("text", "")) for part, given in asked.items() if isinstance(given, dict)}
-    if placeholder := element.get("placeholder"):
-        view["placeholder"] = placeholder.get("text", "")
+    if "placeholder" in element:
+        view["placeholder"] = _text(element, "placeholder")
     if options := element.get("options"):
         view["options"] = [{"text": one["text"]["text"], "value": one["value"]} for one in options]
     return view
 
 
-def cell_html(cell: Json, names: Names) -> str:
+def _cell(cell: Json, names: Names) -> str:
     """A table cell: raw text or rich text."""
-    if cell.get("type") == "rich_text":
-        return "".join(rich_html(one, names) for one in cell.get("elements", []))
-    return plain_html(str(cell.get("text", "")))
+    return _rich(cell, names) if cell.get("type") == "rich_text" else plain_html(str(cell.get("text", "")))
+
+
+def _rich(block: Json, names: Names) -> str:
+    return "".join(rich_html(one, names) for one in block.get("elements", []))
 
 
 def rich_html(part: Json, names: Names) -> str:
@@ -125,10 +124,9 @@ def rich_html(part: Json, names: Names) -> str:
 
 def _rich_element(element: Json, names: Names) -> str:
     kind = element.get("type", "")
-    if kind == "user":
-        return mrkdwn_inline(f"<@{element.get('user_id', '')}>", names)
-    if kind == "channel":
-        return mrkdwn_inline(f"<#{element.get('channel_id', '')}>", names)
+    if kind in ("user", "channel"):
+        mention = f"<{'@' if kind == 'user' else '#'}{element.get(f'{kind}_id', '')}>"
+        return mrkdwn_html(mention, names).removeprefix('<div class="line">').removesuffix("</div>")
     if kind == "link":
         url = str(element.get("url", ""))
         return link_html(url, escape(str(element.get("text") or url)))
@@ -139,11 +137,6 @@ def _rich_element(element: Json, names: Names) -> str:
         if (element.get("style") or {}).get(style):
             shown = f"<{tag}>{shown}</{tag}>"
     return shown
-
-
-def mrkdwn_inline(text: str, names: Names) -> str:
-    """Mrkdwn of one line without the line's own element."""
-    return mrkdwn_html(text, names).removeprefix('<div class="line">').removesuffix("</div>")
 
 
 def message_view(message: Message, log: MessageLog, names: Names) -> Json:
@@ -186,8 +179,6 @@ def modal_view(view: Json, names: Names) -> Json:
     return {
         "id": view["id"],
         "type": view["type"],
-        "title": (view.get("title") or {}).get("text", ""),
-        "submit": (view.get("submit") or {}).get("text", ""),
-        "close": (view.get("close") or {}).get("text", ""),
+        **{part: _text(view, part) for part in ("title", "submit", "close")},
         "blocks": [block_view(block, names) for block in view["blocks"]],
     }

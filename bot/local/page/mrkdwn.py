@@ -5,11 +5,14 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any, Final
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
+
+from bot.local.events.payloads import unescape
 
 EMOJI: Final = {
     "+1": "👍",
@@ -29,10 +32,15 @@ EMOJI: Final = {
     "slightly_smiling_face": "🙂",
     "information_source": "ℹ️",
 }
-_FENCE: Final = re.compile(r"```(.*?)```", re.DOTALL)
-_CODE: Final = re.compile(r"`([^`\n]+)`")
-_ANGLE: Final = re.compile(r"<([^<>\n]+)>")
-_BARE_URL: Final = re.compile(r"https?://[^\s<>|]+[^\s<>|.,;:!?)\]}'\"*_~]")
+_FENCE: Final = re.compile(r"\n?```(.*?)```\n?", re.DOTALL)
+_PIECE: Final = re.compile(
+    r"`(?P<code>[^`\n]+)`"
+    r"|<(?P<angle>[^<>\n]+)>"
+    r"|(?P<url>https?://[^\s<>|`]+[^\s<>|`.,;:!?)\]}'\"*_~])"
+    r"|:[a-z0-9_+-]+:(?!//)"
+)
+_MENTION: Final = re.compile(r"<([@#!][^<>\n]+)>")
+_LINK_IN_CODE: Final = re.compile(r"<(https?://[^<>|\n]+)(?:\|[^<>\n]*)?>")
 _SHORTCODE: Final = re.compile(r":([a-z0-9_+-]+):")
 # A zero byte stands in no message (it is taken out first), so nobody can write what looks like a held piece.
 _HELD: Final = re.compile("\x00(\\d+)\x00")
@@ -51,8 +59,7 @@ _BROADCASTS: Final = frozenset({"here", "channel", "everyone"})
 
 def escape(text: str) -> str:
     """Message text as HTML text: Slack's own three entities first become characters again."""
-    plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    return html.escape(plain, quote=True)
+    return html.escape(unescape(text))
 
 
 def plain_html(text: str) -> str:
@@ -62,66 +69,38 @@ def plain_html(text: str) -> str:
 
 def link_html(address: str, label: str) -> str:
     """A link, or its label as text when the address is not one to follow. ``label`` is HTML already."""
-    target = address.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
+    target = unescape(address).strip()
     if not target.lower().startswith(_LINKABLE):
         return label
-    return f'<a href="{html.escape(target, quote=True)}" target="_blank" rel="noopener noreferrer">{label}</a>'
-
-
-class _Holder:
-    """Finished pieces of HTML, kept out of the way of the marks while the rest is worked on."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-
-    def hold(self, piece: str) -> str:
-        self._pieces.append(piece)
-        return f"\x00{len(self._pieces) - 1}\x00"
-
-    def restore(self, text: str) -> str:
-        # A held link may itself hold emoji or code in its label, never deeper than that.
-        for _ in range(3):
-            text = _HELD.sub(lambda found: self._pieces[int(found.group(1))], text)
-        return text
+    return f'<a href="{html.escape(target)}" target="_blank" rel="noopener noreferrer">{label}</a>'
 
 
 def mrkdwn_html(text: str, names: Mapping[str, str]) -> str:
     """Mrkdwn as HTML. ``names`` gives the display names of member and channel ids."""
-    text = text.replace("\x00", "")
-    parts: list[str] = []
-    position = 0
-    for fence in _FENCE.finditer(text):
-        parts.append(_flowing(text[position : fence.start()].removesuffix("\n"), names))
-        parts.append(f"<pre><code>{escape(_without_links(fence.group(1).strip(chr(10))))}</code></pre>")
-        position = fence.end()
-        if text[position : position + 1] == "\n":
-            position += 1
-    parts.append(_flowing(text[position:], names))
-    return "".join(parts)
+    parts = _FENCE.split(text.replace("\x00", ""))  # every second one is code
+    return "".join(_fenced(part) if number % 2 else _flowing(part, names) for number, part in enumerate(parts))
 
 
-def _without_links(code: str) -> str:
+def _fenced(code: str) -> str:
+    code = code.strip("\n")
+    return f"<pre><code>{_code(code)}</code></pre>"
+
+
+def _code(code: str) -> str:
     """Slack shows a link inside code as its address."""
-    return re.sub(r"<(https?://[^<>|\n]+)(?:\|[^<>\n]*)?>", r"\1", code)
+    return escape(_LINK_IN_CODE.sub(r"\1", code))
 
 
 def _flowing(text: str, names: Mapping[str, str]) -> str:
     """Text outside fences: quoted lines in a quote, the rest line by line."""
-    if not text:
-        return ""
-    out: list[str] = []
-    quoted: list[str] = []
-    for line in text.split("\n"):
-        if _QUOTE.match(line):
-            quoted.append(_inline(_QUOTE.sub("", line, count=1), names))
-            continue
+    shown: list[str] = []
+    for quoted, lines in groupby(text.split("\n") if text else [], key=lambda line: bool(_QUOTE.match(line))):
         if quoted:
-            out.append(f"<blockquote>{'<br>'.join(quoted)}</blockquote>")
-            quoted = []
-        out.append(_line(line, names))
-    if quoted:
-        out.append(f"<blockquote>{'<br>'.join(quoted)}</blockquote>")
-    return "".join(out)
+            inside = "<br>".join(_inline(_QUOTE.sub("", line), names) for line in lines)
+            shown.append(f"<blockquote>{inside}</blockquote>")
+        else:
+            shown.extend(_line(line, names) for line in lines)
+    return "".join(shown)
 
 
 def _line(line: str, names: Mapping[str, str]) -> str:
@@ -137,23 +116,30 @@ def _line(line: str, names: Mapping[str, str]) -> str:
 
 
 def _inline(text: str, names: Mapping[str, str]) -> str:
-    held = _Holder()
-    text = _CODE.sub(lambda code: held.hold(f"<code>{escape(_without_links(code.group(1)))}</code>"), text)
-    text = _ANGLE.sub(lambda angle: held.hold(_angle(angle.group(1), names)), text)
-    text = _BARE_URL.sub(lambda url: held.hold(link_html(url.group(), escape(url.group()))), text)
-    text = _SHORTCODE.sub(lambda code: held.hold(EMOJI[code[1]]) if code[1] in EMOJI else code[0], text)
-    return held.restore(_marked(escape(text)))
+    """One line. Code, links and emoji are kept out of the way of the marks, which may stand round them."""
+    held: list[str] = []
+
+    def hold(found: re.Match[str]) -> str:
+        held.append(_piece(found, names))
+        return f"\x00{len(held) - 1}\x00"
+
+    text = escape(_PIECE.sub(hold, text))
+    # A mark opens after a space or punctuation and closes before one.
+    for pattern, replacement in _MARKS:
+        text = pattern.sub(replacement, text)
+    return _HELD.sub(lambda found: held[int(found[1])], text)
+
+
+def _piece(found: re.Match[str], names: Mapping[str, str]) -> str:
+    if code := found["code"]:
+        return f"<code>{_code(code)}</code>"
+    if inside := found["angle"]:
+        return _angle(inside, names)
+    return link_html(found[0], escape(found[0])) if found["url"] else _with_emoji(found[0])
 
 
 def _with_emoji(text: str) -> str:
-    return _SHORTCODE.sub(lambda found: EMOJI.get(found.group(1), found.group()), text)
-
-
-def _marked(text: str) -> str:
-    """Bold, italic and strike: a mark opens after a space or punctuation and closes before one."""
-    for pattern, replacement in _MARKS:
-        text = pattern.sub(replacement, text)
-    return text
+    return _SHORTCODE.sub(lambda found: EMOJI.get(found[1], found[0]), text)
 
 
 def _angle(inside: str, names: Mapping[str, str]) -> str:
@@ -181,30 +167,19 @@ def _special(word: str, label: str) -> str:
 
 def _render_text(renderer: RendererHTML, tokens: list[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG001 - the library's signature
     """Text of a markdown block: mentions show as names, as they do in Slack."""
-    names: Mapping[str, str] = env.get("names", {})
-    parts: list[str] = []
-    position = 0
-    content = tokens[index].content
-    for found in re.finditer(r"<([@#!][^<>\n]+)>", content):
-        parts.append(_with_emoji(html.escape(content[position : found.start()])))
-        parts.append(_angle(found.group(1), names))
-        position = found.end()
-    parts.append(_with_emoji(html.escape(content[position:])))
-    return "".join(parts)
+    parts = enumerate(_MENTION.split(tokens[index].content))
+    return "".join(_angle(part, env["names"]) if n % 2 else _with_emoji(html.escape(part)) for n, part in parts)
 
 
 def _render_image(renderer: RendererHTML, tokens: list[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG001 - the library's signature
     """Images of a markdown block show as links: nothing is loaded."""
-    token = tokens[index]
-    address = str(token.attrs.get("src", ""))
-    return link_html(address, html.escape(token.content or address))
+    address = str(tokens[index].attrs.get("src", ""))
+    return link_html(address, html.escape(tokens[index].content or address))
 
 
 def _render_link_open(renderer: RendererHTML, tokens: list[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG001 - the library's signature
-    address = str(tokens[index].attrs.get("href", ""))
-    if not address.lower().startswith(_LINKABLE):
-        return "<a>"
-    return f'<a href="{html.escape(address, quote=True)}" target="_blank" rel="noopener noreferrer">'
+    # Its label and its end are tokens of their own.
+    return link_html(str(tokens[index].attrs.get("href", "")), "").removesuffix("</a>") or "<a>"
 
 
 def _markdown() -> MarkdownIt:
