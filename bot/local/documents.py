@@ -6,7 +6,7 @@ Only files inside the given folders, cleaned.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -36,12 +36,10 @@ class DocsFolder:
 
     def find(self, path: str) -> Path | None:
         """The file at this path inside one of the roots, symbolic links resolved; nothing outside them."""
+        hidden = any(part.startswith(".") for part in Path(path).parts)
         for candidate, root in self._candidates(path):
-            # Resolved first: a link inside a folder must not lead out of it.
-            real = candidate.resolve()
-            inside = real == root or real.is_relative_to(root)
-            hidden = any(part.startswith(".") for part in Path(path).parts)
-            if inside and real.is_file() and not hidden:
+            real = candidate.resolve()  # first: a link inside a folder must not lead out of it
+            if real.is_relative_to(root) and real.is_file() and not hidden:
                 return real
         return None
 
@@ -93,20 +91,14 @@ def _without_front_matter(text: str) -> str:
 
 
 def _title(file: Path, text: str) -> str:
-    first = next(iter(_heading_lines(text.splitlines())), "")
-    return first.lstrip("#").strip() or file.stem.replace("-", " ").capitalize()
-
-
-def _heading_lines(lines: Sequence[str]) -> Iterator[str]:
-    return (line for line in lines if line.startswith("# "))
+    headings = (line[2:].strip() for line in text.splitlines() if line.startswith("# "))
+    return next(headings, "") or file.stem.replace("-", " ").capitalize()
 
 
 def _as_it_is(file: Path, suffix: str) -> web.FileResponse:
-    response = web.FileResponse(file)
-    response.content_type = (RAW | DOWNLOAD)[suffix]
     way = "inline" if suffix in RAW else "attachment"
-    response.headers["Content-Disposition"] = way
-    response.headers["X-Content-Type-Options"] = "nosniff"
+    response = web.FileResponse(file, headers={"Content-Disposition": way, "X-Content-Type-Options": "nosniff"})
+    response.content_type = (RAW | DOWNLOAD)[suffix]
     return response
 
 

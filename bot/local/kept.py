@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import Final
 
 from bot.local.model.messages import Message
-from bot.local.model.roster import Json
 from bot.local.workspace import StoredFile, Workspace
 
 _SCHEMA: Final = 1
-_FIELDS: Final = frozenset(field.name for field in fields(Message))
-_NOW: Final = frozenset({"streaming", "stream_ends"})
-"""What is true of a message only while the workspace runs."""
+# Streams are of this run only.
+_FIELDS: Final = {field.name for field in fields(Message)} - {"streaming", "stream_ends"}
 
 
 def save(workspace: Workspace, file: Path) -> None:
     """Writes all messages and files, whole or not at all."""
     messages = [asdict(one) for channel in workspace.roster.channels for one in workspace.log.everything_in(channel)]
-    files = {key: {"payload": one.payload, "content": _text(one.content)} for key, one in workspace.files.items()}
+    files = {
+        key: {"payload": one.payload, "content": base64.b64encode(one.content).decode()}
+        for key, one in workspace.files.items()
+    }
     file.parent.mkdir(parents=True, exist_ok=True)
     # Renamed when it is whole: a crash in the middle leaves the file of before.
     part = file.with_suffix(".part")
@@ -36,8 +37,12 @@ def load(workspace: Workspace, file: Path) -> None:
     """Puts back what ``save`` wrote; nothing where there is no file, or one that cannot be read."""
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
-        messages = [_message(one) for one in kept["messages"]] if kept["schema"] == _SCHEMA else []
-        files = {key: _file(one) for key, one in kept["files"].items()}
+        known = kept["messages"] if kept["schema"] == _SCHEMA else []
+        messages = [Message(**{name: one[name] for name in one.keys() & _FIELDS}) for one in known]
+        files = {
+            key: StoredFile(payload=one["payload"], content=base64.b64decode(one["content"]))
+            for key, one in kept["files"].items()
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return
     for member in workspace.roster.members.values():
@@ -49,15 +54,3 @@ def load(workspace: Workspace, file: Path) -> None:
     workspace.files.update(files)
     if token := kept.get("bot_token"):
         workspace.bot_token, workspace.installed = str(token), True
-
-
-def _message(kept: Json) -> Message:
-    return Message(**{name: value for name, value in kept.items() if name in _FIELDS - _NOW})
-
-
-def _file(kept: Json) -> StoredFile:
-    return StoredFile(payload=kept["payload"], content=base64.b64decode(kept["content"]))
-
-
-def _text(content: bytes) -> str:
-    return base64.b64encode(content).decode()

@@ -10,6 +10,7 @@ import asyncio
 import errno
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -51,10 +52,7 @@ class LocalWorkspace(People):
         beside: LocalWorkspace | None = None,
         **further: Any,
     ) -> None:
-        """``further`` are other fields of ``Setup``.
-
-        A workspace ``beside`` another is one of the same Slack: it may install the same app.
-        """
+        """``further`` are other fields of ``Setup``; one ``beside`` another is of the same Slack, with the same app."""
         setup = Setup(docs=docs, turn_record=turn_record, **further)
         super().__init__(Workspace(setup, roster, beside.workspace if beside else None))
         self.app_token, self.signing_secret = self.workspace.app_token, self.workspace.signing_secret
@@ -62,8 +60,6 @@ class LocalWorkspace(People):
         self.calls = self.workspace.calls
         self.consent = Consent(self.workspace)
         self._stack = AsyncExitStack()
-        self._kept = self.workspace.setup.kept
-        self._keeper: asyncio.Task[None] | None = None
         self.routes: Sequence[web.RouteDef] = ()
         """Pages of the app's own that this server shows too; named before ``start``."""
 
@@ -112,10 +108,12 @@ class LocalWorkspace(People):
         bound = runner.addresses[0]
         shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
         self.workspace.url = f"http://{'127.0.0.1' if shown == '0.0.0.0' else shown}:{bound[1]}"  # noqa: S104 - compared, not bound
-        if self._kept:
-            self._kept = self._kept / f"workspace-{bound[1]}.json"
-            load(self.workspace, self._kept)
-            self._keeper = group.create_task(self._keep(self._kept), name="keep-conversations")
+        if folder := self.workspace.setup.kept:
+            file = folder / f"workspace-{bound[1]}.json"
+            load(self.workspace, file)
+            keeper = group.create_task(self._keep(file), name="keep-conversations")
+            self._stack.callback(save, self.workspace, file)
+            self._stack.callback(keeper.cancel)
 
     async def stop(self) -> None:
         """Closes sockets and the port and ends what is under way."""
@@ -125,9 +123,6 @@ class LocalWorkspace(People):
         self.workspace.deliveries.stop()
         await self.workspace.sockets.close()
         await self.workspace.http.close()
-        if self._keeper and self._kept:
-            self._keeper.cancel()
-            save(self.workspace, self._kept)
         await self._stack.aclose()
 
     async def _keep(self, file: Path) -> None:
@@ -158,20 +153,19 @@ class LocalWorkspace(People):
         return await self.workspace.feed.wait_for(predicate, timeout)
 
     def _application(self) -> web.Application:
-        api, page = WebApi(self.workspace, self.consent), Page(self)
         app = web.Application(client_max_size=LONGEST_BODY, middlewares=[self._guard])
         app.add_routes(
             [
-                web.route("*", "/api/{method}", api.handle),
+                web.route("*", "/api/{method}", WebApi(self.workspace, self.consent).handle),
                 web.get("/link/", self.workspace.sockets.handle),
-                web.post("/actions/{team}/{key}", self._respond),
+                web.post("/actions/{team}/{key}", partial(answer_response_url, self.workspace)),
                 web.get("/files-pri/{file}/{name}", self._download),
-                web.get("/docs/{path:.+}", self._document),
+                web.get("/docs/{path:.+}", partial(show_document, self.workspace.setup.docs)),
                 web.get(AUTHORIZE_PATH, self.consent.ask),
                 web.get("/static/{name}", _static),
                 web.get("/", _index),
                 web.get("/archives/{channel}/{message}", _index),
-                *page.routes(),
+                *Page(self).routes(),
                 *self.routes,
             ]
         )
@@ -192,27 +186,18 @@ class LocalWorkspace(People):
         port = bound.rpartition(":")[2]
         return request.host in {bound, f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}
 
-    async def _respond(self, request: web.Request) -> web.Response:
-        return await answer_response_url(self.workspace, request)
-
-    async def _document(self, request: web.Request) -> web.StreamResponse:
-        return await show_document(self.workspace.setup.docs, request)
-
     async def _download(self, request: web.Request) -> web.Response:
         """A private file: with the bot's token its bytes, without it the sign-in page, as Slack does."""
-        file_id = request.match_info["file"].rpartition("-")[2]
-        stored = self.workspace.files.get(file_id)
         if request.headers.get("Authorization") != f"Bearer {self.bot_token}":
             raise web.HTTPFound(location="/")
-        if stored is None:
-            raise web.HTTPNotFound(text="no such file")
-        return web.Response(body=stored.content, content_type=stored.payload["mimetype"])
+        if stored := self.workspace.files.get(request.match_info["file"].rpartition("-")[2]):
+            return web.Response(body=stored.content, content_type=stored.payload["mimetype"])
+        raise web.HTTPNotFound(text="no such file")
 
 
 def _from_own_page(request: web.Request) -> bool:
-    if request.headers.get("Sec-Fetch-Site", "same-origin") == "cross-site":
-        return False
-    return request.headers.get("Origin", f"http://{request.host}") == f"http://{request.host}"
+    own = f"http://{request.host}"
+    return request.headers.get("Sec-Fetch-Site") != "cross-site" and request.headers.get("Origin", own) == own
 
 
 async def _index(request: web.Request) -> web.Response:  # noqa: ARG001 - a route's signature
