@@ -21,10 +21,9 @@ CLIENT_ID: Final = "10000.20000"
 
 
 class Consent:
-    """Asks for the workspaces of one Slack."""
+    """Asks for ``workspace`` and those beside it."""
 
     def __init__(self, workspace: Workspace) -> None:
-        """Speaks for ``workspace`` and those beside it."""
         self._workspace = workspace
         self._codes: dict[str, Workspace] = {}
         self.client_secret = secrets.token_hex(16)
@@ -39,10 +38,12 @@ class Consent:
         chosen = query.pop("choose", None)
         if chosen is None:
             return simple_page("Install Orion?", "", self._question(query))
-        found = next((one for one in self._workspace.all if one.setup.team == chosen), None)
-        answer = {"code": self._code(found)} if found else {"error": "access_denied"}
-        location = f"{self.redirect_url}?{urlencode({**answer, 'state': query.get('state', '')})}"
-        return web.Response(status=302, headers={"Location": location})
+        answer = {"error": "access_denied", "state": query.get("state", "")}
+        for workspace in self._workspace.all:
+            if workspace.setup.team == chosen:
+                answer = {"code": secrets.token_hex(8), "state": answer["state"]}
+                self._codes[answer["code"]] = workspace
+        return web.Response(status=302, headers={"Location": f"{self.redirect_url}?{urlencode(answer)}"})
 
     def _question(self, query: dict[str, str]) -> str:
         def link(label: str, choose: str) -> str:
@@ -55,11 +56,6 @@ class Consent:
             f"<h1>Orion asks to be installed</h1><p>It would be allowed to use:</p><ul>{wanted}</ul>"
             f"{''.join(allow)}{link('Cancel', '')}"
         )
-
-    def _code(self, workspace: Workspace) -> str:
-        code = secrets.token_hex(8)
-        self._codes[code] = workspace
-        return code
 
     def exchange(self, authorization: str, code: str) -> Json:
         """``oauth.v2.access``: the bot's token of the workspace that consented; a code works once.

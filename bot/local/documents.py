@@ -9,6 +9,7 @@ import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 from typing import Final
 
 from aiohttp import web
@@ -25,6 +26,7 @@ POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_PAGE: Final = Path(__file__).parent / "static" / "document.html"
 _PARSER: Final = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 
 
@@ -105,15 +107,6 @@ def _as_it_is(file: Path, suffix: str) -> web.FileResponse:
 def simple_page(title: str, path: str, body: str, *, status: int = 200) -> web.Response:
     """A page to read, without the workspace around it."""
     crumbs = html.escape(path.replace("/", " / "))
-    text = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title>"
-        '<link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/theme.css">'
-        '<link rel="stylesheet" href="/static/message.css">'
-        '<link rel="stylesheet" href="/static/document.css"><script src="/static/document.js" defer></script></head>'
-        f'<body class="document"><header><span class="crumbs">{crumbs}</span></header>'
-        f"<main>{body}</main></body></html>"
-    )
+    text = Template(_PAGE.read_text(encoding="utf-8")).substitute(title=html.escape(title), crumbs=crumbs, body=body)
     headers = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
     return web.Response(text=text, content_type="text/html", status=status, headers=headers)

@@ -146,10 +146,7 @@ class LocalWorkspace(People):
         return [{**one.payload(), "ephemeral_for": one.ephemeral_for} for one in everything if one.ephemeral_for]
 
     async def wait_for(self, predicate: Callable[[], Found | None], timeout: float = 10.0) -> Found:  # noqa: ASYNC109 - part of the contract
-        """The first truthy value of ``predicate``, asked again at each change of the workspace.
-
-        Raises ``TimeoutError``: after ``timeout`` seconds without one.
-        """
+        """The first truthy value of ``predicate``, asked at each change. Raises ``TimeoutError`` after so many seconds."""
         return await self.workspace.feed.wait_for(predicate, timeout)
 
     def _application(self) -> web.Application:

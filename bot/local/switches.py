@@ -49,9 +49,9 @@ class Switches:
 
     async def turn(self, name: str, *, on: bool) -> None:
         """Turns a switch. Raises ``ApiError`` for a name that is none."""
-        switch = self.all.get(name)
-        if switch is None:
+        if name not in self.all:
             raise ApiError(error="unknown_fault")
+        switch = self.all[name]
         await switch.turn(on)
         switch.on = on and not switch.once
 

@@ -29,26 +29,10 @@ from bot.local.views import Views
 TurnRecord = Callable[[str], Awaitable[Json | None]]
 
 SCOPES: Final = (
-    "app_mentions:read",
-    "assistant:write",
-    "channels:history",
-    "channels:read",
-    "chat:write",
-    "commands",
-    "files:read",
-    "groups:history",
-    "groups:read",
-    "im:history",
-    "im:read",
-    "im:write",
-    "mpim:history",
-    "mpim:read",
-    "reactions:read",
-    "reactions:write",
-    "team:read",
-    "usergroups:read",
-    "users:read",
-)
+    "app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands", "files:read",
+    "groups:history", "groups:read", "im:history", "im:read", "im:write", "mpim:history", "mpim:read",
+    "reactions:read", "reactions:write", "team:read", "usergroups:read", "users:read",
+)  # fmt: skip
 SEARCH_SCOPE: Final = "search:read.public"
 _MENTIONING: Final = frozenset({"", "thread_broadcast", "file_share"})
 
@@ -67,9 +51,9 @@ class Setup:
     strictness: Strictness = field(default_factory=Strictness)
     subscriptions: frozenset[str] = events.SUBSCRIBED
     scopes: tuple[str, ...] = SCOPES
-    bot_token: str = ""
-    app_token: str = ""
-    signing_secret: str = ""
+    bot_token: str = field(default_factory=lambda: f"xoxb-local-{secrets.token_hex(12)}")
+    app_token: str = field(default_factory=lambda: f"xapp-1-local-{secrets.token_hex(12)}")
+    signing_secret: str = field(default_factory=lambda: secrets.token_hex(16))
     team: str = TEAM_ID
     name: str = TEAM_NAME
     clock: Callable[[], float] = time.time
@@ -118,9 +102,7 @@ class Workspace:
         self.response_urls: dict[str, ResponseUrl] = {}
         self.action_tokens: set[str] = set()
         self.url = ""
-        self.bot_token = setup.bot_token or f"xoxb-local-{secrets.token_hex(12)}"
-        self.app_token = setup.app_token or f"xapp-1-local-{secrets.token_hex(12)}"
-        self.signing_secret = setup.signing_secret or secrets.token_hex(16)
+        self.bot_token, self.app_token, self.signing_secret = setup.bot_token, setup.app_token, setup.signing_secret
         self.verification_token = secrets.token_hex(12)
         self.sockets: SocketMode = beside.sockets if beside else SocketMode(self.faults, self._app_changed)
         self.notice = ""

@@ -10,19 +10,10 @@ from typing import Final
 from bot.local.model.roster import APP_ID, BOT_USER, Channel, Json
 
 DOMAIN: Final = "local"
-SUBSCRIBED: Final = frozenset(
-    {
-        "app_mention",
-        "member_joined_channel",
-        "message.channels",
-        "message.groups",
-        "message.im",
-        "message.mpim",
-        "app_home_opened",
-        "agent_session_stopped",
-        "app_context_changed",
-    }
-)
+SUBSCRIBED: Final = frozenset({
+    "app_mention", "member_joined_channel", "message.channels", "message.groups", "message.im", "message.mpim",
+    "app_home_opened", "agent_session_stopped", "app_context_changed",
+})  # fmt: skip
 """What an agent app's manifest subscribes to; others stay unsent unless a test asks for them."""
 
 _SUBSCRIPTION: Final = {"channel": "message.channels", "group": "message.groups"}

@@ -69,19 +69,9 @@ def _header(block: Json, at: str) -> Faults:
     yield from _text_object(block.get("text"), HEADER_TEXT, f"{at}/text", plain=True)
 
 
-def _markdown(block: Json, at: str) -> Faults:
-    # The size is judged over the whole payload, with an error name of its own.
-    if not isinstance(block.get("text"), str) or not block["text"]:
-        yield "missing required field: text", f"{at}/text"
-
-
 def _elements(block: Json, at: str) -> Faults:
-    elements = block.get("elements")
-    if not isinstance(elements, list) or not elements:
-        yield "missing required field: elements", f"{at}/elements"
-        return
-    yield from _too_many(elements, ELEMENTS[block["type"]], f"{at}/elements")
-    for number, element in enumerate(elements):
+    yield from _too_many(block["elements"], ELEMENTS[block["type"]], f"{at}/elements")
+    for number, element in enumerate(block["elements"]):
         where = f"{at}/elements/{number}"
         if block["type"] == "context" and element.get("type") in ("mrkdwn", "plain_text"):
             yield from _text_object(element, SECTION_TEXT, where)
@@ -109,12 +99,8 @@ def _button(element: Json, at: str) -> Faults:
 
 
 def _table(block: Json, at: str) -> Faults:
-    rows = block.get("rows")
-    if not isinstance(rows, list) or not rows:
-        yield "missing required field: rows", f"{at}/rows"
-        return
-    yield from _too_many(rows, TABLE_ROWS, f"{at}/rows")
-    for number, row in enumerate(rows):
+    yield from _too_many(block["rows"], TABLE_ROWS, f"{at}/rows")
+    for number, row in enumerate(block["rows"]):
         yield from _too_many(row, TABLE_COLUMNS, f"{at}/rows/{number}")
 
 
@@ -127,14 +113,11 @@ def _image(block: Json, at: str) -> Faults:
 
 def _input(block: Json, at: str) -> Faults:
     yield from _text_object(block.get("label"), FIELD_TEXT, f"{at}/label", plain=True)
-    if not isinstance(block.get("element"), dict):
-        yield "missing required field: element", f"{at}/element"
 
 
 _CHECKS: Final[dict[str, Callable[[Json, str], Faults]]] = {
     "section": _section,
     "header": _header,
-    "markdown": _markdown,
     "context": _elements,
     "actions": _elements,
     "context_actions": _elements,
@@ -142,9 +125,16 @@ _CHECKS: Final[dict[str, Callable[[Json, str], Faults]]] = {
     "image": _image,
     "input": _input,
 }
-_PARTS_NOT_JUDGED: Final = frozenset(
-    {"divider", "rich_text", "file", "video", "task_card", "plan", "alert", "card", "container", "carousel"}
-)
+_REQUIRED: Final[dict[str, tuple[str, type]]] = {
+    "markdown": ("text", str),  # its size is judged over the whole payload, with an error name of its own
+    **dict.fromkeys(ELEMENTS, ("elements", list)),
+    "table": ("rows", list),
+    "input": ("element", dict),
+}
+_PARTS_NOT_JUDGED: Final = {
+    *("divider", "rich_text", "file", "video", "task_card", "plan", "alert", "card", "container", "carousel")
+}
+_KINDS: Final = _CHECKS.keys() | _REQUIRED.keys() | _PARTS_NOT_JUDGED
 
 
 def block_faults(blocks: list[Json], *, limit: int) -> list[str]:
@@ -156,11 +146,14 @@ def _faults(blocks: list[Json], limit: int) -> Faults:
     yield from _too_many(blocks, limit, "/blocks")
     for number, block in enumerate(blocks):
         at, kind = f"/blocks/{number}", str(block.get("type", ""))
-        if kind not in _CHECKS and kind not in _PARTS_NOT_JUDGED:
+        if kind not in _KINDS:
             yield f"unsupported type: {block.get('type')}", f"{at}/type"
             continue
         yield from too_long(block.get("block_id"), ID_TEXT, f"{at}/block_id")
-        if check := _CHECKS.get(kind):
+        part, wanted = _REQUIRED.get(kind, ("type", str))  # it has a type
+        if not block.get(part) or not isinstance(block[part], wanted):
+            yield f"missing required field: {part}", f"{at}/{part}"
+        elif check := _CHECKS.get(kind):
             yield from check(block, at)
     tables = [block.get("rows") or [] for block in blocks if block.get("type") == "table"]
     if len(tables) > 1:

@@ -10,24 +10,20 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from bot.local.model.roster import Json
 
 Found = TypeVar("Found")
 
-KEPT: Final = 5_000
-"""Updates kept for watchers that come back."""
-
 
 class Feed:
-    """A numbered list of updates and everybody who waits for the next."""
+    """A numbered list of updates and everybody who waits for the next. Pages of an older run id start over."""
 
     def __init__(self) -> None:
-        """Starts at number 0 under a new run id, so that pages of an older run start over."""
         self.run = secrets.token_hex(6)
         self.seq = 0
-        self._kept: deque[Json] = deque(maxlen=KEPT)
+        self._kept: deque[Json] = deque(maxlen=5_000)
         self._watchers: set[asyncio.Queue[Json | None]] = set()
         self._wakers: set[asyncio.Event] = set()
 
@@ -67,10 +63,7 @@ class Feed:
             watcher.put_nowait(None)
 
     async def wait_for(self, predicate: Callable[[], Found | None], timeout: float) -> Found:  # noqa: ASYNC109 - part of the contract
-        """The first truthy value of ``predicate``, asked again at each change.
-
-        Raises ``TimeoutError``: after ``timeout`` seconds without one.
-        """
+        """The first truthy value of ``predicate``, asked at each change. Raises ``TimeoutError`` after so many seconds."""
         waker = asyncio.Event()
         self._wakers.add(waker)
         try:

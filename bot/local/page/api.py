@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
 from bot.local.events.socket_mode import NotAcknowledged
 from bot.local.model.errors import ApiError
@@ -23,7 +23,6 @@ from bot.local.model.roster import BOT_USER, VISITOR, Channel, Json
 from bot.local.page.blocks import message_view, modal_view
 from bot.local.page.people import People
 from bot.local.page.typed_text import as_slack_text
-from bot.local.workspace import Workspace
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Action = Callable[[People, Json], Awaitable[Json | None] | Json | None]
@@ -37,18 +36,17 @@ class Page:
 
     def __init__(self, people: People) -> None:
         self.people = people
-        self.workspace: Workspace = people.workspace
+        self.workspace = people.workspace
 
     def routes(self) -> list[web.RouteDef]:
         """All routes below ``/ui``."""
-        posts = [web.post(f"/ui/{name}", self._acting(action)) for name, action in ACTIONS.items()]
         return [
             web.get("/ui/boot", self.boot),
             web.get("/ui/messages", self.messages),
             web.get("/ui/view", self.view),
             web.get("/ui/turn/{turn_id}", self.turn),
             web.get("/ui/live", self.live),
-            *posts,
+            web.post("/ui/{action}", self.act),
         ]
 
     async def boot(self, request: web.Request) -> web.Response:
@@ -111,6 +109,23 @@ class Page:
             return web.json_response({"error": "no record of this answer"}, status=404)
         return web.json_response(record)
 
+    async def act(self, request: web.Request) -> web.Response:
+        """Does one of ``ACTIONS``."""
+        if request.content_type != "application/json":
+            raise web.HTTPUnsupportedMediaType(text="JSON only")
+        try:
+            body = await request.json()
+            said = body if isinstance(body, dict) else {}
+            answer = ACTIONS[request.match_info["action"]](self.people, {**said, "user": self._me(said.get("user"))})
+            answer = await answer if inspect.isawaitable(answer) else answer
+        except ApiError as refusal:
+            return web.json_response({"ok": False, "error": refusal.error}, status=400)
+        except NotAcknowledged as failure:
+            return web.json_response({"ok": False, "error": failure.reason}, status=504)
+        except (KeyError, json.JSONDecodeError):
+            return web.json_response({"ok": False, "error": "bad_request"}, status=400)
+        return web.json_response({"ok": True, **(answer or {})})
+
     async def live(self, request: web.Request) -> web.WebSocketResponse:
         """A socket with every update from ``since`` on; ``reset`` when the page must start over."""
         socket = web.WebSocketResponse(heartbeat=20.0)
@@ -124,7 +139,8 @@ class Page:
             try:
                 async with asyncio.TaskGroup() as group:
                     sending = group.create_task(self._send(socket, updates, me))
-                    await _until_closed(socket)
+                    async for _ in socket:  # the page says nothing; this ends when it is closed
+                        pass
                     sending.cancel()
             except* ConnectionError:
                 pass
@@ -166,33 +182,7 @@ class Page:
             "kind": channel.kind,
             "topic": channel.topic,
             "user": other,
-            "latest": max((one.ts for one in self.workspace.log.timeline(channel.id)), default=""),
         }
-
-    def _acting(self, action: Action) -> Handler:
-        async def handle(request: web.Request) -> web.StreamResponse:
-            if request.content_type != "application/json":
-                raise web.HTTPUnsupportedMediaType(text="JSON only")
-            try:
-                body = await request.json()
-                said = body if isinstance(body, dict) else {}
-                answer = action(self.people, {**said, "user": self._me(said.get("user"))})
-                answer = await answer if inspect.isawaitable(answer) else answer
-            except ApiError as refusal:
-                return web.json_response({"ok": False, "error": refusal.error}, status=400)
-            except NotAcknowledged as failure:
-                return web.json_response({"ok": False, "error": failure.reason}, status=504)
-            except (KeyError, json.JSONDecodeError):
-                return web.json_response({"ok": False, "error": "bad_request"}, status=400)
-            return web.json_response({"ok": True, **(answer or {})})
-
-        return handle
-
-
-async def _until_closed(socket: web.WebSocketResponse) -> None:
-    async for message in socket:
-        if message.type == WSMsgType.ERROR:
-            break
 
 
 def _typed(people: People, body: Json) -> str:

@@ -33,11 +33,11 @@ def block_view(block: Json, names: Names) -> Json:
         if accessory := block.get("accessory"):
             view["accessory"] = element_view(accessory, names)
     elif kind == "markdown":
-        view["html"] = markdown_html(str(block.get("text", "")), names)
+        view["html"] = markdown_html(block["text"], names)
     elif kind in ("context", "actions", "context_actions"):
-        view["elements"] = [element_view(one, names) for one in block.get("elements", [])]
+        view["elements"] = [element_view(one, names) for one in block["elements"]]
     elif kind == "table":
-        view["rows"] = [[_cell(cell, names) for cell in row] for row in block.get("rows", [])]
+        view["rows"] = [[_cell(cell, names) for cell in row] for row in block["rows"]]
     elif kind == "rich_text":
         view["html"] = _rich(block, names)
     else:
@@ -71,7 +71,7 @@ def _task(task: Json, names: Names) -> Json:
     below = [_rich(one, names) if isinstance(one, dict) else markdown_html(str(one), names) for one in said]
     links = [link_html(str(one.get("url", "")), escape(str(one.get("text", "")))) for one in task.get("sources") or []]
     return {
-        **{key: str(task.get(key) or "") for key in ("task_id", "title", "status")},
+        **{key: str(task.get(key) or "") for key in ("title", "status")},
         "html": "".join(below) + "".join(f"<p>{link}</p>" for link in links),
     }
 
@@ -165,7 +165,7 @@ def message_view(message: Message, log: MessageLog, names: Names) -> Json:
             {"name": name, "sign": plain_html(f":{name}:"), "count": len(users), "users": users}
             for name, users in message.reactions.items()
         ],
-        "files": [{key: one[key] for key in ("id", "name", "size", "mimetype")} for one in message.files],
+        "files": [{key: one[key] for key in ("id", "name", "size")} for one in message.files],
         "reply_count": shown.get("reply_count", 0),
         "reply_users": shown.get("reply_users", []),
         "latest_reply": shown.get("latest_reply", ""),

@@ -15,23 +15,10 @@ from markdown_it.token import Token
 from bot.local.events.payloads import unescape
 
 EMOJI: Final = {
-    "+1": "👍",
-    "-1": "👎",
-    "eyes": "👀",
-    "white_check_mark": "✅",
-    "x": "❌",
-    "warning": "⚠️",
-    "hourglass_flowing_sand": "⏳",
-    "mag": "🔍",
-    "bulb": "💡",
-    "link": "🔗",
-    "page_facing_up": "📄",
-    "wave": "👋",
-    "heart": "❤️",
-    "lock": "🔒",
-    "slightly_smiling_face": "🙂",
-    "information_source": "ℹ️",
-}
+    "+1": "👍", "-1": "👎", "eyes": "👀", "white_check_mark": "✅", "x": "❌", "warning": "⚠️", "mag": "🔍",
+    "bulb": "💡", "link": "🔗", "wave": "👋", "heart": "❤️", "lock": "🔒", "hourglass_flowing_sand": "⏳", "page_facing_up": "📄",
+    "slightly_smiling_face": "🙂", "information_source": "ℹ️",
+}  # fmt: skip
 _FENCE: Final = re.compile(r"\n?```(.*?)```\n?", re.DOTALL)
 _PIECE: Final = re.compile(
     r"`(?P<code>[^`\n]+)`"

@@ -16,9 +16,9 @@ from bot.local.workspace import ResponseUrl, StoredFile, Workspace
 
 
 class People:
-    """The hands of everybody who is not the app.
+    """The hands of everybody who is not the app. Channels are named by id or name.
 
-    Places are named by id or name; an unknown one raises ``ApiError``: ``channel_not_found``.
+    What is not there raises ``ApiError``, and ``NotAcknowledged`` a click or a view the app did not answer in time.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -31,10 +31,7 @@ class People:
     def post(
         self, user: str, channel: str, text: str, thread_ts: str | None = None, *, files: Sequence[str] = ()
     ) -> str:
-        """Writes a message in Slack's text form (``<@U0ORION> …``) and returns its ``ts``.
-
-        ``files`` are ids from ``add_file``.
-        """
+        """Writes a message in Slack's text form (``<@U0ORION> …``), with files from ``add_file``; returns its ``ts``."""
         message = self._draft(user, channel, text, thread_ts)
         message.blocks = events.rich_text(text) if text else []
         message.client_msg_id = str(uuid.uuid4())
@@ -93,15 +90,15 @@ class People:
         return self.workspace.log.visible(self.channel(channel).id, ts)
 
     def edit(self, channel: str, ts: str, text: str) -> None:
-        """Edits a person's message. Raises ``ApiError``: ``message_not_found``."""
+        """Edits a person's message."""
         self.workspace.rewrite(self._message(channel, ts), text=text, blocks=events.rich_text(text))
 
     def delete(self, channel: str, ts: str) -> None:
-        """Deletes a message. Raises ``ApiError``: ``message_not_found``."""
+        """Deletes a message."""
         self.workspace.removed(self._message(channel, ts))
 
     def react(self, user: str, channel: str, ts: str, name: str) -> None:
-        """Adds a reaction, or takes it back. Raises ``ApiError``: ``message_not_found``."""
+        """Adds a reaction, or takes it back."""
         self.workspace.react(self._message(channel, ts), user, name)
 
     def open_home(self, user: str = VISITOR, tab: str = "home") -> None:
@@ -118,10 +115,7 @@ class People:
         self.workspace.emit("agent_session_stopped", place, **facts)
 
     async def use_shortcut(self, channel: str, ts: str, callback_id: str, user: str = VISITOR) -> None:
-        """Uses a message shortcut.
-
-        Raises ``ApiError``: ``message_not_found``; ``NotAcknowledged``: the app did not answer in time.
-        """
+        """Uses a message shortcut."""
         message = self._message(channel, ts)
         facts = {"callback_id": callback_id, "message_ts": ts, "message": self.workspace.log.shown(message)}
         await self._interact("message_action", user, **facts, **self._place(message, user))
@@ -136,12 +130,7 @@ class People:
         value: str | None = None,
         block_id: str = "",
     ) -> None:
-        """Clicks an element of a message. ``value`` picks the side of feedback buttons.
-
-        Raises:
-            ApiError: ``message_not_found`` or ``element_not_found``.
-            NotAcknowledged: the app did not answer in time.
-        """
+        """Clicks an element of a message, seen by all or by one. ``value`` picks the side of feedback buttons."""
         message = self.workspace.log.get(self.channel(channel).id, ts)
         if message is None:
             raise ApiError(error="message_not_found")
@@ -151,32 +140,24 @@ class People:
             "message_ts": ts,
             "channel_id": message.channel,
             "is_ephemeral": bool(message.ephemeral_for),
-            **({"thread_ts": message.thread_ts} if message.is_reply else {}),
         }
+        if message.is_reply:
+            container["thread_ts"] = message.thread_ts
         facts = {"container": container, "message": self.workspace.log.shown(message, metadata=True)}
         state = {"state": {"values": {}}, "actions": [action]}
         await self._interact("block_actions", user, **facts, **state, **self._place(message, user))
 
     async def click_view(self, view_id: str, action_id: str, *, user: str = VISITOR, block_id: str = "") -> None:
-        """Clicks an element of an open modal or of the App Home.
-
-        Raises:
-            ApiError: ``not_found`` or ``element_not_found``.
-            NotAcknowledged: the app did not answer in time.
-        """
+        """Clicks an element of an open modal or of the App Home."""
         view = self._view(view_id, user)
         actions = [_action(view["blocks"], action_id, block_id, None)]
-        container = {"type": "view", "view_id": view_id}
-        await self._interact(
-            "block_actions", user, container=container, view=view, state=view["state"], actions=actions
-        )
+        facts = {"container": {"type": "view", "view_id": view_id}, "view": view, "state": view["state"]}
+        await self._interact("block_actions", user, **facts, actions=actions)
 
     async def submit(self, view_id: str, values: dict[str, Any] | None = None, user: str = VISITOR) -> dict[str, str]:
         """Submits a modal. Returns the errors by block id that keep it open; empty when it went through.
 
         ``values`` are ``{block_id: {action_id: {"type": …, "value": …}}}``.
-
-        Raises ``ApiError``: ``not_found``; ``NotAcknowledged``: the app did not answer in time.
         """
         view, views = self._view(view_id, user), self.workspace.views
         view["state"] = {"values": values or {}}
@@ -235,7 +216,7 @@ class People:
 
 
 def _action(blocks: Sequence[Json], action_id: str, block_id: str, value: str | None) -> Json:
-    """The action payload for a click on the element with this id. Raises ``ApiError``: ``element_not_found``."""
+    """The action payload for a click on the element with this id."""
     for block in blocks:
         for element in [*block.get("elements", []), block.get("accessory") or {}]:
             if element.get("action_id") == action_id and block_id in ("", block.get("block_id")):
