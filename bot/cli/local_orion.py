@@ -25,9 +25,9 @@ from bot.cli.signals import Stopping
 from bot.documents.open import local_corpus
 from bot.install.installations import Installation
 from bot.local.consent import CLIENT_ID
+from bot.local.model.faults import Switch
 from bot.local.model.roster import ADMIN, BOT_ID, BOT_USER
 from bot.local.server import LocalWorkspace
-from bot.local.switches import Switch
 from bot.queue.queue import Mailbox
 from bot.servers.http import Pages, page_routes
 from bot.settings import Settings

@@ -38,12 +38,13 @@ class Consent:
         chosen = query.pop("choose", None)
         if chosen is None:
             return simple_page("Install Orion?", "", self._question(query))
-        answer = {"error": "access_denied", "state": query.get("state", "")}
+        answer = {"error": "access_denied"}
         for workspace in self._workspace.all:
             if workspace.setup.team == chosen:
-                answer = {"code": secrets.token_hex(8), "state": answer["state"]}
+                answer = {"code": secrets.token_hex(8)}
                 self._codes[answer["code"]] = workspace
-        return web.Response(status=302, headers={"Location": f"{self.redirect_url}?{urlencode(answer)}"})
+        location = f"{self.redirect_url}?{urlencode({**answer, 'state': query.get('state', '')})}"
+        return web.Response(status=302, headers={"Location": location})
 
     def _question(self, query: dict[str, str]) -> str:
         def link(label: str, choose: str) -> str:
@@ -58,10 +59,7 @@ class Consent:
         )
 
     def exchange(self, authorization: str, code: str) -> Json:
-        """``oauth.v2.access``: the bot's token of the workspace that consented; a code works once.
-
-        Raises ``ApiError``: ``bad_client_secret`` or ``invalid_code``.
-        """
+        """``oauth.v2.access``: the bot's token of the workspace that consented; a code works once."""
         if authorization != aiohttp.encode_basic_auth(CLIENT_ID, self.client_secret):
             raise ApiError(error="bad_client_secret")
         workspace = self._codes.pop(code, None)

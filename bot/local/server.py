@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from aiohttp import web
 
-from bot.local.api.response_urls import answer_response_url
+from bot.local.api.chat import answer_response_url
 from bot.local.api.router import WebApi
 from bot.local.consent import AUTHORIZE_PATH, Consent
 from bot.local.documents import POLICY as PAGE_POLICY
@@ -146,7 +146,7 @@ class LocalWorkspace(People):
         return [{**one.payload(), "ephemeral_for": one.ephemeral_for} for one in everything if one.ephemeral_for]
 
     async def wait_for(self, predicate: Callable[[], Found | None], timeout: float = 10.0) -> Found:  # noqa: ASYNC109 - part of the contract
-        """The first truthy value of ``predicate``, asked at each change. Raises ``TimeoutError`` after so many seconds."""
+        """The first truthy value of ``predicate``, asked at each change. Raises ``TimeoutError``."""
         return await self.workspace.feed.wait_for(predicate, timeout)
 
     def _application(self) -> web.Application:

@@ -18,12 +18,11 @@ from bot.local.events.dispatch import Deliveries
 from bot.local.events.http import HttpEvents
 from bot.local.events.socket_mode import SocketMode
 from bot.local.model.agent_threads import AgentThreads
-from bot.local.model.faults import ApiCall, Faults
+from bot.local.model.faults import ApiCall, Faults, Switches
 from bot.local.model.feed import Feed
 from bot.local.model.limits import RateLimiter, Strictness
 from bot.local.model.messages import Message, MessageLog
 from bot.local.model.roster import BOT_ID, BOT_USER, TEAM_ID, TEAM_NAME, Channel, Json, Roster, seeded
-from bot.local.switches import Switches
 from bot.local.views import Views
 
 TurnRecord = Callable[[str], Awaitable[Json | None]]
@@ -104,7 +103,7 @@ class Workspace:
         self.url = ""
         self.bot_token, self.app_token, self.signing_secret = setup.bot_token, setup.app_token, setup.signing_secret
         self.verification_token = secrets.token_hex(12)
-        self.sockets: SocketMode = beside.sockets if beside else SocketMode(self.faults, self._app_changed)
+        self.sockets: SocketMode = beside.sockets if beside else SocketMode(self._app_changed)
         self.notice = ""
         """What everybody at the page is told, above the messages."""
         self.http: HttpEvents = beside.http if beside else HttpEvents(self.signing_secret)

@@ -23,7 +23,10 @@ MOST: Final = 1_000
 
 
 class Call:
-    """A call of a method. Values are strings when they came by query or form, JSON values otherwise."""
+    """A call of a method. Values are strings when they came by query or form, JSON values otherwise.
+
+    What is missing or wrong, or named but not there, raises ``ApiError`` with Slack's name for it.
+    """
 
     def __init__(self, workspace: Workspace, values: Mapping[str, Any]) -> None:
         self.workspace = workspace
@@ -37,7 +40,7 @@ class Call:
         return str(self.values[name]) if name in self else default
 
     def required(self, name: str) -> str:
-        """The argument as text that must not be empty. Raises ``ApiError``: ``invalid_arguments``."""
+        """The argument as text that must not be empty."""
         if value := self.text(name):
             return value
         raise invalid([f"missing required field: {name}"])
@@ -47,14 +50,14 @@ class Call:
         return self.text(name).lower() in ("1", "true")
 
     def number(self, name: str, default: int) -> int:
-        """The argument as a whole number. Raises ``ApiError``: ``invalid_arguments``."""
+        """The argument as a whole number."""
         try:
             return int(self.values[name]) if name in self else default
         except (TypeError, ValueError):
             raise invalid([f"must be an integer [json-pointer:/{name}]"]) from None
 
     def structure(self, name: str, *, error: str = "invalid_arguments") -> Any:
-        """The argument as JSON, which forms carry as a string. Raises ``ApiError``: ``error``."""
+        """The argument as JSON, which forms carry as a string."""
         value = self.values.get(name)
         if not isinstance(value, str):
             return value
@@ -64,7 +67,7 @@ class Call:
             raise ApiError(error) from None
 
     def objects(self, name: str, *, error: str) -> list[Json]:
-        """The argument as a list of JSON objects; empty when absent. Raises ``ApiError``: ``error``."""
+        """The argument as a list of JSON objects; empty when absent."""
         if self.values.get(name) in (None, ""):
             return []
         value = self.structure(name, error=error)
@@ -73,38 +76,27 @@ class Call:
         return value
 
     def page(self, items: Sequence[Item], usual: int) -> tuple[Sequence[Item], str]:
-        """One page of ``items``, ``usual`` of them without a ``limit``, and the next cursor (empty at the end).
-
-        Raises ``ApiError``: ``invalid_cursor`` or ``invalid_limit``.
-        """
+        """One page of ``items``, ``usual`` of them without a ``limit``, and the next cursor (empty at the end)."""
         limit = self.number("limit", usual) or usual
         if limit < 0:
             raise ApiError(error="invalid_limit")
         try:
-            kind, _, start = base64.b64decode(self.text("cursor") or _cursor(0), validate=True).decode().partition(":")
-            first = int(start)
+            start = base64.b64decode(self.text("cursor") or _cursor(0), validate=True).decode()
+            first = int(start.removeprefix("next:"))
         except (binascii.Error, ValueError):
             raise ApiError(error="invalid_cursor") from None
-        if kind != "next":
-            raise ApiError(error="invalid_cursor")
         end = first + min(limit, MOST)
         return items[first:end], _cursor(end) if end < len(items) else ""
 
     def channel(self, name: str = "channel") -> Channel:
-        """The channel that the argument names.
-
-        Raises ``ApiError``: ``channel_not_found``, also for private places that the app is no member of.
-        """
+        """The channel that the argument names; private places that the app is no member of do not exist for it."""
         channel = self.workspace.roster.channel(self.required(name))
         if channel.kind != "channel" and BOT_USER not in channel.members:
             raise ApiError(error="channel_not_found")
         return channel
 
     def own_channel(self, name: str = "channel") -> Channel:
-        """A channel that the app is a member of.
-
-        Raises ``ApiError``: ``channel_not_found``, ``not_in_channel`` or ``is_archived``.
-        """
+        """A channel that the app is a member of."""
         channel = self.channel(name)
         if BOT_USER not in channel.members:
             raise ApiError(error="not_in_channel")
@@ -113,11 +105,11 @@ class Call:
         return channel
 
     def message(self, name: str = "ts") -> Message:
-        """The message in a channel of the app's that the argument names. Raises ``ApiError``: ``message_not_found``."""
+        """The message in a channel of the app's that the argument names."""
         return self.workspace.log.visible(self.own_channel().id, self.required(name))
 
     def thread(self, channel: Channel) -> str:
-        """The root of the thread that ``thread_ts`` names, if any. Raises ``ApiError``: ``thread_not_found``."""
+        """The root of the thread that ``thread_ts`` names, if any."""
         given = self.text("thread_ts")
         return self.workspace.log.root(channel.id, given) if given else ""
 

@@ -1,7 +1,8 @@
-"""``conversations.*`` and ``reactions.*``: reading what was said, with cursors, and marking it."""
+"""``conversations.*``, ``reactions.*`` and real-time search: reading what was said, with cursors, and marking it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,11 +10,16 @@ from bot.local.api.call import MOST, Call, Methods
 from bot.local.model.errors import ApiError
 from bot.local.model.messages import Message
 from bot.local.model.roster import BOT_USER, Channel, Json
+from bot.local.workspace import SEARCH_SCOPE, Workspace
 
 HISTORY: Final = ("channels:history", "groups:history", "im:history", "mpim:history")
 LISTING: Final = ("channels:read", "groups:read", "im:read", "mpim:read")
 OPENING: Final = ("channels:manage", "groups:write", "im:write", "mpim:write")
 _KINDS: Final = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
+
+# Slack's own limit for a page of results.
+MOST_FOUND: Final = 20
+_WORD: Final = re.compile(r"\w{4,}")  # longer than "the" and "and"
 
 methods = Methods()
 
@@ -124,3 +130,36 @@ def _react(call: Call, *, refusal: str, when: bool) -> Json:
         raise ApiError(refusal)
     call.workspace.react(message, BOT_USER, name)
     return {}
+
+
+@methods("assistant.search.context", SEARCH_SCOPE)
+def _search(call: Call) -> Json:
+    """Messages of public channels that share a word with the query, the newest first. An event brings the token."""
+    workspace, words = call.workspace, _words(call.required("query"))
+    if call.text("action_token") not in workspace.action_tokens:
+        raise ApiError(error="invalid_action_token")
+    public = [channel for channel in workspace.roster.channels.values() if channel.kind == "channel"]
+    said = [message for channel in public for message in workspace.log.all_in(channel.id)]
+    found = [message for message in said if words & _words(message.text)]
+    found.sort(key=lambda message: float(message.ts), reverse=True)
+    shown = [_result(workspace, message) for message in found[: min(call.number("limit", MOST_FOUND), MOST_FOUND)]]
+    return {"results": {"messages": shown}, "response_metadata": {"next_cursor": ""}}
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
+
+
+def _result(workspace: Workspace, message: Message) -> Json:
+    author = workspace.roster.members.get(message.user)
+    return {
+        "author_user_id": message.user,
+        "author_name": author.handle if author else message.bot_name,
+        "team_id": workspace.setup.team,
+        "channel_id": message.channel,
+        "channel_name": workspace.roster.channels[message.channel].name,
+        "message_ts": message.ts,
+        "content": message.text,
+        "is_author_bot": bool(message.bot_id),
+        "permalink": workspace.permalink(message),
+    }

@@ -9,7 +9,7 @@ from typing import Final
 
 from aiohttp import web
 
-from bot.local.api import assistant, chat, conversations, search, streams, team
+from bot.local.api import assistant, chat, conversations, streams, team
 from bot.local.api.call import Call, Methods, read_values
 from bot.local.consent import EXCHANGE, Consent
 from bot.local.model.errors import ApiError
@@ -17,9 +17,7 @@ from bot.local.model.faults import ApiCall, Fault
 from bot.local.model.roster import Json
 from bot.local.workspace import Workspace
 
-METHODS: Final = Methods(
-    chat.methods | streams.methods | conversations.methods | team.methods | assistant.methods | search.methods
-)
+METHODS: Final = Methods(chat.methods | streams.methods | conversations.methods | team.methods | assistant.methods)
 
 
 class WebApi:

@@ -1,13 +1,19 @@
-"""Faults on demand, for tests: a status, an error, a delay or a hang for the next calls of a method."""
+"""Faults on demand: what a test makes go wrong with the next calls and events, and a visitor from the page."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
+from bot.local.model.errors import ApiError
 from bot.local.model.roster import Json
+
+STREAM_METHODS: Final = ("chat.startStream", "chat.appendStream", "chat.stopStream")
+# Enough to be seen in the log, few enough that the answer comes within seconds.
+_POSTS_LIMITED: Final = 3
 
 FaultKind = Literal["error", "hang", "hold", "reset", "lost_response", "delay"]
 
@@ -45,10 +51,6 @@ class Faults:
     """How many of the next events are lost before they are first sent (Slack then re-sends them)."""
     duplicate_events: int = 0
     """How many of the next events are sent twice with the same event id."""
-    sockets_hang: bool = False
-    """While true, Socket Mode connections stay open but say nothing and answer no ping."""
-    refuse_sockets: bool = False
-    """While true, ``apps.connections.open`` works but the WebSocket itself is refused."""
     missing: set[str] = field(default_factory=set)
     """Methods that this workspace does not have, as an older or another Slack-compatible server."""
 
@@ -96,7 +98,6 @@ class Faults:
         self._by_method.clear()
         self.missing.clear()
         self.drop_events = self.duplicate_events = 0
-        self.sockets_hang = self.refuse_sockets = False
         self.release()
 
     def take(self, method: str) -> Fault | None:
@@ -108,3 +109,50 @@ class Faults:
 
     def _add(self, method: str, fault: Fault, times: int) -> None:
         self._by_method.setdefault(method, deque()).extend([fault] * times)
+
+
+@dataclass(slots=True, kw_only=True)
+class Switch:
+    """One fault by name. ``turn`` makes it so; ``once`` marks a blow, which is never on afterwards."""
+
+    label: str
+    tells: str
+    turn: Callable[[bool], Awaitable[None]]
+    once: bool = False
+    on: bool = False
+
+
+class Switches:
+    """All faults that the page offers; an app that lives in the workspace may add some of its own."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self.all: dict[str, Switch] = {
+            "rate_limit": Switch(
+                label="Slack is busy (429)", tells="Slack refuses the next three posts.", turn=self._limit, once=True
+            ),
+            "no_streams": Switch(
+                label="No streams", tells="The workspace has no streaming methods.", turn=self._no_streams
+            ),
+        }
+
+    def shown(self) -> list[Json]:
+        """The switches for the page."""
+        return [
+            {"name": name, "label": one.label, "tells": one.tells, "once": one.once, "on": one.on}
+            for name, one in self.all.items()
+        ]
+
+    async def turn(self, name: str, *, on: bool) -> None:
+        """Turns a switch. Raises ``ApiError`` for a name that is none."""
+        if name not in self.all:
+            raise ApiError(error="unknown_fault")
+        switch = self.all[name]
+        await switch.turn(on)
+        switch.on = on and not switch.once
+
+    async def _limit(self, _on: bool) -> None:  # noqa: FBT001 - the switch's one value
+        self._faults.rate_limit("chat.postMessage", times=_POSTS_LIMITED, retry_after=1)
+
+    async def _no_streams(self, on: bool) -> None:  # noqa: FBT001 - the switch's one value
+        (self._faults.missing.update if on else self._faults.missing.difference_update)(STREAM_METHODS)

@@ -63,7 +63,7 @@ class Feed:
             watcher.put_nowait(None)
 
     async def wait_for(self, predicate: Callable[[], Found | None], timeout: float) -> Found:  # noqa: ASYNC109 - part of the contract
-        """The first truthy value of ``predicate``, asked at each change. Raises ``TimeoutError`` after so many seconds."""
+        """The first truthy value of ``predicate``, asked at each change. Raises ``TimeoutError``."""
         waker = asyncio.Event()
         self._wakers.add(waker)
         try:

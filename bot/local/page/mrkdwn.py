@@ -16,8 +16,8 @@ from bot.local.events.payloads import unescape
 
 EMOJI: Final = {
     "+1": "👍", "-1": "👎", "eyes": "👀", "white_check_mark": "✅", "x": "❌", "warning": "⚠️", "mag": "🔍",
-    "bulb": "💡", "link": "🔗", "wave": "👋", "heart": "❤️", "lock": "🔒", "hourglass_flowing_sand": "⏳", "page_facing_up": "📄",
-    "slightly_smiling_face": "🙂", "information_source": "ℹ️",
+    "bulb": "💡", "link": "🔗", "wave": "👋", "heart": "❤️", "lock": "🔒", "hourglass_flowing_sand": "⏳",
+    "page_facing_up": "📄", "slightly_smiling_face": "🙂", "information_source": "ℹ️",
 }  # fmt: skip
 _FENCE: Final = re.compile(r"\n?```(.*?)```\n?", re.DOTALL)
 _PIECE: Final = re.compile(

@@ -31,7 +31,7 @@ class People:
     def post(
         self, user: str, channel: str, text: str, thread_ts: str | None = None, *, files: Sequence[str] = ()
     ) -> str:
-        """Writes a message in Slack's text form (``<@U0ORION> …``), with files from ``add_file``; returns its ``ts``."""
+        """Writes a message in Slack's text form (``<@U0ORION> …``), ``files`` by their ids, and returns its ``ts``."""
         message = self._draft(user, channel, text, thread_ts)
         message.blocks = events.rich_text(text) if text else []
         message.client_msg_id = str(uuid.uuid4())

@@ -117,7 +117,7 @@ async def crowded(workspace: LocalWorkspace) -> AsyncIterator[None]:
         others = [await session.ws_connect(url + sockets.new_ticket()) for _ in range(MOST_CONNECTIONS - len(ours))]
         for own in ours:
             workspace.faults.delay("apps.connections.open", 0.3)  # it comes back, when its place is taken
-            await own.socket.close()
+            await own.close()
             others.append(await session.ws_connect(url + sockets.new_ticket()))
         yield
         for other in others:
