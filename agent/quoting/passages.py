@@ -131,7 +131,9 @@ def _passage(units: Sequence[QuotableUnit], weights: Mapping[str, float]) -> Fou
     covered = _share(weights, *_texts(units))
     shares = [_share(weights, *_texts((unit,))) for unit in units]
     best = shares.index(max(shares))
-    return Found(units=tuple(units), best=units[best], covered=covered, closest=shares[best])
+    # "Last updated: …" above an answer to something else says nothing.
+    told = (unit for unit in units if unit.kind != "field" or unit is units[best] or _share(weights, unit.text))
+    return Found(units=tuple(told), best=units[best], covered=covered, closest=shares[best])
 
 
 def windows(section: Sequence[QuotableUnit]) -> Iterator[Sequence[QuotableUnit]]:

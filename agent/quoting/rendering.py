@@ -13,7 +13,7 @@ from verification.evidence.passages import sentence_spans
 from verification.types import Source
 
 _FENCE: Final = re.compile(r"`{3,}")
-_MARKED: Final = re.compile(r"[*_`\[\]<>|~]")
+_MARKED: Final = re.compile(r"[*_\[\]<>|~]")
 _SENTENCE_ENDS: Final = (".", "!", "?", "…", ":", ";", "。", "！", "？", '."', ".)", ".”")
 
 
@@ -47,7 +47,7 @@ def _passage(opening: str, units: Sequence[QuotableUnit], best: QuotableUnit | N
             lines += ["", _fenced(unit.text), *([number] if previous is None else [])]
         elif unit.kind == "sentence" and previous is not None and _goes_on(previous, unit):
             lines[-1] += f" {text} {number}"
-        elif unit.kind == "sentence":
+        elif unit.kind in {"sentence", "field"}:
             lines += ["", f"{text} {number}"]
         else:
             marker = "-" if unit.kind == "row" else unit.marker
@@ -60,7 +60,9 @@ def _passage(opening: str, units: Sequence[QuotableUnit], best: QuotableUnit | N
 def _bold(unit: QuotableUnit) -> str:
     """In bold but for the mark that ends it: the citation behind it belongs to the sentence. Marked text stays."""
     words = unit.text.rstrip(".!?。！？")
-    return f"**{words}**{unit.text[len(words) :]}" if words and not _MARKED.search(words) else unit.text
+    # Slack shows no bold that begins or ends with code.
+    plain = words and words == words.strip("`") and not _MARKED.search(words)
+    return f"**{words}**{unit.text[len(words) :]}" if plain else unit.text
 
 
 def _goes_on(previous: QuotableUnit, unit: QuotableUnit) -> bool:

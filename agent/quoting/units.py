@@ -19,7 +19,8 @@ from verification.evidence.passages import sentence_spans
 from verification.text.language import detect
 from verification.types import Source
 
-Kind = Literal["sentence", "item", "step", "row", "code"]
+Kind = Literal["sentence", "field", "item", "step", "row", "code"]
+"""A field is a line such as ``Owner: the platform team``."""
 
 _PARSER: Final = MarkdownIt("commonmark").enable("table")
 _FIELD: Final = re.compile(r"[*_]{0,2}[^\W\d][\w ./-]{1,30}:[*_]{0,2} \S.{0,80}")
@@ -148,7 +149,7 @@ class _Reader:
             held = []
             self.block += 1
             if is_field:
-                self._add(line.strip(), "sentence", self.head_context())
+                self._add(line.strip(), "field", self.head_context())
                 self.block += 1
             else:
                 self.label = line.strip()

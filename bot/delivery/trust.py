@@ -74,16 +74,20 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
 
 
 def _claim(claim: Mapping[str, Any]) -> Iterable[Block]:
-    """The claim, and the passage with the words marked that both have."""
+    """The claim, and the passage with the words marked that both have. A quotation stands in its passage once."""
     text = _shortened(plain(string(claim, "text")), _LONGEST_CLAIM)
     if not text:
         return
-    passage = string(claim, "passage")[:_LONGEST_PASSAGE]
+    passage, marks = string(claim, "passage")[:_LONGEST_PASSAGE], claim.get("marks")
+    unmarked = passage.replace("`", "")
     elements: list[Block] = []
-    if text not in passage:  # a quotation stands there once
+    if text in unmarked:
+        start = unmarked.index(text)
+        passage, marks = unmarked, [] if text == unmarked.strip() else [[start, start + len(text)]]
+    else:
         elements.append({"type": "rich_text_section", "elements": _words([(text, True)])})
     if passage:
-        elements.append({"type": "rich_text_quote", "elements": _words(_parts(passage, claim.get("marks")))})
+        elements.append({"type": "rich_text_quote", "elements": _words(_parts(passage, marks))})
     yield {"type": "rich_text", "elements": elements}
 
 
@@ -143,7 +147,7 @@ def _origin(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
     lines = (
         [say("trust_tries", language, n=str(tries))] if tries > 1 and string(record, "outcome") == "answered" else []
     )
-    if model := string(record, "model"):
+    if (model := string(record, "model")) not in _QUOTING:
         lines.append(f"{say('trust_model', language)}: {escape(model)}")
     if turn := string(record, "turn_id"):
         lines.append(f"{say('trust_id', language)}: {escape(short_id(turn))}")

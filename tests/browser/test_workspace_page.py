@@ -127,7 +127,8 @@ async def test_a10_example_questions_are_asked_by_a_click_and_answered_where_the
     async with staged(browser) as stage:
         page = await stage.open()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Orion")
-        await page.get_by_role("button", name="How long does it take?").click()
+        await page.get_by_role("button", name="How long does it take?").press("Enter")
+        await expect(page.locator("#channel-composer")).to_be_focused()
         await expect(page.locator("#timeline .message")).to_have_count(2)
         await expect(page.locator(".welcome")).to_have_count(0)
         assert stage.echo.events[0]["tab"] == "messages"
@@ -259,8 +260,15 @@ async def test_h1_the_keyboard_is_enough(browser: Browser) -> None:
         await expect(page.get_by_role("button", name="1 reply")).to_be_focused()
         await page.keyboard.press("Enter")
         await expect(page.locator("#thread-composer")).to_be_focused()
+        await page.keyboard.type("mine")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#thread .message")).to_have_count(3)
+        await page.keyboard.press("ArrowUp")
+        await expect(page.get_by_label("Edit message")).to_have_value("mine")
         await page.keyboard.press("Escape")
-        await expect(page.get_by_role("button", name="1 reply")).to_be_focused()
+        await expect(page.locator("#thread-composer")).to_be_focused()
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("button", name="2 replies")).to_be_focused()
         nameless = "b => !b.textContent.trim() && !b.ariaLabel"
         assert await page.evaluate(f"[...document.querySelectorAll('button')].filter({nameless}).length") == 0
 

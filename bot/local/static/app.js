@@ -114,7 +114,11 @@ function welcome(channel) {
   const given = state.boot.prompts[channel.id];
   const examples = state.boot.examples;
   const suggested = (direct ? given?.prompts ?? [] : []).filter((one) => !examples.includes(one.message));
-  const send = (text) => (direct ? attempt(act("post", { channel: channel.id, text })) : mainComposer.insert(`@${orion.name} ${text}`));
+  const send = (text) => {
+    if (!direct) return mainComposer.insert(`@${orion.name} ${text}`);
+    mainComposer.input.focus(); // the button is gone once the question stands there
+    return attempt(act("post", { channel: channel.id, text }));
+  };
   return el(
     "div", { class: "welcome" },
     direct ? avatar(orion) : el("span", { class: "avatar tint3", "aria-hidden": "true" }, "#"),
@@ -302,7 +306,8 @@ async function inspect(message) {
 }
 
 function startEdit(message) {
-  const node = document.querySelector(`#${byId("thread").querySelector(`[data-ts="${message.ts}"]`) ? "thread" : "timeline"} [data-ts="${message.ts}"]`);
+  const inThread = byId("thread").querySelector(`[data-ts="${message.ts}"]`);
+  const node = inThread ?? byId("timeline").querySelector(`[data-ts="${message.ts}"]`);
   if (!node) return;
   node.dataset.editing = "1";
   const box = el("textarea", { class: "edit-box", "aria-label": "Edit message", rows: "3" });
@@ -311,7 +316,7 @@ function startEdit(message) {
     delete node.dataset.editing;
     node.dataset.signature = "";
     draw();
-    mainComposer.input.focus();
+    (inThread ? threadComposer : mainComposer).input.focus();
   };
   const save = async () => {
     if ((await attempt(act("edit", { channel: message.channel, ts: message.ts, text: box.value }))) !== null) leave();

@@ -58,3 +58,13 @@ def test_d6_of_equal_passages_the_newer_comes_first_and_none_twice() -> None:
 def test_a2_words_of_the_question_before_decide_among_equals() -> None:
     found = fitting(Asked(text="And the light?", earlier="water ferns"), PLANTS, nothing)
     assert (found[0].source.title, found[0].best.context) == ("Ferns", "Light")
+
+
+def test_b_a_line_about_the_document_is_shown_only_to_who_asks_for_it() -> None:
+    page = source(1, "Cacti", "Last updated: 2026-05-04\n\nCacti are watered once a month.\n\nOwner: the gardener")
+    shown = {
+        question: [unit.text for unit in fitting(Asked(text=question), [page], nothing)[0].units]
+        for question in ("When are cacti watered?", "Who is the owner of the cacti?")
+    }
+    assert shown["When are cacti watered?"] == ["Cacti are watered once a month."]
+    assert shown["Who is the owner of the cacti?"] == ["Cacti are watered once a month.", "Owner: the gardener"]

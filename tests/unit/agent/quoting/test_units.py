@@ -58,10 +58,10 @@ def test_b_short_lines_above_long_ones_are_headings_of_pages() -> None:
         "Owner: office manager"
     )
     assert shape(page) == [
-        ("sentence", "Last updated: 2026-05-04", "Office guide"),
+        ("field", "Last updated: 2026-05-04", "Office guide"),
         ("sentence", "The office is open from 07:00 to 21:00 on working days.", "Opening hours"),
         ("sentence", "On Saturdays it is open from 09:00 to 14:00.", "Opening hours"),
-        ("sentence", "Owner: office manager", "Opening hours"),
+        ("field", "Owner: office manager", "Opening hours"),
     ]
 
 

@@ -73,6 +73,21 @@ def test_a9_each_claim_stands_beside_its_passage_with_the_words_marked() -> None
     ]
 
 
+def test_a9_a_quotation_stands_there_once_and_marked_only_where_the_passage_says_more() -> None:
+    sentence = "The alert `DiskFull` pages the lead."
+    whole = {**QUOTATION, "text": sentence, "passage": sentence, "marks": [[4, 9]]}
+    part = {**whole, "passage": f"{sentence} Nobody else is called."}
+    view = trust_modal({**RECORD, "model": "extractive", "claims": [whole, part]}, TODAY)
+    said, marked = [], []
+    for claim in (block for block in view["blocks"] if block["type"] == "rich_text"):
+        (quote,) = claim["elements"]
+        said.append("".join(texts(quote)))
+        marked.append([each["text"] for each in quote["elements"] if "style" in each])
+    assert said == ["The alert DiskFull pages the lead.", "The alert DiskFull pages the lead. Nobody else is called."]
+    assert marked == [[], ["The alert DiskFull pages the lead."]]
+    assert not any("extractive" in text for text in texts(view["blocks"]))
+
+
 def test_a9_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:
     told = texts(trust_modal({**RECORD, "outcome": "partial"}, TODAY)["blocks"])
     at = told.index("*Left out of the answer*")
