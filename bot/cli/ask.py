@@ -21,7 +21,7 @@ from agent.turn.progress import Save, keep_in_memory
 from bot.documents.open import corpus_of, known_documents
 from bot.documents.vectors import make_vectors
 from bot.settings import Settings
-from bot.stores.turn_records import Recorder, repairs_json, sources_json, violations_json
+from bot.stores.turn_records import Recorder, json_of, sources_json
 from bot.turn.engine import open_engine
 
 if TYPE_CHECKING:
@@ -138,8 +138,8 @@ def _result(outcome: TurnOutcome, recorder: Recorder, documents: Sequence[Docume
         "outcome": name,
         "verified": not failed and name not in {"unsourced", "failed", "out_of_budget"},
         "attempts": answer.attempts if answer else 0,
-        "repairs": repairs_json(answer.repairs) if answer else [],
-        "violations": violations_json(answer.violations) if answer else [],
+        "repairs": json_of(answer.repairs) if answer else [],
+        "violations": json_of(answer.violations) if answer else [],
         "sources": [{**source, "path": _path(source, documents)} for source in sources],
         "usage": recorder.usage,
         "timings_ms": recorder.timings_ms,

@@ -117,7 +117,7 @@ async def _turns(redis: Redis, port: int | None, *, disliked: bool) -> list[dict
 
     for one in [port] if port is not None else [None, *await local_ports(redis)]:
         records = TurnRecords(redis, prefix=prefix_of(one))
-        if found := await (records.disliked(MOST_LISTED) if disliked else records.refused(MOST_LISTED)):
+        if found := await (records.disliked(MOST_LISTED) if disliked else records.latest("refused", MOST_LISTED)):
             return found
     return []
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import aiohttp
 from redis.asyncio import Redis
+from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 
 from agent.knowledge.types import KnowledgeAwayError
@@ -30,7 +31,7 @@ from bot.install.installations import Installations
 from bot.redis.connect import open_redis
 from bot.redis.embedded import EmbeddedRedisError
 from bot.redis.requirements import EVICTS, EVICTS_REMEDY, eviction_policy, too_old
-from bot.redis.url import is_cluster, plain_cause
+from bot.redis.url import plain_cause
 from bot.settings import Settings, unknown_names, unread_lines
 from bot.slack.client import open_client
 from bot.slack.manifest import BOT_SCOPES, SEARCH_SCOPE
@@ -180,7 +181,7 @@ async def _durable(redis: Redis, where: str) -> Check:
     if stands.get("role") == "slave":
         remedy = "Name the primary in REDIS_URL, or the Sentinels: redis+sentinel://host:26379/service/0."
         return Check(name="Redis", ok=False, detail=f"answers ({where}), but is a read-only replica", remedy=remedy)
-    if stands.get("cluster_enabled") and not is_cluster(redis):
+    if stands.get("cluster_enabled") and not isinstance(redis, RedisCluster):
         remedy = "Write REDIS_URL as redis+cluster://host:port,host:port."
         return Check(name="Redis", ok=False, detail=f"answers ({where}), but is one node of a cluster", remedy=remedy)
     if (found.get("appendonly"), found.get("appendfsync")) != ("yes", "always"):

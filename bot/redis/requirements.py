@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from redis.asyncio import Redis
@@ -25,9 +26,12 @@ async def too_old(redis: Redis) -> str:
         try:
             await probe(_PROBE)
         except ResponseError as error:
-            if "unknown command" in str(error).lower():
-                return _OLD.format(version=await _version(redis), command=command)
-            raise
+            if "unknown command" not in str(error).lower():
+                raise
+            version = "unknown version"
+            with suppress(RedisError):
+                version = (await redis.info("server")).get("redis_version", version)
+            return _OLD.format(version=version, command=command)
     return ""
 
 
@@ -38,10 +42,3 @@ async def eviction_policy(redis: Redis) -> str:
     except RedisError:
         return ""
     return "" if policy == "noeviction" else str(policy)
-
-
-async def _version(redis: Redis) -> str:
-    try:
-        return str((await redis.info("server")).get("redis_version", "unknown version"))
-    except RedisError:
-        return "unknown version"

@@ -11,7 +11,6 @@ from typing import Any, cast
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
-from redis.asyncio.cluster import RedisCluster
 from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
@@ -58,11 +57,6 @@ PLAIN_CAUSES = {
 }
 # What passes when Redis is back, or has a primary again; any other error is a fault of the command or of its caller.
 OUTAGES = (RedisConnectionError, RedisTimeoutError, ReadOnlyError, ClusterDownError)
-
-
-def is_cluster(client: Redis) -> bool:
-    """Whether this client's keys are spread over several servers."""
-    return isinstance(client, RedisCluster)
 
 
 @asynccontextmanager

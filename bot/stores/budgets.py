@@ -36,11 +36,6 @@ class Limits:
     workspace: int = 0
     admins: frozenset[str] = frozenset()
 
-    @property
-    def any(self) -> bool:
-        """Whether any limit is set."""
-        return bool(self.user or self.channel or self.workspace)
-
     def of(self, incoming: Incoming) -> dict[Holder, int]:
         """The limits that bind this message."""
         personal = 0 if incoming.user in self.admins else self.user
@@ -79,11 +74,6 @@ class Budgets:
         """Seconds until the next day of UTC begins."""
         return DAY_S - int(self._clock()) % DAY_S
 
-    async def exhausted(self, incoming: Incoming) -> Holder | None:
-        """Whose budget is used up, if any that binds this message is. Raises ``RedisError``."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            return self.used_up(incoming, (await pipe.execute())[0] if self.ask(pipe, incoming) else ())
-
     def ask(self, pipe: Any, incoming: Incoming) -> bool:
         """Put the question into a pipeline, if a limit binds the message; ``used_up`` reads the answer."""
         fields = [_field(holder, incoming) for holder in self._limits.of(incoming)]
@@ -110,7 +100,8 @@ class Budgets:
 
         Where no limit is set, nobody needs to know.
         """
-        if not self._limits.any:
+        limits = self._limits
+        if not (limits.user or limits.channel or limits.workspace):
             yield
             return
         meter = self._meters[turn_id] = Meter(incoming=incoming)
@@ -151,13 +142,8 @@ class Budgets:
 
 
 def _field(holder: Holder, incoming: Incoming) -> str:
-    match holder:
-        case "user":
-            return f"user:{incoming.user}"
-        case "channel":
-            return f"channel:{incoming.thread.channel}"
-        case "workspace":
-            return "workspace"
+    whose = {"user": f"user:{incoming.user}", "channel": f"channel:{incoming.thread.channel}"}
+    return whose.get(holder, holder)
 
 
 def in_words(seconds: int) -> str:

@@ -49,19 +49,11 @@ class Cancellations:
         """This question is gone."""
         await self._redis.set(self.gone_key(incoming.thread, incoming.ts), "1", ex=KEPT_S)
 
-    async def wanted(self, incoming: Incoming) -> bool:
-        """Whether this question still wants an answer."""
-        return not (await self.gone(incoming) or await self.stopped_at(incoming))
-
     async def stopped_at(self, incoming: Incoming) -> str:
         """The ts of the stop that came after this question; empty where none did."""
         return after(str(await self._redis.get(self.stop_key(incoming.thread)) or ""), incoming)
 
-    async def gone(self, incoming: Incoming) -> bool:
-        """Whether this question was deleted."""
-        return await self.is_gone(incoming.thread, incoming.ts)
-
-    async def is_gone(self, thread: ThreadKey, ts: str) -> bool:
+    async def gone(self, thread: ThreadKey, ts: str) -> bool:
         """Whether the message of this ts was deleted."""
         return bool(await self._redis.exists(self.gone_key(thread, ts)))
 

@@ -27,9 +27,8 @@ class Facts:
     """``person`` and ``shared`` (whether others read the channel) are None where Slack was not asked lately.
 
     ``standing`` is where Orion stands in the thread, None where nobody addressed it. ``stopped`` is the ts of a stop
-    that came after the message, empty where none did. ``resumed`` is when the last pause ended, in seconds since 1970.
-    ``used_up`` names the budget that is. ``outbox``, ``waits``, ``streams``, ``stream`` and ``thread`` are the marks
-    that earlier tries of the turn left.
+    that came after the message. ``resumed`` is when the last pause ended, in seconds since 1970. ``used_up`` names the
+    budget that is. ``outbox`` and what follows are the marks that earlier tries of the turn left (``Job.mark``).
     """
 
     state: ThreadState = field(default_factory=ThreadState)
@@ -87,7 +86,7 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
         resumed=float(found["resumed"] or 0),
         person=remembered(found["person"]),
         shared=None if found["shared"] is None else found["shared"] == "1",
-        token=incoming.action_token or found["token"] or "",
+        token=found["token"] or "",
         **{name: found[name] for name in _MARKS},
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from redis.asyncio import Redis
 
@@ -40,10 +40,9 @@ class Pausing:
 
     async def pause(self, reason: str = "") -> Pause:
         """Pause from now on. One that holds already goes on as it began, with the new reason."""
-        thread_mode = await self.now()
-        since = thread_mode.since if thread_mode else self._clock()
-        pause = Pause(since=since, reason=" ".join(reason.split())[:REASON_MOST])
-        await self._redis.set(self.key(), json.dumps({"since": pause.since, "reason": pause.reason}))
+        before = await self.now()
+        pause = Pause(since=before.since if before else self._clock(), reason=" ".join(reason.split())[:REASON_MOST])
+        await self._redis.set(self.key(), json.dumps(asdict(pause)))
         return pause
 
     async def resume(self) -> bool:
@@ -56,18 +55,10 @@ class Pausing:
 
     async def now(self) -> Pause | None:
         """The pause in force. One that cannot be read holds all the same."""
-        return (await self.state())[0]
-
-    async def state(self) -> tuple[Pause | None, float]:
-        """The pause in force, and when the last one ended (seconds since 1970, 0 for never)."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            pipe.get(self.key())
-            pipe.get(self.resumed_key())
-            stored, resumed = await pipe.execute()
-        return read_pause(stored), float(resumed or 0)
+        return read_pause(await self._redis.get(self.key()))
 
 
-def read_pause(stored: str | None) -> Pause | None:
+def read_pause(stored: bytes | str | None) -> Pause | None:
     """The pause as it stands in Redis. One that cannot be read holds all the same."""
     if not stored:
         return None

@@ -13,7 +13,7 @@ KEPT_S: Final = 600
 
 
 class ActionTokens:
-    """Over one Redis. ``prefix`` keeps one Orion's apart from another's. Every method raises ``RedisError``."""
+    """Over one Redis."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
         self._redis = redis
@@ -27,7 +27,3 @@ class ActionTokens:
         """Keep the token that came with an event, if one did."""
         if incoming.action_token:
             await self._redis.set(self.key(incoming), incoming.action_token, ex=KEPT_S)
-
-    async def of(self, incoming: Incoming) -> str:
-        """The message's token while it may still be of use; empty afterwards, and where none came."""
-        return incoming.action_token or str(await self._redis.get(self.key(incoming)) or "")

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from redis.asyncio import Redis
 
@@ -16,37 +16,40 @@ from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
 from verification.evidence.marked import Marked, borne_out_by, without_citations
-from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
+from verification.types import Answer, Claim, Repair, Verdict, Violation
 
 KEPT_S = 30 * 86_400
 """As long as a thread is remembered."""
 MOST_LISTED = 200
 """Turns on a list for admins."""
-_FAILED = frozenset({"failed", "out_of_budget"})
+_LISTS = {"failed": "failed", "out_of_budget": "failed", "refused": "refused"}
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Listens to one turn and adds up where its time went. ``clock`` gives seconds."""
+    """Listens to one turn and adds up where its time went. ``clock`` gives seconds.
+
+    ``last_s`` is how long the call took that ended last.
+    """
 
     clock: Callable[[], float] = time.monotonic
     attempts: list[dict[str, Any]] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     _since: dict[str, float] = field(default_factory=dict)
     usage: dict[str, Any] = field(default_factory=dict)
+    last_s: float = 0.0
     _keeps_found: bool = True
 
     def __call__(self, event: TurnEvent) -> None:
         """Take note of one event."""
         match event:
-            case ModelStart():
+            case ModelStart() | ToolStart():
                 self._since[key_of(event)] = self.clock()
+                if isinstance(event, ToolStart) and event.call.tool == SLACK_SEARCH:
+                    self._keeps_found = False
             case ModelEnd(phase=phase):
                 self._add(phase, key_of(event))
                 self._since["verify"] = self.clock()
-            case ToolStart(call=call):
-                self._since[key_of(event)] = self.clock()
-                self._keeps_found = self._keeps_found and call.tool != SLACK_SEARCH
             case ToolEnd(result=result):
                 self._add("search" if result.tool == "search" else "tools", key_of(event))
             case Verification():
@@ -62,9 +65,10 @@ class Recorder:
         return {name: round(value, 1) for name, value in self.timings.items()}
 
     def _add(self, name: str, since: str) -> float:
-        spent = (self.clock() - self._since.get(since, self.clock())) * 1000
-        self.timings[name] = self.timings.get(name, 0.0) + spent
-        return spent
+        now = self.clock()
+        self.last_s = now - self._since.get(since, now)
+        self.timings[name] = self.timings.get(name, 0.0) + self.last_s * 1000
+        return self.last_s * 1000
 
     def _attempt(self, event: Verification) -> None:
         verdict = event.verdict
@@ -77,8 +81,8 @@ class Recorder:
                 "draft": event.draft,
                 "passed": verdict.passed,
                 "ms": round(self._add("verify", "verify"), 1),
-                "repairs": repairs_json(verdict.repairs),
-                "violations": violations_json(found),
+                "repairs": json_of(verdict.repairs),
+                "violations": json_of(found),
                 "objected": objected_json(verdict),
             }
         )
@@ -133,24 +137,15 @@ def objected_json(verdict: Verdict) -> list[dict[str, Any]]:
     ]
 
 
-def repairs_json(repairs: tuple[Repair, ...]) -> list[dict[str, Any]]:
-    """Repairs as JSON-ready values."""
-    return [asdict(repair) for repair in repairs]
-
-
-def violations_json(violations: tuple[Violation, ...]) -> list[dict[str, Any]]:
-    """Violations as the outside contract spells them."""
-    return [asdict(violation) for violation in violations]
+def json_of(found: Sequence[Repair | Violation]) -> list[dict[str, Any]]:
+    """Repairs or violations as the outside contract spells them."""
+    return [asdict(one) for one in found]
 
 
 def sources_json(answer: Answer, *, text: bool = False) -> list[dict[str, Any]]:
     """The answer's sources; with their texts where the reader asked for them."""
-    return [_source(source, text=text) for source in answer.sources]
-
-
-def _source(source: Source, *, text: bool) -> dict[str, Any]:
-    shown = {"id": source.id, "title": source.title, "url": source.url, "updated_at": source.updated_at}
-    return {**shown, "text": source.text} if text else shown
+    fields = ("id", "title", "url", "updated_at", *(("text",) if text else ()))
+    return [{name: getattr(source, name) for name in fields} for source in answer.sources]
 
 
 class TurnRecords:
@@ -168,10 +163,8 @@ class TurnRecords:
         """Keep a record as long as its thread is remembered."""
         text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
         await self._redis.set(self.key(record["turn_id"]), packed(text), ex=KEPT_S)
-        if record.get("outcome") in _FAILED:
-            await self._note("failed", record["turn_id"])
-        if record.get("outcome") == "refused":
-            await self._note("refused", record["turn_id"])
+        if kind := _LISTS.get(record.get("outcome", "")):
+            await self._note(kind, record["turn_id"])
 
     async def judge(self, turn_id: str, user: str, *, good: bool) -> None:
         """Keep one person's judgement of an answer; the last one counts."""
@@ -186,23 +179,17 @@ class TurnRecords:
 
     async def disliked(self, most: int) -> list[dict[str, Any]]:
         """The latest verified answers that somebody still dislikes: their records, with ``complaints`` and ``at``."""
-        found = [record for record in await self._latest("disliked") if record.get("verified") is True]
-        kept = []
-        for record in found:
-            if "bad" in await _hash(self._redis, f"{self._prefix}:feedback:{record['turn_id']}"):
-                said = await _hash(self._redis, f"{self._prefix}:complaint:{record['turn_id']}")
+        kept: list[dict[str, Any]] = []
+        for record in await self.latest("disliked", MOST_LISTED):
+            if len(kept) < most and record.get("verified") is True and "bad" in await self._said("feedback", record):
+                said = await self._said("complaint", record)
                 kept.append({**record, "complaints": [json.loads(words) for words in said]})
-            if len(kept) == most:
-                break
         return kept
 
-    async def failed(self, most: int) -> list[dict[str, Any]]:
-        """The records of the latest turns that failed, with ``at``."""
-        return (await self._latest("failed"))[:most]
-
-    async def refused(self, most: int) -> list[dict[str, Any]]:
-        """The records of the latest questions that the documents did not answer, with ``at``."""
-        return (await self._latest("refused"))[:most]
+    async def _said(self, kind: str, record: Mapping[str, Any]) -> list[str]:
+        """What people said of an answer, one value a person."""
+        values: Any = self._redis.hvals(f"{self._prefix}:{kind}:{record['turn_id']}")
+        return list(map(str, await values))
 
     async def _kept(self, kind: str, turn_id: str, user: str, value: str) -> None:
         key = f"{self._prefix}:{kind}:{turn_id}"
@@ -220,18 +207,13 @@ class TurnRecords:
             pipe.expire(key, KEPT_S)
             await pipe.execute()
 
-    async def _latest(self, kind: str) -> list[dict[str, Any]]:
+    async def latest(self, kind: Literal["disliked", "failed", "refused"], most: int) -> list[dict[str, Any]]:
         """The records on such a list, newest first, with ``at`` in seconds since 1970; forgotten ones are gone."""
         listed: Any = self._redis.zrevrange(f"{self._prefix}:latest:{kind}", 0, -1, withscores=True)
         found = [(await self.load(str(turn_id)), at) for turn_id, at in await listed]
-        return [{**record, "at": at} for record, at in found if record is not None]
+        return [{**record, "at": at} for record, at in found if record is not None][:most]
 
     async def load(self, turn_id: str) -> dict[str, Any] | None:
         """A record, or None when there is none (any more)."""
         stored = await self._redis.get(self.key(turn_id))
         return json.loads(unpacked(str(stored))) if stored else None
-
-
-async def _hash(redis: Redis, key: str) -> list[str]:
-    values: Any = redis.hvals(key)
-    return list(map(str, await values))

@@ -246,7 +246,7 @@ class Answering:
     async def _say_stopped(self, job: Job) -> None:
         """Once for a stop, under the first question that it took back; of a deleted one nothing is said."""
         stop = await self._cancellations.stopped_at(job.incoming)
-        if not stop or await self._cancellations.gone(job.incoming):
+        if not stop or await self._cancellations.gone(job.place, job.incoming.ts):
             return
         if await self._mailbox.mark(job.claimed, f"stopped:{stop}", job.incoming.ts) == job.incoming.ts:
             with suppress(DeliveryFailed):

@@ -132,7 +132,7 @@ class DuplicateChecker:
 
     async def _look(self, pending_check: PendingCheck, lease: Lease) -> None:
         place, question_ts = pending_check.place, pending_check.question_ts
-        if await self._cancellations.is_gone(place, question_ts):
+        if await self._cancellations.gone(place, question_ts):
             await self._delivery.withdraw(place, question_ts, lease.require)
             return
         messages = (Incoming.in_body(stored.body) for stored in await self._mailbox.stored(str(place)))

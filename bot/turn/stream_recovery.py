@@ -91,7 +91,7 @@ class StreamedTurns:
         answer_key = replace(job.answer_key(), streamed=streamed)
         stop = await self._cancellations.stopped_at(job.incoming)
         with suppress(DeliveryFailed):
-            if await self._cancellations.gone(job.incoming):
+            if await self._cancellations.gone(job.place, job.incoming.ts):
                 await self._delivery.drop_streams(job.place, answer_key)
             elif await self._delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
                 # It is said under what was shown: not once more.

@@ -224,7 +224,7 @@ async def test_a6_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores:
     assert await Stops(stores, cancelled).obey(STOP)
     assert cancelled == [], "the deletion at its head is no turn"
     messages = [Incoming.from_json(one.body) for one in await stores.mailbox.stored(str(PLACE))]
-    assert [await stores.cancellations.wanted(incoming) for incoming in messages] == [False, False]
+    assert all([await stores.cancellations.stopped_at(incoming) for incoming in messages])
 
 
 @pytest.mark.parametrize(("asker", "obeyed"), [("U1", 1), ("U2", 0)])

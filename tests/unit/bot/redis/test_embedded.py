@@ -14,13 +14,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
 from bot.queue.queue import Mailbox
+from bot.redis.connect import open_redis
 from bot.redis.embedded import EmbeddedRedisError, connect, find_server, runs, server_binaries, state_of
 from bot.redis.url import impatient
+from bot.settings import Settings
 from tests.support.waiting import wait_until
 
 # A process that uses the home named first, says which server it got, and stays until its input is closed.
@@ -37,6 +40,10 @@ async def main():
 structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 asyncio.run(main())
 """
+
+
+def named(home: Path, redis_url: str) -> Settings:
+    return Settings(home=home, redis_url=SecretStr(redis_url))
 
 
 @contextmanager
@@ -228,14 +235,14 @@ async def test_a_home_that_cannot_hold_the_files_gives_a_clear_error(tmp_path: P
 
 
 async def test_redis_url_is_used_and_nothing_is_started(redis_url: str, redis_client: Redis, tmp_path: Path) -> None:
-    async with connect(tmp_path / "home", redis_url) as redis:
+    async with open_redis(named(tmp_path / "home", redis_url)) as redis:
         await redis.set("a", "b")
     assert await redis_client.get("a") == "b"
     assert not (tmp_path / "home").exists()
 
 
 async def test_a_named_redis_that_is_away_is_no_error_yet(tmp_path: Path) -> None:
-    async with connect(tmp_path, f"unix://{tmp_path}/nobody.sock") as redis:
+    async with open_redis(named(tmp_path, f"unix://{tmp_path}/nobody.sock")) as redis:
         hasty = impatient(redis, timeout_s=0.2)
         with pytest.raises(RedisError):
             await hasty.ping()

@@ -30,6 +30,12 @@ def budgets(redis: Redis, limits: Limits, now: float = NOON) -> Budgets:
     return Budgets(redis, limits, clock=lambda: now)
 
 
+async def used_up(redis: Redis, purse: Budgets, of: Incoming) -> Holder | None:
+    """Whose budget is, as one message finds it."""
+    async with redis.pipeline(transaction=False) as pipe:
+        return purse.used_up(of, (await pipe.execute())[0] if purse.ask(pipe, of) else ())
+
+
 async def spend(purse: Budgets, tokens: int, of: Incoming) -> None:
     async with purse.counting("t", of):
         purse.used("t", tokens)
@@ -52,22 +58,24 @@ async def test_a12_a_used_up_budget_is_named(
     redis_client: Redis, no_leaked_keys: list[str], limits: Limits, holder: Holder | None
 ) -> None:
     purse = budgets(redis_client, limits)
-    assert await purse.exhausted(incoming()) is None
+    assert await used_up(redis_client, purse, incoming()) is None
     await spend(purse, 100, incoming())
-    assert await purse.exhausted(incoming()) == holder
+    assert await used_up(redis_client, purse, incoming()) == holder
 
 
 async def test_a12_others_and_tomorrow_are_another_matter(redis_client: Redis) -> None:
     limits = Limits(user=10, channel=10)
     purse = budgets(redis_client, limits)
     await spend(purse, 10, incoming())
-    assert await purse.exhausted(incoming(user="U2")) == "channel"
-    assert await purse.exhausted(incoming(channel="C2")) == "user"
-    assert await purse.exhausted(incoming(user="U2", channel="C2")) is None
-    assert await purse.exhausted(incoming(team="T2")) is None
+    assert await used_up(redis_client, purse, incoming(user="U2")) == "channel"
+    assert await used_up(redis_client, purse, incoming(channel="C2")) == "user"
+    assert await used_up(redis_client, purse, incoming(user="U2", channel="C2")) is None
+    assert await used_up(redis_client, purse, incoming(team="T2")) is None
     assert purse.renewed_in_s == 12 * 3600
-    assert await budgets(redis_client, limits, NOON + purse.renewed_in_s - 1).exhausted(incoming()) == "user"
-    assert await budgets(redis_client, limits, NOON + purse.renewed_in_s).exhausted(incoming()) is None
+    assert (
+        await used_up(redis_client, budgets(redis_client, limits, NOON + purse.renewed_in_s - 1), incoming()) == "user"
+    )
+    assert await used_up(redis_client, budgets(redis_client, limits, NOON + purse.renewed_in_s), incoming()) is None
 
 
 async def test_a12_what_a_killed_worker_used_is_counted_already(redis_client: Redis) -> None:
@@ -96,7 +104,7 @@ async def test_a12_a_turn_that_ends_badly_costs_what_it_used(redis_client: Redis
 
     with pytest.raises(type(end)):
         await turn()
-    assert await purse.exhausted(incoming()) == "user"
+    assert await used_up(redis_client, purse, incoming()) == "user"
 
 
 async def test_a12_many_turns_at_once_lose_no_token(redis_client: Redis) -> None:
@@ -124,7 +132,7 @@ async def test_a12_a_turn_that_ends_late_takes_nothing_from_its_next_try(redis_c
         async with purse.counting("t", incoming()):
             await second.enter_async_context(purse.counting("t", incoming()))
         purse.used("t", 10)
-    assert await purse.exhausted(incoming()) == "user"
+    assert await used_up(redis_client, purse, incoming()) == "user"
 
 
 async def test_a12_a_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:

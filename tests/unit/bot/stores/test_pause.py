@@ -10,14 +10,15 @@ from bot.stores.pause import REASON_MOST, Pause, Pausing
 
 async def test_a12_a_pause_holds_for_everybody_until_somebody_resumes(redis_client: Redis) -> None:
     here, there = Pausing(redis_client, clock=lambda: 100.0), Pausing(redis_client, clock=lambda: 200.0)
-    assert await there.state() == (None, 0.0)
+    assert await there.now() is None
     assert await here.pause("The index is being  rebuilt\n") == Pause(since=100.0, reason="The index is being rebuilt")
     assert await there.now() == Pause(since=100.0, reason="The index is being rebuilt")
     assert await redis_client.ttl(here.key()) == -1
     assert await there.pause("Still") == Pause(since=100.0, reason="Still")
     assert await there.resume()
     assert not await here.resume()
-    assert await here.state() == (None, 100.0)
+    assert await here.now() is None
+    assert await redis_client.get(here.resumed_key()) == "100.0"
 
 
 async def test_a12_one_orions_pause_is_not_anothers(redis_client: Redis) -> None:

@@ -106,5 +106,5 @@ async def test_a8_admins_are_told_which_verified_answers_were_disliked_and_what_
     await redis_client.delete(records.key("t4"))
     (disliked,) = await records.disliked(5)
     assert (disliked["turn_id"], disliked["complaints"]) == ("t1", [{"reasons": ["outdated"], "said": "700"}])
-    assert [record["turn_id"] for record in await records.failed(5)] == ["t2"]
+    assert [record["turn_id"] for record in await records.latest("failed", 5)] == ["t2"]
     assert all([await redis_client.ttl(key) > 0 for key in await redis_client.keys("*")])
