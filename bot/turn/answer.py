@@ -315,7 +315,7 @@ class Answering:
                 return OK
             decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=job.kept(after))
             entry = await self._write_down(job, decided)
-            await observer.decided(question, outcome)
+            await observer.decided(outcome)
             await live_view.hold()
             with observer.timed("deliver"):
                 known = entry is not decided or job.may_be_answered

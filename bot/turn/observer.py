@@ -16,7 +16,6 @@ from agent.budget import ModelCall, Usage
 from agent.model.prompts import prompts_version
 from agent.outcome import Cancelled, Failed, Refused, TurnOutcome, outcome_name
 from agent.thread.conversation import Question
-from agent.tools.tool import ToolResult
 from agent.turn.events import (
     Done,
     ModelEnd,
@@ -29,7 +28,6 @@ from agent.turn.events import (
     ToolStart,
     TurnEvent,
     Verification,
-    key_of,
 )
 from bot.delivery.plan_tasks import status_of, tasks_of
 from bot.delivery.stream import AnswerStream
@@ -55,10 +53,6 @@ _DOING: Final = {
 }
 
 
-def _nobody_counts(_turn_id: str, _tokens: int) -> None:
-    """Nobody pays for tokens."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Observers:
     """Everybody who watches, for one process. ``tokens_used`` hears of a turn's tokens as soon as they are used."""
@@ -67,22 +61,14 @@ class Observers:
     stats: Stats
     records: TurnRecords
     tracer: Tracer
-    tokens_used: Callable[[str, int], None] = _nobody_counts
+    tokens_used: Callable[[str, int], None] | None = None
 
     @contextmanager
     def turn(self, question: Question, turn_id: str, engine: Engine) -> Iterator[TurnObserver]:
         """Watch one turn of this engine; whatever happens to it, its trace is closed."""
         trace = self.tracer.turn(turn_id, thread=str(question.thread), user=question.user, question=question.text)
         self.metrics.turns_running.inc()
-        observer = TurnObserver(
-            observers=self,
-            turn_id=turn_id,
-            model=engine.model.name,
-            tools=engine.tool_names,
-            trace=trace,
-            # Nobody's direct chat stands in the figures by itself.
-            channel="direct" if question.thread.channel.startswith("D") else question.thread.channel,
-        )
+        observer = TurnObserver(observers=self, question=question, turn_id=turn_id, engine=engine, trace=trace)
         try:
             yield observer
         finally:
@@ -118,9 +104,9 @@ class TurnObserver:
     """Listens to one turn. ``status`` is what people see while it runs, ``stream`` where they see its plan."""
 
     observers: Observers
+    question: Question
     turn_id: str
-    model: str
-    tools: frozenset[str]
+    engine: Engine
     trace: TurnTrace
     status: WorkingStatus | None = None
     stream: AnswerStream | None = None
@@ -129,35 +115,14 @@ class TurnObserver:
     over: bool = False
     _told: int = 0
     _step: str = ""
-    _began: dict[str, float] = field(default_factory=dict)
-    channel: str = ""
     _tokens: dict[str, Usage] = field(default_factory=dict)
 
     def __call__(self, event: TurnEvent) -> None:
         """One event, told to each watcher."""
         self.recorder(event)
-        self._meter(event)
         trace_event(self.trace, event)
         self._count(event)
         self._show(event)
-
-    def _meter(self, event: TurnEvent) -> None:
-        """What each call used; at the end what no event told of: a tool may have asked the model too."""
-        match event:
-            case ModelEnd(usage=usage, call=call) | ToolEnd(result=ToolResult(usage=usage, call=ModelCall() as call)):
-                name = call.model or self.model
-                self._tokens[name] = self._tokens.get(name, Usage()) + usage
-            case _:
-                pass
-        match event:
-            case ModelEnd(usage=usage):
-                used = usage.tokens
-            case Done(usage=usage):
-                used = usage.tokens - self._told
-            case _:
-                return
-        self._told += used
-        self.observers.tokens_used(self.turn_id, used)
 
     def waited(self, seconds: float) -> None:
         """How long the question lay in its mailbox."""
@@ -173,20 +138,22 @@ class TurnObserver:
         finally:
             self.recorder.timings[name] = (time.monotonic() - began) * 1000
 
-    async def decided(self, question: Question, outcome: TurnOutcome) -> None:
+    async def decided(self, outcome: TurnOutcome) -> None:
         """The outcome stands; its record must be there before people can ask for it."""
-        self.recorder.timings["total"] = (time.monotonic() - self.started) * 1000
-        await self._keep(question, outcome)
+        self._lasted()
+        record = self.recorder.record(self.question, outcome, turn_id=self.turn_id, model=self.engine.model.name)
+        try:
+            await self.observers.records.save(record)
+        except RedisError as error:
+            log.warning("record_not_kept", error_type=type(error).__name__)
 
     async def ended(self, outcome: TurnOutcome) -> None:
         """The answer is delivered: count the turn, score its trace."""
         self.over = True
-        seconds = time.monotonic() - self.started
-        self.recorder.timings["total"] = seconds * 1000
-        name = outcome_name(outcome)
-        self.observers.metrics.turns.labels(name).inc()
-        self.observers.metrics.turn_seconds.labels(name).observe(seconds)
-        self.observers.metrics.deliveries.labels("answer").inc()
+        name, seconds, metrics = outcome_name(outcome), self._lasted(), self.observers.metrics
+        metrics.turns.labels(name).inc()
+        metrics.turn_seconds.labels(name).observe(seconds)
+        metrics.deliveries.labels("answer").inc()
         end_trace(self.trace, outcome)
         try:
             await self.observers.stats.record(self._figures(outcome, seconds))
@@ -194,18 +161,17 @@ class TurnObserver:
             log.warning("stats_not_recorded", error_type=type(error).__name__)
         log.info("turn_outcome", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
 
-    async def _keep(self, question: Question, outcome: TurnOutcome) -> None:
-        try:
-            record = self.recorder.record(question, outcome, turn_id=self.turn_id, model=self.model)
-            await self.observers.records.save(record)
-        except RedisError as error:
-            log.warning("record_not_kept", error_type=type(error).__name__)
+    def _lasted(self) -> float:
+        """Seconds since the turn began, noted as its time so far."""
+        seconds = time.monotonic() - self.started
+        self.recorder.timings["total"] = seconds * 1000
+        return seconds
 
     def _figures(self, outcome: TurnOutcome, seconds: float) -> TurnFigures:
-        attempts = self.recorder.attempts
-        errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in attempts]
+        errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in self.recorder.attempts]
         answer = None if isinstance(outcome, Cancelled) else outcome.answer
-        usage = self.recorder.usage
+        usage, channel = self.recorder.usage, self.question.thread.channel
+        counts = ("model_calls", "tool_calls", "prompt_tokens", "completion_tokens")
         return TurnFigures(
             outcome=outcome_name(outcome),
             reason=reason_of(outcome),
@@ -213,32 +179,31 @@ class TurnObserver:
             failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
             repaired=bool(answer and answer.repairs),
             latency_ms=seconds * 1000,
-            model_calls=usage.get("model_calls", 0),
-            tool_calls=usage.get("tool_calls", 0),
-            prompt_tokens=usage.get("prompt_tokens", 0),
-            completion_tokens=usage.get("completion_tokens", 0),
-            channel=self.channel,
+            # Nobody's direct chat stands in the figures by itself.
+            channel="direct" if channel.startswith("D") else channel,
             tokens={
                 model: (used.prompt_tokens, used.cached_tokens, used.completion_tokens)
                 for model, used in self._tokens.items()
             },
+            **{name: usage.get(name, 0) for name in counts},
         )
 
     def _count(self, event: TurnEvent) -> None:
-        metrics = self.observers.metrics
+        metrics, seconds = self.observers.metrics, self.recorder.last_s
         match event:
-            case ModelStart() | ToolStart():
-                self._began[key_of(event)] = time.monotonic()
-            case ModelEnd(phase=phase, usage=usage, error=error):
-                metrics.model_seconds.labels(phase).observe(self._lasted(key_of(event)))
+            case ModelEnd(phase=phase, usage=usage, error=error, call=call):
+                metrics.model_seconds.labels(phase).observe(seconds)
                 metrics.model_calls.labels(phase, error).inc()
                 metrics.model_tokens.labels(phase, "in").inc(usage.prompt_tokens)
                 metrics.model_tokens.labels(phase, "out").inc(usage.completion_tokens)
+                self._used(usage, call)
+                self._tell_used(usage.tokens)
             case ToolEnd(result=result):
                 # The name comes from the model: one that is no tool of ours must not become a label.
-                known = result.tool if result.tool in self.tools else "unknown"
-                metrics.tool_seconds.labels(known).observe(self._lasted(key_of(event)))
+                known = result.tool if result.tool in self.engine.tool_names else "unknown"
+                metrics.tool_seconds.labels(known).observe(seconds)
                 metrics.tool_calls.labels(known, str(result.ok).lower()).inc()
+                self._used(result.usage, result.call)
             case Verification(attempt=attempt, verdict=verdict):
                 if verdict.passed:
                     metrics.attempts.observe(attempt)
@@ -246,31 +211,40 @@ class TurnObserver:
                     metrics.violations.labels(violation.rule, violation.severity).inc()
                 for repair in verdict.repairs:
                     metrics.repairs.labels(repair.kind).inc(repair.count)
+            case Done(usage=usage):  # with what no event told of: a tool may have asked the model too
+                self._tell_used(usage.tokens - self._told)
             case _:
                 pass
 
-    def _lasted(self, name: str) -> float:
-        now = time.monotonic()
-        return now - self._began.pop(name, now)
+    def _used(self, usage: Usage, call: ModelCall | None) -> None:
+        if call is not None:
+            name = call.model or self.engine.model.name
+            self._tokens[name] = self._tokens.get(name, Usage()) + usage
+
+    def _tell_used(self, tokens: int) -> None:
+        self._told += tokens
+        if self.observers.tokens_used:
+            self.observers.tokens_used(self.turn_id, tokens)
 
     def _show(self, event: TurnEvent) -> None:
         """What people see: what Orion does, never what it is about to say."""
-        if self.status is None:
+        status = self.status
+        if status is None:
             return
         match event:
             case PlanMoved(steps=steps):
-                self._show_plan(self.status, steps)
+                self._show_plan(status, steps)
             case ToolStart(call=call):
                 looking = "is searching the documents…" if call.tool == "search" else "is looking something up…"
-                self.status.show(self._step or looking)  # what the tool is called for says more
+                status.show(self._step or looking)  # what the tool is called for says more
             case Token() | Thinking() | ModelEnd():
-                self.status.model_spoke()
+                status.model_spoke()
             case ModelStart(phase=phase, attempt=attempt):
                 if doing := _DOING.get((phase, attempt > 1)):
-                    self.status.show(doing)
-                self.status.model_asked()
+                    status.show(doing)
+                status.model_asked()
             case Verification():
-                self.status.show(CHECKING)
+                status.show(CHECKING)
             case _:
                 pass
 
@@ -299,15 +273,9 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
             trace.tool_end(done.call_id, ok=done.ok, content=done.content, error=done.error, asked=asked)
         case Verification(attempt=number, draft=draft, verdict=verdict):
             repairs = {repair.kind: repair.count for repair in verdict.repairs}
+            issues, text = verdict.violations, verdict.text
             trace.attempt(
-                Attempt(
-                    number=number,
-                    draft=draft,
-                    text=verdict.text,
-                    passed=verdict.passed,
-                    issues=verdict.violations,
-                    repairs=repairs,
-                )
+                Attempt(number=number, draft=draft, text=text, passed=verdict.passed, issues=issues, repairs=repairs)
             )
         case _:
             pass
@@ -356,13 +324,9 @@ async def open_observers(settings: Settings, redis: Redis, *, prefix: str = "ori
 
     ``prefix`` keeps figures and records apart from those of another Orion over the same Redis.
     """
+    stats, records = Stats(redis, prefix=prefix), TurnRecords(redis, prefix=prefix)
     tracer = open_tracer(settings)
     try:
-        yield Observers(
-            metrics=Metrics(),
-            stats=Stats(redis, prefix=prefix),
-            records=TurnRecords(redis, prefix=prefix),
-            tracer=tracer,
-        )
+        yield Observers(metrics=Metrics(), stats=stats, records=records, tracer=tracer)
     finally:
         await tracer.aclose()
